@@ -1,0 +1,100 @@
+"""What the core refuses, and in whose words.
+
+::
+
+    AllocatorError                  a question that has no answer, with the reason
+    ├── InvalidQuestion             this service's own rules: says what is wrong, and where
+    │   ├── UnknownStrategy         no partitioner, assignor or placer of that name
+    │   └── LimitExceeded           larger than this installation allows
+    └── KafkaError                  Kafka's own refusal, by Kafka's name and in Kafka's words
+        ├── AdminOperation
+        ├── IllegalArgument
+        ├── InvalidPartitions
+        ├── InvalidReplicationFactor
+        └── ...                     each beside the code that raises it, if only that code does
+
+The class name in kebab case is the last part of the problem's ``type``. Nothing here knows a status code.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class AllocatorError(Exception):
+    """A question that has no answer; ``str()`` is the reason, in a sentence for the caller."""
+
+
+class InvalidQuestion(AllocatorError):
+    """The question breaks a rule of this service.
+
+    pointer : JSON pointer to the offending value (``/members/3/member_id``), or "" for the whole body.
+    """
+
+    def __init__(self, detail: str, pointer: str = "") -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.pointer = pointer
+
+
+class UnknownStrategy(InvalidQuestion):
+    """There is no such partitioner, assignor or placer.
+
+    kind : "partitioner", "assignor" or "placer"; it is also the name of the request's field.
+    """
+
+    def __init__(self, kind: str, name: str, known: tuple[str, ...]) -> None:
+        super().__init__(f"there is no {kind} {name!r}; known are {', '.join(known)}", f"/{kind}")
+        self.kind = kind
+        self.name = name
+        self.known = known
+
+
+class LimitExceeded(InvalidQuestion):
+    """The question is larger than this installation allows.
+
+    limit : the setting's name (``MAX_KEYS``); its value is ``allowed``, and ``asked`` is what the question came to.
+    """
+
+    def __init__(self, limit: str, allowed: int, asked: int, what: str, pointer: str = "") -> None:
+        super().__init__(f"{asked} {what} exceed the limit {limit} = {allowed}", pointer)
+        self.limit = limit
+        self.allowed = allowed
+        self.asked = asked
+
+
+class KafkaError(AllocatorError):
+    """Kafka itself refuses this, by the class name and with the message that it gives.
+
+    exception : the full name of the Java class thrown.
+    """
+
+    exception: ClassVar[str]
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class AdminOperation(KafkaError):
+    """AdminUtils' refusal of a placement whose racks are known only in part."""
+
+    exception = "org.apache.kafka.server.common.AdminOperationException"
+
+
+class IllegalArgument(KafkaError):
+    """Java's own."""
+
+    exception = "java.lang.IllegalArgumentException"
+
+
+class InvalidPartitions(KafkaError):
+    """The partition count is no count."""
+
+    exception = "org.apache.kafka.common.errors.InvalidPartitionsException"
+
+
+class InvalidReplicationFactor(KafkaError):
+    """The replication factor is no count, or more than the brokers can hold."""
+
+    exception = "org.apache.kafka.common.errors.InvalidReplicationFactorException"
