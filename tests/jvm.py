@@ -1,0 +1,54 @@
+"""The real Kafka classes, on the JVM that PySpark brings.
+
+PySpark's own Ivy fetches the jars (into ``~/.ivy2*``, once), so that neither Maven nor a host's name is needed.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
+from pyspark.find_spark_home import _find_spark_home
+
+KAFKA = "4.3.1"
+JARS = (
+    f"org.apache.kafka:kafka-clients:{KAFKA}",
+    f"org.apache.kafka:kafka-metadata:{KAFKA}",
+    f"org.apache.kafka:kafka-server-common:{KAFKA}",
+    f"org.apache.kafka:kafka-streams:{KAFKA}",
+)
+ADMIN_UTILS_JARS = ("org.apache.kafka:kafka-server-common:4.0.2", f"org.apache.kafka:kafka-clients:{KAFKA}")
+"""AdminUtils is in no release after 4.0."""
+
+
+def _gateway(classpath: str) -> JavaGateway:
+    py4j_jar = next(Path(_find_spark_home(), "jars").glob("py4j-*.jar"))
+    port = launch_gateway(classpath=classpath, jarpath=str(py4j_jar), die_on_exit=True, javaopts=["-Xmx1g"])
+    return JavaGateway(gateway_parameters=GatewayParameters(port=port, auto_convert=True))
+
+
+@cache
+def spark_jvm() -> Any:
+    """A JVM with PySpark's own jars on its class path."""
+    return _gateway(f"{_find_spark_home()}/jars/*").jvm
+
+
+@cache
+def fetch(*coordinates: str) -> tuple[str, ...]:
+    """Local paths of Maven artifacts (``group:artifact:version``), without what they depend on."""
+    java = spark_jvm()
+    ivy, log = java.org.apache.spark.util.MavenUtils, java.java.io.PrintStream(java.java.io.OutputStream.nullOutputStream())
+    nothing = java.scala.Option.apply(None)
+    nobody = java.scala.jdk.javaapi.CollectionConverters.asScala(java.java.util.ArrayList()).toSeq()
+    settings = ivy.buildIvySettings(nothing, nothing, True, log)
+    found = ivy.resolveMavenCoordinates(",".join(coordinates), settings, nothing, False, nobody, False, log)
+    return tuple(java.scala.jdk.javaapi.CollectionConverters.asJava(found))
+
+
+@cache
+def kafka_jvm(*coordinates: str) -> Any:
+    """A JVM with these artifacts on its class path (and PySpark's, for logging, JSON and compression)."""
+    jars = fetch(*(coordinates or JARS))
+    return _gateway(":".join((*jars, f"{_find_spark_home()}/jars/*"))).jvm
