@@ -1,0 +1,137 @@
+"""HTTP only: what flask-smorest needs to speak the contract of ``openapi.yaml``.
+
+A resource is a module with a ``Blueprint``; its view reads ``look up → run → answer``::
+
+    @blueprint.post("/v1/partitions")
+    @blueprint.arguments(PartitionsSchema)                      # the body; a schema's post_load makes the question
+    @blueprint.arguments(ExplainSchema, location="query")
+    @blueprint.response(200, PartitionsAnswerSchema)            # documents; the view renders the answer itself
+    @blueprint.doc(operationId="allocatePartitions")
+    def allocate_partitions(question, explain):
+        with decision("partition", question.partitioner.name) as report:
+            with report.phase("compute"):
+                answer = ...
+            report.sees(keys=...)
+            report.gives(skew, subject=question.topic_name)
+            with report.phase("render"):
+                return render.answer({...})
+"""
+
+from __future__ import annotations
+
+import http
+import time
+from typing import TYPE_CHECKING, Any, cast
+
+import flask_smorest
+from apispec.ext.marshmallow import MarshmallowPlugin
+from flask import current_app, g
+from flask_smorest.utils import prepare_response
+from marshmallow import RAISE
+from webargs.core import missing
+from webargs.flaskparser import FlaskParser
+from werkzeug.exceptions import BadRequest, HTTPException, ServiceUnavailable, UnsupportedMediaType
+
+from service.api import problems
+from service.api.jsons import loads
+from service.config import environment_name
+from service.core.errors import AllocatorError
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from flask import Flask, Request
+
+    from service.config import Settings
+    from service.metrics import Decision, Metrics
+
+
+class Parser(FlaskParser):
+    """webargs, with our JSON, the contract's 400 and 415, and the time that reading took."""
+
+    DEFAULT_UNKNOWN_BY_LOCATION = {**FlaskParser.DEFAULT_UNKNOWN_BY_LOCATION, "query": RAISE, "json": RAISE}  # noqa: RUF012
+
+    def _raw_load_json(self, req: Request) -> Any:
+        if not req.is_json:
+            raise UnsupportedMediaType(f"The body must be application/json, not {req.mimetype or 'without a media type'}.")
+        try:
+            return loads(req.get_data())
+        except ValueError as error:
+            raise BadRequest(f"The body is not JSON: {error}") from None
+
+    def parse(self, *args: Any, **kwargs: Any) -> Any:
+        """As webargs does, timed."""
+        start = time.perf_counter()
+        try:
+            return super().parse(*args, **kwargs)
+        finally:
+            g.parse_seconds = g.get("parse_seconds", 0.0) + time.perf_counter() - start
+
+    def load_querystring(self, req: Request, schema: Any) -> Any:
+        """The query's parameters; one that is given twice is a list, which no field accepts."""
+        given = req.args.to_dict(flat=False)
+        return {name: values[0] if len(values) == 1 else values for name, values in given.items()} or missing
+
+
+class Blueprint(flask_smorest.Blueprint):
+    """A resource."""
+
+    ARGUMENTS_PARSER = Parser()
+
+
+class Api(flask_smorest.Api):
+    """flask-smorest with problem+json as its errors, in the answers and in ``openapi.yaml``."""
+
+    ERROR_SCHEMA = problems.ProblemSchema
+
+    def _register_error_handlers(self) -> None:
+        app = cast("Flask", self._app)
+        app.register_error_handler(HTTPException, problems.from_http_exception)
+        app.register_error_handler(AllocatorError, problems.from_allocator_error)
+        app.register_error_handler(Exception, problems.from_exception)
+
+    def _register_responses(self) -> None:
+        for status in http.HTTPStatus:
+            if status >= http.HTTPStatus.BAD_REQUEST:
+                response = {"description": status.phrase, "schema": self.ERROR_SCHEMA}
+                prepare_response(response, self.spec, problems.MEDIA_TYPE)
+                self.spec.components.response(status.name, response, lazy=True)
+        default = {"description": "Any other problem", "schema": self.ERROR_SCHEMA}
+        prepare_response(default, self.spec, problems.MEDIA_TYPE)
+        self.spec.components.response("DEFAULT_ERROR", default, lazy=True)
+
+
+def create_api(app: Flask) -> Api:
+    """The Api of an app, without resources yet."""
+
+    def schema_name(schema: Any) -> str:
+        name = type(schema).__name__ if not isinstance(schema, type) else schema.__name__
+        return name.removesuffix("Schema")
+
+    return Api(app, spec_kwargs={"marshmallow_plugin": MarshmallowPlugin(schema_name_resolver=schema_name)})
+
+
+def settings() -> Settings:
+    """The settings of the running app."""
+    return cast("Settings", current_app.extensions["settings"])
+
+
+def metrics() -> Metrics:
+    """The metrics of the running app."""
+    return cast("Metrics", current_app.extensions["metrics"])
+
+
+def decision(name: str, strategy: str) -> AbstractContextManager[Decision]:
+    """Report the decision that this request asks for ("partition", "assignment", "placement")."""
+    return metrics().decision(name, strategy, g.get("parse_seconds", 0.0))
+
+
+def check_time() -> None:
+    """Give the request up if it has run longer than the settings allow; called when a phase ends."""
+    allowed = settings().max_request_seconds
+    taken = time.perf_counter() - g.start
+    if taken > allowed:
+        limit = environment_name("max_request_seconds")
+        raise ServiceUnavailable(
+            f"The request was given up after {taken:.1f} s: the limit {limit} is {allowed} s.", retry_after=allowed
+        )

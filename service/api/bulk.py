@@ -1,0 +1,41 @@
+"""Large well-formed JSON values into flat Arrow arrays, with no Python work per row.
+
+Whatever is not plainly well-formed is left to the declarative schema, which names the exact place.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+
+def read(value: Any, wanted: pa.DataType) -> pa.Array | None:
+    """``value``, a JSON list, as an Arrow array of type ``wanted``; None unless every row fits it to the letter.
+
+    Missing and null members become nulls (the caller looks at ``null_count``); members that ``wanted`` does not name,
+    floats for integers, strings for lists and anything out of range are all None.
+    """
+    if type(value) is not list:
+        return None
+    try:
+        # Inference alone sees members without a place and floats that are whole; conversion alone sees the rest.
+        if not _fits(pa.infer_type(value), wanted):
+            return None
+        return pa.array(value, wanted)
+    except (pa.ArrowException, UnicodeEncodeError, OverflowError):
+        return None
+
+
+def _fits(found: pa.DataType, wanted: pa.DataType) -> bool:
+    if pa.types.is_null(found):
+        return True
+    if pa.types.is_struct(wanted):
+        return pa.types.is_struct(found) and all(
+            wanted.get_field_index(f.name) >= 0 and _fits(f.type, wanted.field(f.name).type) for f in found
+        )
+    if pa.types.is_list(wanted):
+        return pa.types.is_list(found) and _fits(found.value_type, wanted.value_type)
+    if pa.types.is_integer(wanted):
+        return bool(pa.types.is_integer(found))
+    return bool(found.equals(wanted))

@@ -1,0 +1,46 @@
+"""Marshmallow fields as strict as the contract: integers are integers, booleans are booleans."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from marshmallow import ValidationError, fields, validate
+
+INT32 = 2**31 - 1
+
+
+class Integer(fields.Integer):
+    """A JSON integer: not ``true``, ``1.0`` or ``"1"``.
+
+    minimum, maximum : inclusive bounds; by default those of a Java int.
+    """
+
+    def __init__(self, *, minimum: int = -INT32 - 1, maximum: int = INT32, **kwargs: Any) -> None:
+        super().__init__(validate=validate.Range(min=minimum, max=maximum), **kwargs)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> int:
+        if type(value) is not int:
+            raise ValidationError("Not an integer.")
+        return value
+
+
+class QueryInteger(fields.Integer):
+    """An integer in a query string: digits with an optional minus sign, within inclusive bounds."""
+
+    def __init__(self, *, minimum: int = -INT32 - 1, maximum: int = INT32, **kwargs: Any) -> None:
+        super().__init__(validate=validate.Range(min=minimum, max=maximum), **kwargs)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> int:
+        digits = value.removeprefix("-")
+        if not (digits.isascii() and digits.isdigit() and len(digits) <= 19):
+            raise ValidationError("Not an integer.")
+        return int(value)
+
+
+class Boolean(fields.Boolean):
+    """A JSON boolean: not ``1`` or ``"true"``."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> bool:
+        if type(value) is not bool:
+            raise ValidationError("Not a boolean.")
+        return value

@@ -1,0 +1,51 @@
+"""What operators ask: is it alive, is it ready, what has it measured, what is its contract."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import yaml
+from flask import Blueprint, Response, current_app
+from flask_swagger_ui import get_swaggerui_blueprint
+
+from service.api import metrics
+from service.api.problems import problem
+
+if TYPE_CHECKING:
+    from service.api import Api
+
+blueprint = Blueprint("operations", __name__)
+
+docs = get_swaggerui_blueprint("/docs", "/openapi.yaml", config={"app_name": "partition-allocator", "validatorUrl": "none"})
+"""Swagger UI from its own package's files: a browser asks no outside host."""
+
+
+@blueprint.get("/healthz")
+def live() -> Response:
+    """The process answers."""
+    return Response("ok\n", mimetype="text/plain")
+
+
+@blueprint.get("/readyz")
+def ready() -> Response:
+    """The kernels are loaded: the first decision will be as fast as the next."""
+    if not current_app.extensions["warm"].is_set():
+        return problem(503, "not-ready", "Not ready", "The kernels are still being loaded.")
+    return Response("ready\n", mimetype="text/plain")
+
+
+@blueprint.get("/metrics")
+def scrape() -> Response:
+    """Prometheus's text format, for all workers."""
+    return Response(metrics().exposition(), content_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+@blueprint.get("/openapi.yaml")
+def contract() -> Response:
+    """The contract, as ``openapi.yaml`` in the repository has it."""
+    return Response(current_app.extensions["openapi_yaml"], mimetype="application/yaml")
+
+
+def openapi_yaml(api: Api) -> str:
+    """The contract as the committed text: keys in the order in which they were written."""
+    return yaml.safe_dump(api.spec.to_dict(), sort_keys=False, allow_unicode=True, width=120)

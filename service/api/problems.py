@@ -1,0 +1,114 @@
+"""Errors as ``application/problem+json`` (RFC 9457): one shape for everything that goes wrong."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from flask import Response, current_app
+from marshmallow import Schema, fields
+
+from service.api.jsons import dumps
+from service.core.errors import AllocatorError, InvalidQuestion, KafkaError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import werkzeug
+    from werkzeug.exceptions import HTTPException
+
+MEDIA_TYPE = "application/problem+json"
+TYPE_PREFIX = "urn:partition-allocator:problem:"
+
+
+class ErrorAtSchema(Schema):
+    """One thing that is wrong with a request, and where."""
+
+    pointer = fields.String(
+        required=True,
+        metadata={
+            "description": 'JSON pointer into the body, or "/" and the parameter\'s name',
+            "example": "/members/3/member_id",
+        },
+    )
+    detail = fields.String(required=True, metadata={"description": "what is wrong there"})
+
+
+class ProblemSchema(Schema):
+    """RFC 9457 problem details."""
+
+    type = fields.String(
+        required=True,
+        metadata={"description": "names the kind of problem", "example": TYPE_PREFIX + "invalid-replication-factor"},
+    )
+    title = fields.String(required=True)
+    status = fields.Integer(required=True)
+    detail = fields.String(required=True, metadata={"description": "what is wrong with this request"})
+    errors = fields.List(fields.Nested(ErrorAtSchema), metadata={"description": "a rejected body's faults, each with its place"})
+    error = fields.String(metadata={"description": "Kafka's name of the error, where Kafka itself refuses"})
+    exception = fields.String(metadata={"description": "the Java class that Kafka throws"})
+    message = fields.String(allow_none=True, metadata={"description": "Kafka's own words"})
+
+
+def kebab(name: str) -> str:
+    """``InvalidReplicationFactor`` → ``invalid-replication-factor``."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).lower()
+
+
+def problem(status: int, kind: str, title: str, detail: str, **members: Any) -> Response:
+    """A problem as a response. kind : the last part of its type."""
+    document = {"type": TYPE_PREFIX + kind, "title": title, "status": status, "detail": detail, **members}
+    return Response(dumps(document), status, mimetype=MEDIA_TYPE)
+
+
+def from_allocator_error(error: AllocatorError) -> Response:
+    """What the core refuses is a 422 in the core's words."""
+    name = type(error).__name__
+    members: dict[str, Any] = {}
+    title = "The request is well-formed but cannot be answered"
+    if isinstance(error, KafkaError):
+        title = "Kafka refuses this"
+        members = {"error": name, "exception": error.exception, "message": error.message}
+    elif isinstance(error, InvalidQuestion):
+        members = {"errors": [{"pointer": error.pointer, "detail": error.detail}]}
+    return problem(422, kebab(name), title, str(error), **members)
+
+
+def from_http_exception(error: HTTPException) -> werkzeug.Response:
+    """What Werkzeug and webargs abort with, headers such as ``Allow`` and ``Retry-After`` kept."""
+    response = error.get_response()
+    status, title = error.code or 500, error.name
+    detail = error.description or title
+    document: dict[str, Any] = {"type": TYPE_PREFIX + kebab(title.replace(" ", "-")), "title": title, "status": status}
+    messages = getattr(error, "data", {}).get("messages")
+    if messages is not None:
+        # webargs nests a location ("json", "query") around what Marshmallow says of the fields in it.
+        errors = [{"pointer": at, "detail": text} for location in messages.values() for at, text in _flatten(location)]
+        first = errors[0]
+        document["type"] = TYPE_PREFIX + "invalid-request"
+        document["title"] = "The request is not valid"
+        detail = f"{first['pointer'] or 'body'}: {first['detail']}" + (f" (and {len(errors) - 1} more)" if errors[1:] else "")
+        document["errors"] = errors
+    document["detail"] = detail
+    response.data = dumps(document)
+    response.mimetype = MEDIA_TYPE
+    return response
+
+
+def from_exception(error: Exception) -> Response:
+    """What nobody foresaw: logged with its traceback, which the caller never sees."""
+    current_app.logger.error("unforeseen error", exc_info=error)
+    return problem(500, "internal-error", "Internal Server Error", "The service failed; its log says why.")
+
+
+def _flatten(messages: Any, at: str = "") -> Iterator[tuple[str, str]]:
+    """Marshmallow's nested messages as (JSON pointer, text)."""
+    if isinstance(messages, dict):
+        for key, inner in messages.items():
+            place = at if key == "_schema" else f"{at}/{str(key).replace('~', '~0').replace('/', '~1')}"
+            yield from _flatten(inner, place)
+    elif isinstance(messages, list):
+        for inner in messages:
+            yield from _flatten(inner, at)
+    else:
+        yield at, str(messages)

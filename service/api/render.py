@@ -1,0 +1,66 @@
+"""Answers: JSON, Arrow streams and CSV, none with Python work per row."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+from flask import Response, request
+
+from service.api.jsons import dumps
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+JSON = "application/json"
+ARROW_STREAM = "application/vnd.apache.arrow.stream"
+CSV = "text/csv"
+
+
+def wanted() -> str:
+    """The media type that the request's Accept header prefers among JSON, ARROW_STREAM and CSV; JSON if it names none."""
+    if "Accept" not in request.headers:
+        return JSON
+    return request.accept_mimetypes.best_match((JSON, ARROW_STREAM, CSV), default=JSON)
+
+
+def answer(document: Any) -> Response:
+    """A JSON answer; NumPy arrays and orjson.Fragments in it are written as they are."""
+    return Response(dumps(document), mimetype=JSON)
+
+
+def table(columns: pa.Table, media_type: str) -> Response:
+    """A table as ARROW_STREAM or CSV."""
+    sink = pa.BufferOutputStream()
+    if media_type == CSV:
+        pyarrow.csv.write_csv(columns, sink)
+    else:
+        with pa.ipc.new_stream(sink, columns.schema) as stream:
+            stream.write_table(columns)
+    return Response(sink.getvalue().to_pybytes(), mimetype=media_type)
+
+
+def json_strings(names: list[str] | tuple[str, ...]) -> pa.Array:
+    """Each name as a JSON text, quotes and escapes included."""
+    return pa.array([dumps(name).decode() for name in names], pa.string())
+
+
+def json_lists(offsets: npt.NDArray[np.int32], values: npt.NDArray[np.integer[Any]]) -> pa.Array:
+    """Rows of integers as JSON texts: ``[0,1,2]``.
+
+    offsets : int32[rows + 1]
+    values : any integers[...]
+    """
+    rows = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pc.cast(pa.array(values), pa.string()))
+    return pc.binary_join_element_wise("[", pc.binary_join(rows, ","), "]", "")
+
+
+def json_objects(**members: pa.Array) -> pa.Array:
+    """One JSON object a row, from its members' JSON texts: ``{"partition_id":0,"replicas":[1,2]}``."""
+    pieces: list[Any] = []
+    for i, (name, texts) in enumerate(members.items()):
+        pieces += [f'{"," if i else "{"}"{name}":', texts]
+    return pc.binary_join_element_wise(*pieces, "}", "")

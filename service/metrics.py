@@ -1,0 +1,164 @@
+"""Every metric of the service, in a registry made per app.
+
+With several worker processes prometheus-client keeps the values in files under ``PROMETHEUS_MULTIPROC_DIR`` (set before
+this module is imported), so that any worker can answer ``/metrics`` for all of them, also for one that has died.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import platform
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
+
+from service import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+SKEWS = (1.0, 1.01, 1.02, 1.05, 1.1, 1.2, 1.35, 1.5, 2, 3, 5, 10, 100)
+ITEMS = (1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000)
+
+
+class Metrics:
+    """The metrics of one app; views report to it, the core stays silent."""
+
+    def __init__(self, max_subjects: int) -> None:
+        self.registry = CollectorRegistry()
+        r = self.registry
+        self.skew = Histogram(
+            "allocator_skew_ratio",
+            "Largest share ÷ mean share of a decision.",
+            ["decision", "strategy"],
+            registry=r,
+            buckets=SKEWS,
+        )
+        self.duration = Histogram(
+            "allocator_decision_duration_seconds",
+            "Time a decision took.",
+            ["decision", "strategy", "phase"],
+            registry=r,
+            buckets=SECONDS,
+        )
+        self.items = Histogram("allocator_items", "Size of a request.", ["decision", "item"], registry=r, buckets=ITEMS)
+        self.moved = Histogram(
+            "allocator_moved_partitions",
+            "Partitions that change owner in a decision.",
+            ["decision", "strategy"],
+            registry=r,
+            buckets=(0, *ITEMS),
+        )
+        self.subject_skew = Gauge(
+            "allocator_subject_skew_ratio",
+            "Latest skew of a group or topic that a caller named.",
+            ["decision", "subject"],
+            registry=r,
+            multiprocess_mode="mostrecent",
+        )
+        self.subjects_dropped = Counter(
+            "allocator_subjects_dropped", "Named subjects left out of allocator_subject_skew_ratio, which was full.", registry=r
+        )
+        self.http_seconds = Histogram(
+            "allocator_http_request_duration_seconds", "Time a request took.", ["method", "route"], registry=r, buckets=SECONDS
+        )
+        self.http_requests = Counter("allocator_http_requests", "Requests answered.", ["method", "route", "status"], registry=r)
+        self.in_flight = Gauge(
+            "allocator_http_requests_in_flight", "Requests being answered.", registry=r, multiprocess_mode="livesum"
+        )
+        Gauge(
+            "allocator_build_info",
+            "1, labelled with what runs.",
+            ["version", "python_version"],
+            registry=r,
+            multiprocess_mode="max",
+        ).labels(__version__, platform.python_version()).set(1)
+        self.subjects = Subjects(max_subjects)
+
+    @contextmanager
+    def decision(self, decision: str, strategy: str, parse_seconds: float) -> Iterator[Decision]:
+        """Report one decision: its phases, its size, its skew.
+
+        parse_seconds : what reading the request took before the strategy was known
+        """
+        self.duration.labels(decision, strategy, "parse").observe(parse_seconds)
+        yield Decision(self, decision, strategy)
+
+    def observe_http(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count one answered request; ``route`` is the rule, never the path."""
+        self.http_seconds.labels(method, route).observe(seconds)
+        self.http_requests.labels(method, route, status).inc()
+
+    def exposition(self) -> bytes:
+        """All metrics of all workers in Prometheus's text format."""
+        registry = self.registry
+        if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
+            registry = CollectorRegistry()
+            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        return generate_latest(registry)
+
+
+class Decision:
+    """What a view reports of the decision it is making."""
+
+    def __init__(self, metrics: Metrics, decision: str, strategy: str) -> None:
+        self._metrics, self._decision, self._strategy = metrics, decision, strategy
+
+    @contextmanager
+    def phase(self, phase: str) -> Iterator[None]:
+        """Time a phase: "compute" or "render"."""
+        start = time.perf_counter()
+        yield
+        seconds = time.perf_counter() - start
+        self._metrics.duration.labels(self._decision, self._strategy, phase).observe(seconds)
+
+    def sees(self, **items: int) -> None:
+        """Report the size of the question: keys, partitions, members, brokers."""
+        for item, count in items.items():
+            self._metrics.items.labels(self._decision, item).observe(count)
+
+    def gives(self, skew: float, *, subject: str | None = None, moved: int | None = None) -> None:
+        """Report how even the answer is, of which subject (the caller's ``topic_name`` or ``group_id``), and what it moves."""
+        metrics = self._metrics
+        metrics.skew.labels(self._decision, self._strategy).observe(skew)
+        if moved is not None:
+            metrics.moved.labels(self._decision, self._strategy).observe(moved)
+        if subject is not None:
+            if metrics.subjects.admit(f"{self._decision} {subject}"):
+                metrics.subject_skew.labels(self._decision, subject).set(skew)
+            else:
+                metrics.subjects_dropped.inc()
+
+
+class Subjects:
+    """The names that may label a metric: the first ``limit`` that come, over all worker processes together."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._admitted: set[str] = set()
+
+    def admit(self, subject: str) -> bool:
+        """Is this one of them, or is there room for it?"""
+        if subject not in self._admitted and len(self._admitted) < self._limit:
+            self._admit_among_workers(subject)
+        return subject in self._admitted
+
+    def _admit_among_workers(self, subject: str) -> None:
+        """Enter the subject into the list that the workers share, unless that has filled up meanwhile."""
+        folder = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
+        if folder is None:
+            self._admitted.add(subject)
+            return
+        with Path(folder, "subjects").open("a+", encoding="utf-8") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            file.seek(0)
+            self._admitted.update(file.read().split("\0")[:-1])
+            if subject not in self._admitted and len(self._admitted) < self._limit:
+                file.write(subject.replace("\0", "") + "\0")
+                self._admitted.add(subject)

@@ -1,0 +1,25 @@
+"""Fixtures that more than one folder of tests needs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from service.app import create_app
+
+if TYPE_CHECKING:
+    from flask import Flask
+    from flask.testing import FlaskClient
+
+
+@pytest.fixture(scope="session")
+def app() -> Flask:
+    """The app with its default settings, in this process."""
+    return create_app()
+
+
+@pytest.fixture
+def client(app: Flask) -> FlaskClient:
+    """A client of that app."""
+    return app.test_client()
