@@ -1,0 +1,90 @@
+"""java.util.Random and Collections.shuffle, against the JDK's own answers, a plain twin and the running JVM."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.core.errors import IllegalArgument
+from service.core.jvm.random import JavaRandom
+from tests import golden, jvm
+from tests.reference import java_random
+
+METHODS = {"nextInt": "next_int", "nextLong": "next_long", "nextBoolean": "next_boolean", "nextDouble": "next_double"}
+LONGS = st.integers(-(2**63), 2**63 - 1)
+BOUNDS = st.one_of(st.integers(1, 2**31 - 1), st.sampled_from([1, 2, 3, 2**30, 2**30 + 1, 2**31 - 1]))
+CALLS = st.lists(
+    st.one_of(
+        st.sampled_from([("next_int",), ("next_long",), ("next_boolean",), ("next_double",)]),
+        st.tuples(st.just("next_int"), BOUNDS),
+    ),
+    max_size=30,
+)
+
+
+def drawn(seed: int, calls: list[list[Any]]) -> Any:
+    """The answers to the calls of a vector, or the refusal of one."""
+    random = JavaRandom(seed)
+    try:
+        return [getattr(random, METHODS[name])(*arguments) for name, *arguments in calls]
+    except IllegalArgument as refusal:
+        return {"error": type(refusal).__name__, "exception": refusal.exception, "message": refusal.message}
+
+
+@pytest.mark.parametrize("case", golden.params("java/random"))
+def test_draws_are_the_jdk_s(case: dict[str, Any]) -> None:
+    """Every call answers as java.util.Random did, one after another on one generator."""
+    assert drawn(case["input"]["seed"], case["input"]["calls"]) == case["expected"]
+
+
+@pytest.mark.parametrize("case", golden.params("java/shuffle"))
+def test_shuffles_are_the_jdk_s(case: dict[str, Any]) -> None:
+    """Collections.shuffle draws as often as the JDK's and arranges the same."""
+    random, values, lists = JavaRandom(case["input"]["seed"]), np.arange(case["input"]["size"], dtype=np.int32), []
+    for _ in range(case["input"]["times"]):
+        random.shuffle(values)
+        lists.append(values.tolist())
+    assert {"next_int_after": random.next_int(), "lists": lists} == case["expected"]
+
+
+def test_a_bound_that_is_not_positive_is_java_s_illegal_argument() -> None:
+    """Java's message, and no draw."""
+    random = JavaRandom(0)
+    with pytest.raises(IllegalArgument, match="bound must be positive"):
+        random.next_int(0)
+    assert random.next_int() == JavaRandom(0).next_int()
+
+
+@given(LONGS, CALLS, st.integers(0, 50))
+def test_kernels_equal_the_twin(seed: int, calls: list[tuple[Any, ...]], size: int) -> None:
+    """Any calls in any order, then a shuffle."""
+    ours, twin = JavaRandom(seed), java_random.Random(seed)
+    for name, *arguments in calls:
+        assert getattr(ours, name)(*arguments) == getattr(twin, name)(*arguments)
+    values, expected = np.arange(size, dtype=np.int32), list(range(size))
+    ours.shuffle(values)
+    twin.shuffle(expected)
+    assert values.tolist() == expected
+    assert int(ours.state[0]) == twin.seed
+
+
+@pytest.mark.slow
+def test_draws_equal_the_running_jvm() -> None:
+    """Random seeds, bounds and list sizes, asked of the JVM in one batch each."""
+    java, rng = jvm.spark_jvm(), np.random.default_rng(20261121)
+    for seed in rng.integers(-(2**63), 2**63 - 1, 5).tolist():
+        theirs, ours = java.java.util.Random(seed), JavaRandom(seed)
+        for bound in rng.integers(1, 2**31 - 1, 20).tolist():
+            assert ours.next_int(bound) == theirs.nextInt(bound)
+            assert ours.next_long() == theirs.nextLong()
+            assert ours.next_double() == theirs.nextDouble()
+        values = np.arange(int(rng.integers(2, 500)), dtype=np.int32)
+        listed = java.java.util.ArrayList(values.tolist())
+        java.java.util.Collections.shuffle(listed, theirs)
+        ours.shuffle(values)
+        assert values.tolist() == list(listed)
+        assert ours.next_int() == theirs.nextInt()
