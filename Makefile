@@ -1,0 +1,61 @@
+# One command each; `make help` lists them. CI calls the same ones.
+PYTHON ?= python3
+BIN := .venv/bin
+export PORT ?= 8000
+
+.PHONY: help run test test-fast lint format openapi bench demo lock clean
+.DEFAULT_GOAL := help
+
+help: ## list the commands
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-10s %s\n", $$1, $$2}'
+
+run: .venv/.installed ## set up and serve on :8000 (PORT=… for another)
+	@exec $(BIN)/partition-allocator serve
+
+test: .venv/.dev ## set up and run every test
+	$(BIN)/python -m pytest
+
+test-fast: .venv/.dev ## the tests that take no more than a moment
+	$(BIN)/python -m pytest -m 'not slow'
+
+lint: .venv/.dev ## ruff, mypy --strict, import contracts, hadolint
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: .venv/.dev ## let ruff format and mend
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+openapi: .venv/.installed ## write openapi.yaml from the schemas
+	$(BIN)/python -c 'from service.app import create_app; print(create_app().extensions["openapi_yaml"], end="")' > openapi.yaml
+
+bench: .venv/.dev ## ratios against the reference, into benchmarks/results.json
+	$(BIN)/python -m benchmarks
+
+demo: .venv/.dev ## the three decisions on 336,776 real flights
+	$(BIN)/python -m demo
+
+lock: ## resolve the dependencies anew (needs uv)
+	uv pip compile --universal --generate-hashes --no-annotate --no-header -q pyproject.toml --group build -o requirements.lock
+	uv pip compile --universal --generate-hashes --no-annotate --no-header -q pyproject.toml --group build --group dev \
+	    -c requirements.lock -o requirements-dev.lock
+
+clean: ## remove what the commands made
+	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or later is needed (PYTHON=… names it)"; exit 1; }
+	@$(PYTHON) -m venv .venv || { rm -rf .venv; echo "On Debian: apt install python3-venv"; exit 1; }
+
+.venv/.installed: requirements.lock pyproject.toml | .venv/bin/python
+	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(BIN)/python -m service.core.warm
+	@touch $@
+
+.venv/.dev: requirements-dev.lock .venv/.installed
+	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@touch $@

@@ -1,0 +1,108 @@
+"""Whatever goes wrong has one shape: application/problem+json with type, title, status and detail.
+
+A rejected body also has ``errors``: where (a JSON pointer), and what. Each test is one way to provoke a problem.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from service.api import problems
+from service.app import create_app
+from service.config import Settings
+
+PARTITIONS = {"partitions_count": 12, "keys": ["order-1"]}
+
+
+def assert_problem(response, status: int, kind: str, *pointers: str) -> dict:
+    """The response is a whole problem of this kind, which points at exactly these places."""
+    assert response.status_code == status, response.data
+    assert response.mimetype == problems.MEDIA_TYPE
+    assert response.json["type"] == problems.TYPE_PREFIX + kind
+    assert response.json["status"] == status
+    assert response.json["title"]
+    assert response.json["detail"]
+    assert tuple(error["pointer"] for error in response.json.get("errors", ())) == pointers
+    return response.json
+
+
+def test_an_unknown_path_is_a_404(client):
+    assert_problem(client.get("/v1/nothing"), 404, "not-found")
+
+
+def test_a_wrong_method_is_a_405_that_names_the_right_ones(client):
+    response = client.delete("/v1/partitions")
+    assert_problem(response, 405, "method-not-allowed")
+    assert "POST" in response.headers["Allow"]
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b'{"keys": [NaN]}', b"\xff", b'{"keys": ["\\ud800", NaN]}'])
+def test_malformed_json_is_a_400(client, body):
+    assert_problem(client.post("/v1/partitions", data=body, content_type="application/json"), 400, "bad-request")
+
+
+@pytest.mark.parametrize("media_type", ["text/plain", "application/xml", ""])
+def test_a_wrong_media_type_is_a_415(client, media_type):
+    response = client.post("/v1/replica-placements", data=b"{}", content_type=media_type)
+    assert_problem(response, 415, "unsupported-media-type")
+
+
+def test_a_body_over_the_limit_is_a_413():
+    client = create_app(Settings(max_body_bytes=100)).test_client()
+    response = client.post("/v1/partitions", json={**PARTITIONS, "keys": ["x" * 100]})
+    assert_problem(response, 413, "request-entity-too-large")
+
+
+def test_more_keys_than_the_limit_are_a_422_that_names_it():
+    client = create_app(Settings(max_keys=3)).test_client()
+    document = assert_problem(client.post("/v1/partitions", json={**PARTITIONS, "keys": ["k"] * 4}), 422, "limit-exceeded", "/keys")
+    assert "ALLOCATOR_MAX_KEYS" in document["detail"]
+
+
+def test_an_unknown_field_is_a_422_that_points_at_it(client):
+    assert_problem(client.post("/v1/partitions", json={**PARTITIONS, "colour": 1}), 422, "invalid-request", "/colour")
+
+
+@pytest.mark.parametrize("value", [True, 1.0, "1", None, [1], 2**31, 0, -1])
+def test_an_integer_is_an_integer_in_its_range(client, value):
+    response = client.post("/v1/partitions", json={**PARTITIONS, "partitions_count": value})
+    assert_problem(response, 422, "invalid-request", "/partitions_count")
+
+
+def test_an_unknown_strategy_is_a_422_that_lists_the_known_ones(client):
+    response = client.post("/v1/partitions", json={**PARTITIONS, "partitioner": "jvm"})
+    assert "murmur2" in assert_problem(response, 422, "unknown-strategy", "/partitioner")["detail"]
+
+
+@pytest.mark.parametrize("body", [b"[]", b"1", b'"x"', b"null"])
+def test_a_body_that_is_no_object_is_a_422(client, body):
+    response = client.post("/v1/group-assignments", data=body, content_type="application/json")
+    assert_problem(response, 422, "invalid-request", "")
+
+
+def test_kafkas_own_refusal_is_a_422_in_kafkas_words(client):
+    body = {"placer": "striped", "partitions_count": 1, "replication_factor": 3, "brokers": [{"broker_id": 0}]}
+    document = assert_problem(client.post("/v1/replica-placements", json=body), 422, "invalid-replication-factor")
+    assert document["exception"] == "org.apache.kafka.common.errors.InvalidReplicationFactorException"
+    assert document["message"].startswith("The target replication factor of 3 cannot be reached")
+
+
+def test_a_request_that_takes_too_long_is_a_503_with_retry_after(monkeypatch):
+    app = create_app(Settings(max_request_seconds=1))
+    monkeypatch.setattr("service.api.time.perf_counter", iter(range(0, 1000, 10)).__next__)
+    response = app.test_client().post("/v1/partitions", json=PARTITIONS)
+    assert_problem(response, 503, "service-unavailable")
+    assert response.headers["Retry-After"]
+
+
+def test_an_unforeseen_error_is_a_500_without_a_traceback(caplog):
+    app = create_app()
+
+    @app.get("/broken")
+    def broken() -> str:
+        raise KeyError("secret")
+
+    response = app.test_client().get("/broken")
+    assert_problem(response, 500, "internal-error")
+    assert b"secret" not in response.data
+    assert "secret" in caplog.text

@@ -1,0 +1,84 @@
+"""A real server: the command as a user starts it, Gunicorn and its workers included."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import requests
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Server:
+    """A running server."""
+
+    def __init__(self, process: subprocess.Popen[str], url: str) -> None:
+        self.process, self.url = process, url
+
+    def workers(self) -> list[int]:
+        """The process ids of its workers."""
+        found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(self.process.pid)], capture_output=True, text=True, check=True)
+        return [int(pid) for pid in found.stdout.split()]
+
+    def metric(self, name: str, **labels: str) -> float | None:
+        """The value of a metric's series, or None if it is not there."""
+        wanted = {f'{key}="{value}"' for key, value in labels.items()}
+        for line in requests.get(f"{self.url}/metrics", timeout=10).text.splitlines():
+            series, _, value = line.rpartition(" ")
+            found, _, rest = series.partition("{")
+            if found == name and wanted <= set(rest.rstrip("}").split(",")):
+                return float(value)
+        return None
+
+
+def free_port() -> int:
+    """A port that nobody listens on now."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+@contextmanager
+def serving(**environment: str) -> Iterator[Server]:
+    """``partition-allocator serve`` with these settings, ready; stopped by SIGTERM at the end."""
+    port = free_port()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "service", "serve", "--port", str(port)],
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    server = Server(process, f"http://127.0.0.1:{port}")
+    try:
+        _wait_until_ready(server)
+        yield server
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.communicate(timeout=30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            raise
+
+
+def _wait_until_ready(server: Server, seconds: float = 120) -> None:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if server.process.poll() is not None:
+            raise RuntimeError(f"the server ended: {server.process.communicate()[0]}")
+        try:
+            if requests.get(f"{server.url}/readyz", timeout=5).ok:
+                return
+        except requests.ConnectionError:
+            time.sleep(0.05)
+    raise TimeoutError("the server did not become ready")
