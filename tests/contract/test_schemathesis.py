@@ -1,0 +1,35 @@
+"""Schemathesis makes up requests from ``openapi.yaml`` and sends them to the running service."""
+
+from __future__ import annotations
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, settings
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from tests.serving import serving
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # the tool's own warnings are not ours
+
+
+@pytest.fixture(scope="module")
+def contract():
+    with serving(ALLOCATOR_WORKERS="1") as server:
+        yield schemathesis.openapi.from_url(f"{server.url}/openapi.yaml")
+
+
+@schemathesis.pytest.from_fixture("contract").parametrize()
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+def test_no_request_ends_in_a_500_and_every_answer_is_a_documented_one(case):
+    case.call_and_validate(
+        checks=(
+            schemathesis.checks.not_a_server_error,
+            status_code_conformance,
+            content_type_conformance,
+            response_schema_conformance,
+        )
+    )

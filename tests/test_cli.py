@@ -1,0 +1,54 @@
+"""The command line answers as the service does: a table on a terminal, JSON everywhere else."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+
+from tests.test_server import QUESTIONS
+
+COMMANDS = {"partition": "/v1/partitions", "assign": "/v1/group-assignments", "place": "/v1/replica-placements"}
+
+
+def run(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "service", *arguments], input=stdin, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_pipe_gets_the_services_own_answer(client, command, tmp_path):
+    path = COMMANDS[command]
+    file = tmp_path / "question.json"
+    file.write_text(json.dumps(QUESTIONS[path]))
+    answer = run(command, str(file))
+    assert answer.stdout.encode() == client.post(path, json=QUESTIONS[path]).data + b"\n"
+    assert run(command, stdin=file.read_text()).stdout == answer.stdout, "standard input is the default"
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"), [("partition", "skew 1"), ("assign", "c1      orders  0 2 4 6"), ("place", "replicas (leader first)")]
+)
+def test_a_terminal_gets_a_table(command, shown, tmp_path):
+    file = tmp_path / "question.json"
+    file.write_text(json.dumps(QUESTIONS[COMMANDS[command]]))
+    terminal, end = pty.openpty()
+    subprocess.run([sys.executable, "-m", "service", command, str(file)], stdout=end, check=True, env={**os.environ, "TERM": "dumb"})
+    os.close(end)
+    text = os.read(terminal, 10_000).decode()
+    assert shown in text
+    assert "skew" in text
+
+
+def test_a_problem_goes_to_standard_error_with_its_place():
+    ended = run("partition", stdin='{"partitions_count": 0, "keys": []}')
+    assert ended.returncode == 1
+    assert ended.stdout == ""
+    assert "/partitions_count" in ended.stderr
+
+
+def test_explain_is_passed_on():
+    assert "explanation" in json.loads(run("partition", "--explain", stdin='{"partitions_count": 2, "keys": ["a"]}').stdout)

@@ -1,0 +1,64 @@
+"""What the service measures, in one process."""
+
+from __future__ import annotations
+
+import re
+
+from service.app import create_app
+from service.config import Settings
+
+
+def scrape(client) -> str:
+    return client.get("/metrics").text
+
+
+def test_a_decision_reports_its_skew_its_size_and_its_phases(client):
+    client.post("/v1/partitions", json={"partitions_count": 2, "keys": ["a", "a", "a", "a"]})
+    text = scrape(client)
+    assert 'allocator_skew_ratio_bucket{decision="partition",le="2.0",strategy="java"}' in text
+    assert re.search(r'allocator_items_sum\{decision="partition",item="keys"\} \d', text)
+    for phase in ("parse", "compute", "render"):
+        assert f'allocator_decision_duration_seconds_count{{decision="partition",phase="{phase}",strategy="java"}}' in text
+
+
+def test_an_assignment_reports_what_it_moves(client):
+    body = {
+        "assignor": "range",
+        "group_id": "billing",
+        "topics": [{"topic_name": "t", "partitions_count": 4}],
+        "members": [
+            {"member_id": "a", "owned_partitions": [{"topic_name": "t", "partition_ids": [2, 3]}]},
+            {"member_id": "b", "owned_partitions": [{"topic_name": "t", "partition_ids": [0, 1]}]},
+        ],
+    }
+    assert client.post("/v1/group-assignments", json=body).json["movement"]["moved"] == 4
+    text = scrape(client)
+    assert 'allocator_moved_partitions_sum{decision="assignment",strategy="range"} 4.0' in text
+    assert 'allocator_subject_skew_ratio{decision="assignment",subject="billing"} 1.0' in text
+
+
+def test_a_placement_reports_its_brokers(client):
+    body = {"placer": "modulo", "partitions_count": 4, "replication_factor": 1, "brokers": [{"broker_id": i} for i in range(3)]}
+    assert client.post("/v1/replica-placements", json=body).status_code == 200
+    assert 'allocator_items_count{decision="placement",item="brokers"}' in scrape(client)
+
+
+def test_routes_are_labelled_by_rule_and_never_by_path(client):
+    client.get("/v1/no-such-thing")
+    text = scrape(client)
+    assert 'route="unmatched"' in text
+    assert "no-such-thing" not in text
+
+
+def test_named_subjects_beyond_the_limit_are_dropped_and_counted():
+    client = create_app(Settings(max_subjects=3)).test_client()
+    for i in range(5):
+        client.post("/v1/partitions", json={"topic_name": f"topic-{i}", "partitions_count": 2, "keys": ["a"]})
+    text = scrape(client)
+    assert text.count("allocator_subject_skew_ratio{") == 3
+    assert "allocator_subjects_dropped_total 2.0" in text
+
+
+def test_two_apps_do_not_share_their_metrics(client):
+    client.post("/v1/partitions", json={"partitions_count": 2, "keys": ["a"]})
+    assert 'decision="partition"' not in scrape(create_app().test_client())

@@ -1,0 +1,119 @@
+"""The command ``serve``: several worker processes that answer as one, stop politely, and survive one another."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+import pytest
+import requests
+
+from tests.serving import serving
+
+pytestmark = pytest.mark.slow
+
+QUESTIONS = {
+    "/v1/partitions": {"partitioner": "librdkafka:consistent_random", "partitions_count": 12, "random_seed": 7, "keys": ["a", None, "é"]},
+    "/v1/group-assignments": {
+        "assignor": "roundrobin",
+        "topics": [{"topic_name": "orders", "partitions_count": 7}],
+        "members": [{"member_id": "c1"}, {"member_id": "c2"}],
+    },
+    "/v1/replica-placements": {
+        "placer": "striped",
+        "partitions_count": 6,
+        "replication_factor": 2,
+        "random_seed": 3,
+        "brokers": [{"broker_id": 0, "rack_id": "a"}, {"broker_id": 1, "rack_id": "b"}, {"broker_id": 2, "rack_id": "c"}],
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def server():
+    with serving(ALLOCATOR_WORKERS="2", ALLOCATOR_THREADS="2") as running:
+        yield running
+
+
+@pytest.mark.parametrize("path", QUESTIONS)
+def test_every_worker_gives_the_same_bytes(path):
+    """Two servers, one worker each, are two workers without a doubt about which of them answered."""
+    answers = set()
+    for _ in range(2):
+        with serving(ALLOCATOR_WORKERS="1") as server:
+            answers |= {requests.post(server.url + path, json=QUESTIONS[path], timeout=10).content for _ in range(3)}
+    assert len(answers) == 1
+
+
+def test_it_is_ready_within_5_seconds_of_a_set_up_machine():
+    with serving():
+        pass  # the kernels are compiled now, whatever was cached before
+    start = time.monotonic()
+    with serving():
+        assert time.monotonic() - start < 5
+
+
+def test_metrics_count_what_all_workers_did(server):
+    name, labels = "allocator_http_requests_total", {"route": "/v1/partitions", "method": "POST", "status": "200"}
+    before = server.metric(name, **labels) or 0
+    seen = set()
+    for _ in range(60):
+        requests.post(server.url + "/v1/partitions", json=QUESTIONS["/v1/partitions"], timeout=10)
+        seen.add(server.metric(name, **labels))
+    assert max(seen) == before + 60
+    assert len(seen) == 60, "each scrape saw every request so far, whichever worker it met"
+    assert server.metric("allocator_build_info") == 1
+    assert server.metric("allocator_http_requests_in_flight") == 1, "the scrape itself"
+
+
+def test_a_named_subject_has_its_latest_skew(server):
+    for keys in (["a", "b", "c"], ["a", "a"]):
+        body = {"topic_name": "orders", "partitions_count": 2, "keys": keys}
+        requests.post(server.url + "/v1/partitions", json=body, timeout=10)
+    assert server.metric("allocator_subject_skew_ratio", decision="partition", subject="orders") == 2
+
+
+def test_what_a_killed_worker_counted_stays_and_the_next_request_is_answered():
+    with serving(ALLOCATOR_WORKERS="2") as server:
+        ask = lambda: requests.post(server.url + "/v1/partitions", json=QUESTIONS["/v1/partitions"], timeout=10)  # noqa: E731
+        for _ in range(20):
+            ask()
+        victim = server.workers()[0]
+        os.kill(victim, signal.SIGKILL)
+        deadline = time.monotonic() + 10
+        while (victim in server.workers() or len(server.workers()) < 2) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert ask().ok
+        assert server.metric("allocator_http_requests_total", route="/v1/partitions", status="200") == 21
+        assert server.metric("allocator_http_requests_in_flight") == 1
+
+
+def test_sigterm_lets_the_requests_in_flight_finish():
+    keys = [f"key-{i}" for i in range(300_000)]
+    with serving(ALLOCATOR_WORKERS="1") as server:
+        answers = []
+        body = {"partitions_count": 12, "keys": keys}
+        asking = threading.Thread(target=lambda: answers.append(requests.post(server.url + "/v1/partitions", json=body, timeout=60)))
+        asking.start()
+        while server.metric("allocator_http_requests_in_flight") < 2:
+            time.sleep(0.001)
+        server.process.send_signal(signal.SIGTERM)
+        asking.join()
+        assert answers[0].status_code == 200
+        assert len(answers[0].json()["partitions"]) == len(keys)
+
+
+def test_the_three_printed_commands_work_when_pasted():
+    """The welcome text's curl lines, run by a shell."""
+    import subprocess  # noqa: PLC0415
+
+    from service.server import WELCOME  # noqa: PLC0415
+
+    with serving(ALLOCATOR_WORKERS="1") as server:
+        commands = WELCOME.format(url=server.url).split("\n\n")[1:]
+        assert len(commands) == 3
+        for command in commands:
+            shown = subprocess.run(["bash", "-c", command + "-sf" if False else command], capture_output=True, text=True, check=True)
+            assert '"kafka_version":"4.3.1"' in shown.stdout
