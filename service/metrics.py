@@ -20,7 +20,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from service import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 SKEWS = (1.0, 1.01, 1.02, 1.05, 1.1, 1.2, 1.35, 1.5, 2, 3, 5, 10, 100)
@@ -82,13 +82,15 @@ class Metrics:
         self.subjects = Subjects(max_subjects)
 
     @contextmanager
-    def decision(self, decision: str, strategy: str, parse_seconds: float) -> Iterator[Decision]:
+    def decision(self, decision: str, strategy: str, parse_seconds: float, check_time: Callable[[], None]) -> Iterator[Decision]:
         """Report one decision: its phases, its size, its skew.
 
         parse_seconds : what reading the request took before the strategy was known
+        check_time : called when a phase has ended; raises if the request has run for too long
         """
         self.duration.labels(decision, strategy, "parse").observe(parse_seconds)
-        yield Decision(self, decision, strategy)
+        check_time()
+        yield Decision(self, decision, strategy, check_time)
 
     def observe_http(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count one answered request; ``route`` is the rule, never the path."""
@@ -107,8 +109,8 @@ class Metrics:
 class Decision:
     """What a view reports of the decision it is making."""
 
-    def __init__(self, metrics: Metrics, decision: str, strategy: str) -> None:
-        self._metrics, self._decision, self._strategy = metrics, decision, strategy
+    def __init__(self, metrics: Metrics, decision: str, strategy: str, check_time: Callable[[], None]) -> None:
+        self._metrics, self._decision, self._strategy, self._check_time = metrics, decision, strategy, check_time
 
     @contextmanager
     def phase(self, phase: str) -> Iterator[None]:
@@ -117,6 +119,7 @@ class Decision:
         yield
         seconds = time.perf_counter() - start
         self._metrics.duration.labels(self._decision, self._strategy, phase).observe(seconds)
+        self._check_time()
 
     def sees(self, **items: int) -> None:
         """Report the size of the question: keys, partitions, members, brokers."""

@@ -123,11 +123,11 @@ def metrics() -> Metrics:
 
 def decision(name: str, strategy: str) -> AbstractContextManager[Decision]:
     """Report the decision that this request asks for ("partition", "assignment", "placement")."""
-    return metrics().decision(name, strategy, g.get("parse_seconds", 0.0))
+    return metrics().decision(name, strategy, g.get("parse_seconds", 0.0), _check_time)
 
 
-def check_time() -> None:
-    """Give the request up if it has run longer than the settings allow; called when a phase ends."""
+def _check_time() -> None:
+    """Give the request up if it has run longer than the settings allow."""
     allowed = settings().max_request_seconds
     taken = time.perf_counter() - g.start
     if taken > allowed:
