@@ -11,14 +11,13 @@
         ├── IllegalArgument
         ├── InvalidPartitions
         ├── InvalidReplicationFactor
+        ├── KafkaAssignorFails      a group that Kafka's own assignor cannot assign
         └── ...                     each beside the code that raises it, if only that code does
 
 The class name in kebab case is the last part of the problem's ``type``. Nothing here knows a status code.
 """
 
 from __future__ import annotations
-
-from typing import ClassVar
 
 
 class AllocatorError(Exception):
@@ -66,13 +65,15 @@ class LimitExceeded(InvalidQuestion):
 class KafkaError(AllocatorError):
     """Kafka itself refuses this, by the class name and with the message that it gives.
 
-    exception : the full name of the Java class thrown.
+    exception : the full name of the Java class thrown
+    message : what its getMessage() gives
+    detail : our own words for the caller; default: the message
     """
 
-    exception: ClassVar[str]
+    exception: str
 
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
+    def __init__(self, message: str | None, detail: str | None = None) -> None:
+        super().__init__(detail or message)
         self.message = message
 
 
@@ -98,3 +99,17 @@ class InvalidReplicationFactor(KafkaError):
     """The replication factor is no count, or more than the brokers can hold."""
 
     exception = "org.apache.kafka.common.errors.InvalidReplicationFactorException"
+
+
+class KafkaAssignorFails(KafkaError):
+    """Kafka's own assignor throws on this group: its rebalance would fail, and nobody be assigned anything.
+
+    exception, message : what it throws
+    cause : what in the request brings it about
+    remedy : what mends it
+    """
+
+    def __init__(self, exception: str, message: str | None, *, cause: str, remedy: str) -> None:
+        thrown = exception if message is None else f'{exception} ("{message}")'
+        super().__init__(message, f"Kafka's assignor throws {thrown}: {cause}; {remedy}")
+        self.exception = exception

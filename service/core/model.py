@@ -65,3 +65,68 @@ class Keys:
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+
+@dataclass(frozen=True)
+class Topics:
+    """The topics of a request, in the order of their names (UTF-16, as Java sorts), their partitions end to end.
+
+    The partition ``partition_id`` of ``topic`` is the partition ``first[topic] + partition_id``; so partitions in
+    ascending order are in Kafka's order of (topic name, partition id).
+
+    names : the topic_name of each topic
+    first : int32[topics + 1]   the topic's first partition; ``first[-1]`` is the number of partitions
+    racks : Ragged partition → racks of its replicas, ascending, none twice; None when no partition has any
+    ids : the topic_id (base64 Uuid) of each topic; None where the request gives none
+    """
+
+    names: tuple[str, ...]
+    first: Int32s
+    racks: Ragged | None
+    ids: tuple[str | None, ...]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def partitions_count(self) -> int:
+        """The number of partitions of all topics together."""
+        return int(self.first[-1])
+
+    def partitions_counts(self) -> Int32s:
+        """int32[topics], the number of partitions of each topic."""
+        return np.diff(self.first)
+
+
+@dataclass(frozen=True)
+class Group:
+    """A group to be assigned: the topics, the members, and what each member says of itself.
+
+    Members are in request order, which for the classic protocol is that of the JoinGroup response. What only members mention
+    comes after what exists: the topics ``len(topics) + i`` are subscribed or owned names that the request's topics do not
+    hold, and the partitions ``topics.partitions_count + i`` are owned partitions that do not exist.
+
+    member_ids : the member_id of each member, all different
+    instance_ids : the instance_id (``group.instance.id``) of each member; None for a dynamic one
+    rack_ids : the rack_id of each rack
+    racks : int32[members]   each member's rack, or NONE
+    subscriptions : Ragged member → topics, in the order of the member's list, none twice
+    generations : int32[members]   the generation each member was last in; -1 for none
+    owned : Ragged member → partitions it says it owns, in the order of its list, perhaps twice, perhaps another's as well
+    unknown_topic_names : the name of each topic that does not exist, in the order of the names
+    unknown_partitions : int32[..., 2]   (topic, partition_id) of each partition that does not exist, in that order
+    """
+
+    topics: Topics
+    member_ids: tuple[str, ...]
+    instance_ids: tuple[str | None, ...]
+    rack_ids: tuple[str, ...]
+    racks: Int32s
+    subscriptions: Ragged
+    generations: Int32s
+    owned: Ragged
+    unknown_topic_names: tuple[str, ...]
+    unknown_partitions: Int32s
+
+    def __len__(self) -> int:
+        return len(self.member_ids)
