@@ -1,0 +1,53 @@
+"""The assignors on offer, by group protocol.
+
+An assignor is a plain function ``Group → Ragged`` (member → partitions, in Kafka's own order). Those of an installed plug-in
+come through the entry-point group ``service.assignors.<group protocol>``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from service.core.assignors.classic import range as classic_range
+from service.core.assignors.classic import roundrobin as classic_roundrobin
+from service.core.registry import Registry, Strategy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from service.core.model import Group, Ragged
+
+
+@dataclass(frozen=True)
+class Assignor(Strategy):
+    """One way to assign a group.
+
+    explain : how ``run`` came to its answer, as a JSON object: ``(group, its answer, at most so many entries a list)``; None
+        when there is nothing to tell
+    """
+
+    explain: Callable[[Group, Ragged, int], dict[str, Any]] | None = None
+
+
+CLASSIC: Final[tuple[Assignor, ...]] = (
+    Assignor(
+        name="range",
+        run=classic_range.assign,
+        reproduces="kafka-clients 4.3.1 RangeAssignor (KIP-881)",
+        summary="Topic by topic, each subscriber gets a run of consecutive partitions, on its own rack where that is possible.",
+        explain=classic_range.explain,
+    ),
+    Assignor(
+        name="roundrobin",
+        run=classic_roundrobin.assign,
+        reproduces="kafka-clients 4.3.1 RoundRobinAssignor",
+        summary="Members stand in a circle; every partition of every topic goes to the next one that subscribes to it.",
+        explain=classic_roundrobin.explain,
+    ),
+)
+
+GROUP_PROTOCOLS: Final[dict[str, Registry[Assignor]]] = {
+    "classic": Registry("assignor", "service.assignors.classic", CLASSIC),
+}
+"""The assignors of each group protocol."""

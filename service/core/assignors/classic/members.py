@@ -1,0 +1,56 @@
+"""Who comes before whom, and who subscribes to what: what range and roundrobin both begin with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+from service.core.jvm.ordering import java_order
+from service.core.model import Ragged
+
+if TYPE_CHECKING:
+    from service.core.model import Group, Int32s
+
+
+def static_first(group: Group) -> Int32s:
+    """int32[members], the members in order: static ones by instance_id, then dynamic ones by member_id.
+
+    Reproduces AbstractPartitionAssignor.MemberInfo.compareTo (Apache Kafka 4.3.1).
+    """
+    static = [member for member, instance_id in enumerate(group.instance_ids) if instance_id is not None]
+    dynamic = [member for member, instance_id in enumerate(group.instance_ids) if instance_id is None]
+    by_instance = java_order([group.instance_ids[member] or "" for member in static])
+    by_id = java_order([group.member_ids[member] for member in dynamic])
+    return np.concatenate([np.array(static, np.int32)[by_instance], np.array(dynamic, np.int32)[by_id]])
+
+
+def subscribers(group: Group, order: Int32s) -> Ragged:
+    """Ragged topic → its subscribers, as ascending positions in ``order``. Topics that do not exist have no row.
+
+    order : int32[members]
+    """
+    subscriptions = group.subscriptions
+    return Ragged(*_subscribers(order, subscriptions.offsets, subscriptions.values, len(group.topics)))
+
+
+@njit(nogil=True, cache=True)
+def _subscribers(order: Int32s, offsets: Int32s, topics: Int32s, topics_count: int) -> tuple[Int32s, Int32s]:
+    """A counting sort of the subscriptions ``topics[offsets[member]:offsets[member + 1]]`` by topic, members in order."""
+    first = np.zeros(topics_count + 1, np.int32)
+    for topic in topics:
+        if topic < topics_count:
+            first[topic + 1] += 1
+    for topic in range(topics_count):
+        first[topic + 1] += first[topic]
+    cursor = first[:-1].copy()
+    positions = np.empty(first[topics_count], np.int32)
+    for position in range(len(order)):
+        member = order[position]
+        for i in range(offsets[member], offsets[member + 1]):
+            topic = topics[i]
+            if topic < topics_count:
+                positions[cursor[topic]] = position
+                cursor[topic] += 1
+    return first, positions

@@ -1,0 +1,372 @@
+"""Kafka's RangeAssignor: topic by topic, a run of consecutive partitions for each subscriber.
+
+*Goals*: co-partitioned topics (the same subscribers, the same number of partitions) are assigned alike, so that a member can
+join them; each member reads from its own rack where that is possible (KIP-881).
+
+*Constraints*: of a topic's n partitions each of its s subscribers gets ``n // s``, and the first ``n % s`` one more.
+
+*Algorithm*: subscribers stand in order, static ones first. A subscriber's *room* is what it may still get: its quota, and one
+more while such *extra* partitions last.
+
+1. With racks, if they matter for any topic: co-partitioned topics are matched together; partition by partition, the first
+   subscriber with room whose rack has a replica of that partition of every one of the topics gets it of them all. A topic that
+   stands alone is matched, if racks matter for it, subscriber by subscriber.
+2. Each subscriber in turn takes the first partitions that are left, as far as it has room.
+
+A topic's state after step 1 is the same for all topics that are matched together, so step 2 gives them the same owners: one
+*pattern*, id → subscriber, is worked out for them all.
+
+Example: members A, B; topics t and u of 3 partitions: A gets t-0, t-1, u-0, u-1 and B gets t-2, u-2.
+
+Source: org.apache.kafka.clients.consumer.RangeAssignor (Apache Kafka 4.3.1). The previous assignment plays no part.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba import njit
+
+from service.core.assignors.classic.members import static_first, subscribers
+from service.core.assignors.classic.racks import on_rack, racks_matter
+from service.core.grouping import grouped, grouped_arrays
+from service.core.model import NONE
+
+if TYPE_CHECKING:
+    from service.core.model import Bools, Group, Int32s, Ragged
+
+
+def assign(group: Group) -> Ragged:
+    """Ragged member → partitions, ascending."""
+    order = static_first(group)
+    readers = subscribers(group, order)
+    first, racks = group.topics.first, group.topics.racks
+    if racks is None or (matching := _matching(group, racks, order, readers)) is None:
+        owners = _owners_in_ranges(order, readers.offsets, readers.values, first)
+    else:
+        sets = matching.sets
+        owners = _owners_on_racks(
+            order, group.racks, readers.offsets, readers.values, first, racks.offsets, racks.values,
+            sets.offsets, sets.values, matching.together, len(group.rack_ids),
+        )  # fmt: skip
+    return grouped(owners, len(group))
+
+
+def explain(group: Group, assignment: Ragged, limit: int) -> dict[str, Any]:
+    """Per set of co-partitioned topics its subscribers in order, quota, extra, and whether racks were looked at and why.
+
+    limit : bounds the number of topics, and the number of subscribers, told of in all
+    """
+    topics, counts = group.topics, group.topics.partitions_counts()
+    order = static_first(group)
+    readers = subscribers(group, order)
+    sets = _co_partitioned(group, readers)
+    matching = None if topics.racks is None else _matching(group, topics.racks, order, readers)
+    told: list[dict[str, Any]] = []
+    topics_left = members_left = limit
+    for number in range(len(sets)):
+        if topics_left <= 0:
+            break
+        alike = sets.row(number)
+        leader = int(alike[0])
+        circle = order[readers.row(leader)]
+        quota, extra = divmod(int(counts[leader]), len(circle)) if len(circle) else (0, 0)
+        got = np.bincount(_members_of(assignment, int(topics.first[leader]), int(topics.first[leader + 1])), minlength=len(group))
+        together = matching is not None and bool(matching.together[number])
+        told.append(
+            {
+                "topics": [
+                    {"topic_name": topics.names[topic], "racks": _why(group, circle, matching, int(topic))}
+                    for topic in alike[:topics_left]
+                ],
+                "partitions_count": int(counts[leader]),
+                "quota": quota,
+                "subscribers_with_one_more": extra,
+                "step_1": _step_1(len(alike), together=together),
+                "subscribers": [
+                    {
+                        "member_id": group.member_ids[member],
+                        "because": "static, by instance_id"
+                        if group.instance_ids[member] is not None
+                        else "dynamic, by member_id",
+                        "partitions_of_each_topic": int(got[member]),
+                        "one_more": bool(got[member] > quota),
+                    }
+                    for member in circle[:members_left]
+                ],
+            }
+        )
+        topics_left -= len(alike)
+        members_left = max(0, members_left - len(circle))
+    return {
+        "rule": "of each topic every subscriber gets its quota, and those that are first in order (or first matched by rack) "
+        "one more; so members early in the order gather one more from every topic",
+        "co_partitioned": told,
+    }
+
+
+def _step_1(topics: int, *, together: bool) -> str:
+    if not together:
+        return "skipped: each subscriber takes a run of consecutive partitions"
+    if topics > 1:
+        return "racks matched for all these topics together, partition by partition"
+    return "racks matched for this topic, subscriber by subscriber"
+
+
+def _why(group: Group, circle: Int32s, matching: _Matching | None, topic: int) -> str:
+    """Whether racks matter for the topic, and why."""
+    racks, first = group.topics.racks, group.topics.first
+    if not (group.racks[circle] != NONE).any():
+        return "do not matter: no subscriber has a rack"
+    if racks is None or racks.offsets[first[topic]] == racks.offsets[first[topic + 1]]:
+        return "do not matter: no replica has a rack"
+    if matching is not None and matching.racks_matter[topic]:
+        return "matter: subscribers are on racks of the replicas, and not every partition is on all of these"
+    if np.isin(racks.values[racks.offsets[first[topic]] : racks.offsets[first[topic + 1]]], group.racks[circle]).any():
+        return "do not matter: every partition has a replica on each of the racks"
+    return "do not matter: no subscriber is on the rack of any replica"
+
+
+def _members_of(assignment: Ragged, start: int, stop: int) -> Int32s:
+    """The members of the partitions ``start`` … ``stop - 1``, in no order."""
+    return assignment.row_of_each_value()[(assignment.values >= start) & (assignment.values < stop)]
+
+
+@dataclass(frozen=True)
+class _Matching:
+    """Which topics are matched with racks, and with which others.
+
+    racks_matter : bool[topics]   the topics for which racks matter
+    sets : Ragged set → topics    all topics, each in one set: with its co-partitioned ones
+    together : bool[sets]         is the set matched with racks (step 1)?
+    """
+
+    racks_matter: Bools
+    sets: Ragged
+    together: Bools
+
+
+def _co_partitioned(group: Group, readers: Ragged) -> Ragged:
+    """Ragged set → topics: those of equal subscribers and equal partition count."""
+    counts = group.topics.partitions_counts()
+    sets: dict[tuple[int, bytes], int] = {}
+    labels = [sets.setdefault((int(counts[topic]), readers.row(topic).tobytes()), len(sets)) for topic in range(len(counts))]
+    return grouped(np.array(labels, np.int32), len(sets))
+
+
+def _matching(group: Group, racks: Ragged, order: Int32s, readers: Ragged) -> _Matching | None:
+    """None when racks matter for no topic, and step 1 falls away for all."""
+    matters, racked = _where_racks_matter(
+        group.racks[order], len(group.rack_ids), readers.offsets, readers.values, group.topics.first, racks.offsets, racks.values
+    )
+    if not matters.any():
+        return None
+    sets = _co_partitioned(group, readers)
+    leaders = sets.values[sets.offsets[:-1]]
+    # Kafka counts no partitions for topics without any subscriber on a rack, so that step 1 has nothing to do there.
+    together = np.where(sets.lengths() > 1, racked[leaders], matters[leaders])
+    return _Matching(matters, sets, together)
+
+
+@njit(nogil=True, cache=True)
+def _where_racks_matter(
+    rack_at: Int32s, racks_count: int, readers_of: Int32s, readers: Int32s, first: Int32s, racks_of: Int32s, racks: Int32s
+) -> tuple[Bools, Bools]:
+    """For each topic, bool[topics] each: do racks matter (racks_matter), and is any of its subscribers on a rack?
+
+    rack_at : int32[members]   the rack of the member at each position, or NONE
+    readers_of, readers : topic → positions of its subscribers
+    first : int32[topics + 1]
+    racks_of, racks : partition → racks
+    """
+    matters = np.zeros(len(first) - 1, np.bool_)
+    racked = np.zeros(len(first) - 1, np.bool_)
+    consumer_racks = np.empty(racks_count, np.bool_)
+    for topic in range(len(first) - 1):
+        consumer_racks[:] = False
+        for i in range(readers_of[topic], readers_of[topic + 1]):
+            rack = rack_at[readers[i]]
+            if rack != NONE:
+                consumer_racks[rack] = True
+                racked[topic] = True
+        matters[topic] = racked[topic] and racks_matter(consumer_racks, first[topic], first[topic + 1], racks_of, racks)
+    return matters, racked
+
+
+@njit(nogil=True, cache=True)
+def _owners_in_ranges(order: Int32s, readers_of: Int32s, readers: Int32s, first: Int32s) -> Int32s:
+    """The owner of each partition where racks do not matter, or NONE where nobody subscribes: int32[partitions].
+
+    order : int32[members]              the member at each position
+    readers_of, readers : int32[topics + 1], int32[...]   topic → positions of its subscribers, ascending
+    first : int32[topics + 1]           the first partition of each topic
+
+    Reproduces RangeAssignor.assignRanges (Apache Kafka 4.3.1). Plain-Python twin: tests/reference/assignors.py.
+    """
+    owners = np.full(first[-1], NONE, np.int32)
+    for topic in range(len(first) - 1):
+        subscribers = readers_of[topic + 1] - readers_of[topic]
+        if subscribers == 0:
+            continue
+        quota, extra = divmod(first[topic + 1] - first[topic], subscribers)
+        partition = first[topic]
+        for i in range(subscribers):
+            stop = partition + quota + (i < extra)
+            if partition == stop:
+                break
+            owners[partition:stop] = order[readers[readers_of[topic] + i]]
+            partition = stop
+    return owners
+
+
+@njit(nogil=True, cache=True)
+def _owners_on_racks(
+    order: Int32s,
+    member_racks: Int32s,
+    readers_of: Int32s,
+    readers: Int32s,
+    first: Int32s,
+    racks_of: Int32s,
+    racks: Int32s,
+    topics_of: Int32s,
+    topics: Int32s,
+    together: Bools,
+    racks_count: int,
+) -> Int32s:
+    """The owner of each partition where racks matter for some topic, or NONE where nobody subscribes: int32[partitions].
+
+    order : int32[members]              the member at each position
+    member_racks : int32[members]       each member's rack, or NONE
+    readers_of, readers : int32[topics + 1], int32[...]   topic → positions of its subscribers, ascending
+    first : int32[topics + 1]           the first partition of each topic
+    racks_of, racks : int32[partitions + 1], int32[...]   partition → racks of its replicas, none twice
+    topics_of, topics : int32[sets + 1], int32[topics]    set → its co-partitioned topics
+    together : bool[sets]               is the set matched with racks?
+
+    Reproduces RangeAssignor.assignWithRackMatching and assignRanges (Apache Kafka 4.3.1). Who has no room now will never have
+    any, and what is taken stays taken; so a look for the first match goes on where the last one for that rack ended, and
+    the whole is O(partitions × racks of a partition + members × sets). Plain-Python twin: tests/reference/assignors.py.
+    """
+    owners = np.full(first[-1], NONE, np.int32)
+    for one in range(len(topics_of) - 1):
+        alike = topics[topics_of[one] : topics_of[one + 1]]
+        leader = alike[0]
+        circle = order[readers[readers_of[leader] : readers_of[leader + 1]]]
+        if len(circle) == 0:
+            continue
+        count = first[leader + 1] - first[leader]
+        pattern = np.full(count, NONE, np.int32)
+        taken = np.zeros(len(circle), np.int32)
+        quota, extra = divmod(count, len(circle))
+        if together[one]:
+            rack_at = member_racks[circle]
+            rack_at[rack_at == NONE] = racks_count
+            if len(alike) > 1:
+                extra = _match_together(pattern, taken, quota, extra, rack_at, racks_count, first[alike], racks_of, racks)
+            else:
+                extra = _match_alone(pattern, taken, quota, extra, rack_at, racks_count, first[leader], racks_of, racks)
+        _share_out_the_rest(pattern, taken, quota, extra)
+        owner_of_id = circle[pattern]
+        for topic in alike:
+            owners[first[topic] : first[topic + 1]] = owner_of_id
+    return owners
+
+
+@njit(nogil=True, cache=True)
+def _match_together(
+    pattern: Int32s,
+    taken: Int32s,
+    quota: int,
+    extra: int,
+    rack_at: Int32s,
+    racks_count: int,
+    starts: Int32s,
+    racks_of: Int32s,
+    racks: Int32s,
+) -> int:
+    """Step 1 for a set of topics: each id to the first subscriber with room on a rack that it has in all of them.
+
+    pattern : int32[ids]          id → subscriber or NONE; written
+    taken : int32[subscribers]    how many ids each has; written
+    quota, extra : a subscriber has room for ``quota`` ids, and one more while ``extra`` is not used up
+    rack_at : int32[subscribers]  the rack of each, ``racks_count`` for none
+    starts : int32[topics]        the first partition of each topic of the set
+    racks_of, racks : partition → racks
+    Returns the extra that is left.
+
+    Reproduces RangeAssignor.assignCoPartitionedWithRackMatching (Apache Kafka 4.3.1).
+    """
+    # The subscribers of each rack in order, those without one last, and the first of each that may still have room.
+    queue_of, queue = grouped_arrays(rack_at, racks_count + 1)
+    head = queue_of[:-1].copy()
+    topics_on = np.zeros(racks_count + 1, np.int32)
+    topics_on[racks_count] = len(starts)  # who has no rack fits everywhere
+    for partition_id in range(len(pattern)):
+        for start in starts:
+            for i in range(racks_of[start + partition_id], racks_of[start + partition_id + 1]):
+                topics_on[racks[i]] += 1
+        best = len(taken)
+        one, stop = racks_of[starts[0] + partition_id], racks_of[starts[0] + partition_id + 1]
+        for i in range(one, stop + 1):  # a rack that all topics share is one of the first topic's
+            rack = racks[i] if i < stop else racks_count
+            if topics_on[rack] == len(starts):
+                while head[rack] < queue_of[rack + 1] and taken[queue[head[rack]]] >= quota + (extra > 0):
+                    head[rack] += 1
+                if head[rack] < queue_of[rack + 1]:
+                    best = min(best, queue[head[rack]])
+        if best < len(taken):
+            pattern[partition_id] = best
+            taken[best] += 1
+            extra -= taken[best] > quota
+        topics_on[:racks_count] = 0
+    return extra
+
+
+@njit(nogil=True, cache=True)
+def _match_alone(
+    pattern: Int32s,
+    taken: Int32s,
+    quota: int,
+    extra: int,
+    rack_at: Int32s,
+    racks_count: int,
+    start: int,
+    racks_of: Int32s,
+    racks: Int32s,
+) -> int:
+    """Step 1 for one topic: to each subscriber the first free ids with a replica on its rack, as far as it has room.
+
+    Arguments as in ``_match_together``; ``start`` is the topic's first partition.
+
+    Reproduces RangeAssignor.assignRanges with racksMatch (Apache Kafka 4.3.1).
+    """
+    next_id = np.zeros(racks_count + 1, np.int32)  # per rack: every id before it is taken or has no replica there
+    for subscriber in range(len(taken)):
+        rack = rack_at[subscriber]
+        while next_id[rack] < len(pattern) and taken[subscriber] < quota + (extra > 0):
+            partition_id = next_id[rack]
+            if pattern[partition_id] == NONE and (rack == racks_count or on_rack(racks_of, racks, start + partition_id, rack)):
+                pattern[partition_id] = subscriber
+                taken[subscriber] += 1
+            next_id[rack] += 1
+        extra -= taken[subscriber] > quota
+    return extra
+
+
+@njit(nogil=True, cache=True)
+def _share_out_the_rest(pattern: Int32s, taken: Int32s, quota: int, extra: int) -> None:
+    """Step 2: to each subscriber the first free ids, as far as it has room. Arguments as in ``_match_together``.
+
+    Reproduces RangeAssignor.assignRanges without racks (Apache Kafka 4.3.1).
+    """
+    partition_id = 0
+    for subscriber in range(len(taken)):
+        had = taken[subscriber]
+        while partition_id < len(pattern) and taken[subscriber] < quota + (extra > 0):
+            if pattern[partition_id] == NONE:
+                pattern[partition_id] = subscriber
+                taken[subscriber] += 1
+            partition_id += 1
+        extra -= taken[subscriber] > max(had, quota)

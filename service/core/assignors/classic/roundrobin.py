@@ -1,0 +1,88 @@
+"""Kafka's RoundRobinAssignor: all partitions of all topics, dealt to the members in turn.
+
+*Goal*: counts that differ by at most one, if all members subscribe to the same topics.
+
+*Algorithm*: the members stand in a circle, static ones first. The topics in the order of their names, the partitions of each
+ascending: each partition goes to the next member of the circle that subscribes to its topic; those passed over wait for the
+next time round.
+
+Example: members A, B; topics t (3 partitions), u (2): A gets t-0, t-2, u-1 and B gets t-1, u-0.
+
+Source: org.apache.kafka.clients.consumer.RoundRobinAssignor (Apache Kafka 4.3.1). The previous assignment and racks play no part.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba import njit
+
+from service.core.assignors.classic.members import static_first, subscribers
+from service.core.errors import KafkaAssignorFails
+from service.core.grouping import grouped
+from service.core.model import NONE
+
+if TYPE_CHECKING:
+    from service.core.model import Group, Int32s, Ragged
+
+
+def assign(group: Group) -> Ragged:
+    """Ragged member → partitions, ascending. Raises KafkaAssignorFails for a group without members."""
+    if len(group) == 0:
+        raise KafkaAssignorFails(
+            "java.lang.IllegalArgumentException",
+            "CircularIterator can only be used on non-empty lists",
+            cause="the group has no members (/members is empty)",
+            remedy="name at least one member",
+        )
+    order = static_first(group)
+    readers = subscribers(group, order)
+    return grouped(_owners(order, readers.offsets, readers.values, group.topics.first), len(group))
+
+
+def explain(group: Group, assignment: Ragged, limit: int) -> dict[str, Any]:
+    """The circle, from where the deal begins. ``limit`` bounds the members told of."""
+    order = static_first(group)
+    counts = assignment.lengths()
+    least = int(counts.min())
+    return {
+        "rule": "each partition, by topic name and id, goes to the next member of the circle that subscribes to its topic",
+        "circle": [
+            {
+                "member_id": group.member_ids[member],
+                "because": "static, by instance_id" if group.instance_ids[member] is not None else "dynamic, by member_id",
+                "partitions": int(counts[member]),
+                "more_than_least": int(counts[member]) - least,
+            }
+            for member in order[:limit]
+        ],
+    }
+
+
+@njit(nogil=True, cache=True)
+def _owners(order: Int32s, readers_of: Int32s, readers: Int32s, first: Int32s) -> Int32s:
+    """The owner of each partition, or NONE where nobody subscribes: int32[partitions].
+
+    order : int32[members]              the member at each position of the circle
+    readers_of, readers : int32[topics + 1], int32[...]   topic → positions of its subscribers, ascending
+    first : int32[topics + 1]           the first partition of each topic
+
+    Reproduces RoundRobinAssignor.assignPartitions. Instead of stepping over members that do not subscribe, each topic begins
+    at its first subscriber from the circle's position on and goes round its own subscribers: O(partitions + topics log members).
+    Plain-Python twin: tests/reference/assignors.py.
+    """
+    owners = np.full(first[-1], NONE, np.int32)
+    at = 0
+    for topic in range(len(first) - 1):
+        circle = readers[readers_of[topic] : readers_of[topic + 1]]
+        if len(circle) == 0:
+            continue
+        turn = int(np.searchsorted(circle, at)) % len(circle)
+        for partition in range(first[topic], first[topic + 1]):
+            owners[partition] = order[circle[turn]]
+            at = circle[turn] + 1
+            turn += 1
+            if turn == len(circle):
+                turn = 0
+    return owners

@@ -1,0 +1,49 @@
+"""Rows turned about: which indices bear a label, and which rows hold a value."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+from service.core.model import Ragged
+
+if TYPE_CHECKING:
+    from service.core.model import Int32s
+
+
+def grouped(labels: Int32s, groups: int) -> Ragged:
+    """Ragged group → the indices i with ``labels[i] == group``, ascending.
+
+    labels : int32[...]   0 … groups - 1, or NONE for an index that is in no group
+    """
+    return Ragged(*grouped_arrays(labels, groups))
+
+
+def transposed(rows: Ragged, columns: int) -> Ragged:
+    """Ragged value → the rows that hold it, ascending; a row that holds it twice is there twice.
+
+    rows : Ragged row → values, each 0 … columns - 1
+    """
+    places = grouped(rows.values, columns)
+    return Ragged(places.offsets, rows.row_of_each_value()[places.values])
+
+
+@njit(nogil=True, cache=True)
+def grouped_arrays(labels: Int32s, groups: int) -> tuple[Int32s, Int32s]:
+    """``grouped`` for kernels, as offsets int32[groups + 1] and indices: a counting sort, O(labels + groups)."""
+    offsets = np.zeros(groups + 1, np.int32)
+    for label in labels:
+        if label >= 0:
+            offsets[label + 1] += 1
+    for group in range(groups):
+        offsets[group + 1] += offsets[group]
+    cursor = offsets[:-1].copy()
+    indices = np.empty(offsets[groups], np.int32)
+    for i in range(len(labels)):
+        label = labels[i]
+        if label >= 0:
+            indices[cursor[label]] = i
+            cursor[label] += 1
+    return offsets, indices
