@@ -1,0 +1,45 @@
+# The image runs with --read-only, any user id and one writable folder: a tmpfs on /tmp.
+#
+#   docker build -t partition-allocator .
+#   docker run --rm --read-only --tmpfs /tmp -p 8000:8000 partition-allocator
+
+ARG PYTHON=3.13-slim-trixie
+
+FROM python:${PYTHON} AS build
+# Where the kernels will find what is compiled here: Numba looks by the source's path and content, and by the CPU.
+# "generic" is the baseline of the architecture, so that what one machine has compiled fits every other.
+ENV NUMBA_CACHE_DIR=/opt/kernels \
+    NUMBA_CPU_NAME=generic \
+    PIP_DISABLE_PIP_VERSION_CHECK=1 \
+    PATH=/opt/allocator/bin:$PATH
+WORKDIR /src
+COPY requirements.lock ./
+RUN --mount=type=cache,target=/root/.cache/pip \
+    python -m venv /opt/allocator && \
+    pip install --require-hashes -r requirements.lock
+COPY pyproject.toml README.md ./
+COPY service service
+# Outside /src, where python would take the modules from there and not from where they are installed.
+WORKDIR /
+RUN pip install --no-deps --no-build-isolation --no-cache-dir /src && \
+    python -m service.core.warm
+
+FROM python:${PYTHON}
+COPY --from=build /opt/allocator /opt/allocator
+COPY --from=build /opt/kernels /opt/kernels
+ENV HOME=/tmp \
+    HOST=0.0.0.0 \
+    NUMBA_CACHE_DIR=/tmp/kernels \
+    NUMBA_CPU_NAME=generic \
+    PATH=/opt/allocator/bin:$PATH \
+    PORT=8000 \
+    PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONUNBUFFERED=1
+WORKDIR /
+USER 10001:10001
+EXPOSE 8000
+HEALTHCHECK --interval=15s --timeout=5s --start-period=30s \
+    CMD ["python", "-c", "import os, urllib.request as u; u.urlopen('http://127.0.0.1:' + os.environ['PORT'] + '/readyz', timeout=4)"]
+# Numba takes no folder that it cannot write to, not even to read, so the kernels go where it can: some megabytes.
+ENTRYPOINT ["/bin/sh", "-ec", "mkdir -p \"$NUMBA_CACHE_DIR\" && cp -R /opt/kernels/. \"$NUMBA_CACHE_DIR\" && exec partition-allocator \"$@\"", "partition-allocator"]
+CMD ["serve"]
