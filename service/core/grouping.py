@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
-from service.core.model import Ragged
+from service.core.model import NONE, Ragged
 
 if TYPE_CHECKING:
     from service.core.model import Int32s
@@ -28,6 +28,25 @@ def transposed(rows: Ragged, columns: int) -> Ragged:
     """
     places = grouped(rows.values, columns)
     return Ragged(places.offsets, rows.row_of_each_value()[places.values])
+
+
+def first_repeat(rows: Ragged, columns: int) -> int:
+    """The index of the first value that its row already holds, or NONE.
+
+    rows : Ragged row → values, each 0 … columns - 1
+    """
+    return int(_first_repeat(rows.offsets, rows.values, columns))
+
+
+@njit(nogil=True, cache=True)
+def _first_repeat(offsets: Int32s, values: Int32s, columns: int) -> int:
+    last_row = np.full(columns, NONE, np.int32)
+    for row in range(len(offsets) - 1):
+        for i in range(offsets[row], offsets[row + 1]):
+            if last_row[values[i]] == row:
+                return i
+            last_row[values[i]] = row
+    return NONE
 
 
 @njit(nogil=True, cache=True)

@@ -130,3 +130,13 @@ class Group:
 
     def __len__(self) -> int:
         return len(self.member_ids)
+
+    def topic_partitions(self, partitions: Int32s) -> tuple[Int32s, Int32s]:
+        """The topic and the partition_id of each partition, existing or not: int32[...] each."""
+        topics = self.topics
+        topic_of = np.repeat(np.arange(len(topics), dtype=np.int32), topics.partitions_counts())
+        id_of = np.arange(topics.partitions_count, dtype=np.int32) - topics.first[topic_of]
+        if len(self.unknown_partitions):
+            topic_of = np.concatenate([topic_of, self.unknown_partitions[:, 0]])
+            id_of = np.concatenate([id_of, self.unknown_partitions[:, 1]])
+        return topic_of[partitions], id_of[partitions]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
-from service.core.jvm.ordering import java_order
+from service.core.jvm.sorting import java_order
 from service.core.model import Ragged
 
 if TYPE_CHECKING:

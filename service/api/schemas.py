@@ -1,0 +1,48 @@
+"""Pieces of request and answer that several resources share."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from marshmallow import Schema, fields, validate
+
+if TYPE_CHECKING:
+    from service.core.measures import Spread
+    from service.core.model import Int32s, Int64s
+
+KAFKA_VERSIONS = ("4.3.1",)
+"""The releases whose answers can be asked for; the last is the default."""
+
+
+class ExplainSchema(Schema):
+    """The query of every computing resource."""
+
+    explain = fields.Boolean(
+        load_default=False, truthy={"true"}, falsy={"false"}, metadata={"description": "add an `explanation` to the answer"}
+    )
+
+
+class KafkaVersion(fields.String):
+    """The release of Apache Kafka whose answer is wanted; an unknown one is refused with the list of the known."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        known = validate.OneOf(KAFKA_VERSIONS, error="Unknown Kafka version {input}; known are {choices}.")
+        about = {"description": "the release of Apache Kafka whose answer is wanted"}
+        super().__init__(load_default=KAFKA_VERSIONS[-1], validate=known, metadata=about, **kwargs)
+
+
+class SpreadSchema(Schema):
+    """How even an answer is."""
+
+    counts = fields.List(fields.Integer(), metadata={"description": "what each holder has"})
+    min = fields.Integer()
+    max = fields.Integer()
+    mean = fields.Float()
+    stddev = fields.Float()
+    skew = fields.Float(metadata={"description": "max ÷ mean: 1.0 is perfectly even, and so is nothing at all"})
+
+
+def spread_document(counts: Int32s | Int64s, evenness: Spread) -> dict[str, Any]:
+    """The answer's member for ``evenness``, as SpreadSchema has it."""
+    return {"counts": counts, **asdict(evenness)}

@@ -1,0 +1,26 @@
+"""The order of strings in Java: by UTF-16 code units, as ``String.compareTo``, ``TreeMap`` and ``Collections.sort`` have it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from service.core.model import Int32s
+
+
+def utf16(name: str) -> bytes:
+    """A key by which Python sorts as Java does; half a surrogate pair is a unit like any other."""
+    return name.encode("utf-16-be", "surrogatepass")
+
+
+def java_order(names: Sequence[str]) -> Int32s:
+    """int32[names], the positions of ``names`` in ascending order; equal names keep theirs.
+
+    Code points and UTF-16 units sort differently only where a character above U+FFFF meets one of U+E000 … U+FFFF.
+    """
+    keys: Sequence[str | bytes] = names if "".join(names).isascii() else [utf16(name) for name in names]
+    return np.array(sorted(range(len(names)), key=keys.__getitem__), np.int32)
