@@ -10,7 +10,7 @@ Tests: vectors/java/hash-iteration-order, the plain twin tests/reference/hash_or
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -91,13 +91,13 @@ def _threshold(length: int) -> int:
 
 
 @njit(nogil=True, cache=True)
-def _spread(code: int) -> np.int32:
+def _spread(code: np.int32) -> np.int32:
     """HashMap.hash: the high half folded into the low one."""
-    return np.int32(np.int32(code) ^ np.int32(np.uint32(code) >> np.uint32(16)))
+    return np.int32(code ^ np.int32(np.uint32(code) >> np.uint32(16)))
 
 
 @njit(nogil=True, cache=True)
-def _length_without_trees(hashes: Int32s, capacity: int, compute: bool) -> int:
+def _length_without_trees(hashes: Int32s, capacity: int, compute: bool) -> int:  # noqa: FBT001
     """The final table's length, or 0 if a chain may have become long enough for a tree on the way.
 
     Between two doublings chains only grow, so it is enough to look at each table just before the next doubling.
@@ -105,13 +105,13 @@ def _length_without_trees(hashes: Int32s, capacity: int, compute: bool) -> int:
     n = len(hashes)
     length = table_length(capacity)
     longest = _TREEIFY - 1 if compute else _TREEIFY
-    counts = np.zeros(2 * n + 2, np.int32)
+    counts = np.zeros(2 * table_length(n), np.int32)
     while True:
         full = _threshold(length) + 1
         last = n <= full if compute else n < full
         if n > longest:
             # A bucket of a larger table than `counts` has places shares its place: it may only look longer than it is.
-            mask = min(length, table_length(n)) - 1
+            mask = min(length, len(counts)) - 1
             counts[: mask + 1] = 0
             for key in range(min(n, full)):
                 bucket = _spread(hashes[key]) & mask
@@ -124,7 +124,7 @@ def _length_without_trees(hashes: Int32s, capacity: int, compute: bool) -> int:
 
 
 @njit(nogil=True, cache=True)
-def _counted(hashes: Int32s, length: int, compute: bool) -> Int32s:
+def _counted(hashes: Int32s, length: int, compute: bool) -> Int32s:  # noqa: FBT001
     """Chains only: a stable counting sort by bucket; with ``compute`` the last key in comes first."""
     n = len(hashes)
     order = np.empty(n, np.int32)
@@ -136,71 +136,81 @@ def _counted(hashes: Int32s, length: int, compute: bool) -> Int32s:
         starts[bucket + 1] += starts[bucket]
     for i in range(n):
         key = n - 1 - i if compute else i
-        bucket = _spread(hashes[key]) & mask
-        order[starts[bucket]] = key
-        starts[bucket] += 1
+        at = _spread(hashes[key]) & mask
+        order[starts[at]] = key
+        starts[at] += 1
     return order
 
 
-@njit(nogil=True, cache=True)
-def _played(hashes: Int32s, ranks: Int32s, calls: Int32s, compute: bool, capacity: int) -> Int32s:
-    """Every call on a table of linked keys.
+class _Keys(NamedTuple):
+    """What is known of each key.
 
-    A bucket holds its keys as a doubly linked list from ``head`` to ``tail``. If ``treed``, they form a tree besides, whose
-    root is the head; ``tree`` has each key's left and right child, its parent and whether it is red.
+    following, previous : its neighbours in its bucket's list, or NONE
+    tree : its left and right child, its parent, and whether it is red, if its bucket is a tree
     """
+
+    spread: Int32s
+    ranks: Int32s
+    following: Int32s
+    previous: Int32s
+    tree: Tree
+
+
+class _Table(NamedTuple):
+    """What is known of each bucket: a list of keys which, if ``treed``, form a tree besides, whose root is the head."""
+
+    head: Int32s
+    tail: Int32s
+    sizes: Int32s
+    treed: Bools
+
+
+@njit(nogil=True, cache=True)
+def _empty(length: int) -> _Table:
+    """A table of that many buckets."""
+    return _Table(
+        np.full(length, NONE, np.int32), np.full(length, NONE, np.int32), np.zeros(length, np.int32), np.zeros(length, np.bool_)
+    )
+
+
+@njit(nogil=True, cache=True)
+def _played(hashes: Int32s, ranks: Int32s, calls: Int32s, compute: bool, capacity: int) -> Int32s:  # noqa: FBT001
+    """Every call, one after another, on a table of linked keys."""
     n = len(hashes)
     spread = np.empty(n, np.int32)
-    for key in range(n):
-        spread[key] = _spread(hashes[key])
-    following, previous = np.full(n, NONE, np.int32), np.full(n, NONE, np.int32)
-    tree = np.full((n, 4), NONE, np.int32)
+    for i in range(n):
+        spread[i] = _spread(hashes[i])
+    keys = _Keys(spread, ranks, np.full(n, NONE, np.int32), np.full(n, NONE, np.int32), np.full((n, 4), NONE, np.int32))
     present = np.zeros(n, np.bool_)
-    length = table_length(capacity)
-    head, tail = np.full(length, NONE, np.int32), np.full(length, NONE, np.int32)
-    count, treed = np.zeros(length, np.int32), np.zeros(length, np.bool_)
+    table = _empty(table_length(capacity))
     size = 0
     for call in calls:
+        key = call if call >= 0 else ~call
         if call < 0:
-            key = ~call
             if present[key]:
-                bucket = spread[key] & (length - 1)
-                _remove(bucket, key, spread, ranks, following, previous, tree, head, tail, count, treed)
+                _remove(key, keys, table)
                 present[key] = False
                 size -= 1
             continue
-        key = call
-        if compute and size > _threshold(length) and length < _LARGEST_TABLE:
-            head, tail, count, treed = _doubled(spread, ranks, following, previous, tree, head, tail, count, treed)
-            length *= 2
-        if present[key]:
-            continue
-        present[key] = True
-        size += 1
-        bucket = spread[key] & (length - 1)
-        if treed[bucket]:
-            _enter_tree(bucket, key, spread, ranks, following, previous, tree, head, tail)
-            count[bucket] += 1
-        else:
-            if compute:
-                _link(NONE, key, head[bucket], bucket, following, previous, head, tail)
-            else:
-                _link(tail[bucket], key, NONE, bucket, following, previous, head, tail)
-            count[bucket] += 1
-            if count[bucket] >= (_TREEIFY if compute else _TREEIFY + 1):
-                if length < _SMALLEST_TABLE_WITH_TREES:
-                    head, tail, count, treed = _doubled(spread, ranks, following, previous, tree, head, tail, count, treed)
-                    length *= 2
-                else:
-                    _treeify(bucket, spread, ranks, following, previous, tree, head, tail)
-                    treed[bucket] = True
-        if not compute and size > _threshold(length) and length < _LARGEST_TABLE:
-            head, tail, count, treed = _doubled(spread, ranks, following, previous, tree, head, tail, count, treed)
-            length *= 2
+        if compute and size > _threshold(len(table.head)):
+            table = _doubled(keys, table)
+        if not present[key]:
+            present[key] = True
+            size += 1
+            if _enter(key, compute, keys, table):
+                table = _doubled(keys, table)
+            if not compute and size > _threshold(len(table.head)):
+                table = _doubled(keys, table)
+    return _listed(size, keys.following, table.head)
+
+
+@njit(nogil=True, cache=True)
+def _listed(size: int, following: Int32s, head: Int32s) -> Int32s:
+    """The keys of all buckets, one list after the other."""
     order = np.empty(size, np.int32)
     i = 0
-    for bucket in range(length):
-        key = head[bucket]
+    for first in head:
+        key = first
         while key != NONE:
             order[i] = key
             i += 1
@@ -209,72 +219,82 @@ def _played(hashes: Int32s, ranks: Int32s, calls: Int32s, compute: bool, capacit
 
 
 @njit(nogil=True, cache=True)
-def _link(
-    before: int, key: int, after: int, bucket: int, following: Int32s, previous: Int32s, head: Int32s, tail: Int32s
-) -> None:
-    """Put a key between two neighbours of a bucket's list, either of which may be NONE."""
-    previous[key], following[key] = before, after
-    if before == NONE:
-        head[bucket] = key
-    else:
-        following[before] = key
-    if after == NONE:
-        tail[bucket] = key
-    else:
-        previous[after] = key
+def _enter(key: int, compute: bool, keys: _Keys, table: _Table) -> bool:  # noqa: FBT001
+    """Enter a new key into its bucket; True if the chain is long and the table so small that it doubles instead."""
+    length = len(table.head)
+    bucket = keys.spread[key] & (length - 1)
+    if table.treed[bucket]:
+        _enter_tree(key, bucket, keys, table)
+        return False
+    _link(key, NONE if compute else table.tail[bucket], bucket, keys, table)
+    if table.sizes[bucket] < (_TREEIFY if compute else _TREEIFY + 1):
+        return False
+    if length < _SMALLEST_TABLE_WITH_TREES:
+        return True
+    _treeify(bucket, keys, table)
+    return False
 
 
 @njit(nogil=True, cache=True)
-def _unlink(bucket: int, key: int, following: Int32s, previous: Int32s, head: Int32s, tail: Int32s) -> None:
+def _link(key: int, before: int, bucket: int, keys: _Keys, table: _Table) -> None:
+    """Put a key into a bucket's list behind ``before``, or first if that is NONE."""
+    after = table.head[bucket] if before == NONE else keys.following[before]
+    keys.previous[key], keys.following[key] = before, after
+    if before == NONE:
+        table.head[bucket] = key
+    else:
+        keys.following[before] = key
+    if after == NONE:
+        table.tail[bucket] = key
+    else:
+        keys.previous[after] = key
+    table.sizes[bucket] += 1
+
+
+@njit(nogil=True, cache=True)
+def _unlink(key: int, bucket: int, keys: _Keys, table: _Table) -> None:
     """Take a key out of its bucket's list."""
-    before, after = previous[key], following[key]
+    before, after = keys.previous[key], keys.following[key]
     if before == NONE:
-        head[bucket] = after
+        table.head[bucket] = after
     else:
-        following[before] = after
+        keys.following[before] = after
     if after == NONE:
-        tail[bucket] = before
+        table.tail[bucket] = before
     else:
-        previous[after] = before
+        keys.previous[after] = before
+    table.sizes[bucket] -= 1
 
 
 @njit(nogil=True, cache=True)
-def _doubled(
-    spread: Int32s,
-    ranks: Int32s,
-    following: Int32s,
-    previous: Int32s,
-    tree: Tree,
-    head: Int32s,
-    tail: Int32s,
-    count: Int32s,
-    treed: Bools,
-) -> tuple[Int32s, Int32s, Int32s, Bools]:
+def _doubled(keys: _Keys, table: _Table) -> _Table:
     """HashMap.resize and TreeNode.split: each list parts in two by one bit and keeps its order."""
-    length = len(head)
-    new_head, new_tail = np.full(2 * length, NONE, np.int32), np.full(2 * length, NONE, np.int32)
-    new_count, new_treed = np.zeros(2 * length, np.int32), np.zeros(2 * length, np.bool_)
+    length = len(table.head)
+    if length == _LARGEST_TABLE:
+        return table
+    new = _empty(2 * length)
     for bucket in range(length):
-        key = head[bucket]
+        key = table.head[bucket]
         while key != NONE:
-            after = following[key]
-            to = bucket + (spread[key] & length)
-            _link(new_tail[to], key, NONE, to, following, previous, new_head, new_tail)
-            new_count[to] += 1
+            after = keys.following[key]
+            to = bucket + (keys.spread[key] & length)
+            _link(key, new.tail[to], to, keys, new)
             key = after
-        if treed[bucket]:
+        if table.treed[bucket]:
             for part, other in ((bucket, bucket + length), (bucket + length, bucket)):
-                if new_count[part] > _UNTREEIFY:
-                    new_treed[part] = True
-                    # A tree that moved as a whole stays as it is.
-                    if new_count[other] > 0:
-                        _treeify(part, spread, ranks, following, previous, tree, new_head, new_tail)
-    return new_head, new_tail, new_count, new_treed
+                if new.sizes[part] <= _UNTREEIFY:
+                    continue
+                # A tree that moves as a whole stays as it is.
+                new.treed[part] = True
+                if new.sizes[other] > 0:
+                    _treeify(part, keys, new)
+    return new
 
 
 @njit(nogil=True, cache=True)
-def _attach(root: int, key: int, spread: Int32s, ranks: Int32s, tree: Tree) -> int:
+def _attach(key: int, root: int, keys: _Keys) -> int:
     """Hang a key into the tree as a red leaf; returns its parent, or NONE for the first key."""
+    spread, ranks, tree = keys.spread, keys.ranks, keys.tree
     parent, side = NONE, _LEFT
     node = root
     while node != NONE:
@@ -289,44 +309,32 @@ def _attach(root: int, key: int, spread: Int32s, ranks: Int32s, tree: Tree) -> i
 
 
 @njit(nogil=True, cache=True)
-def _treeify(
-    bucket: int, spread: Int32s, ranks: Int32s, following: Int32s, previous: Int32s, tree: Tree, head: Int32s, tail: Int32s
-) -> None:
+def _treeify(bucket: int, keys: _Keys, table: _Table) -> None:
     """TreeNode.treeify: the list's keys into a new tree one by one; then its root to the head."""
     root = NONE
-    key = head[bucket]
+    key = table.head[bucket]
     while key != NONE:
-        _attach(root, key, spread, ranks, tree)
-        root = _settle(root, key, tree)
-        key = following[key]
-    _to_head(bucket, root, following, previous, head, tail)
+        _attach(key, root, keys)
+        root = _settle(root, key, keys.tree)
+        key = keys.following[key]
+    table.treed[bucket] = True
+    _to_head(root, bucket, keys, table)
 
 
 @njit(nogil=True, cache=True)
-def _enter_tree(
-    bucket: int,
-    key: int,
-    spread: Int32s,
-    ranks: Int32s,
-    following: Int32s,
-    previous: Int32s,
-    tree: Tree,
-    head: Int32s,
-    tail: Int32s,
-) -> None:
+def _enter_tree(key: int, bucket: int, keys: _Keys, table: _Table) -> None:
     """TreeNode.putTreeVal: in the list a new key stands right behind its parent in the tree."""
-    root = head[bucket]
-    parent = _attach(root, key, spread, ranks, tree)
-    _link(parent, key, following[parent], bucket, following, previous, head, tail)
-    _to_head(bucket, _settle(root, key, tree), following, previous, head, tail)
+    root = table.head[bucket]
+    _link(key, _attach(key, root, keys), bucket, keys, table)
+    _to_head(_settle(root, key, keys.tree), bucket, keys, table)
 
 
 @njit(nogil=True, cache=True)
-def _to_head(bucket: int, root: int, following: Int32s, previous: Int32s, head: Int32s, tail: Int32s) -> None:
+def _to_head(root: int, bucket: int, keys: _Keys, table: _Table) -> None:
     """TreeNode.moveRootToFront."""
-    if head[bucket] != root:
-        _unlink(bucket, root, following, previous, head, tail)
-        _link(NONE, root, head[bucket], bucket, following, previous, head, tail)
+    if table.head[bucket] != root:
+        _unlink(root, bucket, keys, table)
+        _link(root, NONE, bucket, keys, table)
 
 
 @njit(nogil=True, cache=True)
@@ -376,31 +384,18 @@ def _settle(root: int, key: int, tree: Tree) -> int:
 
 
 @njit(nogil=True, cache=True)
-def _remove(
-    bucket: int,
-    key: int,
-    spread: Int32s,
-    ranks: Int32s,
-    following: Int32s,
-    previous: Int32s,
-    tree: Tree,
-    head: Int32s,
-    tail: Int32s,
-    count: Int32s,
-    treed: Bools,
-) -> None:
+def _remove(key: int, keys: _Keys, table: _Table) -> None:
     """HashMap.remove and TreeNode.removeTreeNode."""
-    root = head[bucket]
-    _unlink(bucket, key, following, previous, head, tail)
-    count[bucket] -= 1
-    if not treed[bucket]:
-        return
-    # A tree this small becomes a chain again; Java judges by its shape before the removal.
-    left = tree[root, _LEFT]
-    if count[bucket] == 0 or tree[root, _RIGHT] == NONE or left == NONE or tree[left, _LEFT] == NONE:
-        treed[bucket] = False
-        return
-    _to_head(bucket, _uproot(root, key, tree), following, previous, head, tail)
+    bucket = keys.spread[key] & (len(table.head) - 1)
+    root, tree = table.head[bucket], keys.tree
+    _unlink(key, bucket, keys, table)
+    if table.treed[bucket]:
+        # A tree this small becomes a chain again; Java judges by its shape before the removal.
+        left = tree[root, _LEFT]
+        if table.sizes[bucket] == 0 or tree[root, _RIGHT] == NONE or left == NONE or tree[left, _LEFT] == NONE:
+            table.treed[bucket] = False
+        else:
+            _to_head(_uproot(root, key, tree), bucket, keys, table)
 
 
 @njit(nogil=True, cache=True)
