@@ -24,6 +24,8 @@ class Settings:
 
     max_body_bytes: int = _setting(256 * 2**20, "largest request body in bytes; a larger one is a 413")
     max_keys: int = _setting(10_000_000, "most keys in one request")
+    max_partitions: int = _setting(10_000_000, "most partitions of one group assignment")
+    max_subscriptions: int = _setting(50_000_000, "most subscriptions (members × their topics) of one group assignment")
     max_assignment_cells: int = _setting(4_000_000_000, "most partitions × members of one group assignment")
     max_placement_cells: int = _setting(10_000_000, "most partitions × replicas of one replica placement")
     max_explained: int = _setting(1_000, "most keys, members or partitions that `explain=true` explains one by one")

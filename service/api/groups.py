@@ -16,7 +16,7 @@ from marshmallow import Schema, ValidationError, fields, validate
 from service.api import bulk
 from service.api.fields import INT32, Integer
 from service.api.render import json_lists, json_strings
-from service.core.grouping import first_repeat
+from service.core.grouping import first_repeat, transposed
 from service.core.jvm.sorting import java_order
 from service.core.model import NONE, Group, Ragged, Topics
 
@@ -68,7 +68,7 @@ class Name(fields.String):
         return name
 
 
-class Rows(fields.List):
+class Rows(fields.List[Any]):
     """A list of objects, read in one pass into a ``pyarrow.StructArray``.
 
     The schema is the rule and the documentation; it judges, and names the exact place, whenever the list is not plainly
@@ -138,12 +138,12 @@ class MemberSchema(Schema):
 
 
 def _plain_names(names: pa.Array) -> bool:
-    return names.null_count == len(names) or pc.min(pc.binary_length(names)).as_py() > 0
+    return bool(names.null_count == len(names) or pc.min(pc.binary_length(names)).as_py() > 0)
 
 
 def _plain_topics(topics: pa.StructArray) -> bool:
     names, counts, racks = topics.field("topic_name"), topics.field("partitions_count"), topics.field("partition_racks")
-    return (
+    return bool(
         names.null_count == counts.null_count == racks.values.null_count == racks.values.values.null_count == 0
         and _plain_names(names)
         and _plain_names(topics.field("topic_id"))
@@ -155,7 +155,7 @@ def _plain_members(members: pa.StructArray) -> bool:
     ids, names, rows = members.field("member_id"), members.field("topic_names").values, members.field("owned_partitions").values
     owned_names, owned_ids = rows.field("topic_name"), rows.field("partition_ids")
     generations = members.field("generation_id")
-    return (
+    return bool(
         ids.null_count == names.null_count == rows.null_count == 0
         and owned_names.null_count == owned_ids.null_count == owned_ids.values.null_count == 0
         and all(map(_plain_names, (ids, members.field("instance_id"), names, owned_names)))
@@ -181,13 +181,13 @@ def members_field() -> Rows:
 
 def partitions_total(topics: pa.StructArray) -> int:
     """The number of partitions of all topics together."""
-    return pc.sum(topics.field("partitions_count"), min_count=0).as_py() or 0
+    return int(pc.sum(topics.field("partitions_count"), min_count=0).as_py())
 
 
 def subscriptions_total(topics: pa.StructArray, members: pa.StructArray) -> int:
     """The number of (member, topic) subscriptions, those of members that omit ``topic_names`` included."""
     named = members.field("topic_names")
-    return len(named.values) + named.null_count * len(topics)
+    return int(len(named.values) + named.null_count * len(topics))
 
 
 def read_group(topics: pa.StructArray, members: pa.StructArray) -> Group:
@@ -353,6 +353,19 @@ def _owned(rows_of: pa.ListArray, topic_of_row: Int32s, first: Int32s) -> tuple[
 
 
 # ---- indices become names ----------------------------------------------------------------------------------------------
+
+
+def in_answer_order(group: Group, holders: Ragged) -> Ragged:
+    """Ragged member → partitions, each row by topic name and partition_id.
+
+    holders : Ragged partition → members, ascending
+    """
+    rows = transposed(holders, len(group))
+    if len(holders) > group.topics.partitions_count and (rows.values >= group.topics.partitions_count).any():
+        # Partitions that do not exist have the last indices, but stand with their topic.
+        topics, ids = group.topic_partitions(rows.values)
+        rows = Ragged(rows.offsets, rows.values[np.lexsort((ids, topics, rows.row_of_each_value()))])
+    return rows
 
 
 def assignments_json(group: Group, assignment: Ragged) -> orjson.Fragment:

@@ -1,0 +1,164 @@
+"""``POST /v1/group-assignments``: partitions → group members."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from marshmallow import Schema, fields, post_load
+
+from service.api import Blueprint, decision, groups, render, settings
+from service.api.schemas import ExplainSchema, KafkaVersion, SpreadSchema, spread_document
+from service.config import environment_name
+from service.core.assignors import GROUP_PROTOCOLS, Assignor
+from service.core.errors import LimitExceeded, UnknownStrategy
+from service.core.grouping import transposed
+from service.core.measures import spread
+from service.core.movement import movement
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from flask import Response
+
+    from service.core.model import Group, Int32s, Ragged
+
+blueprint = Blueprint("group_assignments", __name__, description="partitions → group members")
+
+
+@dataclass(frozen=True)
+class GroupAssignment:
+    """The question: how does this assignor assign this group?"""
+
+    kafka_version: str
+    group_protocol: str
+    assignor: Assignor
+    group_id: str | None
+    group: Group
+
+
+class GroupAssignmentSchema(Schema):
+    """A group to be assigned."""
+
+    kafka_version = KafkaVersion()
+    group_protocol = fields.String(
+        load_default="classic",
+        metadata={"description": "the protocol that the group speaks, as GET /v1/assignors lists them", "example": "classic"},
+    )
+    assignor = fields.String(
+        load_default="range",
+        metadata={"description": "the name of an assignor of that protocol, as GET /v1/assignors lists them", "example": "range"},
+    )
+    group_id = fields.String(
+        load_default=None, allow_none=True, metadata={"description": "what the group is called in this service's metrics"}
+    )
+    topics = groups.topics_field()
+    members = groups.members_field()
+
+    @post_load
+    def ask(self, body: dict[str, Any], **_: Any) -> GroupAssignment:
+        """The question, its strategy looked up, its size within the limits, its names turned into indices."""
+        protocol = body["group_protocol"]
+        if protocol not in GROUP_PROTOCOLS:
+            raise UnknownStrategy("group_protocol", protocol, tuple(GROUP_PROTOCOLS))
+        assignor = GROUP_PROTOCOLS[protocol][body["assignor"]]
+        topics, members = body["topics"], body["members"]
+        check_size(topics, members)
+        return GroupAssignment(body["kafka_version"], protocol, assignor, body["group_id"], groups.read_group(topics, members))
+
+
+class TopicPartitionsAnswerSchema(Schema):
+    """Partitions of one topic, ascending."""
+
+    topic_name = fields.String()
+    partition_ids = fields.List(fields.Integer())
+
+
+class MemberAssignmentSchema(Schema):
+    """What one member gets."""
+
+    member_id = fields.String()
+    partitions = fields.List(
+        fields.Nested(TopicPartitionsAnswerSchema),
+        metadata={"description": "sorted by topic name as Java sorts strings; topics of which it gets nothing are left out"},
+    )
+
+
+class MovementSchema(Schema):
+    """What changes hands, counted per member and partition; claims in `owned_partitions` count as they are made."""
+
+    retained = fields.Integer(metadata={"description": "the member owned it and still has it"})
+    moved = fields.Integer(metadata={"description": "the member has it, did not own it, and another member did"})
+    added = fields.Integer(metadata={"description": "the member has it, and nobody owned it"})
+    revoked = fields.Integer(metadata={"description": "the member owned it and has it no longer"})
+
+
+class GroupAssignmentAnswerSchema(Schema):
+    """The group, assigned."""
+
+    kafka_version = fields.String()
+    group_protocol = fields.String()
+    assignor = fields.String()
+    assignments = fields.List(fields.Nested(MemberAssignmentSchema), metadata={"description": "members in request order"})
+    unassigned = fields.List(
+        fields.Nested(TopicPartitionsAnswerSchema), metadata={"description": "the partitions that nobody gets"}
+    )
+    member_load = fields.Nested(SpreadSchema, metadata={"description": "partitions per member; counts in request order"})
+    movement = fields.Nested(MovementSchema)
+    explanation = fields.Dict(metadata={"description": "with `explain=true`: how the assignor came to this"})
+
+
+@blueprint.post("/v1/group-assignments")
+@blueprint.arguments(GroupAssignmentSchema)
+@blueprint.arguments(ExplainSchema, location="query")
+@blueprint.response(200, GroupAssignmentAnswerSchema)
+@blueprint.doc(operationId="assignGroup")
+def assign_group(question: GroupAssignment, query: dict[str, bool]) -> Response:
+    """Assign a group's partitions to its members.
+
+    As `text/csv` or an Arrow stream (`Accept: application/vnd.apache.arrow.stream`) the answer is its table: `topic_name`,
+    `partition_id`, `member_id`.
+    """
+    group = question.group
+    with decision("assignment", f"{question.group_protocol}-{question.assignor.name}") as report:
+        report.sees(partitions=group.topics.partitions_count, members=len(group))
+        with report.phase("compute"):
+            assignment = question.assignor.run(group)
+            holders = transposed(assignment, group.topics.partitions_count + len(group.unknown_partitions))
+            moves = movement(group, holders)
+            load = spread(assignment.lengths())
+            report.gives(load.skew, subject=question.group_id, moved=moves.moved)
+        with report.phase("render"):
+            in_order = groups.in_answer_order(group, holders)
+            media_type = render.wanted()
+            if media_type != render.JSON:
+                return render.table(groups.assignments_table(group, in_order), media_type)
+            answer = {
+                "kafka_version": question.kafka_version,
+                "group_protocol": question.group_protocol,
+                "assignor": question.assignor.name,
+                "assignments": groups.assignments_json(group, in_order),
+                "unassigned": groups.topic_partitions_json(group, unassigned(group, holders)),
+                "member_load": spread_document(assignment.lengths(), load),
+                "movement": asdict(moves),
+            }
+            if query["explain"] and question.assignor.explain:
+                answer["explanation"] = question.assignor.explain(group, assignment, settings().max_explained)
+            return render.answer(answer)
+
+
+def unassigned(group: Group, holders: Ragged) -> Int32s:
+    """int32[...], the partitions that nobody has, ascending. holders : Ragged partition → members"""
+    return np.flatnonzero(holders.lengths()[: group.topics.partitions_count] == 0).astype(np.int32)
+
+
+def check_size(topics: pa.StructArray, members: pa.StructArray) -> None:
+    """Raise LimitExceeded for a group larger than the settings allow, before anything is made of it."""
+    partitions, allowed = groups.partitions_total(topics), settings()
+    for limit, asked, what, pointer in (
+        ("max_partitions", partitions, "partitions", "/topics"),
+        ("max_assignment_cells", partitions * len(members), "partitions × members", ""),
+        ("max_subscriptions", groups.subscriptions_total(topics, members), "subscriptions of members to topics", "/members"),
+    ):
+        if asked > getattr(allowed, limit):
+            raise LimitExceeded(environment_name(limit), getattr(allowed, limit), asked, what, pointer)
