@@ -1,0 +1,71 @@
+"""Run the benchmarks whose names begin with one of the arguments (default: all), and say how they came out."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks import groups, partitions, placements  # noqa: F401 - they declare the benchmarks
+from benchmarks.harness import BENCHMARKS, Result, Skipped
+
+RESULTS = Path(__file__).with_name("results.json")
+
+
+def main(prefixes: list[str]) -> None:
+    """Measure, show, and write ``results.json``."""
+    console = Console()
+    chosen = [b for b in BENCHMARKS if not prefixes or any(row.name.startswith(tuple(prefixes)) for row in b.rows)]
+    if not chosen:
+        names = "\n  ".join(row.name for b in BENCHMARKS for row in b.rows)
+        sys.exit(f"No benchmark's name begins with {' or '.join(prefixes)}. There are:\n  {names}")
+    results: list[Result] = []
+    skipped: list[tuple[str, str]] = []
+    for chosen_one in chosen:
+        names = ", ".join(row.name for row in chosen_one.rows)
+        with console.status(f"{names} …"):
+            try:
+                measured = chosen_one.run()
+            except Skipped as reason:
+                skipped += [(row.name, str(reason)) for row in chosen_one.rows]
+                console.print(f"{names}: skipped, {reason}", style="yellow", highlight=False)
+                continue
+        results += measured
+        for result in measured:
+            console.print(f"{result.row.name}: {result.ratio:.2f} (goal {result.row.goal:.2f})", highlight=False)
+    RESULTS.write_text(json.dumps([result.as_json() for result in results], indent=1) + "\n")
+    console.print()
+    console.print(_table(results, skipped))
+    over = sum(not result.good for result in results)
+    console.print(f"{len(results)} rows, {over} over goal, {len(skipped)} skipped; a ratio at or below its goal is good.")
+
+
+def _table(results: list[Result], skipped: list[tuple[str, str]]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("benchmark", no_wrap=True)
+    table.add_column("ours ÷ reference", ratio=1)
+    for column in ("ours", "reference", "ratio", "goal"):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("")
+    for result in results:
+        row = result.row
+        verdict = "[green]✓[/]" if result.good else "[bold red]over[/]"
+        sides = (_quantity(value, row.unit) for value in (result.ours, result.reference))
+        ratio = f"{result.ratio:.2f}" if result.good else f"[bold red]{result.ratio:.2f}[/]"
+        table.add_row(row.name, f"[dim]{row.what}[/]", *sides, ratio, f"{row.goal:.2f}", verdict)
+    for name, reason in skipped:
+        table.add_row(name, f"[yellow]skipped: {reason}[/]", "", "", "", "", "")
+    return table
+
+
+def _quantity(value: float, unit: str) -> str:
+    if unit == "s" and value < 1:
+        return f"{value * 1000:.3g} ms"
+    return f"{value:,.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"
+
+
+main(sys.argv[1:])

@@ -1,0 +1,33 @@
+"""The least that Flask can do: views that give back what they were given, under the service's own Gunicorn settings."""
+
+from __future__ import annotations
+
+import os
+
+from flask import Flask, Response, request
+
+from service import server
+
+app = Flask(__name__)
+
+
+@app.get("/echo")
+def echo_key() -> Response:
+    """The parameter ``key``."""
+    return Response(request.args["key"], mimetype="text/plain")
+
+
+@app.post("/echo")
+def echo_body() -> Response:
+    """The same bytes."""
+    return Response(request.get_data(), mimetype=request.mimetype)
+
+
+class _EchoServer(server._Server):  # noqa: SLF001 - its settings are what makes the comparison one
+    def load(self) -> Flask:
+        return app
+
+
+if __name__ == "__main__":
+    server._Server = _EchoServer  # type: ignore[misc]  # noqa: SLF001 - so that serve() starts the echo and nothing else differs
+    server.serve("127.0.0.1", int(os.environ["PORT"]))

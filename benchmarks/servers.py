@@ -1,0 +1,87 @@
+"""Both sides of an HTTP benchmark: the service as users start it, a bare Flask app under the same Gunicorn, and their clients."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from benchmarks.harness import Skipped, seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@contextmanager
+def serving(module: str, *arguments: str) -> Iterator[int]:
+    """``python -m module …`` on a free port, which is given once the server answers there."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port = listener.getsockname()[1]
+    process = subprocess.Popen(
+        [sys.executable, "-m", module, *arguments], env={**os.environ, "PORT": str(port)}, stdout=subprocess.DEVNULL
+    )
+    try:
+        _wait_until_ready(process, port)
+        yield port
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def _wait_until_ready(process: subprocess.Popen[bytes], port: int) -> None:
+    for _ in range(1200):
+        if process.poll() is not None:
+            raise RuntimeError("the server ended before it answered")
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+        except OSError:
+            time.sleep(0.1)
+        else:
+            return
+    raise TimeoutError("the server does not answer")
+
+
+def require_wrk() -> None:
+    """Raise Skipped without wrk."""
+    if shutil.which("wrk") is None:
+        raise Skipped("no wrk: apt-get install wrk")
+
+
+def requests_per_second(port: int, path: str, run_seconds: int) -> float:
+    """What wrk gets from ``GET path`` over eight connections."""
+    run = subprocess.run(
+        ["wrk", "-t1", "-c8", f"-d{run_seconds}s", f"http://127.0.0.1:{port}{path}"], capture_output=True, text=True, check=True
+    )
+    if "Non-2xx" in run.stdout or "Socket errors" in run.stdout:
+        raise RuntimeError(run.stdout)
+    found = re.search(r"Requests/sec:\s+([\d.]+)", run.stdout)
+    if found is None:
+        raise RuntimeError(run.stdout)
+    return float(found[1])
+
+
+def post(port: int, path: str, body: bytes, media_type: str) -> bytes:
+    """The answer to one POST over a connection of its own; anything but a 200 is an error."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
+    try:
+        connection.request("POST", path, body, {"content-type": media_type, "accept": media_type})
+        response = connection.getresponse()
+        answer = response.read()
+    finally:
+        connection.close()
+    if response.status != http.client.OK:
+        raise RuntimeError(f"{path} answered {response.status}: {answer[:500]!r}")
+    return answer
+
+
+def post_seconds(port: int, path: str, body: bytes, media_type: str, *, runs: int = 5) -> float:
+    """Wall time of ``post``, from connecting to the answer's last byte."""
+    return seconds(post, port, path, body, media_type, runs=runs)
