@@ -6,6 +6,7 @@ import click
 from rich.console import Console
 
 from demo import decisions, flights, show
+from demo.decisions import ASSIGNORS, PARTITIONS_COUNTS, PLACERS, REPLICATION_FACTOR
 
 
 @click.command()
@@ -15,30 +16,32 @@ def main(url: str | None) -> None:
     console = Console(highlight=False)
     ask = decisions.over_http(url) if url else decisions.in_process()
     choices = flights.read()
-
     console.print(f"\n[bold]{len(choices[0].keys):,} flights[/] left New York in 2013. Each is a record; what is its key?\n")
     console.print(show.keys(choices))
 
     with console.status("partitioning …"):
-        partitioned = [decisions.partition(ask, keyed, n) for n in decisions.PARTITIONS_COUNTS for keyed in choices]
+        partitioned = [[decisions.partition(ask, keyed, n) for keyed in choices] for n in PARTITIONS_COUNTS]
     console.print(show.partitions(partitioned))
     console.print(
-        "[dim]Skew: fullest ÷ mean, of the keys and of their records. At best: a key's records stay together, so that the\n"
-        "hottest key alone makes this much. java ≠ librdkafka: records that the two clients put into different partitions.[/]\n"
+        "Skew is fullest ÷ mean, of the distinct keys and of their records; 1 is even. At best: a key's records stay together, "
+        "so the hottest key alone makes this much. java ≠ librdkafka: records that the two clients' default partitioners "
+        "put into different partitions.\n",
+        style="dim",
     )
-    console.print(show.histogram(partitioned))
+    for results in partitioned:
+        console.print(show.histogram(results))
 
-    by_count = [[topic for topic in partitioned if topic.partitions_count == n] for n in decisions.PARTITIONS_COUNTS]
-    console.print(
-        show.members([decisions.assign(ask, assignor, topics) for topics in by_count for assignor in decisions.ASSIGNORS])
-    )
-    placed = [decisions.place(ask, placer, topics) for topics in by_count for placer in decisions.PLACERS]
+    assigned = [[decisions.assign(ask, assignor, topics) for assignor in ASSIGNORS] for topics in partitioned]
+    console.print(show.members(assigned))
+    placed = [[decisions.place(ask, placer, topics) for placer in PLACERS] for topics in partitioned]
     console.print(show.brokers(placed))
-    racks = min(int(result.racks.min()) for result in placed)
+    racks = min(int(result.racks.min()) for results in placed for result in results)
     console.print(
-        f"[dim]Every partition has its {decisions.REPLICATION_FACTOR} replicas on {racks} racks. "
-        "Records: those of the partitions led.[/]\n"
+        f"Each partition's {REPLICATION_FACTOR} replicas are on {racks} racks. Records are those of the partitions that a member "
+        "reads or a broker leads, as the java partitioner spreads them.\n",
+        style="dim",
     )
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -25,7 +25,7 @@ PARTITIONS_COUNTS = (12, 64)
 ASSIGNORS = ("range", "roundrobin")
 MEMBERS = tuple(f"consumer-{i}" for i in range(1, 7))
 PLACERS = ("rack-aware", "striped")
-BROKERS = tuple({"broker_id": i, "rack_id": f"rack-{'abc'[i % 3]}"} for i in range(6))
+BROKERS = tuple({"broker_id": i, "rack_id": "abc"[i % 3]} for i in range(6))
 REPLICATION_FACTOR = 3
 SEED = 2013
 """What real clients draw at random (the partition of a record without a key, the first broker) is drawn from this seed."""
@@ -172,7 +172,7 @@ def place(ask: Ask, placer: str, topics: list[Partitioned]) -> Placed:
         -1, REPLICATION_FACTOR
     )
     records = np.concatenate([topic.records["java"] for topic in topics])
-    rack_of = np.array([ord(str(broker["rack_id"])[-1]) for broker in BROKERS])
+    rack_of = np.array([ord(str(broker["rack_id"])) for broker in BROKERS])
     return Placed(
         placer,
         topics[0].partitions_count,
