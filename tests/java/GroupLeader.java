@@ -1,0 +1,131 @@
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.stream.StreamSupport;
+import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
+import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor;
+import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.Assignment;
+import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.GroupSubscription;
+import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.RebalanceProtocol;
+import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.Subscription;
+import org.apache.kafka.clients.consumer.internals.ConsumerProtocol;
+import org.apache.kafka.common.Cluster;
+import org.apache.kafka.common.Node;
+import org.apache.kafka.common.PartitionInfo;
+import org.apache.kafka.common.TopicPartition;
+
+/**
+ * A group leader with the real client-side assignors. In: {"class": a ConsumerPartitionAssignor, "request": a body of
+ * POST /v1/group-assignments}, one a line. Out, for each: {"assignments": ...} in the form of that endpoint's answer, or
+ * {"error": {"exception", "message"}}.
+ *
+ * What a member sends and what the leader makes of it is as in ConsumerCoordinator.metadata and onLeaderElected.
+ */
+public final class GroupLeader {
+    private static final ObjectMapper JSON = new ObjectMapper();
+
+    public static void main(String[] args) throws Exception {
+        BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        PrintStream out = new PrintStream(System.out, false, StandardCharsets.UTF_8);
+        System.setOut(System.err);  // where the assignors' log goes
+        for (String line = in.readLine(); line != null; line = in.readLine()) {
+            JsonNode question = JSON.readTree(line);
+            ObjectNode answer = JSON.createObjectNode();
+            try {
+                answer.set("assignments", lead(Class.forName(question.get("class").asText()), question.get("request")));
+            } catch (RuntimeException e) {
+                answer.putObject("error").put("exception", e.getClass().getName()).put("message", e.getMessage());
+            }
+            out.println(JSON.writeValueAsString(answer));
+            out.flush();
+        }
+    }
+
+    private static ArrayNode lead(Class<?> assignor, JsonNode request) throws ReflectiveOperationException {
+        Map<String, Subscription> subscriptions = new HashMap<>();
+        for (JsonNode member : request.get("members")) {
+            Subscription subscription = ConsumerProtocol.deserializeSubscription(joinGroup(create(assignor), member, request));
+            subscription.setGroupInstanceId(text(member, "instance_id"));
+            subscriptions.put(member.get("member_id").asText(), subscription);
+        }
+        Map<String, Assignment> assignments =
+            create(assignor).assign(cluster(request), new GroupSubscription(subscriptions)).groupAssignment();
+
+        ArrayNode answer = JSON.createArrayNode();
+        for (JsonNode member : request.get("members")) {
+            TreeMap<String, List<Integer>> topics = new TreeMap<>();
+            for (TopicPartition p : assignments.get(member.get("member_id").asText()).partitions())
+                topics.computeIfAbsent(p.topic(), topic -> new ArrayList<>()).add(p.partition());
+            ObjectNode one = answer.addObject();
+            one.set("member_id", member.get("member_id"));
+            ArrayNode partitions = one.putArray("partitions");
+            topics.forEach((topic, ids) -> {
+                ArrayNode list = partitions.addObject().put("topic_name", topic).putArray("partition_ids");
+                ids.stream().sorted().forEach(list::add);
+            });
+        }
+        return answer;
+    }
+
+    private static ConsumerPartitionAssignor create(Class<?> assignor) throws ReflectiveOperationException {
+        return (ConsumerPartitionAssignor) assignor.getDeclaredConstructor().newInstance();
+    }
+
+    /** What the member sends: its assignor has been told of its last assignment, if there was one. */
+    private static ByteBuffer joinGroup(ConsumerPartitionAssignor assignor, JsonNode member, JsonNode request) {
+        JsonNode names = member.hasNonNull("topic_names") ? member.get("topic_names") : request.get("topics");
+        List<String> topics = new ArrayList<>(new TreeSet<>(StreamSupport.stream(names.spliterator(), false)
+            .map(name -> name.isTextual() ? name.asText() : name.get("topic_name").asText()).toList()));
+        List<TopicPartition> owned = new ArrayList<>();
+        for (JsonNode part : member.path("owned_partitions"))
+            for (JsonNode id : part.get("partition_ids")) owned.add(new TopicPartition(part.get("topic_name").asText(), id.asInt()));
+        int generation = member.path("generation_id").asInt(-1);
+        if (generation >= 0 || !owned.isEmpty())
+            assignor.onAssignment(new Assignment(owned),
+                new ConsumerGroupMetadata("group", generation, member.get("member_id").asText(), text(member, "instance_id")));
+        boolean cooperative = assignor.supportedProtocols().contains(RebalanceProtocol.COOPERATIVE);
+        return ConsumerProtocol.serializeSubscription(new Subscription(topics, assignor.subscriptionUserData(new HashSet<>(topics)),
+            cooperative ? owned : List.of(), generation, text(member, "rack_id").filter(rack -> !rack.isEmpty())));
+    }
+
+    private static Optional<String> text(JsonNode object, String name) {
+        return object.hasNonNull(name) ? Optional.of(object.get(name).asText()) : Optional.empty();
+    }
+
+    /** A broker for each rack, and one without, on which partitions lie whose racks are not known. */
+    private static Cluster cluster(JsonNode request) {
+        Map<String, Node> brokers = new HashMap<>();
+        List<PartitionInfo> partitions = new ArrayList<>();
+        for (JsonNode topic : request.get("topics"))
+            for (int id = 0; id < topic.get("partitions_count").asInt(); id++) {
+                List<Node> replicas = new ArrayList<>();
+                for (JsonNode rack : topic.path("partition_racks").path(id))
+                    replicas.add(brokers.computeIfAbsent(rack.asText(), GroupLeader::broker));
+                if (replicas.isEmpty()) replicas.add(brokers.computeIfAbsent("", GroupLeader::broker));
+                Node[] nodes = replicas.toArray(Node[]::new);
+                partitions.add(new PartitionInfo(topic.get("topic_name").asText(), id, nodes[0], nodes, nodes));
+            }
+        return new Cluster("cluster", brokers.values(), partitions, Set.of(), Set.of());
+    }
+
+    private static Node broker(String rack) {
+        return new Node(rack.hashCode(), "broker-" + rack, 9092, rack.isEmpty() ? null : rack);
+    }
+
+    private GroupLeader() { }
+}
