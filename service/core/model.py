@@ -140,3 +140,44 @@ class Group:
             topic_of = np.concatenate([topic_of, self.unknown_partitions[:, 0]])
             id_of = np.concatenate([id_of, self.unknown_partitions[:, 1]])
         return topic_of[partitions], id_of[partitions]
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """The brokers that replicas are placed on, in request order.
+
+    broker_ids : int32[brokers]   the broker_id of each broker
+    rack_ids : the rack_id of each rack, in the order in which they first appear
+    racks : int32[brokers]        each broker's rack, or NONE
+    fenced : bool[brokers]        registered, but not allowed to lead (KIP-631)
+    """
+
+    broker_ids: Int32s
+    rack_ids: tuple[str, ...]
+    racks: Int32s
+    fenced: Bools
+
+    def __len__(self) -> int:
+        return len(self.broker_ids)
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is to be placed: the partitions of one topic, or those added to it. The counts may be wrong; placers check them.
+
+    start_partition_id : the first partition's id; one below 0 counts as 0
+    start_index, replica_shift : the two numbers that AdminUtils otherwise draws; ``start_index`` alone stands for both
+    kafka_version : the release whose answer and words are wanted
+    """
+
+    partitions_count: int
+    replication_factor: int
+    start_partition_id: int = 0
+    start_index: int | None = None
+    replica_shift: int | None = None
+    kafka_version: str = "4.3.1"
+
+    def partition_ids(self) -> Int32s:
+        """int32[partitions], the ids to be placed; beyond Java's largest int they go on at the smallest."""
+        first = max(0, self.start_partition_id)
+        return np.arange(first, first + self.partitions_count, dtype=np.int64).astype(np.int32)

@@ -10,7 +10,7 @@ Tests: vectors/java/hash-iteration-order, the plain twin tests/reference/hash_or
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numba import njit
@@ -20,9 +20,9 @@ from service.core.model import NONE
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from service.core.model import Bools, Int32s
+    from service.core.model import Int32s
 
-    Tree = npt.NDArray[np.int32]
+    Rows = npt.NDArray[np.int32]
 
 DEFAULT_CAPACITY: Final = 16
 """``new HashMap()`` and ``new HashSet()``."""
@@ -31,7 +31,14 @@ _LARGEST_TABLE: Final = 1 << 30
 _SMALLEST_TABLE_WITH_TREES: Final = 64
 _TREEIFY: Final = 8
 _UNTREEIFY: Final = 6
-_LEFT, _RIGHT, _PARENT, _RED = 0, 1, 2, 3
+
+_LEFT, _RIGHT, _PARENT, _RED, _SPREAD, _RANK, _FOLLOWING, _PREVIOUS = range(8)
+"""The columns of ``keys``, int32[keys, 8]. A key has neighbours in its bucket's list; in a tree it also has children, a parent
+and a colour (1 is red). ``_LEFT + _RIGHT - side`` is the other side."""
+
+_HEAD, _TAIL, _SIZE, _TREED = range(4)
+"""The columns of ``table``, int32[buckets, 4]. A bucket is a list of keys; if ``treed``, they form a tree besides, whose root is
+the head."""
 
 
 def capacity_for_set(size: int) -> int:
@@ -142,45 +149,22 @@ def _counted(hashes: Int32s, length: int, compute: bool) -> Int32s:  # noqa: FBT
     return order
 
 
-class _Keys(NamedTuple):
-    """What is known of each key.
-
-    following, previous : its neighbours in its bucket's list, or NONE
-    tree : its left and right child, its parent, and whether it is red, if its bucket is a tree
-    """
-
-    spread: Int32s
-    ranks: Int32s
-    following: Int32s
-    previous: Int32s
-    tree: Tree
-
-
-class _Table(NamedTuple):
-    """What is known of each bucket: a list of keys which, if ``treed``, form a tree besides, whose root is the head."""
-
-    head: Int32s
-    tail: Int32s
-    sizes: Int32s
-    treed: Bools
-
-
 @njit(nogil=True, cache=True)
-def _empty(length: int) -> _Table:
+def _empty(length: int) -> Rows:
     """A table of that many buckets."""
-    return _Table(
-        np.full(length, NONE, np.int32), np.full(length, NONE, np.int32), np.zeros(length, np.int32), np.zeros(length, np.bool_)
-    )
+    table = np.full((length, 4), NONE, np.int32)
+    table[:, _SIZE] = table[:, _TREED] = 0
+    return table
 
 
 @njit(nogil=True, cache=True)
 def _played(hashes: Int32s, ranks: Int32s, calls: Int32s, compute: bool, capacity: int) -> Int32s:  # noqa: FBT001
     """Every call, one after another, on a table of linked keys."""
     n = len(hashes)
-    spread = np.empty(n, np.int32)
+    keys = np.full((n, 8), NONE, np.int32)
+    keys[:, _RANK] = ranks
     for i in range(n):
-        spread[i] = _spread(hashes[i])
-    keys = _Keys(spread, ranks, np.full(n, NONE, np.int32), np.full(n, NONE, np.int32), np.full((n, 4), NONE, np.int32))
+        keys[i, _SPREAD] = _spread(hashes[i])
     present = np.zeros(n, np.bool_)
     table = _empty(table_length(capacity))
     size = 0
@@ -192,42 +176,42 @@ def _played(hashes: Int32s, ranks: Int32s, calls: Int32s, compute: bool, capacit
                 present[key] = False
                 size -= 1
             continue
-        if compute and size > _threshold(len(table.head)):
+        if compute and size > _threshold(len(table)):
             table = _doubled(keys, table)
         if not present[key]:
             present[key] = True
             size += 1
             if _enter(key, compute, keys, table):
                 table = _doubled(keys, table)
-            if not compute and size > _threshold(len(table.head)):
+            if not compute and size > _threshold(len(table)):
                 table = _doubled(keys, table)
-    return _listed(size, keys.following, table.head)
+    return _listed(size, keys, table)
 
 
 @njit(nogil=True, cache=True)
-def _listed(size: int, following: Int32s, head: Int32s) -> Int32s:
+def _listed(size: int, keys: Rows, table: Rows) -> Int32s:
     """The keys of all buckets, one list after the other."""
     order = np.empty(size, np.int32)
     i = 0
-    for first in head:
-        key = first
+    for bucket in range(len(table)):
+        key = table[bucket, _HEAD]
         while key != NONE:
             order[i] = key
             i += 1
-            key = following[key]
+            key = keys[key, _FOLLOWING]
     return order
 
 
 @njit(nogil=True, cache=True)
-def _enter(key: int, compute: bool, keys: _Keys, table: _Table) -> bool:  # noqa: FBT001
+def _enter(key: int, compute: bool, keys: Rows, table: Rows) -> bool:  # noqa: FBT001
     """Enter a new key into its bucket; True if the chain is long and the table so small that it doubles instead."""
-    length = len(table.head)
-    bucket = keys.spread[key] & (length - 1)
-    if table.treed[bucket]:
+    length = len(table)
+    bucket = keys[key, _SPREAD] & (length - 1)
+    if table[bucket, _TREED]:
         _enter_tree(key, bucket, keys, table)
         return False
-    _link(key, NONE if compute else table.tail[bucket], bucket, keys, table)
-    if table.sizes[bucket] < (_TREEIFY if compute else _TREEIFY + 1):
+    _link(key, NONE if compute else table[bucket, _TAIL], bucket, keys, table)
+    if table[bucket, _SIZE] < (_TREEIFY if compute else _TREEIFY + 1):
         return False
     if length < _SMALLEST_TABLE_WITH_TREES:
         return True
@@ -236,242 +220,242 @@ def _enter(key: int, compute: bool, keys: _Keys, table: _Table) -> bool:  # noqa
 
 
 @njit(nogil=True, cache=True)
-def _link(key: int, before: int, bucket: int, keys: _Keys, table: _Table) -> None:
+def _link(key: int, before: int, bucket: int, keys: Rows, table: Rows) -> None:
     """Put a key into a bucket's list behind ``before``, or first if that is NONE."""
-    after = table.head[bucket] if before == NONE else keys.following[before]
-    keys.previous[key], keys.following[key] = before, after
+    after = table[bucket, _HEAD] if before == NONE else keys[before, _FOLLOWING]
+    keys[key, _PREVIOUS], keys[key, _FOLLOWING] = before, after
     if before == NONE:
-        table.head[bucket] = key
+        table[bucket, _HEAD] = key
     else:
-        keys.following[before] = key
+        keys[before, _FOLLOWING] = key
     if after == NONE:
-        table.tail[bucket] = key
+        table[bucket, _TAIL] = key
     else:
-        keys.previous[after] = key
-    table.sizes[bucket] += 1
+        keys[after, _PREVIOUS] = key
+    table[bucket, _SIZE] += 1
 
 
 @njit(nogil=True, cache=True)
-def _unlink(key: int, bucket: int, keys: _Keys, table: _Table) -> None:
+def _unlink(key: int, bucket: int, keys: Rows, table: Rows) -> None:
     """Take a key out of its bucket's list."""
-    before, after = keys.previous[key], keys.following[key]
+    before, after = keys[key, _PREVIOUS], keys[key, _FOLLOWING]
     if before == NONE:
-        table.head[bucket] = after
+        table[bucket, _HEAD] = after
     else:
-        keys.following[before] = after
+        keys[before, _FOLLOWING] = after
     if after == NONE:
-        table.tail[bucket] = before
+        table[bucket, _TAIL] = before
     else:
-        keys.previous[after] = before
-    table.sizes[bucket] -= 1
+        keys[after, _PREVIOUS] = before
+    table[bucket, _SIZE] -= 1
 
 
 @njit(nogil=True, cache=True)
-def _doubled(keys: _Keys, table: _Table) -> _Table:
+def _doubled(keys: Rows, table: Rows) -> Rows:
     """HashMap.resize and TreeNode.split: each list parts in two by one bit and keeps its order."""
-    length = len(table.head)
+    length = len(table)
     if length == _LARGEST_TABLE:
         return table
     new = _empty(2 * length)
     for bucket in range(length):
-        key = table.head[bucket]
+        key = table[bucket, _HEAD]
         while key != NONE:
-            after = keys.following[key]
-            to = bucket + (keys.spread[key] & length)
-            _link(key, new.tail[to], to, keys, new)
+            after = keys[key, _FOLLOWING]
+            to = bucket + (keys[key, _SPREAD] & length)
+            _link(key, new[to, _TAIL], to, keys, new)
             key = after
-        if table.treed[bucket]:
+        if table[bucket, _TREED]:
             for part, other in ((bucket, bucket + length), (bucket + length, bucket)):
-                if new.sizes[part] <= _UNTREEIFY:
+                if new[part, _SIZE] <= _UNTREEIFY:
                     continue
                 # A tree that moves as a whole stays as it is.
-                new.treed[part] = True
-                if new.sizes[other] > 0:
+                new[part, _TREED] = True
+                if new[other, _SIZE] > 0:
                     _treeify(part, keys, new)
     return new
 
 
 @njit(nogil=True, cache=True)
-def _attach(key: int, root: int, keys: _Keys) -> int:
+def _attach(key: int, root: int, keys: Rows) -> int:
     """Hang a key into the tree as a red leaf; returns its parent, or NONE for the first key."""
-    spread, ranks, tree = keys.spread, keys.ranks, keys.tree
     parent, side = NONE, _LEFT
     node = root
     while node != NONE:
         parent = node
-        less = spread[key] < spread[node] or (spread[key] == spread[node] and ranks[key] <= ranks[node])
+        mine, theirs = keys[key, _SPREAD], keys[node, _SPREAD]
+        less = mine < theirs or (mine == theirs and keys[key, _RANK] <= keys[node, _RANK])
         side = _LEFT if less else _RIGHT
-        node = tree[node, side]
-    tree[key, _LEFT], tree[key, _RIGHT], tree[key, _PARENT], tree[key, _RED] = NONE, NONE, parent, 1
+        node = keys[node, side]
+    keys[key, _LEFT], keys[key, _RIGHT], keys[key, _PARENT], keys[key, _RED] = NONE, NONE, parent, 1
     if parent != NONE:
-        tree[parent, side] = key
+        keys[parent, side] = key
     return parent
 
 
 @njit(nogil=True, cache=True)
-def _treeify(bucket: int, keys: _Keys, table: _Table) -> None:
+def _treeify(bucket: int, keys: Rows, table: Rows) -> None:
     """TreeNode.treeify: the list's keys into a new tree one by one; then its root to the head."""
     root = NONE
-    key = table.head[bucket]
+    key = table[bucket, _HEAD]
     while key != NONE:
         _attach(key, root, keys)
-        root = _settle(root, key, keys.tree)
-        key = keys.following[key]
-    table.treed[bucket] = True
+        root = _settle(root, key, keys)
+        key = keys[key, _FOLLOWING]
+    table[bucket, _TREED] = True
     _to_head(root, bucket, keys, table)
 
 
 @njit(nogil=True, cache=True)
-def _enter_tree(key: int, bucket: int, keys: _Keys, table: _Table) -> None:
+def _enter_tree(key: int, bucket: int, keys: Rows, table: Rows) -> None:
     """TreeNode.putTreeVal: in the list a new key stands right behind its parent in the tree."""
-    root = table.head[bucket]
+    root = table[bucket, _HEAD]
     _link(key, _attach(key, root, keys), bucket, keys, table)
-    _to_head(_settle(root, key, keys.tree), bucket, keys, table)
+    _to_head(_settle(root, key, keys), bucket, keys, table)
 
 
 @njit(nogil=True, cache=True)
-def _to_head(root: int, bucket: int, keys: _Keys, table: _Table) -> None:
+def _to_head(root: int, bucket: int, keys: Rows, table: Rows) -> None:
     """TreeNode.moveRootToFront."""
-    if table.head[bucket] != root:
+    if table[bucket, _HEAD] != root:
         _unlink(root, bucket, keys, table)
         _link(root, NONE, bucket, keys, table)
 
 
 @njit(nogil=True, cache=True)
-def _rotate(root: int, node: int, side: int, tree: Tree) -> int:
+def _rotate(root: int, node: int, side: int, keys: Rows) -> int:
     """Turn ``node`` down to ``side``, its other child up in its place; returns the root."""
     other = _LEFT + _RIGHT - side
-    riser = tree[node, other]
-    inner, parent = tree[riser, side], tree[node, _PARENT]
-    tree[node, other] = inner
+    riser = keys[node, other]
+    inner, parent = keys[riser, side], keys[node, _PARENT]
+    keys[node, other] = inner
     if inner != NONE:
-        tree[inner, _PARENT] = node
-    tree[riser, _PARENT] = parent
+        keys[inner, _PARENT] = node
+    keys[riser, _PARENT] = parent
     if parent == NONE:
         root = riser
     else:
-        tree[parent, _LEFT if tree[parent, _LEFT] == node else _RIGHT] = riser
-    tree[riser, side], tree[node, _PARENT] = node, riser
+        keys[parent, _LEFT if keys[parent, _LEFT] == node else _RIGHT] = riser
+    keys[riser, side], keys[node, _PARENT] = node, riser
     return root
 
 
 @njit(nogil=True, cache=True)
-def _settle(root: int, key: int, tree: Tree) -> int:
+def _settle(root: int, key: int, keys: Rows) -> int:
     """Red-black repair after ``key`` was hung in as a red leaf; returns the root."""
     if root == NONE:
         root = key
     while True:
-        parent = tree[key, _PARENT]
-        if parent == NONE or tree[parent, _RED] != 1:
+        parent = keys[key, _PARENT]
+        if parent == NONE or keys[parent, _RED] != 1:
             break
-        above = tree[parent, _PARENT]
+        above = keys[parent, _PARENT]
         if above == NONE:
             break
-        side = _LEFT if tree[above, _LEFT] == parent else _RIGHT
-        uncle = tree[above, _LEFT + _RIGHT - side]
-        if uncle != NONE and tree[uncle, _RED] == 1:
-            tree[parent, _RED] = tree[uncle, _RED] = 0
-            tree[above, _RED] = 1
+        side = _LEFT if keys[above, _LEFT] == parent else _RIGHT
+        uncle = keys[above, _LEFT + _RIGHT - side]
+        if uncle != NONE and keys[uncle, _RED] == 1:
+            keys[parent, _RED] = keys[uncle, _RED] = 0
+            keys[above, _RED] = 1
             key = above
             continue
-        if tree[parent, side] != key:
-            root = _rotate(root, parent, side, tree)
+        if keys[parent, side] != key:
+            root = _rotate(root, parent, side, keys)
             key, parent = parent, key
-        tree[parent, _RED], tree[above, _RED] = 0, 1
-        root = _rotate(root, above, _LEFT + _RIGHT - side, tree)
-    tree[root, _RED] = 0
+        keys[parent, _RED], keys[above, _RED] = 0, 1
+        root = _rotate(root, above, _LEFT + _RIGHT - side, keys)
+    keys[root, _RED] = 0
     return root
 
 
 @njit(nogil=True, cache=True)
-def _remove(key: int, keys: _Keys, table: _Table) -> None:
+def _remove(key: int, keys: Rows, table: Rows) -> None:
     """HashMap.remove and TreeNode.removeTreeNode."""
-    bucket = keys.spread[key] & (len(table.head) - 1)
-    root, tree = table.head[bucket], keys.tree
+    bucket = keys[key, _SPREAD] & (len(table) - 1)
+    root = table[bucket, _HEAD]
     _unlink(key, bucket, keys, table)
-    if table.treed[bucket]:
+    if table[bucket, _TREED]:
         # A tree this small becomes a chain again; Java judges by its shape before the removal.
-        left = tree[root, _LEFT]
-        if table.sizes[bucket] == 0 or tree[root, _RIGHT] == NONE or left == NONE or tree[left, _LEFT] == NONE:
-            table.treed[bucket] = False
+        left = keys[root, _LEFT]
+        if table[bucket, _SIZE] == 0 or keys[root, _RIGHT] == NONE or left == NONE or keys[left, _LEFT] == NONE:
+            table[bucket, _TREED] = False
         else:
-            _to_head(_uproot(root, key, tree), bucket, keys, table)
+            _to_head(_uproot(root, key, keys), bucket, keys, table)
 
 
 @njit(nogil=True, cache=True)
-def _replace(root: int, old: int, new: int, tree: Tree) -> int:
+def _replace(root: int, old: int, new: int, keys: Rows) -> int:
     """Let ``new`` (or NONE) stand where ``old`` stands under its parent; returns the root."""
-    parent = tree[old, _PARENT]
+    parent = keys[old, _PARENT]
     if new != NONE:
-        tree[new, _PARENT] = parent
+        keys[new, _PARENT] = parent
     if parent == NONE:
         return new
-    tree[parent, _LEFT if tree[parent, _LEFT] == old else _RIGHT] = new
+    keys[parent, _LEFT if keys[parent, _LEFT] == old else _RIGHT] = new
     return root
 
 
 @njit(nogil=True, cache=True)
-def _uproot(root: int, key: int, tree: Tree) -> int:
+def _uproot(root: int, key: int, keys: Rows) -> int:
     """Red-black deletion; returns the root."""
-    if tree[key, _LEFT] != NONE and tree[key, _RIGHT] != NONE:
+    if keys[key, _LEFT] != NONE and keys[key, _RIGHT] != NONE:
         # The next larger key changes places, and colours, with the one that goes.
-        heir = tree[key, _RIGHT]
-        while tree[heir, _LEFT] != NONE:
-            heir = tree[heir, _LEFT]
-        tree[heir, _RED], tree[key, _RED] = tree[key, _RED], tree[heir, _RED]
-        orphan, parent = tree[heir, _RIGHT], tree[heir, _PARENT]
-        root = _replace(root, key, heir, tree)
-        tree[heir, _LEFT] = tree[key, _LEFT]
-        tree[tree[heir, _LEFT], _PARENT] = heir
+        heir = keys[key, _RIGHT]
+        while keys[heir, _LEFT] != NONE:
+            heir = keys[heir, _LEFT]
+        keys[heir, _RED], keys[key, _RED] = keys[key, _RED], keys[heir, _RED]
+        orphan, parent = keys[heir, _RIGHT], keys[heir, _PARENT]
+        root = _replace(root, key, heir, keys)
+        keys[heir, _LEFT] = keys[key, _LEFT]
+        keys[keys[heir, _LEFT], _PARENT] = heir
         if parent == key:
             parent = heir
-            tree[heir, _RIGHT] = key
+            keys[heir, _RIGHT] = key
         else:
-            tree[heir, _RIGHT] = tree[key, _RIGHT]
-            tree[tree[heir, _RIGHT], _PARENT] = heir
-            tree[parent, _LEFT] = key
-        tree[key, _PARENT] = parent
-        tree[key, _LEFT], tree[key, _RIGHT] = NONE, orphan
+            keys[heir, _RIGHT] = keys[key, _RIGHT]
+            keys[keys[heir, _RIGHT], _PARENT] = heir
+            keys[parent, _LEFT] = key
+        keys[key, _PARENT] = parent
+        keys[key, _LEFT], keys[key, _RIGHT] = NONE, orphan
         if orphan != NONE:
-            tree[orphan, _PARENT] = key
-    child = tree[key, _LEFT] if tree[key, _LEFT] != NONE else tree[key, _RIGHT]
+            keys[orphan, _PARENT] = key
+    child = keys[key, _LEFT] if keys[key, _LEFT] != NONE else keys[key, _RIGHT]
     if child != NONE:
-        root = _replace(root, key, child, tree)
-        if tree[key, _RED] == 0:
-            root = _settle_removal(root, child, tree)
+        root = _replace(root, key, child, keys)
+        if keys[key, _RED] == 0:
+            root = _settle_removal(root, child, keys)
         return root
-    if tree[key, _RED] == 0:
-        root = _settle_removal(root, key, tree)
-    return _replace(root, key, NONE, tree)
+    if keys[key, _RED] == 0:
+        root = _settle_removal(root, key, keys)
+    return _replace(root, key, NONE, keys)
 
 
 @njit(nogil=True, cache=True)
-def _settle_removal(root: int, node: int, tree: Tree) -> int:
+def _settle_removal(root: int, node: int, keys: Rows) -> int:
     """Red-black repair where ``node``'s side has lost a black one; returns the root."""
-    while node != root and tree[node, _RED] == 0:
-        parent = tree[node, _PARENT]
-        side = _LEFT if tree[parent, _LEFT] == node else _RIGHT
+    while node != root and keys[node, _RED] == 0:
+        parent = keys[node, _PARENT]
+        side = _LEFT if keys[parent, _LEFT] == node else _RIGHT
         far = _LEFT + _RIGHT - side
-        sibling = tree[parent, far]
-        if tree[sibling, _RED] == 1:
-            tree[sibling, _RED], tree[parent, _RED] = 0, 1
-            root = _rotate(root, parent, side, tree)
-            sibling = tree[parent, far]
-        inner, outer = tree[sibling, side], tree[sibling, far]
-        inner_red, outer_red = inner != NONE and tree[inner, _RED] == 1, outer != NONE and tree[outer, _RED] == 1
+        sibling = keys[parent, far]
+        if keys[sibling, _RED] == 1:
+            keys[sibling, _RED], keys[parent, _RED] = 0, 1
+            root = _rotate(root, parent, side, keys)
+            sibling = keys[parent, far]
+        inner, outer = keys[sibling, side], keys[sibling, far]
+        inner_red, outer_red = inner != NONE and keys[inner, _RED] == 1, outer != NONE and keys[outer, _RED] == 1
         if not inner_red and not outer_red:
-            tree[sibling, _RED] = 1
+            keys[sibling, _RED] = 1
             node = parent
             continue
         if not outer_red:
-            tree[inner, _RED], tree[sibling, _RED] = 0, 1
-            root = _rotate(root, sibling, far, tree)
+            keys[inner, _RED], keys[sibling, _RED] = 0, 1
+            root = _rotate(root, sibling, far, keys)
             sibling = inner
-            outer = tree[sibling, far]
-        tree[sibling, _RED] = tree[parent, _RED]
-        tree[outer, _RED] = 0
-        tree[parent, _RED] = 0
-        root = _rotate(root, parent, side, tree)
+            outer = keys[sibling, far]
+        keys[sibling, _RED] = keys[parent, _RED]
+        keys[outer, _RED] = 0
+        keys[parent, _RED] = 0
+        root = _rotate(root, parent, side, keys)
         node = root
-    tree[node, _RED] = 0
+    keys[node, _RED] = 0
     return root

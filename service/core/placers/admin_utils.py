@@ -1,0 +1,265 @@
+"""``rack-unaware`` and ``rack-aware``: AdminUtils.assignReplicasToBrokers, the placement of ZooKeeper's days.
+
+Kafka 0.10.2.1 (kafka.admin.AdminUtils) to 4.0.2 (org.apache.kafka.admin.AdminUtils, its last release; KIP-36 for racks). The
+answers are the same throughout, the words of the refusals are not; a later version gets those of 4.0.2. All arithmetic is
+Java's on ints, overflow included. Plain-Python twin: tests/reference/admin_utils.py.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numba import njit
+
+from service.core.errors import AdminOperation, InvalidPartitions, InvalidReplicationFactor, KafkaError
+from service.core.jvm.ordering import table_length
+from service.core.jvm.sorting import java_order
+from service.core.model import NONE
+
+if TYPE_CHECKING:
+    from service.core.jvm.random import JavaRandom
+    from service.core.model import Cluster, Int32s, Wish
+
+SCALA: Final = "0.10.2.1"
+"""The release whose AdminUtils is written in Scala; it words its refusals differently."""
+
+
+class Arithmetic(KafkaError):
+    """Java's division by zero."""
+
+    exception = "java.lang.ArithmeticException"
+
+
+class IndexOutOfBounds(KafkaError):
+    """Java's own, from a list: the sums of ids, start and shift have overflowed."""
+
+    exception = "java.lang.IndexOutOfBoundsException"
+
+
+class ArrayIndexOutOfBounds(KafkaError):
+    """The same from an array, which the Scala class has."""
+
+    exception = "java.lang.ArrayIndexOutOfBoundsException"
+
+
+def place_rack_unaware(cluster: Cluster, wish: Wish, random: JavaRandom) -> Int32s:
+    """Round robin over the brokers in the order given, followers at a distance that grows each time round.
+
+    random : draws start and shift, where the wish does not give them
+    Returns int32[partitions, replication_factor], indices of brokers, the leader in column 0.
+    Raises InvalidPartitions, InvalidReplicationFactor; IndexOutOfBounds or ArrayIndexOutOfBounds after an int overflow.
+    """
+    check_counts(cluster, wish)
+    brokers = len(cluster)
+    start, shift = _start_and_shift(wish, brokers, random)
+    placement = np.empty((wish.partitions_count, wish.replication_factor), np.int32)
+    _check_index(_rack_unaware(brokers, max(0, wish.start_partition_id), start, shift, placement), brokers, wish)
+    return placement
+
+
+def place_rack_aware(cluster: Cluster, wish: Wish, random: JavaRandom) -> Int32s:
+    """As ``place_rack_unaware``, over a list in which racks alternate, followers going to racks not yet used first.
+
+    Without any racks it is ``place_rack_unaware``. Raises AdminOperation besides when only some brokers have a rack, and
+    Arithmetic when all brokers have one id.
+    """
+    if (cluster.racks == NONE).all():
+        return place_rack_unaware(cluster, wish, random)
+    check_counts(cluster, wish)
+    _check_racks(cluster, wish)
+    brokers = rack_alternated(cluster)
+    start, shift = _start_and_shift(wish, len(brokers), random)
+    if len(brokers) == 1 and wish.replication_factor > 1:
+        raise Arithmetic("/ by zero")
+    positions = np.empty((wish.partitions_count, wish.replication_factor), np.int32)
+    # A rack whose every broker id is repeated in another rack has no broker left, and is not counted.
+    racks = np.unique(cluster.racks[brokers], return_inverse=True)[1].astype(np.int32)
+    _check_index(_rack_aware(racks, max(0, wish.start_partition_id), start, shift, positions), len(brokers), wish, buffered=True)
+    return brokers[positions]
+
+
+def check_counts(cluster: Cluster, wish: Wish) -> None:
+    """AdminUtils' first checks, in its order and words; raises InvalidPartitions or InvalidReplicationFactor."""
+    scala = wish.kafka_version == SCALA
+    if wish.partitions_count <= 0:
+        raise InvalidPartitions(_worded("Number of partitions must be larger than 0", scala=scala))
+    if wish.replication_factor <= 0:
+        raise InvalidReplicationFactor(_worded("Replication factor must be larger than 0", scala=scala))
+    if wish.replication_factor > len(cluster):
+        text = f"Replication factor: {wish.replication_factor} larger than available brokers: {len(cluster)}"
+        raise InvalidReplicationFactor(_worded(text, scala=scala))
+
+
+def start_index_for_added(broker_ids: Int32s, partition_0_leader: int) -> int:
+    """The start (and shift) with which addPartitions goes on: the index of the first broker whose id is at least that of
+    partition 0's first replica, 0 if there is none.
+
+    broker_ids : int32[brokers], ascending
+    """
+    index = int(np.searchsorted(broker_ids, partition_0_leader))
+    return index if index < len(broker_ids) else 0
+
+
+def rack_alternated(cluster: Cluster) -> Int32s:
+    """int32[...], the brokers in the order that ``rack-aware`` counts along: one of each rack in turn.
+
+    Racks go in Java's order of strings, ids upwards within a rack. Of brokers with one id the last one counts.
+    """
+    ids, last = np.unique(cluster.broker_ids[::-1], return_index=True)
+    brokers = len(cluster) - 1 - last
+    rank = np.empty(len(cluster.rack_ids), np.int32)
+    rank[java_order(cluster.rack_ids)] = np.arange(len(rank), dtype=np.int32)
+    racks = rank[cluster.racks[brokers]]
+    by_rack = np.lexsort((ids, racks))
+    sizes = np.bincount(racks, minlength=len(rank))
+    turn = np.arange(len(brokers)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return brokers[by_rack][np.lexsort((racks[by_rack], turn))].astype(np.int32)
+
+
+def explain_rack_unaware(cluster: Cluster, wish: Wish, random: JavaRandom, limit: int) -> dict[str, Any]:
+    """Start, shift and the list they count along; random is as it was before the placement."""
+    return _explained(wish, np.arange(len(cluster), dtype=np.int32), 1, cluster, random, limit)
+
+
+def explain_rack_aware(cluster: Cluster, wish: Wish, random: JavaRandom, limit: int) -> dict[str, Any]:
+    """The same, with the list in which racks alternate."""
+    if (cluster.racks == NONE).all():
+        return {"racks": "no broker has one: rack-unaware", **explain_rack_unaware(cluster, wish, random, limit)}
+    brokers = rack_alternated(cluster)
+    racks = len(np.unique(cluster.racks[brokers]))
+    listed = [cluster.rack_ids[rack] for rack in cluster.racks[brokers[:limit]]]
+    return {**_explained(wish, brokers, racks, cluster, random, limit), "rack_list": listed}
+
+
+def _explained(  # noqa: PLR0917
+    wish: Wish, brokers: Int32s, racks: int, cluster: Cluster, random: JavaRandom, limit: int
+) -> dict[str, Any]:
+    """What both explanations tell."""
+    start, shift = _start_and_shift(wish, len(brokers), random)
+    drawn = [name for name, value in (("start_index", wish.start_index), ("replica_shift", wish.replica_shift)) if value is None]
+    ids = wish.partition_ids()[:limit].astype(np.int64)
+    grown = np.cumsum((ids > 0) & (ids % len(brokers) == 0))
+    return {
+        "rule": f"first replica at index (partition_id + start_index) mod {len(brokers)} of broker_list; "
+        f"follower k at (first_index + 1 + (shift × {racks} + k) mod {len(brokers) - 1}) mod {len(brokers)}"
+        + (", passing over racks and brokers that have a replica while others have none" if racks > 1 else ""),
+        "start_index": start,
+        "replica_shift": shift,
+        "drawn": drawn if wish.start_index is None else [],
+        "broker_list": cluster.broker_ids[brokers[:limit]],
+        "partitions": [
+            {"partition_id": int(i), "first_index": int((i + start) % len(brokers)), "shift": int(shift + more)}
+            for i, more in zip(ids, grown, strict=True)
+        ],
+    }
+
+
+def _worded(text: str, *, scala: bool) -> str:
+    """The Scala class begins its refusals small and ends them without a full stop."""
+    return text[0].lower() + text[1:] if scala else text + "."
+
+
+def _check_racks(cluster: Cluster, wish: Wish) -> None:
+    if (cluster.racks == NONE).any():
+        scala = wish.kafka_version == SCALA
+        text = "Not all brokers have rack information for replica rack aware assignment"
+        refusal = AdminOperation(text if scala else text + ".")
+        if scala:
+            refusal.exception = "kafka.admin.AdminOperationException"
+        raise refusal
+
+
+def _start_and_shift(wish: Wish, brokers: int, random: JavaRandom) -> tuple[int, int]:
+    """As given, or drawn: first the start, then the shift. A negative start is drawn, as AdminUtils has it."""
+    fixed = wish.start_index is not None and wish.start_index >= 0
+    start = wish.start_index if wish.start_index is not None and fixed else random.next_int(brokers)
+    if wish.replica_shift is not None:
+        return start, wish.replica_shift
+    return start, start if fixed else random.next_int(brokers)
+
+
+def _check_index(index: int, brokers: int, wish: Wish, *, buffered: bool = False) -> None:
+    """Raise what Java's list access raises, if the kernel has met a negative index.
+
+    buffered : the Scala class keeps this list in an ArrayBuffer, whose array has room for 16, 32, 64, …
+    """
+    if index < 0 and wish.kafka_version == SCALA:
+        raise ArrayIndexOutOfBounds(
+            f"Index {index} out of bounds for length {max(16, table_length(brokers)) if buffered else brokers}"
+        )
+    if index < 0:
+        raise IndexOutOfBounds(f"Index {index} out of bounds for length {brokers}")
+
+
+@njit(nogil=True, cache=True)
+def _int(number: int) -> int:
+    """What Java's int makes of a sum or product."""
+    return int(np.int64(np.int32(number)))
+
+
+@njit(nogil=True, cache=True)
+def _remainder(number: int, divisor: int) -> int:
+    """Java's %: the sign is the number's."""
+    return number % divisor if number >= 0 else -(-number % divisor)
+
+
+@njit(nogil=True, cache=True)
+def _replica_index(first: int, shift: int, counter: int, brokers: int) -> int:
+    """AdminUtils.replicaIndex."""
+    return _remainder(first + 1 + _remainder(_int(shift + counter), brokers - 1), brokers)
+
+
+@njit(nogil=True, cache=True)
+def _rack_unaware(brokers: int, first_id: int, start: int, shift: int, placement: Int32s) -> int:
+    """Fills ``placement``; returns 0, or the negative index at which Java's list access fails."""
+    for row in range(len(placement)):
+        partition = _int(first_id + row)
+        if partition > 0 and partition % brokers == 0:
+            shift = _int(shift + 1)
+        first = _remainder(_int(partition + start), brokers)
+        if first < 0:
+            return first
+        placement[row, 0] = first
+        for replica in range(1, placement.shape[1]):
+            index = _replica_index(first, shift, replica - 1, brokers)
+            if index < 0:
+                return index
+            placement[row, replica] = index
+    return 0
+
+
+@njit(nogil=True, cache=True)
+def _rack_aware(racks: Int32s, first_id: int, start: int, shift: int, positions: Int32s) -> int:
+    """Fills ``positions`` in the alternated list; returns as ``_rack_unaware`` does.
+
+    racks : int32[brokers]   the rack at each position of the list, 0 … racks - 1, each with a broker at least
+    """
+    brokers, racks_count = len(racks), racks.max() + 1
+    rack_used_by = np.full(racks_count, -1, np.int64)
+    broker_used_by = np.full(brokers, -1, np.int64)
+    for row in range(len(positions)):
+        partition = _int(first_id + row)
+        if partition > 0 and partition % brokers == 0:
+            shift = _int(shift + 1)
+        first = _remainder(_int(partition + start), brokers)
+        if first < 0:
+            return first
+        positions[row, 0] = first
+        rack_used_by[racks[first]] = broker_used_by[first] = row
+        racks_used, brokers_used = 1, 1
+        scaled, counter = _int(shift * racks_count), 0
+        for replica in range(1, positions.shape[1]):
+            while True:
+                index = _replica_index(first, scaled, counter, brokers)
+                if index < 0:
+                    return index
+                counter += 1
+                new_rack, new_broker = rack_used_by[racks[index]] != row, broker_used_by[index] != row
+                if (new_rack or racks_used == racks_count) and (new_broker or brokers_used == brokers):
+                    break
+            positions[row, replica] = index
+            racks_used += new_rack
+            brokers_used += new_broker
+            rack_used_by[racks[index]] = broker_used_by[index] = row
+    return 0

@@ -1,0 +1,33 @@
+"""The rule of thumb: no racks, no chance, neighbours follow the leader. No class of Kafka's does this."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from service.core.placers.admin_utils import check_counts
+
+if TYPE_CHECKING:
+    from service.core.jvm.random import JavaRandom
+    from service.core.model import Cluster, Int32s, Wish
+
+
+def place(cluster: Cluster, wish: Wish, _: JavaRandom) -> Int32s:
+    """Replica j of the partition with id i on the broker at index ``(i + j) mod brokers``, in the order given.
+
+    Returns int32[partitions, replication_factor], indices of brokers, the leader in column 0. Raises what AdminUtils raises
+    for counts that cannot be.
+    """
+    check_counts(cluster, wish)
+    partitions = wish.partition_ids().astype(np.int64)[:, np.newaxis]
+    return ((partitions + np.arange(wish.replication_factor)) % len(cluster)).astype(np.int32)
+
+
+def explain(cluster: Cluster, wish: Wish, _: JavaRandom, limit: int) -> dict[str, Any]:
+    """The rule, and the list that it counts along."""
+    return {
+        "rule": f"partition i on broker i mod {len(cluster)}, replica j on (i + j) mod {len(cluster)} of broker_list",
+        "first_index": max(0, wish.start_partition_id) % len(cluster),
+        "broker_list": cluster.broker_ids[:limit],
+    }

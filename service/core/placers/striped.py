@@ -1,0 +1,229 @@
+# ruff: noqa: PLR0917 (a kernel takes arrays, and many of them)
+"""``striped``: KRaft's StripedReplicaPlacer (kafka-metadata 4.3.1).
+
+One java.util.Random lives as long as the placer; each call of ``place`` makes a fresh model of the cluster from it. The class
+goes over the racks in a circle and over each rack's brokers in a circle, and shuffles both when every unfenced broker should
+have led once. Plain-Python twin: tests/reference/striped.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba import njit
+
+from service.core.errors import IllegalArgument, InvalidReplicationFactor
+from service.core.jvm.hashing import string_hash_code
+from service.core.jvm.ordering import iteration_order
+from service.core.jvm.random import next_int_below, shuffle
+from service.core.jvm.sorting import java_order
+from service.core.model import NONE
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from service.core.jvm.random import JavaRandom, RandomState
+    from service.core.model import Cluster, Int32s, Wish
+
+    Lists = npt.NDArray[np.int32]
+
+
+_START, _SIZE, _OFFSET, _USED, _LAST_EPOCH = range(5)
+"""The columns of ``Lists``, int32[lists, 5]: the lists of ``_Model`` while a placement goes round them. A list is ``size``
+brokers from ``start``; its circle begins at ``offset``; in ``last_epoch``, when it was last asked, ``used`` of them were had."""
+
+
+def place(cluster: Cluster, wish: Wish, random: JavaRandom) -> Int32s:
+    """Stripe the partitions over racks and brokers.
+
+    random : the placer's own; it is drawn from also when the placement is then refused
+    Returns int32[partitions, replication_factor], indices of brokers, the leader in column 0, which is never fenced.
+    Raises InvalidReplicationFactor, IllegalArgument (a negative partition count).
+    """
+    model = _model(cluster)
+    offsets, rack_offset = _draw(model.sizes, len(model.rack_list), random.state)
+    check(cluster, wish)
+    placement = np.empty((wish.partitions_count, wish.replication_factor), np.int32)
+    unfenced = int(np.count_nonzero(~cluster.fenced))
+    lists = np.zeros((len(offsets), 5), np.int32)
+    lists[:, _START], lists[:, _SIZE], lists[:, _OFFSET] = model.starts[:-1], model.sizes, offsets
+    _stripe(lists, model.brokers, model.rack_list, rack_offset, unfenced, random.state, placement)
+    return placement
+
+
+def check(cluster: Cluster, wish: Wish) -> None:
+    """The class's checks, in its order and words."""
+    factor = wish.replication_factor
+    if factor <= 0:
+        raise InvalidReplicationFactor(f"Invalid replication factor {factor}: the replication factor must be positive.")
+    if cluster.fenced.all():
+        raise InvalidReplicationFactor("All brokers are currently fenced, or have all their log directories cordoned.")
+    if factor > len(cluster):
+        raise InvalidReplicationFactor(
+            f"The target replication factor of {factor} cannot be reached because only {len(cluster)} broker(s) are registered "
+            "or some brokers have all their log directories cordoned."
+        )
+    if wish.partitions_count < 0:
+        raise IllegalArgument(f"Illegal Capacity: {wish.partitions_count}")
+
+
+@dataclass(frozen=True)
+class _Model:
+    """The class's view of a cluster before anything is drawn. Racks are numbered in the order of its hash map.
+
+    racks : the rack_id of each; None for the brokers without one, which are a rack like any other
+    starts : int32[2 × racks + 1]   list l is ``brokers[starts[l]:starts[l + 1]]``; rack r's fenced brokers are list 2r, its
+                                    unfenced ones list 2r + 1
+    brokers : int32[brokers]        by ascending broker_id within a list
+    rack_list : int32[racks]        the racks in sorted order, no rack first
+    """
+
+    racks: tuple[str | None, ...]
+    starts: Int32s
+    brokers: Int32s
+    rack_list: Int32s
+
+    @property
+    def sizes(self) -> Int32s:
+        """int32[2 × racks], the length of each list."""
+        return np.diff(self.starts)
+
+
+def _model(cluster: Cluster) -> _Model:
+    # Racks as they first appear: the cluster's own, with "none" where the first broker without a rack stands among them.
+    codes, first_seen = np.unique(cluster.racks, return_index=True)
+    seen = codes[np.argsort(first_seen)].tolist()
+    names: list[str | None] = [None if code == NONE else cluster.rack_ids[code] for code in seen]
+    hashes = np.array([0 if name is None else string_hash_code(name) for name in names], np.int32)
+    in_map = iteration_order(hashes).tolist()
+    racks = tuple(names[i] for i in in_map)
+    number = np.empty(len(cluster.rack_ids) + 1, np.int32)
+    number[[seen[i] for i in in_map]] = np.arange(len(seen), dtype=np.int32)
+    lists = 2 * number[cluster.racks] + ~cluster.fenced
+    starts = np.zeros(2 * len(racks) + 1, np.int32)
+    starts[1:] = np.cumsum(np.bincount(lists, minlength=2 * len(racks)))
+    brokers = np.lexsort((cluster.broker_ids, lists)).astype(np.int32)
+    named = java_order([name for name in racks if name is not None])
+    places = np.array([i for i, name in enumerate(racks) if name is not None], np.int32)
+    unnamed = [i for i, name in enumerate(racks) if name is None]
+    return _Model(racks, starts, brokers, np.concatenate([np.array(unnamed, np.int32), places[named]]).astype(np.int32))
+
+
+def explain(cluster: Cluster, wish: Wish, random: JavaRandom, limit: int) -> dict[str, Any]:
+    """The draws in order, the racks and brokers as the placement goes round them, and where it shuffled them.
+
+    random : as it was before the placement
+    """
+    model = _model(cluster)
+    sizes = model.sizes
+    offsets, rack_offset = _draw(sizes, len(model.rack_list), random.state)
+    lists = [(r, fenced, 2 * r + (not fenced)) for r in range(len(model.racks)) for fenced in (True, False)]
+    draws: list[dict[str, Any]] = [
+        {
+            "draw": f"nextInt({sizes[i]})",
+            "gives": offsets[i],
+            "for": f"start of {_named(model.racks[r])}'s {'' if fenced else 'un'}fenced brokers",
+        }
+        for r, fenced, i in lists
+        if sizes[i]
+    ]
+    if model.racks:
+        draws.append({"draw": f"nextInt({len(model.racks)})", "gives": rack_offset, "for": "rack offset"})
+
+    def circle(i: int) -> Int32s:
+        return np.roll(cluster.broker_ids[model.brokers[model.starts[i] : model.starts[i + 1]]], -offsets[i])[:limit]
+
+    unfenced = int(np.count_nonzero(~cluster.fenced))
+    racks = max(1, len(model.racks))
+    ids = wish.partition_ids()[:limit].tolist()
+    return {
+        "draws": draws[:limit],
+        "rack_list": [model.racks[r] for r in model.rack_list[:limit]],
+        "rack_offset": rack_offset,
+        "racks": [
+            {"rack_id": model.racks[r], "unfenced": circle(2 * r + 1), "fenced": circle(2 * r)} for r in model.rack_list[:limit]
+        ],
+        "shuffled_before_partitions": ids[unfenced::unfenced] if unfenced > 1 else [],
+        "partitions": [
+            {"partition_id": i, "epoch": row % unfenced if unfenced > 1 else row, "rack_offset": (rack_offset + row) % racks}
+            for row, i in enumerate(ids)
+        ],
+    }
+
+
+def _named(rack_id: str | None) -> str:
+    return "no rack" if rack_id is None else f"rack {rack_id}"
+
+
+@njit(nogil=True, cache=True)
+def _draw(sizes: Int32s, racks: int, state: RandomState) -> tuple[Int32s, int]:
+    """The draws with which a call begins: a start for each list that has brokers, then the rack offset."""
+    offsets = np.zeros(len(sizes), np.int32)
+    for i in range(len(sizes)):
+        if sizes[i] > 0:
+            offsets[i] = next_int_below(state, sizes[i])
+    return offsets, int(next_int_below(state, racks)) if racks > 0 else 0
+
+
+@njit(nogil=True, cache=True)
+def _stripe(
+    lists: Lists, brokers: Int32s, rack_list: Int32s, rack_offset: int, unfenced: int, state: RandomState, placement: Int32s
+) -> None:
+    """Fill ``placement``; all other arrays change on the way.
+
+    No search goes on for ever: the lists that gave the partition before its replicas were last asked in another epoch, so they
+    have as many to give again.
+    """
+    racks, epoch = len(rack_list), 0
+    for row in range(len(placement)):
+        if epoch == unfenced and unfenced > 1:
+            shuffle(state, rack_list)
+            for i in range(len(lists)):
+                shuffle(state, brokers[lists[i, _START] : lists[i, _START] + lists[i, _SIZE]])
+            epoch = 0
+        if rack_offset == racks:
+            rack_offset = 0
+        leader_at = rack_offset
+        leader = _next(2 * rack_list[leader_at] + 1, epoch, lists, brokers)
+        while leader == NONE:
+            leader_at = leader_at + 1 if leader_at + 1 < racks else 0
+            leader = _next(2 * rack_list[leader_at] + 1, epoch, lists, brokers)
+        placement[row, 0] = leader
+        _follow(lists, brokers, rack_list, rack_offset, leader_at, epoch, placement[row])
+        epoch += 1
+        rack_offset += 1
+
+
+@njit(nogil=True, cache=True)
+def _follow(lists: Lists, brokers: Int32s, rack_list: Int32s, at: int, leader_at: int, epoch: int, replicas: Int32s) -> None:
+    """The followers of one partition, into ``replicas[1:]``; the leader's rack is passed over the first time round."""
+    for replica in range(1, len(replicas)):
+        broker = NONE
+        while broker == NONE:
+            if at == leader_at:
+                leader_at = NONE
+            else:
+                broker = _next(2 * rack_list[at] + 1, epoch, lists, brokers)
+                if broker == NONE:
+                    broker = _next(2 * rack_list[at], epoch, lists, brokers)
+            at = at + 1 if at + 1 < len(rack_list) else 0
+        replicas[replica] = broker
+
+
+@njit(nogil=True, cache=True)
+def _next(i: int, epoch: int, lists: Lists, brokers: Int32s) -> int:
+    """BrokerList.next: the list's next broker in this epoch, or NONE."""
+    size = lists[i, _SIZE]
+    if size == 0:
+        return NONE
+    if lists[i, _LAST_EPOCH] != epoch:
+        lists[i, _LAST_EPOCH], lists[i, _USED] = epoch, 0
+        lists[i, _OFFSET] = lists[i, _OFFSET] + 1 if lists[i, _OFFSET] + 1 < size else 0
+    used = lists[i, _USED]
+    if used >= size:
+        return NONE
+    lists[i, _USED] = used + 1
+    at = used + lists[i, _OFFSET]
+    return int(brokers[lists[i, _START] + (at if at < size else at - size)])
