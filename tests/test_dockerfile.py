@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PROJECT = Path(__file__).parents[1]
-BASE_PATH = "/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin"
+PYTHON = Path(getattr(sys, "_base_executable", sys.executable)).resolve()
+BASE_PATH = f"{PYTHON.parent}:/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""The base image's: its Python is this machine's."""
 
 
 @dataclass
@@ -111,7 +113,6 @@ def test_kernels_are_compiled_for_any_machine_of_the_architecture():
 def _script(folder: Path, variables: dict[str, str]) -> str:
     """A shell script that builds the image below ``folder`` and, as its last step, becomes the container's first process."""
     lines = ["set -e", f"mount -t tmpfs none {folder}"]
-    python = Path(getattr(sys, "_base_executable", sys.executable)).resolve()
     network = {name: value for name, value in os.environ.items() if re.match(r"(?i)pip_|(https?|no)_proxy$|ssl_cert", name)}
     pip_cache = subprocess.run(
         [sys.executable, "-m", "pip", "cache", "dir"], capture_output=True, text=True, check=True
@@ -126,7 +127,8 @@ def _script(folder: Path, variables: dict[str, str]) -> str:
             f"mount --rbind /dev {root}/dev",
             f"mount --rbind /proc {root}/proc",
             f"mount -t tmpfs -o mode=1777 none {root}/tmp",  # noqa: S108 - the container's
-            f"ln -sf {python} {root}/usr/local/bin/python",
+            f"test -e {root}{PYTHON.parent}/python || ln -s {PYTHON.name} {root}{PYTHON.parent}/python",
+            *(f"chmod o+x {root}{parent}" for parent in PYTHON.parents),
         ]
         here = "/"
         for step, (instruction, text) in enumerate(stage.steps):
@@ -247,11 +249,10 @@ def test_the_server_runs_as_the_images_user(container):
 
 @pytest.mark.slow
 def test_the_root_file_system_is_read_only(container):
-    mounts = Path(f"/proc/{container.process.pid}/mounts").read_text().splitlines()
-    root = Path(f"/proc/{container.process.pid}/root").readlink()
-    options = [line.split()[3].split(",") for line in mounts if line.split()[1] == str(root)]
-    assert options
-    assert "ro" in options[-1]
+    mounts = [line.split() for line in Path(f"/proc/{container.process.pid}/mounts").read_text().splitlines()]
+    options = {point: set(options.split(",")) for _, point, _, options, *_ in mounts}
+    assert "ro" in options["/"]
+    assert "rw" in options["/tmp"]  # noqa: S108 - the container's
 
 
 @pytest.mark.slow
