@@ -1,0 +1,146 @@
+"""``kafka-reassign-partitions --generate``: what the tool proposes (ReassignPartitionsCommand, kafka-tools 4.3.1).
+
+A StripedReplicaPlacer places every topic anew; neither what the topics have now nor their sizes matter, beyond each topic's
+partition count and replication factor. The tool's Random is unseeded; here it has a seed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from service.core.errors import AdminOperation, KafkaError
+from service.core.jvm.hashing import string_hash_code, topic_partition_hash_codes
+from service.core.jvm.ordering import iteration_order
+from service.core.jvm.sorting import java_order
+from service.core.model import NONE, Cluster, Wish
+from service.core.placers import striped
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from service.core.jvm.random import JavaRandom
+    from service.core.model import Int32s
+
+
+class AdminCommandFailed(KafkaError):
+    """The tool refuses its arguments."""
+
+    exception = "org.apache.kafka.tools.AdminCommandFailedException"
+
+
+class UnknownTopicOrPartition(KafkaError):
+    """A topic to move is not there."""
+
+    exception = "org.apache.kafka.common.errors.UnknownTopicOrPartitionException"
+
+
+@dataclass(frozen=True)
+class CurrentTopic:
+    """What the cluster has of a topic.
+
+    partition_ids : int32[partitions], in the order in which the cluster describes them
+    replication_factors : int32[partitions]
+    """
+
+    partition_ids: Int32s
+    replication_factors: Int32s
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """The proposed assignment, by topic in Java's order of names.
+
+    placements : per topic int32[partitions, replication_factor], indices of brokers; partition ids count from 0
+    """
+
+    topic_names: tuple[str, ...]
+    placements: tuple[Int32s, ...]
+
+
+def propose(
+    cluster: Cluster,
+    broker_list: Int32s,
+    topics_to_move: Sequence[str],
+    current: dict[str, CurrentTopic],
+    random: JavaRandom,
+    *,
+    rack_aware: bool = True,
+) -> Proposal:
+    """What ``--generate`` proposes.
+
+    cluster : in the order in which the cluster lists its brokers; fenced ones count as any other
+    broker_list : int32[...]   the broker ids of ``--broker-list``; those that the cluster does not have are dropped silently
+    Raises AdminCommandFailed (something twice), UnknownTopicOrPartition, AdminOperation (racks known in part),
+    InvalidReplicationFactor.
+    """
+    _refuse_repeats("Broker list", broker_list.tolist(), broker_list)
+    _refuse_repeats("List of topics to reassign", topics_to_move, _hashes(topics_to_move))
+    for name in topics_to_move:
+        if name not in current:
+            raise UnknownTopicOrPartition(f"Topic {name} not found.")
+    usable = _usable(cluster, broker_list, rack_aware=rack_aware)
+    brokers = np.flatnonzero(np.isin(cluster.broker_ids, broker_list)).astype(np.int32)
+    placements: dict[str, Int32s] = {}
+    for name, factor in _in_placing_order(topics_to_move, current):
+        wish = Wish(len(current[name].partition_ids), factor)
+        placements[name] = brokers[striped.place(usable, wish, random)]
+    names = tuple(topics_to_move[i] for i in java_order(topics_to_move))
+    return Proposal(names, tuple(placements[name] for name in names))
+
+
+def _hashes(names: Sequence[str]) -> Int32s:
+    return np.array([string_hash_code(name) for name in names], np.int32)
+
+
+def _refuse_repeats(what: str, items: Sequence[object], hashes: Int32s) -> None:
+    """Name what is there twice, in the order of the tool's hash set."""
+    seen: set[object] = set()
+    repeated: dict[object, int] = {}
+    for i, item in enumerate(items):
+        if item in seen:
+            repeated.setdefault(item, i)
+        seen.add(item)
+    if repeated:
+        order = iteration_order(hashes[list(repeated.values())])
+        listed = ", ".join(str(list(repeated)[i]) for i in order)
+        raise AdminCommandFailed(f"{what} contains duplicate entries: [{listed}]")
+
+
+def _usable(cluster: Cluster, broker_list: Int32s, *, rack_aware: bool) -> Cluster:
+    """The brokers that may get replicas; for the tool nobody is fenced."""
+    chosen = np.isin(cluster.broker_ids, broker_list)
+    racks = cluster.racks[chosen]
+    if not rack_aware:
+        racks = np.full(len(racks), NONE, np.int32)
+    elif (racks == NONE).any() and (racks != NONE).any():
+        refusal = AdminOperation(
+            "Not all brokers have rack information. Add --disable-rack-aware in command line to make replica assignment without "
+            "rack information."
+        )
+        refusal.exception = "org.apache.kafka.tools.AdminOperationException"
+        raise refusal
+    return Cluster(cluster.broker_ids[chosen], cluster.rack_ids, racks, np.zeros(len(racks), np.bool_))
+
+
+def _in_placing_order(topics_to_move: Sequence[str], current: dict[str, CurrentTopic]) -> list[tuple[str, int]]:
+    """The topics in the order in which the tool places them, with the replication factor it takes for each.
+
+    The described topics stand in a hash map, copied into a second one of their number; their partitions go from it into a
+    third one, by whose order the topics enter a fourth (by computeIfAbsent), by whose order they are placed.
+    """
+    hashes = _hashes(topics_to_move)
+    described = iteration_order(hashes)
+    copied = described[iteration_order(hashes[described], capacity=len(described))]
+    counts = [len(current[topics_to_move[i]].partition_ids) for i in copied]
+    topic_of = np.repeat(copied, counts)
+    ids = np.concatenate([current[topics_to_move[i]].partition_ids for i in copied] or [np.empty(0, np.int32)])
+    factors = np.concatenate([current[topics_to_move[i]].replication_factors for i in copied] or [np.empty(0, np.int32)])
+    walk = iteration_order(topic_partition_hash_codes(hashes[topic_of], ids))
+    calls = topic_of[walk]
+    order = iteration_order(hashes, calls=calls, compute=True)
+    _, first = np.unique(calls, return_index=True)
+    factor_of = dict(zip(np.unique(calls).tolist(), factors[walk[first]].tolist(), strict=True))
+    return [(topics_to_move[i], factor_of[i]) for i in order.tolist()]
