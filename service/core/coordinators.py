@@ -1,0 +1,64 @@
+"""Which partition of an internal topic, and so which broker, coordinates an id.
+
+::
+
+    group id                            → __consumer_offsets     GroupCoordinatorService.partitionFor
+    transactional id                    → __transaction_state    TransactionStateManager.partitionFor
+    group id, topic id and partition    → __share_group_state    ShareCoordinatorService.partitionFor
+
+All three are ``Utils.abs(id.hashCode()) % n`` (Apache Kafka 4.3.1), where abs(MIN_VALUE) is 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from service.core.jvm.hashing import string_hash_code
+
+DEFAULT_PARTITIONS_COUNT: Final = 50
+"""Of all three topics: offsets.topic.num.partitions and its two siblings."""
+
+GROUP_TOPIC: Final = "__consumer_offsets"
+TRANSACTION_TOPIC: Final = "__transaction_state"
+SHARE_TOPIC: Final = "__share_group_state"
+
+
+@dataclass(frozen=True)
+class Coordinator:
+    """Where an id is coordinated.
+
+    key : what is hashed
+    hash_code : its String.hashCode()
+    """
+
+    topic_name: str
+    partition_id: int
+    key: str
+    hash_code: int
+
+
+def of_group(group_id: str, partitions_count: int = DEFAULT_PARTITIONS_COUNT) -> Coordinator:
+    """The coordinator of a consumer, share or streams group."""
+    return _coordinator(GROUP_TOPIC, group_id, partitions_count)
+
+
+def of_transaction(transactional_id: str, partitions_count: int = DEFAULT_PARTITIONS_COUNT) -> Coordinator:
+    """The coordinator of a transactional producer."""
+    return _coordinator(TRANSACTION_TOPIC, transactional_id, partitions_count)
+
+
+def of_share_partition(
+    group_id: str, topic_id: str, partition: int, partitions_count: int = DEFAULT_PARTITIONS_COUNT
+) -> Coordinator:
+    """The coordinator of one partition's state in a share group.
+
+    topic_id : Kafka's Uuid as text, 22 characters of URL-safe base64
+    """
+    return _coordinator(SHARE_TOPIC, f"{group_id}:{topic_id}:{partition}", partitions_count)
+
+
+def _coordinator(topic_name: str, key: str, partitions_count: int) -> Coordinator:
+    hash_code = string_hash_code(key)
+    positive = 0 if hash_code == -(2**31) else abs(hash_code)
+    return Coordinator(topic_name, positive % partitions_count, key, hash_code)

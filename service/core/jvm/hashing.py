@@ -1,0 +1,104 @@
+"""Java's hash codes over arrays: String, Long, Double, UUID, byte[], and Kafka's Uuid and TopicPartition.
+
+Text is UTF-8 as Arrow has it; half a surrogate pair may stand in it as the three bytes that UTF-8 would give its code point.
+Plain-Python twin: tests/reference/java_hashing.py.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+if TYPE_CHECKING:
+    from service.core.model import Bytes, Int32s, Int64s, Keys
+
+_ONE = np.uint64(1)
+_31 = np.uint32(31)
+
+
+def text_bytes(text: str) -> bytes:
+    """A Python string as the UTF-8 described above."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def string_hash_code(text: str) -> int:
+    """String.hashCode() of one string: 31·h + unit over its UTF-16 units."""
+    data = text_bytes(text)
+    return int(_string_hash_codes(np.array([0, len(data)], np.int32), np.frombuffer(data, np.uint8))[0])
+
+
+def string_hash_codes(text: Keys) -> Int32s:
+    """String.hashCode() of each text; where there is none it is 0, as Objects.hashCode(null) and Optional.empty() are.
+
+    Returns int32[len(text)].
+    """
+    codes: Int32s = _string_hash_codes(text.offsets, text.data)
+    return codes if text.valid is None else np.where(text.valid, codes, np.int32(0))
+
+
+def byte_array_hash_codes(keys: Keys) -> Int32s:
+    """Arrays.hashCode(byte[]) of each key: 31·h + signed byte, from 1; 0 where there is none. Returns int32[len(keys)]."""
+    codes: Int32s = _byte_array_hash_codes(keys.offsets, keys.data)
+    return codes if keys.valid is None else np.where(keys.valid, codes, np.int32(0))
+
+
+def long_hash_codes(values: Int64s) -> Int32s:
+    """Long.hashCode() of each value, ``(int) (v ^ v >>> 32)``; also Double's and (of both halves xored) UUID's and Uuid's."""
+    bits = values.view(np.uint64)
+    return (bits ^ (bits >> np.uint64(32))).astype(np.uint32).view(np.int32)
+
+
+def uuid_hash_codes(most: Int64s, least: Int64s) -> Int32s:
+    """java.util.UUID's and Kafka's Uuid.hashCode() from the two halves. Returns int32[len(most)]."""
+    return long_hash_codes(most ^ least)
+
+
+def topic_partition_hash_codes(topic_hash_codes: Int32s, partition_ids: Int32s) -> Int32s:
+    """TopicPartition.hashCode() from the topic names' hash codes. Returns int32[...], the two broadcast."""
+    partitions = partition_ids.view(np.uint32)
+    return ((_31 + partitions) * _31 + topic_hash_codes.view(np.uint32)).view(np.int32)
+
+
+def topic_id_partition_hash_codes(topic_ids: Int32s, topic_partitions: Int32s) -> Int32s:
+    """TopicIdPartition.hashCode() from the hash codes of the topic id and of the TopicPartition."""
+    return (_31 * topic_ids.view(np.uint32) + topic_partitions.view(np.uint32)).view(np.int32)
+
+
+@njit(nogil=True, cache=True)
+def _string_hash_codes(offsets: Int32s, data: Bytes) -> Int32s:
+    """offsets : int32[n + 1]; data : uint8[...], UTF-8. Returns int32[n]."""
+    codes = np.empty(len(offsets) - 1, np.int32)
+    for i in range(len(codes)):
+        at, end = np.uint64(offsets[i]), np.uint64(offsets[i + 1])
+        h = np.uint32(0)
+        while at < end:
+            point = np.uint32(data[at])
+            at += _ONE
+            if point >= np.uint32(0x80):
+                more = np.uint64(1 if point < 0xE0 else 2 if point < 0xF0 else 3)
+                point &= np.uint32(0x3F) >> np.uint32(more)
+                stop = min(at + more, end)
+                while at < stop:
+                    point = (point << np.uint32(6)) | np.uint32(data[at] & np.uint8(0x3F))
+                    at += _ONE
+            if point >= np.uint32(0x10000):
+                high = np.uint32(0xD7C0) + (point >> np.uint32(10))
+                h = np.uint32(_31 * h + high)
+                point = np.uint32(0xDC00) + (point & np.uint32(0x3FF))
+            h = np.uint32(_31 * h + point)
+        codes[i] = np.int32(h)
+    return codes
+
+
+@njit(nogil=True, cache=True)
+def _byte_array_hash_codes(offsets: Int32s, data: Bytes) -> Int32s:
+    """offsets : int32[n + 1]; data : uint8[...]. Returns int32[n]."""
+    codes = np.empty(len(offsets) - 1, np.int32)
+    for i in range(len(codes)):
+        h = np.uint32(1)
+        for at in range(np.uint64(offsets[i]), np.uint64(offsets[i + 1])):
+            h = np.uint32(_31 * h + np.uint32(np.int8(data[at])))
+        codes[i] = np.int32(h)
+    return codes

@@ -1,0 +1,361 @@
+"""Typed keys, and the bytes that clients make of them.
+
+A caller has keys as text, numbers or bytes (a ``Column``) in one of ``FORMATS``; a client serialises them, each in its way:
+
+============== =================================== ==================================================
+encoding       whose                               the bytes
+============== =================================== ==================================================
+``SERIALIZED`` Kafka's serializers, every client   big-endian numbers, UTF-8, a UUID's 36 characters
+``PULSAR``     Pulsar's key(), keyBytes()          the text; of bytes, their base64 text
+``SPARK``      Spark's typed hash                  little-endian words, -0.0 as 0.0
+``OBJECT``     Object.hashCode() of a Java object  as SERIALIZED, text with its surrogates
+============== =================================== ==================================================
+
+A key that does not fit its format raises InvalidQuestion, which points at the key.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numba import njit
+
+from service.core.errors import InvalidQuestion
+from service.core.jvm.hashing import text_bytes
+from service.core.model import Keys
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import numpy.typing as npt
+
+    from service.core.model import Bools, Bytes, Int32s
+
+INTEGERS: Final = {"short": np.dtype(np.int16), "int": np.dtype(np.int32), "long": np.dtype(np.int64)}
+FLOATS: Final = {"float": np.dtype(np.float32), "double": np.dtype(np.float64)}
+BYTES: Final = ("base64", "bytes", "hex")
+TEXTS: Final = ("string", "uuid")
+FORMATS: Final = ("string", "base64", "bytes", "hex", "short", "int", "long", "float", "double", "boolean", "uuid")
+"""``bytes`` is another name of ``base64``. A key in ``base64`` or ``hex`` is bytes once it is in a Column."""
+
+AT: Final = "/keys/{}"
+
+
+@dataclass(frozen=True)
+class Text:
+    """Keys that are strings.
+
+    keys : their UTF-8; half a surrogate pair is the three bytes that UTF-8 would give its code point
+    surrogates : may there be such a half?
+    """
+
+    keys: Keys
+    surrogates: bool = False
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Keys that are numbers or booleans.
+
+    values : a dtype of INTEGERS, FLOATS, or bool; [n]
+    valid : bool[n], False where a record has no key; None when every record has one
+    """
+
+    values: npt.NDArray[Any]
+    valid: Bools | None = None
+
+
+Column = Text | Numbers | Keys
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """How a client turns keys into what it hashes: ``run(column, key_format)`` → Keys; ``formats``: those it can."""
+
+    name: str
+    formats: tuple[str, ...]
+    run: Callable[[Column, str], Keys]
+
+
+def strings(values: Sequence[str | None]) -> Text:
+    """Python strings, halves of surrogate pairs and all."""
+    data = [b"" if value is None else text_bytes(value) for value in values]
+    return Text(_end_to_end(data, [value is not None for value in values]), surrogates=True)
+
+
+def byte_strings(values: Sequence[bytes | None]) -> Keys:
+    """Python bytes."""
+    return _end_to_end([value or b"" for value in values], [value is not None for value in values])
+
+
+def _end_to_end(data: list[bytes], present: list[bool]) -> Keys:
+    offsets = np.zeros(len(data) + 1, np.int32)
+    np.cumsum([len(piece) for piece in data], out=offsets[1:])
+    valid = None if all(present) else np.array(present, np.bool_)
+    return Keys(offsets, np.frombuffer(b"".join(data), np.uint8), valid)
+
+
+def integers(values: npt.NDArray[np.int64], valid: Bools | None, key_format: str, at: str = AT) -> Numbers:
+    """Integers as shorts, ints or longs; raises InvalidQuestion for the first that is too large.
+
+    values : int64[n]
+    at : JSON pointer to a key, with {} for its index
+    """
+    narrow = values.astype(INTEGERS[key_format])
+    lost = narrow != values
+    if lost.any():
+        i = int(lost.argmax())
+        raise InvalidQuestion(f"{values[i]} does not fit a Java {key_format}", at.format(i))
+    return Numbers(narrow, valid)
+
+
+def floats(values: npt.NDArray[np.float64], valid: Bools | None, key_format: str, at: str = AT) -> Numbers:
+    """Numbers as floats (the nearest one) or doubles; raises InvalidQuestion for the first that is finite and too large.
+
+    values : float64[n]
+    at : JSON pointer to a key, with {} for its index
+    """
+    with np.errstate(over="ignore"):
+        narrow = values.astype(FLOATS[key_format])
+    lost = np.isinf(narrow) & ~np.isinf(values)
+    if lost.any():
+        i = int(lost.argmax())
+        raise InvalidQuestion(f"{values[i]} does not fit a Java {key_format}", at.format(i))
+    return Numbers(narrow, valid)
+
+
+def from_base64(text: Keys, at: str = AT) -> Keys:
+    """The bytes of standard base64 with padding; raises InvalidQuestion for the first key that is none."""
+    offsets, data, bad = _from_base64(text.offsets, text.data, _BASE64_VALUES)
+    if bad >= 0:
+        raise InvalidQuestion("this is not base64 (the standard alphabet, with padding)", at.format(bad))
+    return Keys(offsets, data, text.valid)
+
+
+def from_hex(text: Keys, at: str = AT) -> Keys:
+    """The bytes of hexadecimal digits, two a byte; raises InvalidQuestion for the first key that is none."""
+    offsets, data, bad = _from_hex(text.offsets, text.data, _HEX_VALUES)
+    if bad >= 0:
+        raise InvalidQuestion("this is not hexadecimal, two digits a byte", at.format(bad))
+    return Keys(offsets, data, text.valid)
+
+
+def uuids(text: Keys, at: str = AT) -> Text:
+    """UUIDs as UUID.toString() writes them, in lower case; raises InvalidQuestion for the first key that is none."""
+    data, bad = _lower_uuids(
+        text.offsets, text.data, _HEX_VALUES, np.ones(len(text), np.bool_) if text.valid is None else text.valid
+    )
+    if bad >= 0:
+        raise InvalidQuestion("this is not a UUID of 36 characters (8-4-4-4-12 hexadecimal digits)", at.format(bad))
+    return Text(Keys(text.offsets, data, text.valid))
+
+
+def from_text(text: Text, key_format: str, at: str = AT) -> Column:
+    """Text as the column of its format: ``string``, ``uuid`` or one of BYTES."""
+    if key_format == "string":
+        return text
+    if key_format == "uuid":
+        return uuids(text.keys, at)
+    return from_hex(text.keys, at) if key_format == "hex" else from_base64(text.keys, at)
+
+
+def _serialize(column: Column, key_format: str) -> Keys:
+    """Kafka's serializers (org.apache.kafka.common.serialization, 4.3.1)."""
+    if isinstance(column, Text):
+        return _without_surrogates(column)
+    if isinstance(column, Numbers):
+        return _fixed(_bits(column), ">", column.valid)
+    return column
+
+
+def _object(column: Column, key_format: str) -> Keys:
+    """As serialized; a string keeps its UTF-16 units, which are what String.hashCode() sees."""
+    return column.keys if isinstance(column, Text) else _serialize(column, key_format)
+
+
+def _pulsar_text(column: Column, key_format: str) -> Keys:
+    """The key as Pulsar keeps it: a string."""
+    return column.keys if isinstance(column, Text) else _to_base64(_serialize(column, key_format))
+
+
+def _pulsar_utf8(column: Column, key_format: str) -> Keys:
+    """The same in the bytes of getBytes(UTF_8)."""
+    return _without_surrogates(column) if isinstance(column, Text) else _pulsar_text(column, key_format)
+
+
+def _spark(column: Column, key_format: str) -> Keys:
+    """Spark's HashExpression: a short or boolean is an int first; hashInt and hashLong are the hash of little-endian bytes."""
+    if not isinstance(column, Numbers):
+        return _serialize(column, key_format)
+    values = column.values
+    if key_format in FLOATS:
+        return _fixed(_bits(Numbers(np.where(values == 0, np.zeros_like(values), values))), "<", column.valid)
+    return _fixed(values if key_format == "long" else values.astype(np.int32), "<", column.valid)
+
+
+def _bits(column: Numbers) -> npt.NDArray[Any]:
+    """Numbers as integers of the same width: floatToIntBits, with one NaN."""
+    values = column.values
+    if values.dtype.kind == "f":
+        return np.where(np.isnan(values), values.dtype.type(np.nan), values).view(f"i{values.itemsize}")
+    return values.view(np.int8) if values.dtype == np.bool_ else values
+
+
+def _fixed(values: npt.NDArray[Any], order: str, valid: Bools | None) -> Keys:
+    """Integers as keys of their width; order : ">" big-endian, "<" little-endian."""
+    width = values.itemsize
+    data = np.ascontiguousarray(values.astype(values.dtype.newbyteorder(order))).view(np.uint8)
+    return Keys(np.arange(len(values) + 1, dtype=np.int32) * np.int32(width), data, valid)
+
+
+_NUMBERS = (*INTEGERS, *FLOATS, "boolean")
+SERIALIZED: Final = Encoding("Kafka's serializers", FORMATS, _serialize)
+CASSANDRA: Final = Encoding("Cassandra's serialized partition key", ("string", *BYTES, *_NUMBERS), _serialize)
+OBJECT: Final = Encoding("Java object", ("string", *_NUMBERS), _object)
+SPARK: Final = Encoding("Spark value", ("string", *BYTES, *_NUMBERS), _spark)
+PULSAR: Final = Encoding("Pulsar's key string (bytes: their base64 text)", ("string", *BYTES), _pulsar_text)
+PULSAR_UTF8: Final = Encoding("UTF-8 of Pulsar's key string (bytes: their base64 text)", ("string", *BYTES), _pulsar_utf8)
+
+
+_BASE64: Final = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", np.uint8)
+_BASE64_VALUES: Final = np.full(256, 255, np.uint8)
+_BASE64_VALUES[_BASE64] = np.arange(64)
+_HEX_VALUES: Final = np.full(256, 255, np.uint8)
+_HEX_VALUES[np.frombuffer(b"0123456789abcdef", np.uint8)] = np.arange(16)
+_HEX_VALUES[np.frombuffer(b"ABCDEF", np.uint8)] = np.arange(10, 16)
+
+
+@njit(nogil=True, cache=True)
+def _from_base64(offsets: Int32s, data: Bytes, values: Bytes) -> tuple[Int32s, Bytes, int]:
+    """values : uint8[256], each character's six bits, 255 for none. Returns offsets, data and the first bad key or -1."""
+    n = len(offsets) - 1
+    decoded_offsets = np.zeros(n + 1, np.int32)
+    decoded = np.empty(len(data) // 4 * 3 + 3, np.uint8)
+    to = 0
+    for i in range(n):
+        at, end = np.int64(offsets[i]), np.int64(offsets[i + 1])
+        if (end - at) % 4:
+            return decoded_offsets, decoded, i
+        padding = 0
+        if end > at and data[end - 1] == ord("="):
+            padding = 2 if data[end - 2] == ord("=") else 1
+        bad = np.uint8(0)
+        while at < end - 4 or (at < end and padding == 0):
+            a, b, c, d = values[data[at]], values[data[at + 1]], values[data[at + 2]], values[data[at + 3]]
+            bad |= a | b | c | d
+            decoded[to] = (a << 2) | (b >> 4)
+            decoded[to + 1] = (b << 4) | (c >> 2)
+            decoded[to + 2] = (c << 6) | d
+            at += 4
+            to += 3
+        if at < end:
+            a, b = values[data[at]], values[data[at + 1]]
+            bad |= a | b
+            decoded[to] = (a << 2) | (b >> 4)
+            to += 1
+            if padding == 1:
+                c = values[data[at + 2]]
+                bad |= c
+                decoded[to] = (b << 4) | (c >> 2)
+                to += 1
+        if bad & 0xC0:
+            return decoded_offsets, decoded, i
+        decoded_offsets[i + 1] = to
+    return decoded_offsets, decoded[:to], -1
+
+
+@njit(nogil=True, cache=True)
+def _from_hex(offsets: Int32s, data: Bytes, values: Bytes) -> tuple[Int32s, Bytes, int]:
+    """values : uint8[256], each digit's value, 255 for none. Returns offsets, data and the first bad key or -1."""
+    n = len(offsets) - 1
+    decoded_offsets = np.zeros(n + 1, np.int32)
+    decoded = np.empty(len(data) // 2, np.uint8)
+    to = 0
+    for i in range(n):
+        if (offsets[i + 1] - offsets[i]) % 2:
+            return decoded_offsets, decoded, i
+        for at in range(offsets[i], offsets[i + 1], 2):
+            high, low = values[data[at]], values[data[at + 1]]
+            if (high | low) > 15:
+                return decoded_offsets, decoded, i
+            decoded[to] = (high << 4) | low
+            to += 1
+        decoded_offsets[i + 1] = to
+    return decoded_offsets, decoded, -1
+
+
+@njit(nogil=True, cache=True)
+def _lower_uuids(offsets: Int32s, data: Bytes, values: Bytes, valid: Bools) -> tuple[Bytes, int]:
+    """values : uint8[256], each digit's value, 255 for none. Returns the data in lower case and the first bad key or -1."""
+    lower = data.copy()
+    for i in range(len(offsets) - 1):
+        if not valid[i]:
+            continue
+        start = offsets[i]
+        if offsets[i + 1] - start != 36:
+            return lower, i
+        for k in range(36):
+            character = data[start + k]
+            if k in (8, 13, 18, 23):
+                if character != ord("-"):
+                    return lower, i
+            elif values[character] > 15:
+                return lower, i
+            elif character >= ord("A") and character <= ord("F"):
+                lower[start + k] = character + 32
+    return lower, -1
+
+
+def _to_base64(keys: Keys) -> Keys:
+    """Standard base64 with padding."""
+    lengths = (np.diff(keys.offsets).astype(np.int64) + 2) // 3 * 4
+    offsets = np.concatenate([np.zeros(1, np.int32), np.cumsum(lengths).astype(np.int32)])
+    return Keys(offsets, _write_base64(keys.offsets, keys.data, offsets, _BASE64), keys.valid)
+
+
+@njit(nogil=True, cache=True)
+def _write_base64(offsets: Int32s, data: Bytes, text_offsets: Int32s, alphabet: Bytes) -> Bytes:
+    text = np.empty(text_offsets[-1], np.uint8)
+    for i in range(len(offsets) - 1):
+        to = text_offsets[i]
+        for at in range(offsets[i], offsets[i + 1], 3):
+            left = offsets[i + 1] - at
+            a = data[at]
+            b = data[at + 1] if left > 1 else np.uint8(0)
+            c = data[at + 2] if left > 2 else np.uint8(0)
+            text[to] = alphabet[a >> 2]
+            text[to + 1] = alphabet[((a & 3) << 4) | (b >> 4)]
+            text[to + 2] = alphabet[((b & 15) << 2) | (c >> 6)] if left > 1 else ord("=")
+            text[to + 3] = alphabet[c & 63] if left > 2 else ord("=")
+            to += 4
+    return text
+
+
+def _without_surrogates(text: Text) -> Keys:
+    """Half a surrogate pair becomes ``?``, as in String.getBytes."""
+    if not text.surrogates:
+        return text.keys
+    offsets, data = _replace_surrogates(text.keys.offsets, text.keys.data)
+    return Keys(offsets, data, text.keys.valid)
+
+
+@njit(nogil=True, cache=True)
+def _replace_surrogates(offsets: Int32s, data: Bytes) -> tuple[Int32s, Bytes]:
+    """Surrogates are the code points whose UTF-8 would be ED A0…BF xx. Returns offsets and data."""
+    replaced_offsets = np.zeros_like(offsets)
+    replaced = np.empty_like(data)
+    to = 0
+    for i in range(len(offsets) - 1):
+        at = offsets[i]
+        while at < offsets[i + 1]:
+            if data[at] == 0xED and data[at + 1] >= 0xA0:
+                replaced[to] = ord("?")
+                at += 3
+            else:
+                replaced[to] = data[at]
+                at += 1
+            to += 1
+        replaced_offsets[i + 1] = to
+    return replaced_offsets, replaced[:to]

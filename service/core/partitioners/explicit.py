@@ -1,0 +1,87 @@
+"""A partition that the caller names: the partitioner is not asked, and its counter and random numbers stay as they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from service.core.errors import InvalidQuestion, KafkaError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from service.core.errors import AllocatorError
+    from service.core.partitioners.model import Question
+
+
+class IllegalArgumentException(KafkaError):
+    """A Java client's refusal of a partition."""
+
+    exception = "java.lang.IllegalArgumentException"
+
+
+class TimeoutException(KafkaError):
+    """What a Java producer ends with that waits for a partition which the topic does not have."""
+
+    exception = "org.apache.kafka.common.errors.TimeoutException"
+
+
+def _java(partition: int, partitions_count: int) -> KafkaError:
+    """KafkaProducer 4.3.1, with max.block.ms at its default."""
+    if partition < 0:
+        return IllegalArgumentException(
+            f"Invalid partition: {partition}. Partition number should always be non-negative or null."
+        )
+    return TimeoutException(
+        f"Partition {partition} of topic with partition count {partitions_count} is not present in metadata after 60000 ms."
+    )
+
+
+def _java_0_8(partition: int, partitions_count: int) -> KafkaError:
+    """kafka-clients 0.8.2.2 internals.Partitioner."""
+    return IllegalArgumentException(
+        f"Invalid partition given with record: {partition} is not in the range [0...{partitions_count}]."
+    )
+
+
+def _checked(partition: int, partitions_count: int) -> InvalidQuestion:
+    """This service's own rule, where the client leaves it to an assertion or to the broker, or cannot name a partition."""
+    return InvalidQuestion(f"partition {partition} is not in [0, {partitions_count})")
+
+
+@dataclass(frozen=True)
+class ExplicitRule:
+    """What becomes of a partition that the caller names.
+
+    rule : in words
+    refusal : the error for a partition out of range; None: any number is taken as it is
+    """
+
+    rule: str
+    refusal: Callable[[int, int], AllocatorError] | None
+
+
+JAVA = ExplicitRule(
+    "taken if in range; negative: IllegalArgumentException; too large: TimeoutException after max.block.ms", _java
+)
+JAVA_0_8 = ExplicitRule("taken if in range; else IllegalArgumentException", _java_0_8)
+UNCHECKED = ExplicitRule("taken, in range or not", None)
+CHECKED = ExplicitRule("taken if in range; else this service refuses", _checked)
+
+
+def check(rule: ExplicitRule, question: Question, at: str) -> None:
+    """Raise the refusal of the first explicit partition that is out of range.
+
+    at : JSON pointer to an explicit partition, with {} for the record's index
+    """
+    if question.explicit is None or question.explicit_given is None or rule.refusal is None:
+        return
+    outside = question.explicit_given & ((question.explicit < 0) | (question.explicit >= question.partitions_count))
+    if outside.any():
+        i = int(np.argmax(outside))
+        error = rule.refusal(int(question.explicit[i]), question.partitions_count)
+        if isinstance(error, InvalidQuestion):
+            error.pointer = at.format(i)
+        raise error

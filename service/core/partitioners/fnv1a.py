@@ -1,0 +1,29 @@
+"""FNV-1a, 32 bits: Sarama's default, kafka-go's Hash, librdkafka's fnv1a."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+if TYPE_CHECKING:
+    from service.core.model import Bytes, Int32s, Keys
+
+
+def fnv1a(keys: Keys) -> Int32s:
+    """FNV-1a of each key, its 32 bits as a signed number. Returns int32[len(keys)]."""
+    hashes: Int32s = _fnv1a(keys.offsets, keys.data)
+    return hashes
+
+
+@njit(nogil=True, cache=True)
+def _fnv1a(offsets: Int32s, data: Bytes) -> Int32s:
+    """offsets : int32[n + 1]; data : uint8[...]. Returns int32[n]. Plain-Python twin: tests/reference/hashes.py."""
+    hashes = np.empty(len(offsets) - 1, np.int32)
+    for i in range(len(hashes)):
+        h = np.uint32(0x811C9DC5)
+        for at in range(np.uint64(offsets[i]), np.uint64(offsets[i + 1])):
+            h = np.uint32((h ^ np.uint32(data[at])) * np.uint32(0x01000193))
+        hashes[i] = np.int32(h)
+    return hashes

@@ -1,0 +1,68 @@
+"""KafkaJS's murmur2 before 2.0, which computes in JavaScript's doubles.
+
+``*`` is a float64 product that nobody wraps to 32 bits, so that low bits get lost; ``^``, ``>>>`` and ``&`` convert with
+ToInt32 first. Its block loop runs ceil(length / 4) times, the last block padded with zero bytes, and then the usual tail takes
+the same bytes again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+if TYPE_CHECKING:
+    from service.core.model import Bytes, Int32s, Keys
+
+_M = float(0x5BD1E995)
+_SEED = 0x9747B28C
+
+
+def kafkajs_legacy_murmur2(keys: Keys) -> Int32s:
+    """KafkaJS 2.2.4's legacy murmur2 of each key. Returns int32[len(keys)]."""
+    hashes: Int32s = _legacy_murmur2(keys.offsets, keys.data)
+    return hashes
+
+
+@njit(nogil=True, cache=True)
+def _to_int32(x: float) -> np.int64:
+    """ECMAScript's ToInt32 of a whole double below 2^63, as an int64. No product here is larger than 2^62."""
+    return np.int64(np.int32(np.int64(x)))
+
+
+@njit(nogil=True, cache=True)
+def _shifted(x: float, bits: int) -> np.int64:
+    """``x >>> bits``."""
+    return (_to_int32(x) & 0xFFFFFFFF) >> bits
+
+
+@njit(nogil=True, cache=True)
+def _legacy_murmur2(offsets: Int32s, data: Bytes) -> Int32s:
+    """offsets : int32[n + 1]; data : uint8[...]. Returns int32[n]. Plain-Python twin: tests/reference/hashes.py."""
+    hashes = np.empty(len(offsets) - 1, np.int32)
+    for i in range(len(hashes)):
+        start, length = offsets[i], offsets[i + 1] - offsets[i]
+        h = float(_to_int32(float(_SEED ^ length)))
+        for block in range((length + 3) // 4):
+            k = np.int64(0)
+            for b in range(min(4, length - 4 * block)):
+                k += np.int64(data[start + 4 * block + b]) << (8 * b)
+            x = float(np.int32(k)) * _M
+            x = float(_to_int32(x) ^ _to_int32(float(_shifted(x, 24))))
+            x *= _M
+            h *= _M
+            h = float(_to_int32(h) ^ _to_int32(x))
+        tail = length % 4
+        if tail:
+            last = start + length - tail
+            if tail == 3:
+                h = float(_to_int32(h) ^ (np.int64(data[last + 2]) << 16))
+            if tail >= 2:
+                h = float(_to_int32(h) ^ (np.int64(data[last + 1]) << 8))
+            h = float(_to_int32(h) ^ np.int64(data[last]))
+            h *= _M
+        h = float(_to_int32(h) ^ _to_int32(float(_shifted(h, 13))))
+        h *= _M
+        hashes[i] = np.int32(_to_int32(h) ^ _to_int32(float(_shifted(h, 15))))
+    return hashes

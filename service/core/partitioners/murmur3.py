@@ -1,0 +1,161 @@
+"""The murmur3 family: the standard x86 32 (Pulsar), Spark's with its own tail, Cassandra's x64 128 with signed tail bytes.
+
+mmh3 hashes one Python object a call; a million keys would be a million objects, so these are kernels, and mmh3 is the tests'
+oracle where it is exact: the standard one, and Cassandra's unless a tail byte is 0x80 or more.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+from service.core.partitioners.words import long_word, word
+
+if TYPE_CHECKING:
+    from service.core.model import Bytes, Int32s, Int64s, Keys
+
+SPARK_SEED = 42
+_C1, _C2 = np.uint32(0xCC9E2D51), np.uint32(0x1B873593)
+_D1, _D2 = np.uint64(0x87C37B91114253D5), np.uint64(0x4CF5AD432745937F)
+
+
+def murmur3(keys: Keys) -> Int32s:
+    """The standard murmur3 x86 32, seed 0, of each key (Pulsar's Murmur3_32Hash). Returns int32[len(keys)]."""
+    hashes: Int32s = _murmur3_x86_32(keys.offsets, keys.data, np.uint32(0))
+    return hashes
+
+
+def spark_murmur3(keys: Keys) -> Int32s:
+    """Spark's Murmur3_x86_32.hashUnsafeBytes, seed 42, of each key; hashInt and hashLong are that of 4 or 8 bytes.
+
+    Returns int32[len(keys)].
+    """
+    hashes: Int32s = _spark_murmur3(keys.offsets, keys.data, np.uint32(SPARK_SEED))
+    return hashes
+
+
+def cassandra_tokens(keys: Keys) -> Int64s:
+    """Murmur3Partitioner.getToken of each key (Cassandra 5.0.9).
+
+    An empty key has the smallest long; a hash that is the smallest long becomes the largest. Returns int64[len(keys)].
+    """
+    tokens: Int64s = _cassandra_murmur3(keys.offsets, keys.data)[0]
+    longs = np.iinfo(np.int64)
+    tokens[tokens == longs.min] = longs.max
+    tokens[np.diff(keys.offsets) == 0] = longs.min
+    return tokens
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _rotl(x: np.uint32, r: int) -> np.uint32:
+    return np.uint32((x << np.uint32(r)) | (x >> np.uint32(32 - r)))
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _scramble(k: np.uint32) -> np.uint32:
+    return np.uint32(_rotl(np.uint32(k * _C1), 15) * _C2)
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _mix(h: np.uint32, k: np.uint32) -> np.uint32:
+    """One block."""
+    return np.uint32(_rotl(h ^ _scramble(k), 13) * np.uint32(5) + np.uint32(0xE6546B64))
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _finish(h: np.uint32, length: np.uint64) -> np.int32:
+    h = np.uint32(h ^ np.uint32(length))
+    h = np.uint32((h ^ (h >> np.uint32(16))) * np.uint32(0x85EBCA6B))
+    h = np.uint32((h ^ (h >> np.uint32(13))) * np.uint32(0xC2B2AE35))
+    return np.int32(h ^ (h >> np.uint32(16)))
+
+
+@njit(nogil=True, cache=True)
+def _murmur3_x86_32(offsets: Int32s, data: Bytes, seed: np.uint32) -> Int32s:
+    """offsets : int32[n + 1]; data : uint8[...]. Returns int32[n]."""
+    hashes = np.empty(len(offsets) - 1, np.int32)
+    for i in range(len(hashes)):
+        at, end = np.uint64(offsets[i]), np.uint64(offsets[i + 1])
+        length = end - at
+        h = seed
+        while end - at >= np.uint64(4):
+            h = _mix(h, word(data, at))
+            at += np.uint64(4)
+        k, shift = np.uint32(0), np.uint32(0)
+        while at < end:
+            k = np.uint32(k | (np.uint32(data[at]) << shift))
+            shift = np.uint32(shift + np.uint32(8))
+            at += np.uint64(1)
+        hashes[i] = _finish(h ^ _scramble(k), length)
+    return hashes
+
+
+@njit(nogil=True, cache=True)
+def _spark_murmur3(offsets: Int32s, data: Bytes, seed: np.uint32) -> Int32s:
+    """As the standard one, but each byte of the tail is a block of its own, sign-extended."""
+    hashes = np.empty(len(offsets) - 1, np.int32)
+    for i in range(len(hashes)):
+        at, end = np.uint64(offsets[i]), np.uint64(offsets[i + 1])
+        length = end - at
+        h = seed
+        while end - at >= np.uint64(4):
+            h = _mix(h, word(data, at))
+            at += np.uint64(4)
+        while at < end:
+            h = _mix(h, np.uint32(np.int8(data[at])))
+            at += np.uint64(1)
+        hashes[i] = _finish(h, length)
+    return hashes
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _rotl64(x: np.uint64, r: int) -> np.uint64:
+    return (x << np.uint64(r)) | (x >> np.uint64(64 - r))
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _fmix64(k: np.uint64) -> np.uint64:
+    k = (k ^ (k >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
+    k = (k ^ (k >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
+    return k ^ (k >> np.uint64(33))
+
+
+@njit(nogil=True, cache=True)
+def _cassandra_murmur3(offsets: Int32s, data: Bytes) -> tuple[Int64s, Int64s]:
+    """MurmurHash.hash3_x64_128, seed 0. Returns int64[n] twice: the first and the second half."""
+    n = len(offsets) - 1
+    first, second = np.empty(n, np.int64), np.empty(n, np.int64)
+    for i in range(n):
+        at, end = np.uint64(offsets[i]), np.uint64(offsets[i + 1])
+        length = end - at
+        h1, h2 = np.uint64(0), np.uint64(0)
+        while end - at >= np.uint64(16):
+            k1, k2 = long_word(data, at), long_word(data, at + np.uint64(8))
+            h1 = _rotl64(h1 ^ (_rotl64(k1 * _D1, 31) * _D2), 27) + h2
+            h1 = h1 * np.uint64(5) + np.uint64(0x52DCE729)
+            h2 = _rotl64(h2 ^ (_rotl64(k2 * _D2, 33) * _D1), 31) + h1
+            h2 = h2 * np.uint64(5) + np.uint64(0x38495AB5)
+            at += np.uint64(16)
+        k1, k2, shift = np.uint64(0), np.uint64(0), np.uint64(0)
+        while at < end:
+            # Cassandra adds up Java bytes: the sign of each is carried into all higher bits.
+            signed = np.uint64(np.int64(np.int8(data[at])))
+            if shift < np.uint64(64):
+                k1 ^= signed << shift
+            else:
+                k2 ^= signed << (shift - np.uint64(64))
+            shift += np.uint64(8)
+            at += np.uint64(1)
+        h2 ^= _rotl64(k2 * _D2, 33) * _D1
+        h1 ^= _rotl64(k1 * _D1, 31) * _D2
+        h1 ^= length
+        h2 ^= length
+        h1 += h2
+        h2 += h1
+        h1, h2 = _fmix64(h1), _fmix64(h2)
+        h1 += h2
+        h2 += h1
+        first[i], second[i] = np.int64(h1), np.int64(h2)
+    return first, second

@@ -1,0 +1,69 @@
+"""From a signed 32-bit hash to a partition: every client has its own way around the sign.
+
+Each rule makes the hash a number that is not negative, and takes it modulo the partition count; only Spark's takes the
+mathematical modulo of the signed hash. With h = -5 and 3 partitions: mask 2147483643 % 3 = 0, unsigned 4294967291 % 3 = 2,
+rem-neg 5 % 3 = 2, abs0 5 % 3 = 2, pmod 1.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+from service.core.partitioners.model import Sign
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from service.core.model import Int32s
+
+_MIN = -(2**31)
+
+
+def _mask(hashes: Int32s, n: int) -> Int32s:
+    return _modulo((hashes & np.int32(0x7FFFFFFF)).view(np.uint32), n)
+
+
+def _unsigned(hashes: Int32s, n: int) -> Int32s:
+    return _modulo(hashes.view(np.uint32), n)
+
+
+def _magnitude(hashes: Int32s, n: int) -> Int32s:
+    # np.abs leaves MIN_VALUE as it is, which as uint32 is 2^31.
+    return _modulo(np.abs(hashes).view(np.uint32), n)
+
+
+def _abs0(hashes: Int32s, n: int) -> Int32s:
+    return _modulo((np.abs(hashes) & np.int32(0x7FFFFFFF)).view(np.uint32), n)
+
+
+def _pmod(hashes: Int32s, n: int) -> Int32s:
+    return (hashes.astype(np.int64) % n).astype(np.int32)
+
+
+MASK = Sign("mask", "(h & 0x7fffffff) % n", _mask, lambda h: h & 0x7FFFFFFF)
+UNSIGNED = Sign("unsigned", "(h as uint32) % n", _unsigned, lambda h: h % 2**32)
+REM_NEG = Sign("rem-neg", "|h % n|, the remainder having the sign of h", _magnitude, abs)
+ABS0 = Sign("abs0", "abs(h) % n, where abs(-2147483648) is 0", _abs0, lambda h: 0 if h == _MIN else abs(h))
+PMOD = Sign("pmod", "the mathematical modulo of the signed h", _pmod, lambda h: h)
+
+
+@njit(nogil=True, cache=True)
+def _modulo(values: npt.NDArray[np.uint32], n: int) -> Int32s:
+    """values : uint32[...]; n : 1 … 2147483647. Returns int32[...], ``values % n``.
+
+    By a float64 reciprocal, which vectorises where a division does not: the quotient is right or one off.
+    """
+    remainders = np.empty(len(values), np.int32)
+    reciprocal = 1.0 / n
+    for i in range(len(values)):
+        value = np.int64(values[i])
+        r = value - np.int64(np.float64(value) * reciprocal) * n
+        if r < 0:
+            r += n
+        if r >= n:
+            r -= n
+        remainders[i] = r
+    return remainders

@@ -1,0 +1,33 @@
+"""Little-endian words out of a byte buffer, for kernels.
+
+Spelled byte by byte, which the compiler makes one unaligned load: no pointer cast, and right on any machine. Indices are
+uint64, so that no kernel spends time on Python's negative indices. Numba widens every product and sum of two uint32 to
+uint64: where the high bits would come back (``>>``, a comparison), the kernels cut them off with ``np.uint32(…)``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+if TYPE_CHECKING:
+    from service.core.model import Bytes
+
+
+@njit(nogil=True, cache=True, inline="always")
+def word(data: Bytes, at: np.uint64) -> np.uint32:
+    """The uint32 at ``data[at:at + 4]``."""
+    return np.uint32(
+        np.uint32(data[at])
+        | (np.uint32(data[at + np.uint64(1)]) << np.uint32(8))
+        | (np.uint32(data[at + np.uint64(2)]) << np.uint32(16))
+        | (np.uint32(data[at + np.uint64(3)]) << np.uint32(24))
+    )
+
+
+@njit(nogil=True, cache=True, inline="always")
+def long_word(data: Bytes, at: np.uint64) -> np.uint64:
+    """The uint64 at ``data[at:at + 8]``."""
+    return np.uint64(word(data, at)) | (np.uint64(word(data, at + np.uint64(4))) << np.uint64(32))
