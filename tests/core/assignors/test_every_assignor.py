@@ -1,0 +1,47 @@
+"""What holds for every assignor on offer."""
+
+from __future__ import annotations
+
+import orjson
+import pytest
+from hypothesis import given, settings
+
+from service.core.assignors import GROUP_PROTOCOLS
+from tests.groups import bodies, group_of, named
+
+EVERY = [
+    pytest.param(assignor, id=f"{protocol}-{assignor.name}")
+    for protocol, assignors in GROUP_PROTOCOLS.items()
+    for assignor in assignors
+]
+
+
+@pytest.mark.parametrize("assignor", EVERY)
+@given(body=bodies(min_members=1))
+@settings(max_examples=200, deadline=None)
+def test_every_partition_goes_once_and_only_to_a_subscriber(assignor, body):
+    group = group_of(body)
+    assignment = named(group, assignor.run(group))
+    given_away = [partition for partitions in assignment.values() for partition in partitions]
+    topics = {t["topic_name"]: t["partitions_count"] for t in body["topics"]}
+    subscriptions = {m["member_id"]: set(m.get("topic_names", topics)) for m in body["members"]}
+    wanted = set().union(*subscriptions.values())
+    assert sorted(given_away) == sorted((name, i) for name, count in topics.items() for i in range(count) if name in wanted)
+    assert all(name in subscriptions[member] for member, partitions in assignment.items() for name, _ in partitions)
+
+
+@pytest.mark.parametrize("assignor", EVERY)
+@given(body=bodies(min_members=1))
+@settings(max_examples=50, deadline=None)
+def test_the_same_group_is_assigned_alike_again_and_told_of(assignor, body):
+    group, again = group_of(body), group_of(body)
+    assignment = assignor.run(group)
+    assert named(group, assignment) == named(again, assignor.run(again))
+    if assignor.explain:
+        assert orjson.dumps(assignor.explain(group, assignment, 10)) == orjson.dumps(assignor.explain(again, assignment, 10))
+
+
+@pytest.mark.parametrize("assignor", EVERY)
+def test_says_what_it_reproduces(assignor):
+    assert assignor.reproduces
+    assert assignor.summary.endswith(".")

@@ -1,0 +1,37 @@
+"""Rows turned about."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.core.grouping import first_repeat, grouped, transposed
+from service.core.model import NONE, Ragged
+
+LISTS = st.lists(st.lists(st.integers(0, 5), max_size=6), max_size=6)
+
+
+def ragged(lists):
+    offsets = np.cumsum([0, *map(len, lists)], dtype=np.int32)
+    return Ragged(offsets, np.array([value for row in lists for value in row], np.int32))
+
+
+@given(st.lists(st.integers(NONE, 4), max_size=30))
+def test_groups_indices_by_label(labels):
+    groups = grouped(np.array(labels, np.int32), 5)
+    assert [groups.row(g).tolist() for g in range(5)] == [[i for i, label in enumerate(labels) if label == g] for g in range(5)]
+
+
+@given(LISTS)
+def test_transposing_gives_the_rows_of_each_value(lists):
+    columns = transposed(ragged(lists), 6)
+    expected = [[row for row, values in enumerate(lists) for value in values if value == column] for column in range(6)]
+    assert [columns.row(column).tolist() for column in range(6)] == expected
+
+
+@given(LISTS)
+def test_finds_the_first_value_that_a_row_repeats(lists):
+    places = [(row, i) for row, values in enumerate(lists) for i in range(len(values))]
+    repeats = [at for at, (row, i) in enumerate(places) if lists[row][i] in lists[row][:i]]
+    assert first_repeat(ragged(lists), 6) == (repeats[0] if repeats else NONE)
