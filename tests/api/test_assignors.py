@@ -1,0 +1,12 @@
+"""GET /v1/assignors."""
+
+from __future__ import annotations
+
+from service.core.assignors import GROUP_PROTOCOLS
+
+
+def test_lists_every_assignor_of_every_protocol(client):
+    listed = [(one["group_protocol"], one["assignor"]) for one in client.get("/v1/assignors").json["assignors"]]
+    assert listed == [(protocol, assignor.name) for protocol, assignors in GROUP_PROTOCOLS.items() for assignor in assignors]
+    assert ("classic", "range") in listed
+    assert ("classic", "roundrobin") in listed

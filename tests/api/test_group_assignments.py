@@ -1,0 +1,279 @@
+"""POST /v1/group-assignments."""
+
+from __future__ import annotations
+
+import copy
+import json
+
+import orjson
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from marshmallow import ValidationError, fields
+
+from service.api import groups
+from service.app import create_app
+from service.config import Settings
+from tests import golden
+from tests.groups import as_rows, bodies
+
+URL = "/v1/group-assignments"
+TWO_BY_THREE = {
+    "topics": [{"topic_name": "orders", "partitions_count": 3}],
+    "members": [{"member_id": "c2"}, {"member_id": "c1"}],
+}
+CLASSIC = [f"groups/classic-{name}{part}" for name in ("range", "roundrobin") for part in ("", "-sequences", "-large")]
+
+
+@pytest.mark.parametrize("case", golden.params(*CLASSIC))
+def test_answers_as_kafka_was_recorded_to(client, case):
+    answer = client.post(URL, data=json.dumps(case["request"]), content_type="application/json")
+    assert answer.status_code == 200, answer.data
+    assert orjson.loads(answer.data)["assignments"] == case["expected"]["assignments"]
+
+
+@pytest.mark.parametrize("case", [c for c in golden.lines("groups/errors") if c["request"]["assignor"] == "roundrobin"])
+def test_says_that_kafkas_assignor_fails_why_and_what_mends_it(client, case):
+    answer = client.post(URL, json=case["request"])
+    assert answer.status_code == 422
+    assert answer.json["type"].endswith(":kafka-assignor-fails")
+    assert {name: answer.json[name] for name in ("exception", "message")} == case["expected"]["error"]
+    assert "/members is empty" in answer.json["detail"]
+    assert "name at least one member" in answer.json["detail"]
+
+
+def test_assigns_by_classic_range_unless_told_otherwise(client):
+    assert client.post(URL, json=TWO_BY_THREE).json == {
+        "kafka_version": "4.3.1",
+        "group_protocol": "classic",
+        "assignor": "range",
+        "assignments": [
+            {"member_id": "c2", "partitions": [{"topic_name": "orders", "partition_ids": [2]}]},
+            {"member_id": "c1", "partitions": [{"topic_name": "orders", "partition_ids": [0, 1]}]},
+        ],
+        "unassigned": [],
+        "member_load": {"counts": [1, 2], "min": 1, "max": 2, "mean": 1.5, "stddev": 0.5, "skew": 2 / 1.5},
+        "movement": {"retained": 0, "moved": 0, "added": 3, "revoked": 0},
+    }
+
+
+def test_a_group_without_members_leaves_everything_unassigned_under_range(client):
+    answer = client.post(URL, json={**TWO_BY_THREE, "members": []}).json
+    assert answer["assignments"] == []
+    assert answer["unassigned"] == [{"topic_name": "orders", "partition_ids": [0, 1, 2]}]
+    assert answer["member_load"]["skew"] == 1.0
+
+
+def test_names_the_partitions_that_nobody_subscribes_to_and_ignores_topics_that_do_not_exist(client):
+    body = {
+        "topics": [{"topic_name": "b", "partitions_count": 2}, {"topic_name": "a", "partitions_count": 1}],
+        "members": [{"member_id": "m", "topic_names": ["a", "gone"]}, {"member_id": "n", "topic_names": []}],
+    }
+    answer = client.post(URL, json=body).json
+    assert answer["assignments"] == [
+        {"member_id": "m", "partitions": [{"topic_name": "a", "partition_ids": [0]}]},
+        {"member_id": "n", "partitions": []},
+    ]
+    assert answer["unassigned"] == [{"topic_name": "b", "partition_ids": [0, 1]}]
+
+
+def test_counts_what_moves_from_owned_partitions(client):
+    body = copy.deepcopy(TWO_BY_THREE)
+    body["members"][0]["owned_partitions"] = [
+        {"topic_name": "orders", "partition_ids": [1, 2, 99]},
+        {"topic_name": "gone", "partition_ids": [0]},
+    ]
+    assert client.post(URL, json=body).json["movement"] == {"retained": 1, "moved": 1, "added": 1, "revoked": 3}
+
+
+def test_null_is_absent(client):
+    members = [
+        dict.fromkeys(("instance_id", "rack_id", "topic_names", "generation_id", "owned_partitions")) | member
+        for member in TWO_BY_THREE["members"]
+    ]
+    topics = [{"topic_id": None, "partition_racks": None} | topic for topic in TWO_BY_THREE["topics"]]
+    body = {"topics": topics, "members": members, "group_id": None}
+    assert client.post(URL, json=body).data == client.post(URL, json=TWO_BY_THREE).data
+
+
+def changed(**at):
+    """TWO_BY_THREE with other members of the body, of its topic, or of its first member."""
+    body = copy.deepcopy(TWO_BY_THREE)
+    body["topics"][0].update(at.pop("topic", {}))
+    body["members"][0].update(at.pop("member", {}))
+    return {**body, **at}
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        ({"members": []}, "/topics"),
+        ({"topics": []}, "/members"),
+        (changed(topics={}), "/topics"),
+        (changed(partitions=3), "/partitions"),
+        (changed(assignor="rang"), "/assignor"),
+        (changed(group_protocol="classical"), "/group_protocol"),
+        (changed(kafka_version="2.4.0"), "/kafka_version"),
+        (changed(topic={"partitions_count": 0}), "/topics/0/partitions_count"),
+        (changed(topic={"partitions_count": 2.0}), "/topics/0/partitions_count"),
+        (changed(topic={"partitions_count": True}), "/topics/0/partitions_count"),
+        (changed(topic={"partitions_count": "2"}), "/topics/0/partitions_count"),
+        (changed(topic={"partitions_count": 2**31}), "/topics/0/partitions_count"),
+        (changed(topic={"topic_name": ""}), "/topics/0/topic_name"),
+        (changed(topic={"topic_name": None}), "/topics/0/topic_name"),
+        (changed(topic={"topic_id": 1}), "/topics/0/topic_id"),
+        (changed(topic={"partition_racks": [["a"], ["b"]]}), "/topics/0/partition_racks"),
+        (changed(topic={"partition_racks": [["a"], None, []]}), "/topics/0/partition_racks/1"),
+        (changed(topic={"partition_racks": [["a"], [None], []]}), "/topics/0/partition_racks/1/0"),
+        (changed(topics=TWO_BY_THREE["topics"] * 2), "/topics/1/topic_name"),
+        (
+            changed(topics=[{"topic_name": name, "topic_id": "A" * 22, "partitions_count": 1} for name in "ab"]),
+            "/topics/1/topic_id",
+        ),
+        (changed(member={"member_id": "c1"}), "/members/1/member_id"),
+        (changed(members=[{"member_id": i, "instance_id": "i"} for i in "abc"]), "/members/1/instance_id"),
+        (changed(member={"instance_id": ""}), "/members/0/instance_id"),
+        (changed(member={"rack": "a"}), "/members/0/rack"),
+        (changed(member={"topic_names": ["orders", "x", "orders"]}), "/members/0/topic_names/2"),
+        (changed(member={"topic_names": ["x", "x"]}), "/members/0/topic_names/1"),
+        (changed(member={"topic_names": "orders"}), "/members/0/topic_names"),
+        (changed(member={"generation_id": -2}), "/members/0/generation_id"),
+        (changed(member={"member_id": "\ud800"}), "/members/0/member_id"),
+        (
+            changed(member={"owned_partitions": [{"topic_name": "orders", "partition_ids": [0, -1]}]}),
+            "/members/0/owned_partitions/0/partition_ids/1",
+        ),
+        (changed(member={"owned_partitions": [{"topic_name": "orders"}]}), "/members/0/owned_partitions/0/partition_ids"),
+        (
+            changed(member={"owned_partitions": [{"topic_name": "o", "partition_ids": [], "x": 1}]}),
+            "/members/0/owned_partitions/0/x",
+        ),
+    ],
+)
+def test_points_at_what_is_wrong(client, body, pointer):
+    answer = client.post(URL, data=json.dumps(body), content_type="application/json")
+    assert answer.status_code == 422, answer.data
+    assert pointer in [error["pointer"] for error in answer.json["errors"]]
+
+
+@pytest.mark.parametrize("field", ["assignor", "group_protocol", "kafka_version"])
+def test_an_unknown_name_is_answered_with_the_known_ones(client, field):
+    known = {"assignor": "roundrobin", "group_protocol": "classic", "kafka_version": "4.3.1"}[field]
+    assert known in client.post(URL, json={**TWO_BY_THREE, field: "x"}).json["errors"][0]["detail"]
+
+
+JUNK = st.sampled_from([None, True, 0, 1.0, -1, -2, 2**31, 2**70, "", "1", "t", "\ud800", [], [None], ["t"], [1], {}, {"x": 1}])
+
+
+@st.composite
+def damaged(draw):
+    """A list of topics or of members, well-formed but for one value somewhere that may be anything."""
+    which = draw(st.sampled_from(["topics", "members"]))
+    rows = draw(bodies())[which]
+    place = rows
+    while isinstance(place, dict | list) and place:
+        key = draw(st.sampled_from(sorted(place) if isinstance(place, dict) else range(len(place))))
+        if not isinstance(place[key], dict | list) or draw(st.integers(0, 3)) == 0:
+            if isinstance(place, dict) and draw(st.booleans()):
+                place[draw(st.sampled_from([key, "x"]))] = draw(JUNK)
+            elif draw(st.booleans()):
+                place[key] = draw(JUNK)
+            else:
+                del place[key]
+            break
+        place = place[key]
+    return which, rows
+
+
+@given(damaged())
+@settings(max_examples=1_000, deadline=None)
+def test_bodies_read_in_bulk_and_by_the_schema_are_accepted_alike(case):
+    which, rows = case
+    in_bulk = {"topics": groups.topics_field(), "members": groups.members_field()}[which]
+    by_schema = fields.List(fields.Nested({"topics": groups.TopicSchema, "members": groups.MemberSchema}[which]))
+    refusal = None
+    try:
+        expected = by_schema.deserialize(copy.deepcopy(rows))
+    except ValidationError as error:
+        refusal = error.messages
+    if refusal is None:
+        expected = [{name: value for name, value in row.items() if value is not None} for row in expected]
+        assert as_rows(in_bulk.deserialize(rows)) == expected
+    else:
+        with pytest.raises(ValidationError) as also:
+            in_bulk.deserialize(rows)
+        assert also.value.messages == refusal
+
+
+def test_a_well_formed_body_never_meets_the_slow_schema(monkeypatch):
+    monkeypatch.delattr(fields.List, "_deserialize")
+    rows = [{"member_id": "m", "rack_id": "", "generation_id": -1, "topic_names": [], "owned_partitions": []}, {"member_id": "n"}]
+    assert len(groups.members_field().deserialize(rows)) == 2
+    racked = {"topic_name": "t", "partitions_count": 2, "partition_racks": [["a", ""], []]}
+    assert len(groups.topics_field().deserialize([racked])) == 1
+
+
+@given(bodies(min_members=1))
+@settings(max_examples=100, deadline=None)
+def test_tables_hold_what_the_json_holds(app, body):
+    client = app.test_client()
+    rows = [
+        (part["topic_name"], i, one["member_id"])
+        for one in client.post(URL, json=body).json["assignments"]
+        for part in one["partitions"]
+        for i in part["partition_ids"]
+    ]
+    arrow = client.post(URL, json=body, headers={"Accept": "application/vnd.apache.arrow.stream"})
+    assert arrow.mimetype == "application/vnd.apache.arrow.stream"
+    table = pa.ipc.open_stream(arrow.data).read_all()
+    assert pa.types.is_dictionary(table.schema.field("topic_name").type)
+    assert pa.types.is_dictionary(table.schema.field("member_id").type)
+    assert table.schema.field("partition_id").type == pa.int32()
+    assert [tuple(row.values()) for row in table.to_pylist()] == rows
+    csv = client.post(URL, json=body, headers={"Accept": "text/csv"}).text.splitlines()
+    assert csv == ['"topic_name","partition_id","member_id"', *(f'"{t}",{i},"{m}"' for t, i, m in rows)]
+
+
+@pytest.mark.parametrize(
+    ("limits", "named"),
+    [
+        ({"max_partitions": 2}, "ALLOCATOR_MAX_PARTITIONS"),
+        ({"max_assignment_cells": 5}, "ALLOCATOR_MAX_ASSIGNMENT_CELLS"),
+        ({"max_subscriptions": 1}, "ALLOCATOR_MAX_SUBSCRIPTIONS"),
+    ],
+)
+def test_a_group_over_a_limit_is_refused_by_the_limits_name(limits, named):
+    refused = create_app(Settings(**limits)).test_client().post(URL, json=TWO_BY_THREE)
+    assert refused.status_code == 422
+    assert refused.json["type"].endswith(":limit-exceeded")
+    assert named in refused.json["detail"]
+    exact = {name: value + 1 for name, value in limits.items()}
+    assert create_app(Settings(**exact)).test_client().post(URL, json=TWO_BY_THREE).status_code == 200
+
+
+def test_a_small_body_that_asks_for_everything_is_refused_at_once(client):
+    topics = [{"topic_name": str(i), "partitions_count": 2**31 - 1} for i in range(5)]
+    assert client.post(URL, json={"topics": topics, "members": []}).json["type"].endswith(":limit-exceeded")
+
+
+def test_explains_when_asked(client):
+    assert "explanation" not in client.post(f"{URL}?explain=false", json=TWO_BY_THREE).json
+    told = client.post(f"{URL}?explain=true", json=TWO_BY_THREE).json["explanation"]["co_partitioned"][0]
+    assert (told["quota"], told["subscribers_with_one_more"]) == (1, 1)
+    circle = client.post(f"{URL}?explain=true", json={**TWO_BY_THREE, "assignor": "roundrobin"}).json["explanation"]["circle"]
+    assert [one["member_id"] for one in circle] == ["c1", "c2"]
+    assert client.post(f"{URL}?explain=yes", json=TWO_BY_THREE).status_code == 422
+
+
+def test_the_group_id_labels_the_skew_metric(client):
+    client.post(URL, json={**TWO_BY_THREE, "group_id": "billing"})
+    assert 'allocator_subject_skew_ratio{decision="assignment",subject="billing"} 1.333' in client.get("/metrics").text
+
+
+def test_names_are_escaped_as_json(client):
+    body = {"topics": [{"topic_name": 'a"\\\n', "partitions_count": 1}], "members": [{"member_id": "\U0001f418\x00"}]}
+    answer = client.post(URL, json=body).json
+    assert answer["assignments"] == [
+        {"member_id": "\U0001f418\x00", "partitions": [{"topic_name": 'a"\\\n', "partition_ids": [0]}]}
+    ]
