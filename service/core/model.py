@@ -167,6 +167,7 @@ class Wish:
 
     start_partition_id : the first partition's id; one below 0 counts as 0
     start_index, replica_shift : the two numbers that AdminUtils otherwise draws; ``start_index`` alone stands for both
+    partition_0_leader : the broker_id of the topic's first replica of all, from which AdminUtils.addPartitions takes the start
     kafka_version : the release whose answer and words are wanted
     """
 
@@ -175,6 +176,7 @@ class Wish:
     start_partition_id: int = 0
     start_index: int | None = None
     replica_shift: int | None = None
+    partition_0_leader: int | None = None
     kafka_version: str = "4.3.1"
 
     def partition_ids(self) -> Int32s:

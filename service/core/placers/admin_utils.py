@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 SCALA: Final = "0.10.2.1"
 """The release whose AdminUtils is written in Scala; it words its refusals differently."""
 
+_SCALA_ADMIN_OPERATION: Final = "kafka.admin.AdminOperationException"
+
 
 class Arithmetic(KafkaError):
     """Java's division by zero."""
@@ -50,12 +52,12 @@ def place_rack_unaware(cluster: Cluster, wish: Wish, random: JavaRandom) -> Int3
     Returns int32[partitions, replication_factor], indices of brokers, the leader in column 0.
     Raises InvalidPartitions, InvalidReplicationFactor; IndexOutOfBounds or ArrayIndexOutOfBounds after an int overflow.
     """
+    _check_growth(wish)
     check_counts(cluster, wish)
-    brokers = len(cluster)
-    start, shift = _start_and_shift(wish, brokers, random)
+    start, shift = _start_and_shift(cluster, wish, len(cluster), random)
     placement = np.empty((wish.partitions_count, wish.replication_factor), np.int32)
-    _check_index(_rack_unaware(brokers, max(0, wish.start_partition_id), start, shift, placement), brokers, wish)
-    return placement
+    _check_index(_rack_unaware(len(cluster), max(0, wish.start_partition_id), start, shift, placement), len(cluster), wish)
+    return placement if wish.partition_0_leader is None else _by_id(cluster)[placement]
 
 
 def place_rack_aware(cluster: Cluster, wish: Wish, random: JavaRandom) -> Int32s:
@@ -66,10 +68,13 @@ def place_rack_aware(cluster: Cluster, wish: Wish, random: JavaRandom) -> Int32s
     """
     if (cluster.racks == NONE).all():
         return place_rack_unaware(cluster, wish, random)
+    _check_growth(wish)
+    if _adds(wish):
+        _check_racks(cluster, wish)
     check_counts(cluster, wish)
     _check_racks(cluster, wish)
     brokers = rack_alternated(cluster)
-    start, shift = _start_and_shift(wish, len(brokers), random)
+    start, shift = _start_and_shift(cluster, wish, len(brokers), random)
     if len(brokers) == 1 and wish.replication_factor > 1:
         raise Arithmetic("/ by zero")
     positions = np.empty((wish.partitions_count, wish.replication_factor), np.int32)
@@ -81,7 +86,7 @@ def place_rack_aware(cluster: Cluster, wish: Wish, random: JavaRandom) -> Int32s
 
 def check_counts(cluster: Cluster, wish: Wish) -> None:
     """AdminUtils' first checks, in its order and words; raises InvalidPartitions or InvalidReplicationFactor."""
-    scala = wish.kafka_version == SCALA
+    scala = _in_scala(wish)
     if wish.partitions_count <= 0:
         raise InvalidPartitions(_worded("Number of partitions must be larger than 0", scala=scala))
     if wish.replication_factor <= 0:
@@ -89,16 +94,6 @@ def check_counts(cluster: Cluster, wish: Wish) -> None:
     if wish.replication_factor > len(cluster):
         text = f"Replication factor: {wish.replication_factor} larger than available brokers: {len(cluster)}"
         raise InvalidReplicationFactor(_worded(text, scala=scala))
-
-
-def start_index_for_added(broker_ids: Int32s, partition_0_leader: int) -> int:
-    """The start (and shift) with which addPartitions goes on: the index of the first broker whose id is at least that of
-    partition 0's first replica, 0 if there is none.
-
-    broker_ids : int32[brokers], ascending
-    """
-    index = int(np.searchsorted(broker_ids, partition_0_leader))
-    return index if index < len(broker_ids) else 0
 
 
 def rack_alternated(cluster: Cluster) -> Int32s:
@@ -119,7 +114,8 @@ def rack_alternated(cluster: Cluster) -> Int32s:
 
 def explain_rack_unaware(cluster: Cluster, wish: Wish, random: JavaRandom, limit: int) -> dict[str, Any]:
     """Start, shift and the list they count along; random is as it was before the placement."""
-    return _explained(wish, np.arange(len(cluster), dtype=np.int32), 1, cluster, random, limit)
+    brokers = np.arange(len(cluster), dtype=np.int32) if wish.partition_0_leader is None else _by_id(cluster)
+    return _explained(wish, brokers, 1, cluster, random, limit)
 
 
 def explain_rack_aware(cluster: Cluster, wish: Wish, random: JavaRandom, limit: int) -> dict[str, Any]:
@@ -136,8 +132,9 @@ def _explained(  # noqa: PLR0917
     wish: Wish, brokers: Int32s, racks: int, cluster: Cluster, random: JavaRandom, limit: int
 ) -> dict[str, Any]:
     """What both explanations tell."""
-    start, shift = _start_and_shift(wish, len(brokers), random)
-    drawn = [name for name, value in (("start_index", wish.start_index), ("replica_shift", wish.replica_shift)) if value is None]
+    start, shift = _start_and_shift(cluster, wish, len(brokers), random)
+    fixed = wish.partition_0_leader is not None or (wish.start_index is not None and wish.start_index >= 0)
+    drawn = [] if fixed else ["start_index"] if wish.replica_shift is not None else ["start_index", "replica_shift"]
     ids = wish.partition_ids()[:limit].astype(np.int64)
     grown = np.cumsum((ids > 0) & (ids % len(brokers) == 0))
     return {
@@ -146,7 +143,7 @@ def _explained(  # noqa: PLR0917
         + (", passing over racks and brokers that have a replica while others have none" if racks > 1 else ""),
         "start_index": start,
         "replica_shift": shift,
-        "drawn": drawn if wish.start_index is None else [],
+        "drawn": drawn,
         "broker_list": cluster.broker_ids[brokers[:limit]],
         "partitions": [
             {"partition_id": int(i), "first_index": int((i + start) % len(brokers)), "shift": int(shift + more)}
@@ -160,20 +157,53 @@ def _worded(text: str, *, scala: bool) -> str:
     return text[0].lower() + text[1:] if scala else text + "."
 
 
-def _check_racks(cluster: Cluster, wish: Wish) -> None:
-    if (cluster.racks == NONE).any():
-        scala = wish.kafka_version == SCALA
-        text = "Not all brokers have rack information for replica rack aware assignment"
-        refusal = AdminOperation(text if scala else text + ".")
-        if scala:
-            refusal.exception = "kafka.admin.AdminOperationException"
+def _adds(wish: Wish) -> bool:
+    """Is this AdminUtils.addPartitions? It finds the start itself, so a wish that gives one asks for the placement alone."""
+    return wish.partition_0_leader is not None or (wish.start_partition_id > 0 and wish.start_index is None)
+
+
+def _in_scala(wish: Wish) -> bool:
+    """Does the Scala class answer? Of the two it alone has addPartitions."""
+    return wish.kafka_version == SCALA or _adds(wish)
+
+
+def _check_growth(wish: Wish) -> None:
+    if _adds(wish) and wish.partitions_count <= 0:
+        refusal = AdminOperation("The number of partitions for a topic can only be increased")
+        refusal.exception = _SCALA_ADMIN_OPERATION
         raise refusal
 
 
-def _start_and_shift(wish: Wish, brokers: int, random: JavaRandom) -> tuple[int, int]:
-    """As given, or drawn: first the start, then the shift. A negative start is drawn, as AdminUtils has it."""
-    fixed = wish.start_index is not None and wish.start_index >= 0
-    start = wish.start_index if wish.start_index is not None and fixed else random.next_int(brokers)
+def _check_racks(cluster: Cluster, wish: Wish) -> None:
+    if (cluster.racks == NONE).any():
+        text = "Not all brokers have rack information for replica rack aware assignment"
+        if _adds(wish):
+            text = (
+                "Not all brokers have rack information. Add --disable-rack-aware in command line to make replica assignment "
+                "without rack information."
+            )
+        refusal = AdminOperation(text if _in_scala(wish) else text + ".")
+        if _in_scala(wish):
+            refusal.exception = _SCALA_ADMIN_OPERATION
+        raise refusal
+
+
+def _by_id(cluster: Cluster) -> Int32s:
+    """int32[brokers], the brokers by ascending id, as addPartitions has them."""
+    return np.argsort(cluster.broker_ids, kind="stable").astype(np.int32)
+
+
+def _start_and_shift(cluster: Cluster, wish: Wish, brokers: int, random: JavaRandom) -> tuple[int, int]:
+    """As given, or drawn: first the start, then the shift. A negative start is drawn, as AdminUtils has it.
+
+    addPartitions starts at the first broker whose id is at least that of partition 0's first replica, or at the first of all.
+    """
+    start = wish.start_index
+    if wish.partition_0_leader is not None:
+        start = int(np.searchsorted(np.sort(cluster.broker_ids), wish.partition_0_leader)) % len(cluster)
+    fixed = start is not None and start >= 0
+    if start is None or not fixed:
+        start = random.next_int(brokers)
     if wish.replica_shift is not None:
         return start, wish.replica_shift
     return start, start if fixed else random.next_int(brokers)
@@ -184,7 +214,7 @@ def _check_index(index: int, brokers: int, wish: Wish, *, buffered: bool = False
 
     buffered : the Scala class keeps this list in an ArrayBuffer, whose array has room for 16, 32, 64, …
     """
-    if index < 0 and wish.kafka_version == SCALA:
+    if index < 0 and _in_scala(wish):
         raise ArrayIndexOutOfBounds(
             f"Index {index} out of bounds for length {max(16, table_length(brokers)) if buffered else brokers}"
         )

@@ -33,7 +33,7 @@ def wish_of(request: dict[str, Any], kafka_version: str = "4.3.1") -> Wish:
         request.get("start_partition_id", 0),
         request.get("start_index"),
         request.get("replica_shift"),
-        kafka_version,
+        kafka_version=kafka_version,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +24,7 @@ ONE_TOPIC = (
     "adminutils-large",
     "adminutils-errors",
     "adminutils-edge",
+    "adminutils-add-partitions",
     "striped",
     "striped-large",
     "striped-errors",
@@ -37,6 +39,15 @@ def test_one_topic_is_placed_as_kafka_did(case: dict[str, Any]) -> None:
     wish = wish_of(request, case.get("kafka_version", "4.3.1"))
     placed = answer(request["placer"], cluster_of(request["brokers"]), wish, JavaRandom(request.get("random_seed", 0)))
     assert placed == case["expected"]
+
+
+@pytest.mark.parametrize("case", golden.params("placement/adminutils-add-partitions"))
+def test_partitions_are_added_as_kafka_did(case: dict[str, Any]) -> None:
+    """From partition 0's first replica, as AdminUtils.addPartitions goes about it, whatever the brokers' order."""
+    request = {key: value for key, value in case["request"].items() if key != "start_index"}
+    wish = replace(wish_of(request), partition_0_leader=case["derived_from"]["partition_0_replicas"][0])
+    brokers = request["brokers"][::-1]
+    assert answer(request["placer"], cluster_of(brokers), wish, JavaRandom(0)) == case["expected"]
 
 
 @pytest.mark.parametrize("case", golden.params("placement/striped-topics"))
