@@ -14,7 +14,7 @@ from benchmarks import jvm
 from benchmarks.harness import Row, benchmark, seconds
 from benchmarks.servers import post, post_seconds, requests_per_second, require_wrk, serving
 from service.core.model import Keys
-from service.core.partitioners import PARTITIONERS
+from service.core.partitioners import PARTITIONERS, Question, allocate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,11 +60,11 @@ def order_ids(count: int) -> list[str]:
 def murmur2(count: int = 10_000_000) -> Iterator[Sides]:
     """The ``java`` partitioner on keys that lie end to end; the JVM's lie in an array of byte[]."""
     jvm.require()
-    keys = [random_keys(count, size) for size in KEY_BYTES]
+    questions = [Question(64, random_keys(count, size)) for size in KEY_BYTES]
     what = "Utils.toPositive(Utils.murmur2(key)) % 64"
 
     def ours() -> list[float]:
-        return [seconds(JAVA.run, of_size, 64, runs=11) for of_size in keys]
+        return [seconds(allocate, JAVA, question, runs=11) for question in questions]
 
     def reference() -> list[float]:
         lines = jvm.times("time-placement.sh", "hash", wanted=tuple({"what": what, "key_bytes": size} for size in KEY_BYTES))
@@ -96,11 +96,11 @@ def arrow(count: int = 1_000_000) -> Iterator[Sides]:
         stream.write_batch(pa.record_batch({"key": column}))
     body = sink.getvalue().to_pybytes()
     _, offsets, data = column.buffers()
-    keys = Keys(np.frombuffer(offsets, np.int32), np.frombuffer(data, np.uint8))
+    question = Question(64, Keys(np.frombuffer(offsets, np.int32), np.frombuffer(data, np.uint8)))
     with serving("service", "serve") as service, serving("benchmarks.echo") as echo:
         yield (
             lambda: [post_seconds(service, f"{PATH}?partitions_count=64", body, ARROW)],
-            lambda: [seconds(JAVA.run, keys, 64) + post_seconds(echo, "/echo", body, ARROW)],
+            lambda: [seconds(allocate, JAVA, question) + post_seconds(echo, "/echo", body, ARROW)],
         )
 
 
