@@ -65,12 +65,12 @@ class LimitExceeded(InvalidQuestion):
 class KafkaError(AllocatorError):
     """Kafka itself refuses this, by the class name and with the message that it gives.
 
-    exception : the full name of the Java class thrown
+    exception : the full name of the Java class thrown; None if nothing is thrown because Kafka never returns
     message : what its getMessage() gives
     detail : our own words for the caller; default: the message
     """
 
-    exception: str
+    exception: str | None
 
     def __init__(self, message: str | None, detail: str | None = None) -> None:
         super().__init__(detail or message)
@@ -102,14 +102,15 @@ class InvalidReplicationFactor(KafkaError):
 
 
 class KafkaAssignorFails(KafkaError):
-    """Kafka's own assignor throws on this group: its rebalance would fail, and nobody be assigned anything.
+    """Kafka's own assignor throws on this group, or never returns: its rebalance would fail, and nobody be assigned anything.
 
-    exception, message : what it throws
+    exception, message : what it throws; None if it never returns
     cause : what in the request brings it about
     remedy : what mends it
     """
 
-    def __init__(self, exception: str, message: str | None, *, cause: str, remedy: str) -> None:
+    def __init__(self, exception: str | None, message: str | None, *, cause: str, remedy: str) -> None:
         thrown = exception if message is None else f'{exception} ("{message}")'
-        super().__init__(message, f"Kafka's assignor throws {thrown}: {cause}; {remedy}")
+        does = "never returns" if exception is None else f"throws {thrown}"
+        super().__init__(message, f"Kafka's assignor {does}: {cause}; {remedy}")
         self.exception = exception

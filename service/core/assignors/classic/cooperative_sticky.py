@@ -1,0 +1,85 @@
+"""Kafka's CooperativeStickyAssignor: sticky, but nothing is given to a member before its owner has let go of it (KIP-429).
+
+*Algorithm*: assign as StickyAssignor does. Then take away from its new member each partition that changes hands. It is in
+nobody's assignment: its owner revokes it and joins again, and the *follow-up rebalance* hands it out.
+
+A partition changes hands if it is newly given to a member and
+
+* when all subscribe to the same topics: another member owned it and does not keep it, or it was contested;
+* when subscriptions differ: the new member did not claim it, and some member that did claim it, in whatever generation, has it no
+  longer.
+
+Source: org.apache.kafka.clients.consumer.CooperativeStickyAssignor (Apache Kafka 4.3.1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+from service.core.assignors.classic.sticky import rows_of, solve
+from service.core.assignors.classic.sticky_constrained import Constrained
+from service.core.grouping import grouped
+from service.core.model import NONE, Ragged
+
+if TYPE_CHECKING:
+    from service.core.assignors.classic.sticky import Solution
+    from service.core.model import Bools, Group, Int32s
+
+
+@dataclass(frozen=True)
+class CooperativeAssignment(Ragged):
+    """An assignment that may need a second rebalance.
+
+    withheld : Ragged member → partitions that are meant for it, once their owners have revoked them
+    """
+
+    withheld: Ragged
+
+    @property
+    def follow_up_rebalance(self) -> bool:
+        """Is a second rebalance needed to hand out the rest?"""
+        return len(self.withheld.values) > 0
+
+
+def assign(group: Group) -> CooperativeAssignment:
+    """Ragged member → partitions. Raises KafkaAssignorFails where Kafka throws, or moves partitions for ever."""
+    solution = solve(group)
+    changing = changing_hands(group, solution)
+    withheld = grouped(np.where(changing, solution.holders, NONE), len(group))
+    rows = rows_of(np.where(changing, NONE, solution.holders), solution.twice, len(group))
+    return CooperativeAssignment(rows.offsets, rows.values, withheld)
+
+
+def changing_hands(group: Group, solution: Solution) -> Bools:
+    """bool[partitions], which partitions their new members have to wait for."""
+    holders = solution.holders
+    if isinstance(solution.course, Constrained):
+        owners, kept = solution.claims.owners, solution.kept
+        given = (holders != NONE) & ((kept == NONE) | (len(solution.twice) > 0))
+        changing: Bools = given & (solution.claims.contested | ((owners != NONE) & (kept == NONE) & (owners != holders)))
+        return changing
+    twice = solution.twice if len(solution.twice) else np.full_like(holders, NONE)
+    return _losing(group.owned.offsets, group.owned.values, holders, twice)
+
+
+@njit(nogil=True, cache=True)
+def _losing(owned_of: Int32s, owned: Int32s, holders: Int32s, twice: Int32s) -> Bools:
+    """The partitions that some claimant has no longer, and whose holder is no claimant (computePartitionsTransferringOwnership).
+
+    owned_of, owned : member → partitions it claims
+    """
+    losing = np.zeros(len(holders), np.bool_)
+    holding = np.zeros(len(holders), np.bool_)
+    for member in range(len(owned_of) - 1):
+        for i in range(owned_of[member], owned_of[member + 1]):
+            partition = owned[i]
+            if holders[partition] == member:
+                holding[partition] = True
+            elif twice[partition] != member:
+                losing[partition] = True
+    waiting: Bools = losing & ~holding & (holders != NONE)
+    return waiting

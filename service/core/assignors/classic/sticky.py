@@ -1,0 +1,77 @@
+"""Kafka's StickyAssignor: as even as possible, with as little moved as possible.
+
+*Goals*: first, counts that differ as little as subscriptions allow; then, that members keep what they own.
+
+*Algorithm*: read what the members say they own (sticky_claims). If all subscribe to the same topics, the result's counts are
+known beforehand, and a few passes do it (sticky_constrained). Otherwise partitions are moved one by one as long as somebody has
+two more than somebody who could have one of them (sticky_general).
+
+Racks (KIP-881) count, if they matter for any partition: owned partitions are given up for the sake of the rack.
+
+Source: org.apache.kafka.clients.consumer.StickyAssignor, internals.AbstractStickyAssignor (Apache Kafka 4.3.1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from service.core.assignors.classic import sticky_constrained, sticky_general
+from service.core.assignors.classic.sticky_claims import Claims, read_claims
+from service.core.grouping import grouped
+from service.core.model import NONE, Ragged
+
+if TYPE_CHECKING:
+    from service.core.assignors.classic.sticky_constrained import Constrained
+    from service.core.assignors.classic.sticky_general import General
+    from service.core.model import Group, Int32s
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A sticky assignment, and how it came about.
+
+    claims : what the members said
+    course : what the algorithm did, by the algorithm's name
+    kept : int32[partitions]      the member that keeps each partition, or NONE
+    holders : int32[partitions]   the member that has each partition, or NONE
+    twice : int32[partitions]     another member that keeps it too (an error of Kafka's, when somebody owns what does not exist),
+                                  or NONE; empty when there is none
+    """
+
+    claims: Claims
+    course: Constrained | General
+    kept: Int32s
+    holders: Int32s
+    twice: Int32s
+
+
+def assign(group: Group) -> Ragged:
+    """Ragged member → partitions. Raises KafkaAssignorFails where Kafka throws, or moves partitions for ever."""
+    solution = solve(group)
+    return rows_of(solution.holders, solution.twice, len(group))
+
+
+def solve(group: Group) -> Solution:
+    """What both sticky assignors work out. Raises KafkaAssignorFails where Kafka throws, or moves partitions for ever."""
+    claims = read_claims(group)
+    if claims.odd_one == NONE:
+        course = sticky_constrained.solve(group, claims)
+        given = course.matched if claims.rack_aware else course.dealt
+        if claims.rack_aware:
+            given = np.where(course.matched == NONE, course.dealt, course.matched)
+        twice = np.where(given == NONE, NONE, course.kept).astype(np.int32)
+        holders = np.where(given == NONE, course.kept, given)
+        return Solution(claims, course, course.kept, holders, twice if (twice != NONE).any() else twice[:0])
+    rebalance = sticky_general.solve(group, claims)
+    return Solution(claims, rebalance, rebalance.kept, rebalance.holders, rebalance.twice)
+
+
+def rows_of(holders: Int32s, twice: Int32s, members: int) -> Ragged:
+    """Ragged member → partitions, from the arrays that ``Solution`` describes."""
+    if len(twice) == 0:
+        return grouped(holders, members)
+    rows = grouped(np.concatenate([holders, twice]), members)
+    return Ragged(rows.offsets, rows.values % np.int32(len(holders)))

@@ -1,0 +1,205 @@
+"""What the members of a sticky group say of themselves, as their leader reads it: who owns what, and do all want the same.
+
+A partition that two members claim is a conflict, which the generations settle:
+
+* the claim of a higher generation wins, that of a lower one is ignored;
+* of two claims of one generation neither counts: the partition is *contested*, and stays so; the later claimant bars older ones.
+
+Members are read in the order of the leader's HashMap, on which the outcome depends when three claim one partition.
+
+Source: AbstractStickyAssignor.allSubscriptionsEqual and RackInfo (Apache Kafka 4.3.1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+from service.core.assignors.classic.racks import racks_matter
+from service.core.jvm.hashing import java_hash_codes
+from service.core.jvm.ordering import iteration_order
+from service.core.jvm.sorting import java_order
+from service.core.model import NONE, Ragged
+
+if TYPE_CHECKING:
+    from service.core.model import Bools, Group, Int32s
+
+
+@dataclass(frozen=True)
+class Claims:
+    """A group as a sticky assignor sees it.
+
+    Arrays over partitions hold the partitions that exist, then those that only members mention; as ``Group`` has them.
+
+    order : int32[members]       the members, as the leader's HashMap gives them
+    second_order : int32[members]   the members, as a HashMap that is filled in ``order`` gives them; trees apart the same
+    by_id : int32[members]       the members, sorted by member_id
+    topics : bool[topics]        the topics that count: they exist and somebody subscribes to them; unknown ones are in it too
+    topic_of : int32[partitions]       each partition's topic
+    partition_ids : int32[partitions]
+    owners : int32[partitions]         the member that owns each, or NONE
+    contested : bool[partitions]       two members of one generation have claimed it
+    odd_one : the first member in ``order`` whose subscription is not that of those before it, or NONE
+    rack_aware : do racks matter?
+    racks : int32[members]       each member's rack, or NONE; all NONE if racks do not matter
+    partition_racks : Ragged partition → racks, ascending; all empty if racks do not matter
+    """
+
+    order: Int32s
+    second_order: Int32s
+    by_id: Int32s
+    topics: Bools
+    topic_of: Int32s
+    partition_ids: Int32s
+    owners: Int32s
+    contested: Bools
+    odd_one: int
+    rack_aware: bool
+    racks: Int32s
+    partition_racks: Ragged
+
+    def free(self, group: Group, kept: Int32s, rank: Int32s) -> Bools:
+        """bool[partitions], which partitions Kafka takes for unassigned when these are kept.
+
+        kept : int32[partitions]   the member that keeps each, or NONE
+        rank : int32[topics]       where each topic stands in the assignor's order
+
+        Those that nobody keeps; but also, by a flaw of getUnassignedPartitions, all of the topics behind one of which somebody
+        keeps a partition that does not exist.
+        """
+        existing = group.topics.partitions_count
+        free = np.zeros(len(kept), np.bool_)
+        np.equal(kept[:existing], NONE, out=free[:existing])
+        beyond = existing + np.flatnonzero(kept[existing:] != NONE)
+        if len(beyond):
+            free[:existing] |= rank[self.topic_of[:existing]] > rank[self.topic_of[beyond]].min()
+        if not self.topics.all():
+            free[:existing] &= self.topics[self.topic_of[:existing]]
+        return free
+
+    def beyond_the_end(self, group: Group, kept: Int32s) -> str:
+        """A sentence that names the first partition that is kept though it does not exist."""
+        existing = group.topics.partitions_count
+        partition = existing + int(np.flatnonzero(kept[existing:] != NONE)[0])
+        name, count = group.topics.names[self.topic_of[partition]], group.topics.partitions_counts()[self.topic_of[partition]]
+        return (
+            f"member {group.member_ids[kept[partition]]!r} still claims {name}-{self.partition_ids[partition]}, but the topic "
+            f"{name} has {count} {'partition' if count == 1 else 'partitions'} (it was deleted and made again with fewer)"
+        )
+
+
+def read_claims(group: Group) -> Claims:
+    """Read a group's subscriptions and owned partitions."""
+    topics, subscriptions, unknown = group.topics, group.subscriptions, group.unknown_partitions
+    hashes = java_hash_codes(group.member_ids)
+    by_id = java_order(group.member_ids)
+    ranks = np.empty_like(by_id)
+    ranks[by_id] = np.arange(len(by_id), dtype=np.int32)
+    order = iteration_order(hashes, ranks=ranks)
+    second_order = order[iteration_order(hashes[order], ranks=ranks[order])]
+
+    counts = np.zeros(len(topics) + len(group.unknown_topic_names), np.int32)
+    counts[: len(topics)] = topics.partitions_counts()
+    counting = (np.bincount(subscriptions.values, minlength=len(counts)) > 0) & (counts > 0)
+    known = np.arange(topics.partitions_count, dtype=np.int32)
+    topic_of = np.repeat(np.arange(len(topics), dtype=np.int32), topics.partitions_counts())
+    partition_ids = known - topics.first[topic_of]
+    if len(unknown):
+        topic_of = np.concatenate([topic_of, unknown[:, 0]])
+        partition_ids = np.concatenate([partition_ids, unknown[:, 1]])
+    owners, contested = _settle(order, group.generations, group.owned.offsets, group.owned.values, topic_of, counting)
+    odd_one = _first_other_subscription(order, subscriptions.offsets, subscriptions.values, len(counts))
+    partition_racks = _partition_racks(group)
+    rack_aware = partition_racks is not None and _rack_aware(group, partition_racks, counting)
+    if partition_racks is None or not rack_aware:
+        partition_racks = Ragged(np.zeros(len(topic_of) + 1, np.int32), np.empty(0, np.int32))
+    racks = group.racks if rack_aware else np.full(len(group), NONE, np.int32)
+    return Claims(
+        order,
+        second_order,
+        by_id,
+        counting,
+        topic_of,
+        partition_ids,
+        owners,
+        contested,
+        odd_one,
+        rack_aware,
+        racks,
+        partition_racks,
+    )
+
+
+def _partition_racks(group: Group) -> Ragged | None:
+    """Ragged partition → racks, those that do not exist included; None when no member or no partition has a rack."""
+    racks = group.topics.racks
+    if racks is None or not (group.racks != NONE).any():
+        return None
+    beyond = np.full(len(group.unknown_partitions), racks.offsets[-1], np.int32)
+    return Ragged(np.concatenate([racks.offsets, beyond]), racks.values)
+
+
+def _rack_aware(group: Group, racks: Ragged, counting: Bools) -> bool:
+    """Do racks matter for the partitions of all topics that count, taken together?"""
+    counts = group.topics.partitions_counts()
+    concerned = np.flatnonzero(np.repeat(counting[: len(counts)], counts))
+    lengths = racks.lengths()[concerned]
+    offsets = np.zeros(len(concerned) + 1, np.int32)
+    np.cumsum(lengths, out=offsets[1:])
+    places = np.arange(offsets[-1], dtype=np.int32) + np.repeat(racks.offsets[concerned] - offsets[:-1], lengths)
+    consumers = np.zeros(len(group.rack_ids), np.bool_)
+    consumers[group.racks[group.racks != NONE]] = True
+    return bool(racks_matter(consumers, 0, len(concerned), offsets, racks.values[places]))
+
+
+@njit(nogil=True, cache=True)
+def _settle(
+    order: Int32s, generations: Int32s, owned_of: Int32s, owned: Int32s, topic_of: Int32s, counting: Bools
+) -> tuple[Int32s, Bools]:
+    """The owner of each partition, and whether it is contested.
+
+    A member that names a partition twice is in conflict with itself. Twin: tests/reference/sticky.py, ``settle``.
+    """
+    owners = np.full(len(topic_of), NONE, np.int32)
+    claimants = np.full(len(topic_of), NONE, np.int32)
+    contested = np.zeros(len(topic_of), np.bool_)
+    for member in order:
+        for i in range(owned_of[member], owned_of[member + 1]):
+            partition = owned[i]
+            if not counting[topic_of[partition]]:
+                continue
+            other = claimants[partition]
+            if other == NONE or generations[member] > generations[other]:
+                owners[partition] = member
+                claimants[partition] = member
+            elif generations[member] == generations[other]:
+                contested[partition] = True
+                owners[partition] = NONE
+                claimants[partition] = member
+    return owners, contested
+
+
+@njit(nogil=True, cache=True)
+def _first_other_subscription(order: Int32s, subscribed_of: Int32s, subscribed: Int32s, topics: int) -> int:
+    """The first member whose topics, unknown ones included, are not those of the first member that has any; or NONE.
+
+    Members without topics before that one go unnoticed.
+    """
+    reference = np.zeros(topics, np.bool_)
+    size = 0
+    for member in order:
+        start, stop = subscribed_of[member], subscribed_of[member + 1]
+        if size == 0:
+            for i in range(start, stop):
+                reference[subscribed[i]] = True
+            size = stop - start
+            continue
+        if stop - start != size:
+            return int(member)
+        for i in range(start, stop):
+            if not reference[subscribed[i]]:
+                return int(member)
+    return NONE

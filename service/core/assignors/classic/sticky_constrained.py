@@ -1,0 +1,323 @@
+"""Sticky assignment when all members subscribe to the same topics: counts are known beforehand, so nothing is ever moved twice.
+
+With P partitions and N members, each member gets *minimum* = P // N, and P % N of them one more (*maximum*).
+
+1. *Keep.* Each member, in the order of the leader's HashMap, keeps what it owns: all of it if that is less than the minimum; the
+   first *maximum* while there are members to have one more; else the first *minimum*. "First" is by (id, topic name). Contested
+   partitions and, with racks, those without a replica on the member's rack are not kept.
+2. *Match*, with racks only. Partitions that are left, those with the fewest members on their racks first, go to members short of
+   the minimum in turn, else to members at the minimum, as far as somebody is on a rack of theirs.
+3. *Deal.* What is left goes round the members short of the minimum by member_id, then one each to members at the minimum.
+
+Example: t has 5 partitions; A owned all: 5 // 2 = 2, and one member gets 3. A keeps t-0, t-1, t-2, B gets t-3, t-4.
+
+Source: AbstractStickyAssignor.ConstrainedAssignmentBuilder (Apache Kafka 4.3.1).
+Plain-Python twin: tests/reference/sticky.py, ``constrained``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+from service.core.assignors.classic.racks import on_rack
+from service.core.errors import KafkaAssignorFails
+from service.core.grouping import grouped_arrays
+from service.core.model import NONE
+
+if TYPE_CHECKING:
+    from service.core.assignors.classic.sticky_claims import Claims
+    from service.core.model import Bools, Group, Int32s
+
+
+@dataclass(frozen=True)
+class Constrained:
+    """The outcome. Arrays over partitions as in ``Claims``.
+
+    kept : int32[partitions]      the member that keeps each partition, or NONE
+    matched : int32[partitions]   the member that is given it by rack (step 2), or NONE; empty without racks
+    dealt : int32[partitions]     the member that is given it in turn (step 3), or NONE
+    minimum, members_with_more : what each member gets, and how many members get one more
+    """
+
+    kept: Int32s
+    matched: Int32s
+    dealt: Int32s
+    minimum: int
+    members_with_more: int
+
+
+def solve(group: Group, claims: Claims) -> Constrained:
+    """Assign a group whose members all subscribe to the same topics; raises KafkaAssignorFails where Kafka throws."""
+    if len(group) == 0:
+        raise KafkaAssignorFails(
+            "java.lang.ArithmeticException",
+            "/ by zero",
+            cause="the group has no members (/members is empty), among whom the partitions are to be divided",
+            remedy="name at least one member",
+        )
+    counts = group.topics.partitions_counts()
+    minimum, members_with_more = divmod(int(counts[claims.topics[: len(counts)]].sum()), len(group))
+    racks = claims.partition_racks
+    kept, have, over, is_short, has_enough = _keep(
+        claims.second_order, claims.owners, claims.contested, claims.topic_of, claims.partition_ids,
+        claims.racks, racks.offsets, racks.values, len(claims.topics), minimum, members_with_more,
+    )  # fmt: skip
+    short, enough = claims.by_id[is_short[claims.by_id]], claims.by_id[has_enough[claims.by_id]]
+    free = np.flatnonzero(claims.free(group, kept, np.arange(len(claims.topics), dtype=np.int32))).astype(np.int32)
+    matched = np.empty(0, np.int32)
+    if claims.rack_aware:
+        matched, free, short, enough = _match(
+            free, short, enough, have, claims.racks, racks.offsets, racks.values, len(group.rack_ids),
+            minimum, members_with_more, over,
+        )  # fmt: skip
+    dealt, all_dealt = _deal(free, short, enough, have, minimum, len(kept))
+    if not all_dealt:
+        raise KafkaAssignorFails(
+            "java.lang.IllegalStateException",
+            "No more unfilled consumers to be assigned.",
+            cause=claims.beyond_the_end(group, kept)
+            + ", so the assignor takes partitions behind it, which their members keep, for unassigned, and runs out of members "
+            "to give them to",
+            remedy="restart that member, or reset what it owns, so that it no longer claims the partition",
+        )
+    return Constrained(kept, matched, dealt, minimum, members_with_more)
+
+
+@njit(nogil=True, cache=True)
+def _keep(  # noqa: C901, PLR0912 (a kernel)
+    order: Int32s,
+    owners: Int32s,
+    contested: Bools,
+    topic_of: Int32s,
+    partition_ids: Int32s,
+    rack_of: Int32s,
+    racks_of: Int32s,
+    racks: Int32s,
+    topics: int,
+    minimum: int,
+    members_with_more: int,
+) -> tuple[Int32s, Int32s, int, Bools, Bools]:
+    """Step 1 (assignOwnedPartitions).
+
+    order : int32[members]   the order in which members are looked at
+    rack_of : int32[members]; racks_of, racks : partition → racks
+
+    Returns who keeps each partition, how many each member keeps, how many members have the maximum, who is short of the minimum,
+    and who has the minimum and may get one more.
+    """
+    members = len(order)
+    kept = np.empty_like(owners)
+    have = np.zeros(members, np.int32)
+    for partition in range(len(owners)):
+        # A contested partition has an owner if a still newer claim came after; but it is not kept either.
+        member = NONE if contested[partition] else owners[partition]
+        if member != NONE and rack_of[member] != NONE and not on_rack(racks_of, racks, partition, rack_of[member]):
+            member = NONE
+        kept[partition] = member
+        if member != NONE:
+            have[member] += 1
+    over = 0
+    surplus = np.zeros(members, np.int32)
+    short = np.zeros(members, np.bool_)
+    enough = np.zeros(members, np.bool_)
+    for member in order:
+        if have[member] < minimum:
+            short[member] = True
+        elif have[member] > minimum and over < members_with_more:
+            surplus[member] = have[member] - minimum - 1
+            over += 1
+        else:
+            surplus[member] = have[member] - minimum
+            enough[member] = True
+    if over == members_with_more:
+        enough[:] = False
+
+    # Only members with a surplus need their partitions in order.
+    labels = np.full(len(owners), NONE, np.int32)
+    some = False
+    for partition in range(len(owners)):
+        member = kept[partition]
+        if member != NONE and surplus[member] > 0:
+            labels[partition] = member
+            some = True
+    if some:
+        offsets, partitions = grouped_arrays(labels, members)
+        for member in range(members):
+            if surplus[member] == 0:
+                continue
+            owned = partitions[offsets[member] : offsets[member + 1]]
+            keys = np.empty(len(owned), np.int64)
+            for i in range(len(owned)):
+                keys[i] = np.int64(partition_ids[owned[i]]) * topics + topic_of[owned[i]]
+            have[member] -= surplus[member]
+            last = np.partition(keys, have[member] - 1)[have[member] - 1] if have[member] > 0 else -1
+            for i in range(len(owned)):
+                if keys[i] > last:
+                    kept[owned[i]] = NONE
+    return kept, have, over, short, enough
+
+
+@njit(nogil=True, cache=True)
+def _next_alive(following: Int32s, at: int) -> int:
+    """The first entry from ``at`` on that is still in the queue, where ``following[i]`` is i, or beyond i if i has left it."""
+    end = at
+    while following[end] != end:
+        end = following[end]
+    while following[at] != end:
+        following[at], at = end, following[at]
+    return end
+
+
+@njit(nogil=True, cache=True)
+def _match(  # noqa: C901, PLR0912, PLR0915 (a kernel)
+    free: Int32s,
+    short: Int32s,
+    enough: Int32s,
+    have: Int32s,
+    rack_of: Int32s,
+    racks_of: Int32s,
+    racks: Int32s,
+    racks_count: int,
+    minimum: int,
+    members_with_more: int,
+    over: int,
+) -> tuple[Int32s, Int32s, Int32s, Int32s]:
+    """Step 2 (assignRackAwareRoundRobin).
+
+    free : int32[...]            the partitions that are left, ascending
+    short, enough : int32[...]   the members of the two lists, by member_id
+    have : int32[members]        how many partitions each member has; written
+
+    Kafka looks through the lists for every partition. Here each rack has its own part of them: the members short of the minimum
+    who are on it (a place in the circle is found by bisection, who has left by union-find), and a queue of those at the minimum.
+
+    Returns the member given to each partition, and what is then left of ``free``, ``short`` and ``enough``.
+    """
+    free = _fewest_consumers_first(free, rack_of, racks_of, racks, racks_count)
+    matched = np.full(len(racks_of) - 1, NONE, np.int32)
+    rest = np.empty(len(free), np.int32)
+    left = 0
+
+    circle = np.empty(len(short), np.int32)
+    for i in range(len(short)):
+        circle[i] = rack_of[short[i]]
+    places_of, places = grouped_arrays(circle, racks_count)
+    following = np.arange(len(places) + 1, dtype=np.int32)
+    at = 0
+    gone = np.zeros(len(short), np.bool_)
+
+    # The queue of members at the minimum, and within it that of each rack.
+    queue = np.empty(len(short) + len(enough), np.int32)
+    behind = np.full(len(queue), NONE, np.int32)
+    head = np.full(racks_count, NONE, np.int32)
+    tail = np.full(racks_count, NONE, np.int32)
+    served = np.zeros(len(queue), np.bool_)
+    length = 0
+    for member in enough:
+        length = _enqueue(member, rack_of[member], queue, length, behind, head, tail)
+
+    for partition in free:
+        nearest, found, entry = len(short), NONE, NONE
+        for i in range(racks_of[partition], racks_of[partition + 1]):
+            rack = racks[i]
+            start, stop = places_of[rack], places_of[rack + 1]
+            here = _next_alive(following, start + np.searchsorted(places[start:stop], at))
+            if here >= stop:
+                here = _next_alive(following, start)
+            if here < stop:
+                distance = places[here] - at
+                if distance < 0:
+                    distance += len(short)
+                if distance < nearest:
+                    nearest, found = distance, here
+            if head[rack] != NONE and (entry == NONE or head[rack] < entry):
+                entry = head[rack]
+        if found != NONE:
+            place = places[found]
+            member = short[place]
+            at = place + 1
+            if have[member] + 1 >= minimum:
+                following[found] = found + 1
+                gone[place] = True
+                if over < members_with_more:
+                    length = _enqueue(member, rack_of[member], queue, length, behind, head, tail)
+        elif entry != NONE and over < members_with_more:
+            member = queue[entry]
+            head[rack_of[member]] = behind[entry]
+            served[entry] = True
+            over += 1
+        else:
+            rest[left] = partition
+            left += 1
+            continue
+        matched[partition] = member
+        have[member] += 1
+    waiting = queue[:length][~served[:length]] if over < members_with_more else queue[:0]
+    return matched, rest[:left], short[~gone], waiting
+
+
+@njit(nogil=True, cache=True)
+def _enqueue(member: int, rack: int, queue: Int32s, length: int, behind: Int32s, head: Int32s, tail: Int32s) -> int:
+    """Put a member at the end of the queue, and of its rack's; returns the new length."""
+    queue[length] = member
+    if rack != NONE:
+        if head[rack] == NONE:
+            head[rack] = length
+        else:
+            behind[tail[rack]] = length
+        tail[rack] = length
+    return length + 1
+
+
+@njit(nogil=True, cache=True)
+def _fewest_consumers_first(free: Int32s, rack_of: Int32s, racks_of: Int32s, racks: Int32s, racks_count: int) -> Int32s:
+    """The partitions by the number of members on their racks, else in their order (sortPartitionsByRackConsumers)."""
+    consumers = np.zeros(racks_count, np.int32)
+    for rack in rack_of:
+        if rack != NONE:
+            consumers[rack] += 1
+    totals = np.zeros(len(free), np.int32)
+    for i in range(len(free)):
+        for j in range(racks_of[free[i]], racks_of[free[i] + 1]):
+            totals[i] += consumers[racks[j]]
+    _, order = grouped_arrays(totals, len(rack_of) + 1)
+    return free[order]
+
+
+@njit(nogil=True, cache=True)
+def _deal(free: Int32s, short: Int32s, enough: Int32s, have: Int32s, minimum: int, partitions: int) -> tuple[Int32s, bool]:
+    """Step 3 (assignRoundRobin). Arguments as in ``_match``.
+
+    Returns the member given to each partition, and whether there were members enough. Members enough and still one short of the
+    minimum (verifyUnfilledMembers) there cannot be: nobody is given more than the minimum before.
+    """
+    dealt = np.full(partitions, NONE, np.int32)
+    queue = np.empty(len(short) + len(enough), np.int32)
+    queue[: len(enough)] = enough
+    head, tail = 0, len(enough)
+    circle = short.copy()
+    size, at, stay = len(circle), 0, 0
+    for partition in free:
+        if at == size:
+            size, at, stay = stay, 0, 0
+        if size > 0:
+            member = circle[at]
+            at += 1
+            have[member] += 1
+            if have[member] == minimum:
+                queue[tail] = member
+                tail += 1
+            else:
+                circle[stay] = member
+                stay += 1
+        elif head < tail:
+            member = queue[head]
+            head += 1
+        else:
+            return dealt, False
+        dealt[partition] = member
+    return dealt, True

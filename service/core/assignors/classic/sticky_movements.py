@@ -1,0 +1,222 @@
+"""The movement records of a sticky assignment: which partitions have gone from whom to whom.
+
+A *pair* is (topic, first source, present holder); the partitions that have gone this way are a HashSet. When a partition is about
+to go the opposite way, the assignor sends the first of that set back instead. So the set's order shows, and is kept as Java keeps
+it, trees included (service/core/jvm/ordering.py). Its keys, partitions of one topic, all have different hash codes; a tree
+never has to fall back on the identity of objects, and the order is always defined.
+
+Source: AbstractStickyAssignor.PartitionMovements (Apache Kafka 4.3.1).
+Plain-Python twin: tests/reference/sticky.py, ``Movements``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from service.core.jvm.ordering import (
+    _HEAD,
+    _SPREAD,
+    DEFAULT_CAPACITY,
+    _doubled,
+    _empty,
+    _enter,
+    _remove,
+    _threshold,
+)
+from service.core.model import NONE
+
+if TYPE_CHECKING:
+    from service.core.jvm.ordering import Rows
+    from service.core.model import Int32s
+
+TOPIC: Final = 0
+SOURCE: Final = 1
+HOLDER: Final = 2
+SIZE: Final = 3
+BUCKETS: Final = 4
+START: Final = 5
+ROOM: Final = 6
+COLUMNS: Final = 7
+"""Columns of ``Movements.pairs``: the pair; how many partitions are in its set; the set's table, a run of the buckets of all."""
+
+
+class Movements(NamedTuple):
+    """All records. Arrays of what may grow are replaced by longer ones, so keep what ``move`` returns.
+
+    keys : int32[partitions, 8]   what the sets know of each partition, as service/core/jvm/ordering.py has it
+    pair_of : int32[partitions]   the pair in whose set each partition is, or NONE
+    pairs : int32[..., COLUMNS]   the pairs there have been; one without partitions has no set
+    slots : int32[...]            pairs by hash, open addressing, NONE where free
+    buckets : int32[..., 4]       the tables of all sets, each at its place, likewise
+    used : int32[2]               how many rows of ``pairs``, and how many buckets, are in use
+    """
+
+    keys: Rows
+    pair_of: Int32s
+    pairs: Rows
+    slots: Int32s
+    buckets: Rows
+    used: Int32s
+
+
+def no_movements(hashes: Int32s) -> Movements:
+    """No records yet. hashes : int32[partitions], TopicPartition.hashCode() of each"""
+    n = len(hashes)
+    keys = np.empty((n, 8), np.int32)
+    keys[:, _SPREAD] = hashes ^ (hashes.view(np.uint32) >> np.uint32(16)).view(np.int32)
+    return Movements(
+        keys,
+        np.full(n, NONE, np.int32),
+        np.zeros((16, COLUMNS), np.int32),
+        np.full(64, NONE, np.int32),
+        _empty(256),
+        np.zeros(2, np.int32),
+    )
+
+
+@njit(nogil=True, cache=True)
+def partition_to_move(movements: Movements, topic: int, partition: int, holder: int, to: int) -> int:
+    """What really moves when ``partition`` is to go from ``holder`` to ``to`` (getTheActualPartitionToBeMoved)."""
+    pair = movements.pair_of[partition]
+    source = holder if pair == NONE else movements.pairs[pair, SOURCE]
+    opposite = movements.slots[_place(movements, topic, to, source)]
+    if opposite == NONE or movements.pairs[opposite, SIZE] == 0:
+        return partition
+    bucket = movements.pairs[opposite, START]
+    while movements.buckets[bucket, _HEAD] == NONE:
+        bucket += 1
+    return int(movements.buckets[bucket, _HEAD])
+
+
+@njit(nogil=True, cache=True)
+def move(movements: Movements, topic: int, partition: int, holder: int, to: int) -> Movements:
+    """Record that ``partition`` goes from ``holder`` to ``to`` (movePartition)."""
+    source = holder
+    pair = movements.pair_of[partition]
+    if pair != NONE:
+        source = movements.pairs[pair, SOURCE]
+        _take_out(movements, pair, partition)
+    if source != to:
+        movements = _put_in(movements, topic, source, to, partition)
+    return movements
+
+
+@njit(nogil=True, cache=True)
+def copied(movements: Movements) -> Movements:
+    """A copy that stays as it is."""
+    return Movements(
+        movements.keys.copy(),
+        movements.pair_of.copy(),
+        movements.pairs.copy(),
+        movements.slots.copy(),
+        movements.buckets.copy(),
+        movements.used.copy(),
+    )
+
+
+@njit(nogil=True, cache=True)
+def alike(a: Movements, b: Movements) -> bool:
+    """Are these the same records, sets and their order included? (True only if they are.)"""
+    return (
+        _equal(a.used, b.used)
+        and _equal(a.pair_of, b.pair_of)
+        and _equal(a.pairs.ravel(), b.pairs.ravel())
+        and _equal(a.buckets.ravel(), b.buckets.ravel())
+        and _equal(a.keys.ravel(), b.keys.ravel())
+    )
+
+
+@njit(nogil=True, cache=True)
+def _equal(a: Int32s, b: Int32s) -> bool:
+    """np.array_equal that stops at the first difference."""
+    if len(a) != len(b):
+        return False
+    for i in range(len(a)):  # noqa: SIM110 (a kernel)
+        if a[i] != b[i]:
+            return False
+    return True
+
+
+@njit(nogil=True, cache=True)
+def _place(movements: Movements, topic: int, source: int, holder: int) -> int:
+    """Where the pair is in ``slots``, or the free place where it would be."""
+    slots, pairs = movements.slots, movements.pairs
+    mixed = (np.uint64(topic) * np.uint64(1000003) + np.uint64(source)) * np.uint64(1000003) + np.uint64(holder)
+    place = np.int64((mixed * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(33)) & (len(slots) - 1)
+    while slots[place] != NONE:
+        row = pairs[slots[place]]
+        if row[TOPIC] == topic and row[SOURCE] == source and row[HOLDER] == holder:
+            break
+        place = (place + 1) & (len(slots) - 1)
+    return int(place)
+
+
+@njit(nogil=True, cache=True)
+def _table(movements: Movements, pair: int) -> Rows:
+    """The pair's table, a view."""
+    start = movements.pairs[pair, START]
+    return movements.buckets[start : start + movements.pairs[pair, BUCKETS]]
+
+
+@njit(nogil=True, cache=True)
+def _take_out(movements: Movements, pair: int, partition: int) -> None:
+    _remove(partition, movements.keys, _table(movements, pair))
+    movements.pairs[pair, SIZE] -= 1
+    movements.pair_of[partition] = NONE
+
+
+@njit(nogil=True, cache=True)
+def _put_in(movements: Movements, topic: int, source: int, holder: int, partition: int) -> Movements:
+    place = _place(movements, topic, source, holder)
+    pair = movements.slots[place]
+    if pair == NONE:
+        pair = movements.used[0]
+        if pair == len(movements.pairs):
+            movements = _with_more_pairs(movements)
+            place = _place(movements, topic, source, holder)
+        movements.used[0] += 1
+        movements.slots[place] = pair
+        row = movements.pairs[pair]
+        row[TOPIC], row[SOURCE], row[HOLDER] = topic, source, holder
+    pairs = movements.pairs
+    if pairs[pair, SIZE] == 0:
+        movements = _with_table(movements, pair, _empty(DEFAULT_CAPACITY))
+    if _enter(partition, False, movements.keys, _table(movements, pair)):
+        movements = _with_table(movements, pair, _doubled(movements.keys, _table(movements, pair)))
+    pairs[pair, SIZE] += 1
+    if pairs[pair, SIZE] > _threshold(pairs[pair, BUCKETS]):
+        movements = _with_table(movements, pair, _doubled(movements.keys, _table(movements, pair)))
+    movements.pair_of[partition] = pair
+    return movements
+
+
+@njit(nogil=True, cache=True)
+def _with_more_pairs(movements: Movements) -> Movements:
+    """Twice the room for pairs, and for their index."""
+    old = movements.pairs
+    pairs = np.zeros((2 * len(old), COLUMNS), np.int32)
+    pairs[: len(old)] = old
+    slots = np.full(2 * len(movements.slots), NONE, np.int32)
+    movements = Movements(movements.keys, movements.pair_of, pairs, slots, movements.buckets, movements.used)
+    for pair in range(len(old)):
+        slots[_place(movements, old[pair, TOPIC], old[pair, SOURCE], old[pair, HOLDER])] = pair
+    return movements
+
+
+@njit(nogil=True, cache=True)
+def _with_table(movements: Movements, pair: int, table: Rows) -> Movements:
+    """Make ``table`` the pair's table: in its room, if that is large enough, else in new room at the end."""
+    row = movements.pairs[pair]
+    if len(table) > row[ROOM]:
+        row[START], row[ROOM] = movements.used[1], len(table)
+        movements.used[1] += len(table)
+        if movements.used[1] > len(movements.buckets):
+            buckets = _empty(2 * movements.used[1])
+            buckets[: len(movements.buckets)] = movements.buckets
+            movements = Movements(movements.keys, movements.pair_of, movements.pairs, movements.slots, buckets, movements.used)
+    row[BUCKETS] = len(table)
+    movements.buckets[row[START] : row[START] + len(table)] = table
+    return movements
