@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from flask import Flask, g, request
 
 from service import __version__
-from service.api import assignors, create_api, group_assignments, operations
+from service.api import assignors, coordinators, create_api, group_assignments, operations, partitioners, partitions
 from service.api.jsons import OrjsonProvider
 from service.config import Settings
 from service.metrics import Metrics
@@ -17,7 +17,13 @@ from service.metrics import Metrics
 if TYPE_CHECKING:
     from flask import Response
 
-RESOURCES: tuple[object, ...] = (group_assignments.blueprint, assignors.blueprint)
+RESOURCES: tuple[object, ...] = (
+    partitions.blueprint,
+    partitioners.blueprint,
+    coordinators.blueprint,
+    group_assignments.blueprint,
+    assignors.blueprint,
+)
 
 
 def create_app(settings: Settings | None = None) -> Flask:

@@ -30,12 +30,14 @@ class Coordinator:
 
     key : what is hashed
     hash_code : its String.hashCode()
+    positive : Utils.abs of that
     """
 
     topic_name: str
     partition_id: int
     key: str
     hash_code: int
+    positive: int
 
 
 def of_group(group_id: str, partitions_count: int = DEFAULT_PARTITIONS_COUNT) -> Coordinator:
@@ -61,4 +63,4 @@ def of_share_partition(
 def _coordinator(topic_name: str, key: str, partitions_count: int) -> Coordinator:
     hash_code = string_hash_code(key)
     positive = 0 if hash_code == -(2**31) else abs(hash_code)
-    return Coordinator(topic_name, positive % partitions_count, key, hash_code)
+    return Coordinator(topic_name, positive % partitions_count, key, hash_code, positive)

@@ -17,7 +17,7 @@ A key that does not fit its format raises InvalidQuestion, which points at the k
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 from numba import njit
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
     from service.core.model import Bools, Bytes, Int32s
 
-INTEGERS: Final = {"short": np.dtype(np.int16), "int": np.dtype(np.int32), "long": np.dtype(np.int64)}
-FLOATS: Final = {"float": np.dtype(np.float32), "double": np.dtype(np.float64)}
+INTEGERS: Final[dict[str, np.dtype[Any]]] = {"short": np.dtype(np.int16), "int": np.dtype(np.int32), "long": np.dtype(np.int64)}
+FLOATS: Final[dict[str, np.dtype[Any]]] = {"float": np.dtype(np.float32), "double": np.dtype(np.float64)}
 BYTES: Final = ("base64", "bytes", "hex")
 TEXTS: Final = ("string", "uuid")
 FORMATS: Final = ("string", "base64", "bytes", "hex", "short", "int", "long", "float", "double", "boolean", "uuid")
@@ -94,7 +94,7 @@ def _end_to_end(data: list[bytes], present: list[bool]) -> Keys:
     offsets = np.zeros(len(data) + 1, np.int32)
     np.cumsum([len(piece) for piece in data], out=offsets[1:])
     valid = None if all(present) else np.array(present, np.bool_)
-    return Keys(offsets, np.frombuffer(b"".join(data), np.uint8), valid)
+    return Keys(offsets, np.frombuffer(bytearray(b"".join(data)), np.uint8), valid)
 
 
 def integers(values: npt.NDArray[np.int64], valid: Bools | None, key_format: str, at: str = AT) -> Numbers:
@@ -161,7 +161,7 @@ def from_text(text: Text, key_format: str, at: str = AT) -> Column:
     return from_hex(text.keys, at) if key_format == "hex" else from_base64(text.keys, at)
 
 
-def _serialize(column: Column, key_format: str) -> Keys:
+def _serialize(column: Column, _: str) -> Keys:
     """Kafka's serializers (org.apache.kafka.common.serialization, 4.3.1)."""
     if isinstance(column, Text):
         return _without_surrogates(column)
@@ -203,7 +203,7 @@ def _bits(column: Numbers) -> npt.NDArray[Any]:
     return values.view(np.int8) if values.dtype == np.bool_ else values
 
 
-def _fixed(values: npt.NDArray[Any], order: str, valid: Bools | None) -> Keys:
+def _fixed(values: npt.NDArray[Any], order: Literal[">", "<"], valid: Bools | None) -> Keys:
     """Integers as keys of their width; order : ">" big-endian, "<" little-endian."""
     width = values.itemsize
     data = np.ascontiguousarray(values.astype(values.dtype.newbyteorder(order))).view(np.uint8)
@@ -219,7 +219,7 @@ PULSAR: Final = Encoding("Pulsar's key string (bytes: their base64 text)", ("str
 PULSAR_UTF8: Final = Encoding("UTF-8 of Pulsar's key string (bytes: their base64 text)", ("string", *BYTES), _pulsar_utf8)
 
 
-_BASE64: Final = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", np.uint8)
+_BASE64: Final = np.frombuffer(bytearray(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"), np.uint8)
 _BASE64_VALUES: Final = np.full(256, 255, np.uint8)
 _BASE64_VALUES[_BASE64] = np.arange(64)
 _HEX_VALUES: Final = np.full(256, 255, np.uint8)
@@ -229,7 +229,7 @@ _HEX_VALUES[np.frombuffer(b"ABCDEF", np.uint8)] = np.arange(10, 16)
 
 @njit(nogil=True, cache=True)
 def _from_base64(offsets: Int32s, data: Bytes, values: Bytes) -> tuple[Int32s, Bytes, int]:
-    """values : uint8[256], each character's six bits, 255 for none. Returns offsets, data and the first bad key or -1."""
+    """The loop. values : uint8[256], each character's bits, 255 for none. Returns offsets, data and the first bad key or -1."""
     n = len(offsets) - 1
     decoded_offsets = np.zeros(n + 1, np.int32)
     decoded = np.empty(len(data) // 4 * 3 + 3, np.uint8)
@@ -268,7 +268,7 @@ def _from_base64(offsets: Int32s, data: Bytes, values: Bytes) -> tuple[Int32s, B
 
 @njit(nogil=True, cache=True)
 def _from_hex(offsets: Int32s, data: Bytes, values: Bytes) -> tuple[Int32s, Bytes, int]:
-    """values : uint8[256], each digit's value, 255 for none. Returns offsets, data and the first bad key or -1."""
+    """The loop. values : uint8[256], each digit's value, 255 for none. Returns offsets, data and the first bad key or -1."""
     n = len(offsets) - 1
     decoded_offsets = np.zeros(n + 1, np.int32)
     decoded = np.empty(len(data) // 2, np.uint8)
@@ -288,7 +288,7 @@ def _from_hex(offsets: Int32s, data: Bytes, values: Bytes) -> tuple[Int32s, Byte
 
 @njit(nogil=True, cache=True)
 def _lower_uuids(offsets: Int32s, data: Bytes, values: Bytes, valid: Bools) -> tuple[Bytes, int]:
-    """values : uint8[256], each digit's value, 255 for none. Returns the data in lower case and the first bad key or -1."""
+    """The loop. values : uint8[256], each digit's value, 255 for none. Returns lower-case data and the first bad key or -1."""
     lower = data.copy()
     for i in range(len(offsets) - 1):
         if not valid[i]:

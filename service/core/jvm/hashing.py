@@ -12,6 +12,8 @@ import numpy as np
 from numba import njit
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from service.core.model import Bytes, Int32s, Int64s, Keys
 
 _ONE = np.uint64(1)
@@ -25,8 +27,16 @@ def text_bytes(text: str) -> bytes:
 
 def string_hash_code(text: str) -> int:
     """String.hashCode() of one string: 31·h + unit over its UTF-16 units."""
-    data = text_bytes(text)
-    return int(_string_hash_codes(np.array([0, len(data)], np.int32), np.frombuffer(data, np.uint8))[0])
+    return int(java_hash_codes((text,))[0])
+
+
+def java_hash_codes(names: Sequence[str]) -> Int32s:
+    """String.hashCode() of each name. Returns int32[len(names)]."""
+    texts = [text_bytes(name) for name in names]
+    offsets = np.zeros(len(texts) + 1, np.int32)
+    np.cumsum([len(text) for text in texts], out=offsets[1:])
+    codes: Int32s = _string_hash_codes(offsets, np.frombuffer(bytearray(b"".join(texts)), np.uint8))
+    return codes
 
 
 def string_hash_codes(text: Keys) -> Int32s:
@@ -68,7 +78,7 @@ def topic_id_partition_hash_codes(topic_ids: Int32s, topic_partitions: Int32s) -
 
 @njit(nogil=True, cache=True)
 def _string_hash_codes(offsets: Int32s, data: Bytes) -> Int32s:
-    """offsets : int32[n + 1]; data : uint8[...], UTF-8. Returns int32[n]."""
+    """The loop. offsets : int32[n + 1]; data : uint8[...], UTF-8. Returns int32[n]."""
     codes = np.empty(len(offsets) - 1, np.int32)
     for i in range(len(codes)):
         at, end = np.uint64(offsets[i]), np.uint64(offsets[i + 1])
@@ -94,7 +104,7 @@ def _string_hash_codes(offsets: Int32s, data: Bytes) -> Int32s:
 
 @njit(nogil=True, cache=True)
 def _byte_array_hash_codes(offsets: Int32s, data: Bytes) -> Int32s:
-    """offsets : int32[n + 1]; data : uint8[...]. Returns int32[n]."""
+    """The loop. offsets : int32[n + 1]; data : uint8[...]. Returns int32[n]."""
     codes = np.empty(len(offsets) - 1, np.int32)
     for i in range(len(codes)):
         h = np.uint32(1)

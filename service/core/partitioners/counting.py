@@ -84,10 +84,9 @@ def _pulsar(question: Question, rows: Int64s, partitions: Int32s) -> Answer:
 def _pulsar_batched(question: Question, rows: Int64s, partitions: Int32s) -> Answer:
     """Pulsar with batching: the partition changes with the clock; the counter only says where that starts."""
     counter = _start(question, _INT32)
-    if question.clock_ms is None and len(rows):
-        raise InvalidQuestion("records without a key go where the clock says: one time a record is needed", "/clock_ms")
     if len(rows):
-        assert question.clock_ms is not None
+        if question.clock_ms is None:
+            raise InvalidQuestion("records without a key go where the clock says: one time a record is needed", "/clock_ms")
         # 1 ms is Pulsar's own boundary where batching has no delay.
         turns = question.clock_ms[rows] // (question.partition_switch_ms or 1) + counter
         partitions[rows] = turns % question.partitions_count
@@ -108,7 +107,7 @@ def _least_bytes(question: Question, rows: Int64s, partitions: Int32s) -> Answer
 
 @njit(nogil=True, cache=True)
 def _emptiest(sizes: Int64s, n: int) -> Int32s:
-    """sizes : int64[records]. Returns int32[records], each time the partition with the fewest bytes, the lowest on a tie.
+    """The loop. sizes : int64[records]. Returns int32[records], each time the emptiest partition, the lowest on a tie.
 
     A heap of (bytes, partition) whose root grows and sinks.
     """

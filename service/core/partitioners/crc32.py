@@ -40,7 +40,7 @@ def crc32(keys: Keys) -> Int32s:
 
 @njit(nogil=True, cache=True)
 def _crc32(offsets: Int32s, data: Bytes) -> Int32s:
-    """offsets : int32[n + 1]; data : uint8[...]. Returns int32[n]."""
+    """The loop. offsets : int32[n + 1]; data : uint8[...]. Returns int32[n]."""
     hashes = np.empty(len(offsets) - 1, np.int32)
     for i in range(len(hashes)):
         at, end = np.uint64(offsets[i]), np.uint64(offsets[i + 1])

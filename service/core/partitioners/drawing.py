@@ -34,7 +34,7 @@ def _random(question: Question) -> RandomState:
 
 
 def _drawn(question: Question, rows: Int64s, partitions: Int32s, *, sticky: bool, all_partitions: bool = False) -> Answer:
-    """nextInt(size) for each row, or once for all.
+    """``nextInt(size)`` for each row, or once for all.
 
     all_partitions : the client does not look at which partitions are available
     """
@@ -66,7 +66,7 @@ def _librdkafka(question: Question, rows: Int64s, partitions: Int32s, *, sticky_
 
 @njit(nogil=True, cache=True)
 def _ints_below(random: RandomState, n: int, bound: int) -> Int64s:
-    """nextInt(bound), n times: int64[n]."""
+    """``nextInt(bound)``, n times: int64[n]."""
     drawn = np.empty(n, np.int64)
     for i in range(n):
         drawn[i] = next_int_below(random, bound)
@@ -75,7 +75,7 @@ def _ints_below(random: RandomState, n: int, bound: int) -> Int64s:
 
 @njit(nogil=True, cache=True)
 def _again_if_leaderless(random: RandomState, alone: Bools, bound: int, leaders: Int32s, some_lack: bool) -> Int32s:  # noqa: FBT001
-    """alone : bool[n], False for records that share one draw; leaders : int32[...], ascending. Returns int32[n]."""
+    """The loop. alone : bool[n], False for records that share one draw; leaders : int32[...], ascending. Returns int32[n]."""
     drawn = np.empty(len(alone), np.int32)
     shared = np.int32(-1)
     for i in range(len(alone)):
@@ -95,7 +95,7 @@ def _again_if_leaderless(random: RandomState, alone: Bools, bound: int, leaders:
 
 @njit(nogil=True, cache=True)
 def _positive_ints(random: RandomState, n: int) -> Int64s:
-    """nextInt() & 0x7fffffff, n times: int64[n]."""
+    """``nextInt() & 0x7fffffff``, n times: int64[n]."""
     drawn = np.empty(n, np.int64)
     for i in range(n):
         drawn[i] = next_int(random) & 0x7FFFFFFF
@@ -103,7 +103,7 @@ def _positive_ints(random: RandomState, n: int) -> Int64s:
 
 
 def _random_values(question: Question, n: int) -> Int64s:
-    """n values of randomPartition(), given or drawn: int64[n]."""
+    """The first n values of randomPartition(), given or drawn: int64[n]."""
     given = question.random_values
     if given is None:
         return _positive_ints(_random(question), n)

@@ -47,7 +47,7 @@ def _java_0_8(partition: int, partitions_count: int) -> KafkaError:
 
 
 def _checked(partition: int, partitions_count: int) -> InvalidQuestion:
-    """This service's own rule, where the client leaves it to an assertion or to the broker, or cannot name a partition."""
+    """The service's own rule, where the client leaves it to an assertion or to the broker, or cannot name a partition."""
     return InvalidQuestion(f"partition {partition} is not in [0, {partitions_count})")
 
 

@@ -19,7 +19,7 @@ def fnv1a(keys: Keys) -> Int32s:
 
 @njit(nogil=True, cache=True)
 def _fnv1a(offsets: Int32s, data: Bytes) -> Int32s:
-    """offsets : int32[n + 1]; data : uint8[...]. Returns int32[n]. Plain-Python twin: tests/reference/hashes.py."""
+    """The loop. offsets : int32[n + 1]; data : uint8[...]. Returns int32[n]. Plain-Python twin: tests/reference/hashes.py."""
     hashes = np.empty(len(offsets) - 1, np.int32)
     for i in range(len(hashes)):
         h = np.uint32(0x811C9DC5)

@@ -39,7 +39,7 @@ def _shifted(x: float, bits: int) -> np.int64:
 
 @njit(nogil=True, cache=True)
 def _legacy_murmur2(offsets: Int32s, data: Bytes) -> Int32s:
-    """offsets : int32[n + 1]; data : uint8[...]. Returns int32[n]. Plain-Python twin: tests/reference/hashes.py."""
+    """The loop. offsets : int32[n + 1]; data : uint8[...]. Returns int32[n]. Plain-Python twin: tests/reference/hashes.py."""
     hashes = np.empty(len(offsets) - 1, np.int32)
     for i in range(len(hashes)):
         start, length = offsets[i], offsets[i + 1] - offsets[i]

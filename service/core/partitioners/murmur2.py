@@ -24,7 +24,7 @@ def murmur2(keys: Keys) -> Int32s:
 
 @njit(nogil=True, cache=True)
 def _murmur2(offsets: Int32s, data: Bytes) -> Int32s:
-    """offsets : int32[n + 1]; data : uint8[...]. Returns int32[n]. Plain-Python twin: tests/reference/hashes.py."""
+    """The loop. offsets : int32[n + 1]; data : uint8[...]. Returns int32[n]. Plain-Python twin: tests/reference/hashes.py."""
     hashes = np.empty(len(offsets) - 1, np.int32)
     for i in range(len(hashes)):
         at, end = np.uint64(offsets[i]), np.uint64(offsets[i + 1])

@@ -74,7 +74,7 @@ def _finish(h: np.uint32, length: np.uint64) -> np.int32:
 
 @njit(nogil=True, cache=True)
 def _murmur3_x86_32(offsets: Int32s, data: Bytes, seed: np.uint32) -> Int32s:
-    """offsets : int32[n + 1]; data : uint8[...]. Returns int32[n]."""
+    """The loop. offsets : int32[n + 1]; data : uint8[...]. Returns int32[n]."""
     hashes = np.empty(len(offsets) - 1, np.int32)
     for i in range(len(hashes)):
         at, end = np.uint64(offsets[i]), np.uint64(offsets[i + 1])

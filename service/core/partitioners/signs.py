@@ -52,7 +52,7 @@ PMOD = Sign("pmod", "the mathematical modulo of the signed h", _pmod, lambda h: 
 
 @njit(nogil=True, cache=True)
 def _modulo(values: npt.NDArray[np.uint32], n: int) -> Int32s:
-    """values : uint32[...]; n : 1 … 2147483647. Returns int32[...], ``values % n``.
+    """The loop. values : uint32[...]; n : 1 … 2147483647. Returns int32[...], ``values % n``.
 
     By a float64 reciprocal, which vectorises where a division does not: the quotient is right or one off.
     """

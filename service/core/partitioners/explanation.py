@@ -1,0 +1,57 @@
+"""How a partition came about, key by key, in the terms of the partitioners' table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from service.core.partitioners.allocation import unhashed_rows
+
+if TYPE_CHECKING:
+    from service.core.partitioners.model import Answer, Partitioner, Question
+
+
+def explain(partitioner: Partitioner, question: Question, answer: Answer) -> list[dict[str, Any]]:
+    """For each record what decided (``rule``), and for a hashed key its bytes, its hash and what became of that.
+
+    The hash is recomputed for it: the way to an answer keeps nothing that only an explanation wants.
+    """
+    undecided = {int(row): i for i, row in enumerate(unhashed_rows(question, partitioner))}
+    hashes = None if partitioner.hash is None else partitioner.hash.run(question.keys, question.key_format)
+    return [
+        _explain(partitioner, question, answer, row=row, turn=undecided.get(row), hashes=hashes)
+        for row in range(len(question.keys))
+    ]
+
+
+def _explain(
+    partitioner: Partitioner, question: Question, answer: Answer, *, row: int, turn: int | None, hashes: Any
+) -> dict[str, Any]:
+    keys, n = question.keys, question.partitions_count
+    partition = int(answer.partitions[row])
+    present = keys.valid is None or bool(keys.valid[row])
+    data = np.asarray(keys.data[keys.offsets[row] : keys.offsets[row + 1]]).tobytes().hex() if present else None
+    steps: dict[str, Any] = {"key_bytes_hex": data}
+    if question.explicit_given is not None and question.explicit_given[row]:
+        return steps | {"rule": "explicit partition", "result": partition}
+    if hashes is not None and turn is None:
+        hash_ = int(hashes[row])
+        if partitioner.sign is None:
+            return steps | {
+                "rule": f"key: {partitioner.hash.name if partitioner.hash else ''}",
+                "hash": hash_,
+                "result": partition,
+            }
+        return steps | {
+            "rule": f"key: {partitioner.hash.name if partitioner.hash else ''}, {partitioner.sign.name}: {partitioner.sign.rule}",
+            "hash": hash_,
+            "hash_hex": f"{hash_ % 2**32:08x}",
+            "after_sign_rule": partitioner.sign.before_modulo(hash_),
+            "modulo": n,
+            "result": partition,
+        }
+    which = "every record" if partitioner.hash is None else "empty key" if present else "null key"
+    counter = (question.counter or 0) + (turn or 0)
+    because = partitioner.null.because.format(i=turn, counter=counter)
+    return steps | {"rule": f"{which}: {partitioner.null.rule}; {because}", "result": partition}
