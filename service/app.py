@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING
 from flask import Flask, g, request
 
 from service import __version__
-from service.api import assignors, coordinators, create_api, group_assignments, operations, partitioners, partitions
+from service.api import (
+    assignors,
+    coordinators,
+    create_api,
+    group_assignments,
+    operations,
+    partitioners,
+    partitions,
+    placers,
+    replica_placements,
+)
 from service.api.jsons import OrjsonProvider
 from service.config import Settings
 from service.metrics import Metrics
@@ -23,6 +33,8 @@ RESOURCES: tuple[object, ...] = (
     coordinators.blueprint,
     group_assignments.blueprint,
     assignors.blueprint,
+    replica_placements.blueprint,
+    placers.blueprint,
 )
 
 

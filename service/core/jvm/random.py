@@ -94,6 +94,12 @@ class JavaRandom:
     def __init__(self, seed: int) -> None:
         self.state = seeded(seed)
 
+    def copy(self) -> JavaRandom:
+        """Another generator that goes on from the same place."""
+        other = JavaRandom(0)
+        other.state[:] = self.state
+        return other
+
     def next_int(self, bound: int | None = None) -> int:
         """nextInt() or nextInt(bound); raises IllegalArgument for a bound that is not positive."""
         if bound is None:

@@ -21,17 +21,22 @@ if TYPE_CHECKING:
 
 LATEST: Final = "4.3.1"
 
+REASSIGN_GENERATE: Final = "kafka-reassign-generate"
+"""The placer whose question is about existing topics: ``reassign_generate.propose`` answers it."""
+
 
 @dataclass(frozen=True)
 class Placer(Strategy):
     """One way to place replicas.
 
     kafka_versions : the releases whose answers it can give
+    options : the members of Wish, beyond the counts and the first id, that it heeds
     explain : how ``run`` comes to its answer, as a JSON object: ``(cluster, wish, generator as before the run, at most so many
         entries a list)``; None when there is nothing to tell
     """
 
     kafka_versions: tuple[str, ...] = (LATEST,)
+    options: tuple[str, ...] = ()
     explain: Callable[[Cluster, Wish, JavaRandom, int], dict[str, Any]] | None = None
 
 
@@ -50,6 +55,7 @@ BUILT_IN: Final[tuple[Placer, ...]] = (
         reproduces="AdminUtils.assignReplicasToBrokers, Kafka 0.10.2.1 to 4.0.2, RackAwareMode.Disabled",
         summary="Round robin from a random start, followers at a random distance that grows each time round.",
         kafka_versions=("0.10.2.1", "3.9.2", "4.0.2", LATEST),
+        options=("start_index", "replica_shift", "partition_0_leader"),
         explain=admin_utils.explain_rack_unaware,
     ),
     Placer(
@@ -58,6 +64,7 @@ BUILT_IN: Final[tuple[Placer, ...]] = (
         reproduces="AdminUtils.assignReplicasToBrokers, Kafka 0.10.2.1 to 4.0.2, RackAwareMode.Enforced (KIP-36)",
         summary="The same over a list in which racks alternate; followers go to racks without a replica first.",
         kafka_versions=("0.10.2.1", "3.9.2", "4.0.2", LATEST),
+        options=("start_index", "replica_shift", "partition_0_leader"),
         explain=admin_utils.explain_rack_aware,
     ),
     Placer(
@@ -66,6 +73,12 @@ BUILT_IN: Final[tuple[Placer, ...]] = (
         reproduces="StripedReplicaPlacer, kafka-metadata 4.3.1 (KRaft controllers)",
         summary="Stripes over racks, then over brokers; unfenced brokers lead, and order is shuffled after each full round.",
         explain=striped.explain,
+    ),
+    Placer(
+        name=REASSIGN_GENERATE,
+        run=striped.place,
+        reproduces="kafka-reassign-partitions --generate, kafka-tools 4.3.1 (one StripedReplicaPlacer for all topics)",
+        summary="Places existing topics anew on a list of brokers; it has its own request fields, from `topics_to_move` on.",
     ),
 )
 

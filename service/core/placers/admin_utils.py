@@ -128,9 +128,7 @@ def explain_rack_aware(cluster: Cluster, wish: Wish, random: JavaRandom, limit: 
     return {**_explained(wish, brokers, racks, cluster, random, limit), "rack_list": listed}
 
 
-def _explained(  # noqa: PLR0917
-    wish: Wish, brokers: Int32s, racks: int, cluster: Cluster, random: JavaRandom, limit: int
-) -> dict[str, Any]:
+def _explained(wish: Wish, brokers: Int32s, racks: int, cluster: Cluster, random: JavaRandom, limit: int) -> dict[str, Any]:
     """What both explanations tell."""
     start, shift = _start_and_shift(cluster, wish, len(brokers), random)
     fixed = wish.partition_0_leader is not None or (wish.start_index is not None and wish.start_index >= 0)

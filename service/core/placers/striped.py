@@ -1,4 +1,3 @@
-# ruff: noqa: PLR0917 (a kernel takes arrays, and many of them)
 """``striped``: KRaft's StripedReplicaPlacer (kafka-metadata 4.3.1).
 
 One java.util.Random lives as long as the placer; each call of ``place`` makes a fresh model of the cluster from it. The class

@@ -1,0 +1,238 @@
+"""Clusters and placements between JSON and arrays: what a body may say of brokers, and how a placement is written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+from marshmallow import Schema, fields
+
+from service.api.fields import Boolean, Integer
+from service.api.groups import NAME, Name, Rows
+from service.api.render import json_lists, json_objects, json_strings
+from service.api.schemas import SpreadSchema, spread_document
+from service.core.model import NONE, Cluster
+from service.core.placers.load import broker_load, rack_load
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from service.core.measures import Spread
+    from service.core.model import Int32s
+    from service.core.placers.load import Load
+
+BROKER = pa.struct({"broker_id": pa.int32(), "rack_id": NAME, "fenced": pa.bool_()})
+CURRENT = pa.struct({"topic_name": NAME, "partition_id": pa.int32(), "replicas": pa.list_(pa.int32())})
+
+UNNAMED: Final = "topic"
+"""What `reassignment` calls a topic for which the request has no name."""
+
+
+# ---- what a body may say -----------------------------------------------------------------------------------------------
+
+
+class BrokerSchema(Schema):
+    """A broker."""
+
+    broker_id = Integer(required=True)
+    rack_id = Name(
+        empty=True,
+        allow_none=True,
+        metadata={"description": "`broker.rack`; absent: none, which `striped` takes for a rack of its own"},
+    )
+    fenced = Boolean(
+        metadata={"description": "registered, but not in service (KRaft): may follow, may not lead; default false"},
+    )
+
+
+class CurrentPartitionSchema(Schema):
+    """What a partition has now."""
+
+    topic_name = Name(required=True)
+    partition_id = Integer(required=True, minimum=0)
+    replicas = fields.List(Integer(), required=True)
+
+
+def brokers_field(**kwargs: Any) -> Rows:
+    """A body's list of brokers."""
+    return Rows(BrokerSchema, BROKER, lambda rows: rows.field("broker_id").null_count == 0, **kwargs)
+
+
+def current_field(**kwargs: Any) -> Rows:
+    """A body's list of what partitions have now."""
+    return Rows(CurrentPartitionSchema, CURRENT, _plain_current, **kwargs)
+
+
+def _plain_current(rows: pa.StructArray) -> bool:
+    names, ids, replicas = (rows.field(name) for name in ("topic_name", "partition_id", "replicas"))
+    return bool(
+        names.null_count == ids.null_count == replicas.null_count == replicas.values.null_count == 0
+        and (len(rows) == 0 or (pc.min(ids).as_py() >= 0 and pc.min(pc.binary_length(names)).as_py() > 0))
+    )
+
+
+def read_cluster(brokers: pa.StructArray) -> Cluster:
+    """The cluster of a body's brokers."""
+    racks = pc.dictionary_encode(brokers.field("rack_id"))
+    return Cluster(
+        np.array(brokers.field("broker_id"), np.int32),
+        tuple(racks.dictionary.to_pylist()),
+        np.array(pc.fill_null(racks.indices, NONE), np.int32),
+        np.array(pc.fill_null(brokers.field("fenced"), False), np.bool_),
+    )
+
+
+# ---- what an answer says -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A topic's placement.
+
+    partition_ids : int32[partitions]
+    replicas : int32[partitions, replication_factor], indices of brokers, the leader first
+    """
+
+    topic_name: str
+    partition_ids: Int32s
+    replicas: Int32s
+
+
+class PlacementSchema(Schema):
+    """Where a partition's replicas go."""
+
+    partition_id = fields.Integer()
+    replicas = fields.List(fields.Integer(), metadata={"description": "broker ids, the leader (the preferred replica) first"})
+
+
+class BrokerLoadSchema(Schema):
+    """What brokers get, over all topics placed."""
+
+    broker_ids = fields.List(fields.Integer(), metadata={"description": "in request order"})
+    replicas = fields.Nested(SpreadSchema)
+    leaders = fields.Nested(SpreadSchema)
+
+
+class RackLoadSchema(Schema):
+    """What racks get, over all topics placed."""
+
+    rack_ids = fields.List(
+        fields.String(allow_none=True), metadata={"description": "in the order in which they first appear; null: no rack"}
+    )
+    replicas = fields.Nested(SpreadSchema)
+    leaders = fields.Nested(SpreadSchema)
+
+
+class ReassignedSchema(Schema):
+    """One partition of a reassignment."""
+
+    topic = fields.String()
+    partition = fields.Integer()
+    replicas = fields.List(fields.Integer())
+
+
+class ReassignmentSchema(Schema):
+    """What ``kafka-reassign-partitions --reassignment-json-file`` reads."""
+
+    version = fields.Integer()
+    partitions = fields.List(fields.Nested(ReassignedSchema))
+
+
+def load_documents(cluster: Cluster, placed: Sequence[Placed]) -> tuple[Spread, dict[str, Any]]:
+    """The evenness of replicas over brokers, and the answer's `broker_load` and `rack_load`."""
+    of_brokers = broker_load(cluster, [topic.replicas for topic in placed])
+    rack_ids, of_racks = rack_load(cluster, of_brokers)
+    return of_brokers.spreads()[0], {
+        "broker_load": {"broker_ids": cluster.broker_ids, **_load(of_brokers)},
+        "rack_load": {"rack_ids": rack_ids, **_load(of_racks)},
+    }
+
+
+def _load(load: Load) -> dict[str, Any]:
+    replicas, leaders = load.spreads()
+    return {"replicas": spread_document(load.replicas, replicas), "leaders": spread_document(load.leaders, leaders)}
+
+
+def placements_json(cluster: Cluster, placed: Placed) -> orjson.Fragment:
+    """``[{"partition_id", "replicas"}]``."""
+    return _list(json_objects(partition_id=_numbers(placed.partition_ids), replicas=_replicas(cluster, placed)))
+
+
+def controller_placements_json(cluster: Cluster, placed: Placed) -> orjson.Fragment:
+    """``[{"partition_id", "replicas", "in_sync_replicas", "leader"}]``: a controller's new partitions."""
+    in_sync = ~cluster.fenced[placed.replicas]
+    offsets = np.concatenate([[0], np.cumsum(np.count_nonzero(in_sync, axis=1))]).astype(np.int32)
+    return _list(
+        json_objects(
+            partition_id=_numbers(placed.partition_ids),
+            replicas=_replicas(cluster, placed),
+            in_sync_replicas=json_lists(offsets, cluster.broker_ids[placed.replicas[in_sync]]),
+            leader=_numbers(cluster.broker_ids[placed.replicas[:, 0]]),
+        )
+    )
+
+
+def reassignment_json(cluster: Cluster, placed: Sequence[Placed], *, log_dirs: bool = False) -> bytes:
+    """``{"version":1,"partitions":[{"topic","partition","replicas"}]}``, to the letter as Kafka's tool prints it.
+
+    log_dirs : with ``"log_dirs":["any", …]`` besides, as ``--generate`` has them
+    """
+    rows = [_reassigned(cluster, topic, log_dirs=log_dirs) for topic in placed if len(topic.partition_ids)]
+    return b'{"version":1,"partitions":[' + b",".join(rows) + b"]}"
+
+
+def _reassigned(cluster: Cluster, placed: Placed, *, log_dirs: bool) -> bytes:
+    members = {
+        "topic": pa.repeat(json_strings([placed.topic_name])[0], len(placed.partition_ids)),
+        "partition": _numbers(placed.partition_ids),
+        "replicas": _replicas(cluster, placed),
+    }
+    if log_dirs:
+        members["log_dirs"] = pa.repeat("[" + ",".join(['"any"'] * placed.replicas.shape[1]) + "]", len(placed.partition_ids))
+    return _joined(json_objects(**members))
+
+
+def placements_table(cluster: Cluster, placed: Sequence[Placed], *, listed: bool) -> pa.Table:
+    """The columns topic_name, partition_id and replicas, a row for each partition.
+
+    listed : replicas as lists of numbers, else as text with commas between, as kafka-topics prints them
+    """
+    topic = np.repeat(np.arange(len(placed), dtype=np.int32), [len(each.partition_ids) for each in placed])
+    replicas = [_rows(cluster, each) for each in placed]
+    empty = pa.array([], pa.list_(pa.int32()))
+    lists = pa.concat_arrays([pa.ListArray.from_arrays(pa.array(o, pa.int32()), pa.array(v)) for o, v in replicas] or [empty])
+    return pa.table(
+        {
+            "topic_name": pa.DictionaryArray.from_arrays(pa.array(topic), pa.array([each.topic_name for each in placed], NAME)),
+            "partition_id": pa.array(np.concatenate([each.partition_ids for each in placed] or [np.empty(0, np.int32)])),
+            "replicas": lists if listed else pc.binary_join(lists.cast(pa.list_(NAME)), ","),
+        }
+    )
+
+
+def _rows(cluster: Cluster, placed: Placed) -> tuple[Int32s, Int32s]:
+    """The broker ids of a placement as offsets and values."""
+    partitions, factor = placed.replicas.shape
+    return np.arange(partitions + 1, dtype=np.int32) * np.int32(factor), cluster.broker_ids[placed.replicas].ravel()
+
+
+def _replicas(cluster: Cluster, placed: Placed) -> pa.Array:
+    return json_lists(*_rows(cluster, placed))
+
+
+def _numbers(values: Int32s) -> pa.Array:
+    return pc.cast(pa.array(values), NAME)
+
+
+def _joined(texts: pa.Array) -> bytes:
+    everything = pa.ListArray.from_arrays(pa.array([0, len(texts)], pa.int32()), texts)
+    joined: bytes = pc.binary_join(everything, ",")[0].as_buffer().to_pybytes()
+    return joined
+
+
+def _list(texts: pa.Array) -> orjson.Fragment:
+    return orjson.Fragment(b"[" + _joined(texts) + b"]")

@@ -1,0 +1,207 @@
+"""POST /v1/replica-placements: every vector as a body, and what this service adds to Kafka's answers."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from service.api.problems import TYPE_PREFIX, kebab
+from service.app import create_app
+from service.config import Settings
+from tests import golden
+
+PATH = "/v1/replica-placements"
+BROKERS = [{"broker_id": i, "rack_id": f"rack{i % 3}"} for i in range(6)]
+PLAIN = {"placer": "striped", "topic_name": "t", "partitions_count": 6, "replication_factor": 3, "brokers": BROKERS}
+VECTORS = (
+    "worked-examples",
+    "adminutils",
+    "adminutils-large",
+    "adminutils-errors",
+    "adminutils-edge",
+    "adminutils-add-partitions",
+    "striped",
+    "striped-large",
+    "striped-errors",
+    "striped-topics",
+    "controller",
+    "reassign-generate",
+)
+
+
+def some(name: str) -> list[Any]:
+    """Every fifth case of a large file, for the body says nothing that the core's own test does not; all of a small one."""
+    cases = golden.params(f"placement/{name}")
+    return cases if len(cases) < 200 else cases[::5]
+
+
+@pytest.mark.parametrize("case", [case for name in VECTORS for case in some(name)])
+def test_a_vector_s_request_is_a_body(client, case):
+    """The answer holds every member of what Kafka said; its refusals are 422s by its own name."""
+    body = {**case["request"], **({"kafka_version": case["kafka_version"]} if "kafka_version" in case else {})}
+    response, expected = client.post(PATH, json=body), case["expected"]
+    if "error" in expected:
+        assert response.status_code == 422
+        assert response.json["type"] == TYPE_PREFIX + kebab(expected["error"])
+    else:
+        assert response.status_code == 200
+        assert response.json["kafka_version"]
+    assert {name: response.json[name] for name in expected} == expected
+
+
+def test_a_reassignment_is_the_file_that_kafka_s_tool_reads(client):
+    """Its members in their order, and nothing else."""
+    text = client.post(PATH, json=PLAIN).get_data(as_text=True)
+    answer = json.loads(text)
+    rows = [{"topic": "t", "partition": row["partition_id"], "replicas": row["replicas"]} for row in answer["placements"]]
+    assert answer["reassignment"] == {"version": 1, "partitions": rows}
+    assert '"reassignment":{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[' in text
+
+
+def test_a_topic_without_a_name_is_called_topic(client):
+    body = {name: value for name, value in PLAIN.items() if name != "topic_name"}
+    assert {row["topic"] for row in client.post(PATH, json=body).json["reassignment"]["partitions"]} == {"topic"}
+
+
+def test_brokers_and_racks_show_what_they_get(client):
+    """Replicas and leaders, counted over all topics, with their spread."""
+    topics = [{"topic_name": name, "partitions_count": 4, "replication_factor": 2} for name in "ab"]
+    body = {"placer": "modulo", "brokers": [{"broker_id": 7, "rack_id": "x"}, {"broker_id": 3}, {"broker_id": 5, "rack_id": "x"}]}
+    answer = client.post(PATH, json={**body, "topics": topics}).json
+    load, racks = answer["broker_load"], answer["rack_load"]
+    assert load["broker_ids"] == [7, 3, 5]
+    assert load["leaders"]["counts"] == [4, 2, 2]
+    assert load["replicas"]["counts"] == [6, 6, 4]
+    assert load["replicas"]["skew"] == pytest.approx(6 / (16 / 3))
+    assert (racks["rack_ids"], racks["replicas"]["counts"], racks["leaders"]["counts"]) == (["x", None], [10, 6], [6, 2])
+
+
+@pytest.mark.parametrize("placer", ["rack-unaware", "rack-aware", "striped"])
+def test_topics_are_drawn_one_after_another(client, placer):
+    """The first topic is as if it were alone; the second differs from what it would be alone; a refusal stands in its place."""
+    topics = [{"topic_name": name, "partitions_count": 50, "replication_factor": 3} for name in "abc"]
+    topics[1]["replication_factor"] = 7
+    body = {"placer": placer, "random_seed": 5, "brokers": BROKERS}
+    together = client.post(PATH, json={**body, "topics": topics}).json["topics"]
+    alone = client.post(PATH, json={**body, "partitions_count": 50, "replication_factor": 3}).json
+    assert together[0]["placements"] == alone["placements"]
+    assert together[1]["error"] == "InvalidReplicationFactor"
+    assert together[2]["placements"] != alone["placements"]
+
+
+def test_arrow_has_replicas_as_lists(client):
+    response = client.post(PATH, json=PLAIN, headers={"Accept": "application/vnd.apache.arrow.stream"})
+    table = pa.ipc.open_stream(response.data).read_all()
+    assert table.schema.names == ["topic_name", "partition_id", "replicas"]
+    assert table.schema.field("replicas").type == pa.list_(pa.int32())
+    assert pa.types.is_dictionary(table.schema.field("topic_name").type)
+    placed = client.post(PATH, json=PLAIN).json["placements"]
+    assert table.select(["partition_id", "replicas"]).to_pylist() == placed
+
+
+def test_csv_has_replicas_as_kafka_topics_prints_them(client):
+    response = client.post(PATH, json=PLAIN, headers={"Accept": "text/csv"})
+    placed = client.post(PATH, json=PLAIN).json["placements"]
+    rows = [[("t"), str(row["partition_id"]), ",".join(map(str, row["replicas"]))] for row in placed]
+    assert list(csv.reader(io.StringIO(response.text))) == [["topic_name", "partition_id", "replicas"], *rows]
+
+
+def test_no_topic_at_all_is_an_empty_answer(client):
+    """In every form of the answer."""
+    body = {"placer": "striped", "brokers": BROKERS, "topics": []}
+    answer = client.post(PATH, json=body).json
+    assert (answer["topics"], answer["reassignment"]) == ([], {"version": 1, "partitions": []})
+    response = client.post(PATH, json=body, headers={"Accept": "application/vnd.apache.arrow.stream"})
+    assert pa.ipc.open_stream(response.data).read_all().num_rows == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "pointer"),
+    [
+        ({"partitions_count": True}, "/partitions_count"),
+        ({"partitions_count": 1.0}, "/partitions_count"),
+        ({"replication_factor": "3"}, "/replication_factor"),
+        ({"random_seed": 2**63}, "/random_seed"),
+        ({"partitions_count": 2**31}, "/partitions_count"),
+        ({"colour": "red"}, "/colour"),
+        ({"placer": "ring"}, "/placer"),
+        ({"kafka_version": "2.8.0"}, "/kafka_version"),
+        ({"start_index": 0}, "/start_index"),
+        ({"rack_aware": True}, "/rack_aware"),
+        ({"brokers": [{"broker_id": 1, "fenced": 1}]}, "/brokers/0/fenced"),
+        ({"brokers": [{"broker_id": 1}, {"rack_id": "a"}]}, "/brokers/1/broker_id"),
+        ({"brokers": [{"broker_id": 1, "rack": "a"}]}, "/brokers/0/rack"),
+        ({"placer": "rack-aware", "start_index": 1, "partition_0_replicas": [1]}, "/start_index"),
+    ],
+)
+def test_a_fault_is_pointed_at(client, change, pointer):
+    response = client.post(PATH, json={**PLAIN, **change})
+    assert response.status_code == 422
+    assert [error["pointer"] for error in response.json["errors"]] == [pointer]
+
+
+def test_an_unknown_version_lists_the_known_ones(client):
+    response = client.post(PATH, json={**PLAIN, "placer": "rack-aware", "kafka_version": "2.8.0"})
+    assert "0.10.2.1, 3.9.2, 4.0.2, 4.3.1" in response.json["detail"]
+
+
+@pytest.mark.parametrize("missing", ["brokers", "partitions_count", "replication_factor"])
+def test_what_is_missing_is_named(client, missing):
+    response = client.post(PATH, json={name: value for name, value in PLAIN.items() if name != missing})
+    assert [error["pointer"] for error in response.json["errors"]] == [f"/{missing}"]
+
+
+def test_a_topic_named_twice_is_refused(client):
+    topics = [{"topic_name": "t", "partitions_count": 1, "replication_factor": 1}] * 2
+    response = client.post(PATH, json={"brokers": BROKERS, "topics": topics})
+    assert [error["pointer"] for error in response.json["errors"]] == ["/topics/1/topic_name"]
+
+
+def test_more_replicas_than_the_limit_are_refused_by_its_name():
+    client = create_app(Settings(max_placement_cells=17)).test_client()
+    response = client.post(PATH, json=PLAIN)
+    assert response.json["type"].endswith("limit-exceeded")
+    assert "ALLOCATOR_MAX_PLACEMENT_CELLS" in response.json["detail"]
+
+
+def test_a_huge_count_is_refused_before_anything_is_made_of_it(client):
+    """Java's largest int of partitions, in every form."""
+    huge = {"partitions_count": 2**31 - 1, "replication_factor": 2**31 - 1}
+    operations = [{"operation": "create_topics", "topics": [{"topic_name": "a", "partitions_count": 1, "replication_factor": 1}]}]
+    operations.append({"operation": "create_partitions", "topics": [{"topic_name": "a", "partitions_count": 2**31 - 1}]})
+    for body in (
+        {**PLAIN, **huge},
+        {"brokers": BROKERS, "topics": [{"topic_name": "t", **huge}]},
+        {"brokers": BROKERS, "operations": operations},
+    ):
+        assert client.post(PATH, json=body).json["type"].endswith("limit-exceeded")
+
+
+@pytest.mark.parametrize("placer", ["modulo", "rack-unaware", "rack-aware", "striped"])
+def test_an_explanation_shows_draws_and_lists(client, placer):
+    """And leaves the answer as it is."""
+    plain = client.post(PATH, json={**PLAIN, "placer": placer}).json
+    explained = client.post(f"{PATH}?explain=true", json={**PLAIN, "placer": placer}).json
+    explanation = explained.pop("explanation")
+    assert explained == plain
+    drawn = {"modulo": "rule", "rack-unaware": "drawn", "rack-aware": "drawn", "striped": "draws"}[placer]
+    assert explanation[drawn]
+
+
+def test_an_explanation_is_bounded():
+    client = create_app(Settings(max_explained=5)).test_client()
+    for placer in ("rack-aware", "striped"):
+        body = {**PLAIN, "placer": placer, "partitions_count": 1000}
+        explanation = client.post(f"{PATH}?explain=true", json=body).json["explanation"]
+        assert all(len(value) <= 5 for value in explanation.values() if isinstance(value, list))
+
+
+def test_placers_are_listed(client):
+    listed = client.get("/v1/placers").json["placers"]
+    assert [one["placer"] for one in listed] == ["modulo", "rack-unaware", "rack-aware", "striped", "kafka-reassign-generate"]
+    assert all(one["reproduces"] and one["summary"] and one["kafka_versions"] for one in listed)
