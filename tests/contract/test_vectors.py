@@ -1,0 +1,70 @@
+"""The golden vectors are the contract's examples: each ``request`` can be posted as it is.
+
+The answer holds every field of ``expected`` with that value; where Kafka refuses, it is a 422 whose ``type`` ends in Kafka's
+error name in kebab case, and in ``kafka-assignor-fails`` where an assignor's own code fails.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from service.api.problems import kebab
+from service.core.assignors import GROUP_PROTOCOLS
+from tests.golden import CHOICE, WHOLE, lines
+
+ENDPOINTS = {"partitions": "/v1/partitions", "groups": "/v1/group-assignments", "placement": "/v1/replica-placements"}
+NO_REQUESTS = {"partitions/hashes", "partitions/serializers"}
+"""Flat lists of values, which the core's tests read."""
+
+
+def files() -> list[str]:
+    folder = WHOLE if WHOLE.exists() else CHOICE
+    names = {
+        f"{kind}/{path.name.removesuffix('.gz').removesuffix('.jsonl')}"
+        for kind in ENDPOINTS
+        for path in folder.glob(f"{kind}/*.jsonl*")
+    }
+    return sorted(names - NO_REQUESTS)
+
+
+@pytest.mark.parametrize("name", files())
+def test_every_request_is_answered_as_kafka_does(client, name):
+    path = "/v1/coordinators" if name.endswith("coordinators") else ENDPOINTS[name.partition("/")[0]]
+    asked = 0
+    for case in lines(name):
+        request = dict(case["request"])
+        if "kafka_version" in case:
+            request["kafka_version"] = case["kafka_version"]
+        if not is_offered(request):
+            continue
+        asked += 1
+        response = client.post(path, json=request)
+        expected = case["expected"]
+        if "error" in expected:
+            refused(case["id"], response, expected)
+        else:
+            assert response.status_code == 200, (case["id"], response.text[:500])
+            assert {field: response.json.get(field, "absent") for field in expected} == expected, case["id"]
+    if not asked:
+        pytest.skip("none of these strategies is offered")
+
+
+def is_offered(request: dict[str, Any]) -> bool:
+    if "group_protocol" not in request:
+        return True
+    registry = GROUP_PROTOCOLS.get(request["group_protocol"])
+    return registry is not None and request["assignor"] in {assignor.name for assignor in registry}
+
+
+def refused(case: str, response: Any, expected: dict[str, Any]) -> None:
+    assert response.status_code == 422, (case, response.text[:500])
+    problem, error = response.json, expected["error"]
+    if isinstance(error, dict):
+        assert problem["type"].endswith(":kafka-assignor-fails"), case
+        assert (problem["exception"], problem["message"]) == (error["exception"], error["message"]), case
+        return
+    assert problem["type"].endswith(":" + kebab(error)), (case, problem["type"])
+    for field, value in expected.items():
+        assert problem[field] == value, (case, field)
