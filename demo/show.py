@@ -45,7 +45,7 @@ def partitions(by_count: list[list[Partitioned]]) -> Table:
 def histogram(results: list[Partitioned]) -> Table:
     """Each partition's records as a bar, from none to the fullest of the line. results : of one number of partitions"""
     partitions_count = results[0].partitions_count
-    table = _table(f"Records in each of {partitions_count} partitions", ["key", "partitioner", "partition 0, 1, 2 …"], [])
+    table = _table(f"Records in each of {partitions_count} partitions", ["key", "partitioner", "from the first to the last"], [])
     for result in results:
         for partitioner, client in CLIENT.items():
             name = result.keyed.name if partitioner == PARTITIONERS[0] else ""

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 import zlib
 from collections import Counter
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from kafka.partitioner.default import murmur2
 
 from demo import decisions, flights
 from demo.__main__ import main
+from tests.serving import serving
+
+with warnings.catch_warnings(action="ignore", category=DeprecationWarning):  # kafka-python's, on import
+    from kafka.partitioner.default import murmur2
 
 HASHES = {
     "java": lambda key: murmur2(key.encode()) & 0x7FFFFFFF,
@@ -137,3 +141,12 @@ def test_it_fits_its_terminal(columns):
     assert "…" not in shown.output
     for text in ("336,776 flights", "2,512", "JFK-LAX", "Key → partition", "Partition → consumer", "Replica → broker"):
         assert text in shown.output
+
+
+@pytest.mark.slow
+def test_a_running_server_gives_the_same_figures():
+    outputs = []
+    with serving() as server:
+        for arguments in ([], ["--url", server.url]):
+            outputs.append(CliRunner().invoke(main, arguments, env={"COLUMNS": "100"}, catch_exceptions=False).output)
+    assert outputs[0] == outputs[1]
