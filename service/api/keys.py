@@ -28,7 +28,9 @@ FORMAT_OF_TYPE: Final = {
 }
 """The key format of an Arrow column of numbers."""
 
-_TEXTUAL = (*keys.TEXTS, *keys.BYTES)
+_INT32: Final = np.dtype(np.int32)
+_UINT8: Final = np.dtype(np.uint8)
+_TEXTUAL: Final = (*keys.TEXTS, *keys.BYTES)
 
 
 def from_json(values: list[Any], key_format: str, at: str) -> keys.Column:
@@ -60,9 +62,8 @@ def from_arrow(column: pa.ChunkedArray, key_format: str | None, at: str) -> tupl
     key_format : None: that of the column's type. Strings may be of any textual format; numbers have their own; binary keys are
         bytes already, and what the request calls them is ``base64`` or ``hex``.
     """
-    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if isinstance(array, pa.ChunkedArray):
-        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], column.type)
+    # combine_chunks copies, even where there is nothing to combine.
+    array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     kind = array.type
@@ -151,8 +152,8 @@ def _flat(array: pa.Array) -> Keys:
         return Keys(np.zeros(1, np.int32), np.zeros(0, np.uint8))
     _, offsets, data = array.buffers()
     return Keys(
-        _memory(offsets, np.dtype(np.int32))[array.offset : array.offset + len(array) + 1],
-        _memory(data, np.dtype(np.uint8)),
+        _memory(offsets, _INT32)[array.offset : array.offset + len(array) + 1],
+        _memory(data, _UINT8),
         _valid(array),
     )
 

@@ -5,7 +5,7 @@ A question is a JSON body, an Arrow stream with the rest in the query, or one ke
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -490,7 +490,7 @@ def _document(allocation: Allocation, result: Answer, counts: Int64s | None, eve
     if "queue_sizes" in allocation.partitioner.options:
         document["cumulative_frequency_table"] = result.cumulative_frequency_table
     if evenness is not None:
-        document["distribution"] = ({} if counts is None else {"counts": counts}) | asdict(evenness)
+        document["distribution"] = ({} if counts is None else {"counts": counts}) | vars(evenness)
     return document
 
 
