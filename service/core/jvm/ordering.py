@@ -83,6 +83,27 @@ def iteration_order(
 
 
 @njit(nogil=True, cache=True)
+def hash_order(hashes: Int32s, ranks: Int32s, capacity: int, compute: bool, removed: Int32s) -> Int32s:  # noqa: FBT001
+    """``iteration_order`` for kernels: each key is entered once, in the order of the indices, then those ``removed`` are removed.
+
+    removed : int32[...]   keys, each once; ranks must be given: the indices, where the keys have no natural order
+    """
+    n = len(hashes)
+    length = _length_without_trees(hashes, capacity, compute)
+    if length == 0:
+        calls = np.empty(n + len(removed), np.int32)
+        calls[:n] = np.arange(n)
+        calls[n:] = ~removed
+        return _played(hashes, ranks, calls, compute, capacity)
+    order = _counted(hashes, length, compute)
+    if len(removed) == 0:
+        return order
+    stays = np.ones(n, np.bool_)
+    stays[removed] = False
+    return order[stays[order]]
+
+
+@njit(nogil=True, cache=True)
 def table_length(capacity: int) -> int:
     """HashMap.tableSizeFor: the next power of two, at least 1."""
     length = 1

@@ -1,0 +1,103 @@
+"""The group coordinator's RangeAssignor: topic by topic, a run of consecutive partitions for each subscriber.
+
+*Goal*: topics with the same subscribers and the same number of partitions are assigned alike, so that a member can join them.
+
+*Constraints*: of a topic's n partitions each of its s subscribers gets ``n // s``, and the first ``n % s`` one more.
+
+*Algorithm*: members stand in order, static ones first by instance_id, then dynamic ones by member_id; each subscriber of a topic
+takes the next partitions. The target assignment until now and racks play no part.
+
+Example: members A, B; topics t and u of 3 partitions: A gets t-0, t-1, u-0, u-1 and B gets t-2, u-2.
+
+Source: org.apache.kafka.coordinator.group.assignor.RangeAssignor (Apache Kafka 4.3.1, and every release since 4.0.0).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba import njit
+
+from service.core.assignors.classic.members import static_first, subscribers
+from service.core.model import Ragged
+
+if TYPE_CHECKING:
+    from service.core.model import Group, Int32s
+
+
+def assign(group: Group) -> Ragged:
+    """Ragged member → partitions, ascending."""
+    order = static_first(group)
+    readers = subscribers(group, order)
+    return Ragged(*_ranges(order, readers.offsets, readers.values, group.topics.first))
+
+
+def explain(group: Group, assignment: Ragged, limit: int) -> dict[str, Any]:
+    """The order of the subscribers, and per topic its quota and who gets one more. ``limit`` bounds the entries of each list."""
+    order = static_first(group)
+    readers = subscribers(group, order)
+    topics = []
+    for topic, count in enumerate(group.topics.partitions_counts()[:limit].tolist()):
+        circle = order[readers.row(topic)]
+        quota, extra = divmod(count, len(circle)) if len(circle) else (0, 0)
+        topics.append(
+            {
+                "topic_name": group.topics.names[topic],
+                "partitions_count": count,
+                "subscribers_count": len(circle),
+                "quota": quota,
+                "extra_partitions": extra,
+                "members_with_one_more": [group.member_ids[member] for member in circle[: min(extra, limit)]],
+            }
+        )
+    counts = assignment.lengths()
+    return {
+        "algorithm": "range",
+        "rule": "of each topic every subscriber takes the next quota of partitions, the first ones in order one more",
+        "order": [
+            {
+                "member_id": group.member_ids[member],
+                "because": "static, by instance_id" if group.instance_ids[member] is not None else "dynamic, by member_id",
+                "partitions": int(counts[member]),
+            }
+            for member in order[:limit]
+        ],
+        "topics": topics,
+    }
+
+
+@njit(nogil=True, cache=True)
+def _ranges(order: Int32s, readers_of: Int32s, readers: Int32s, first: Int32s) -> tuple[Int32s, Int32s]:
+    """What each member gets, as offsets int32[members + 1] and partitions.
+
+    order : int32[members]              the member at each position
+    readers_of, readers : int32[topics + 1], int32[...]   topic → positions of its subscribers, ascending
+    first : int32[topics + 1]           the first partition of each topic
+
+    Reproduces RangeAssignor.assign (Apache Kafka 4.3.1). Plain-Python twin: tests/reference/server_assignors.py.
+    """
+    topics = len(first) - 1
+    offsets = np.zeros(len(order) + 1, np.int32)
+    for topic in range(topics):
+        stop = readers_of[topic + 1] - readers_of[topic]
+        count = first[topic + 1] - first[topic]
+        quota, extra = divmod(count, stop) if stop else (0, 0)
+        for i in range(min(stop, count)):
+            offsets[order[readers[readers_of[topic] + i]] + 1] += quota + (i < extra)
+    for member in range(len(order)):
+        offsets[member + 1] += offsets[member]
+    cursor = offsets[:-1].copy()
+    partitions = np.empty(offsets[-1], np.int32)
+    for topic in range(topics):
+        stop = readers_of[topic + 1] - readers_of[topic]
+        count = first[topic + 1] - first[topic]
+        quota, extra = divmod(count, stop) if stop else (0, 0)
+        partition = first[topic]
+        for i in range(min(stop, count)):
+            member = order[readers[readers_of[topic] + i]]
+            for _ in range(quota + (i < extra)):
+                partitions[cursor[member]] = partition
+                cursor[member] += 1
+                partition += 1
+    return offsets, partitions

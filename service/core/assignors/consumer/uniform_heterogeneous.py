@@ -1,0 +1,350 @@
+"""The uniform assignor where members subscribe to different topics.
+
+*Goals*: members' counts as even as their subscriptions allow; then, that few partitions change hands.
+
+*Algorithm*: members are numbered in their order, and ties go by number.
+
+1. Each member keeps what it has of the topics that it subscribes to.
+2. Topics in order of partitions per subscriber (most first), subscribers (fewest first), topic id: the partitions nobody has, ids
+   ascending, go to the subscribers with the fewest partitions, as water fills a vessel with steps: each of the lowest level
+   gets one, then those whose level has now been reached join in.
+3. Topics in that order, time and again, at most 16 rounds, until none has moved anything since it was last looked at: partitions
+   go one by one from the most loaded subscribers that have any to the least loaded ones, while those are more than one apart.
+
+Example: A subscribes to t, B to t and u; t has 2 partitions, u has 3: u-0, u-1 and u-2 go to B, then t-0 and t-1 to A.
+
+Source: org.apache.kafka.coordinator.group.assignor.UniformHeterogeneousAssignmentBuilder (Apache Kafka 4.3.1, and every release
+since 4.0.0).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numba import njit
+
+from service.core.assignors.classic.members import subscribers
+from service.core.assignors.coordinator import member_order, partition_beyond_the_end, target_rows, topic_ids
+from service.core.errors import InvalidQuestion, KafkaAssignorFails
+from service.core.grouping import grouped
+from service.core.model import NONE, Ragged
+
+if TYPE_CHECKING:
+    from service.core.assignors.coordinator import TopicIds
+    from service.core.model import Group, Int32s
+
+ROUNDS: Final = 16
+"""UniformHeterogeneousAssignmentBuilder.MAX_ITERATION_COUNT"""
+
+
+def assign(group: Group) -> Ragged:
+    """Ragged member → partitions, ascending.
+
+    Raises KafkaAssignorFails where a member owns a partition of a topic of its that does not exist, and InvalidQuestion where two
+    members own the same partition of topics of theirs: no coordinator could get there, and Kafka would assign it twice.
+    """
+    return _assigned(group)[0]
+
+
+def explain(group: Group, assignment: Ragged, limit: int) -> dict[str, Any]:
+    """The members in order, the topics in order, and what each phase moved. ``limit`` bounds the entries of each list."""
+    _, order, in_order, readers, kept, filled, moves = _assigned(group)
+    counts, loads = group.topics.partitions_counts(), assignment.lengths()
+    return {
+        "algorithm": "heterogeneous",
+        "because": "members subscribe to different topics",
+        "phases": [
+            {
+                "phase": "keep what is still subscribed",
+                "kept": kept,
+                "revoked": int((group.owned.values < group.topics.partitions_count).sum()) - kept,
+            },
+            {"phase": "assign what nobody has to the least loaded subscribers", "assigned": filled},
+            {
+                "phase": "move partitions from the most to the least loaded subscribers of each topic",
+                "rounds": len(moves),
+                "moved_in_round": moves.tolist(),
+            },
+        ],
+        "order_rule": "the coordinator's TimelineHashMap of member ids, read into a HashMap; ties go to the first",
+        "order": [{"member_id": group.member_ids[member], "partitions": int(loads[member])} for member in order[:limit]],
+        "topics_rule": "most partitions per subscriber, then fewest subscribers, then topic id",
+        "topics": [
+            {
+                "topic_name": group.topics.names[topic],
+                "partitions_count": int(counts[topic]),
+                "subscribers_count": len(readers.row(topic)),
+                "fewest": int(loads[order[readers.row(topic)]].min()),
+                "most": int(loads[order[readers.row(topic)]].max()),
+            }
+            for topic in in_order[:limit].tolist()
+        ],
+    }
+
+
+def _assigned(group: Group) -> tuple[Ragged, Int32s, Int32s, Ragged, int, int, Int32s]:
+    """The assignment; the members in order; the topics in order; topic → positions of its subscribers; kept, filled, moves."""
+    topics = group.topics
+    ids = topic_ids(topics)
+    order = member_order(group)
+    readers = subscribers(group, order)
+    counts, lengths = topics.partitions_counts(), readers.lengths()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        in_order = np.lexsort((ids.ranks, lengths, -(counts / lengths))).astype(np.int32)
+    in_order = in_order[lengths[in_order] > 0]
+    _refuse_beyond_the_end(group, order, ids)
+    topic_of = np.repeat(np.arange(len(topics), dtype=np.int32), counts)
+    owners, loads, twice = _kept(
+        order, topics.first, topic_of,
+        group.subscriptions.offsets, group.subscriptions.values, group.owned.offsets, group.owned.values,
+    )  # fmt: skip
+    if twice != NONE:
+        topic = int(topic_of[twice])
+        raise InvalidQuestion(
+            f"more than one member owns partition {twice - topics.first[topic]} of {topics.names[topic]!r}, which no target "
+            "assignment of a consumer group allows",
+            "/members",
+        )
+    kept = int(loads.sum())
+    moves = _shared_out(loads, owners, in_order, topics.first, readers.offsets, readers.values)
+    rows = grouped(np.where(owners == NONE, owners, order[owners]), len(group))
+    return rows, order, in_order, readers, kept, len(rows.values) - kept, moves
+
+
+def _refuse_beyond_the_end(group: Group, order: Int32s, ids: TopicIds) -> None:
+    """Raise KafkaAssignorFails where a member owns a partition that a topic of its subscriptions does not have."""
+    topics = group.topics
+    if partition_beyond_the_end(group, np.ones(len(topics), np.bool_)) is None:
+        return
+    # Kafka trips over the first that it meets. So give the topics as many partitions as owned_partitions say, and look.
+    known = group.unknown_partitions[:, 0] < len(topics)
+    counts = topics.partitions_counts().copy()
+    np.maximum.at(counts, group.unknown_partitions[known, 0], group.unknown_partitions[known, 1] + 1)
+    first = np.append(0, np.cumsum(counts)).astype(np.int32)
+    topic_of = np.repeat(np.arange(len(topics), dtype=np.int32), counts)
+    place = np.full(len(topics), NONE, np.int32)
+    for member in order.tolist():
+        owned_topics, owned_ids = group.topic_partitions(group.owned.row(member))
+        mine = np.isin(owned_topics, group.subscriptions.row(member)) & (owned_topics < len(topics))
+        partitions = first[owned_topics[mine]] + owned_ids[mine]
+        once = np.sort(np.unique(partitions, return_index=True)[1])
+        for partition in target_rows(partitions[once].astype(np.int32), topic_of, first, ids.hashes, ids.ranks, place)[
+            2
+        ].tolist():
+            topic = int(topic_of[partition])
+            partition_id, count = partition - int(first[topic]), int(topics.partitions_counts()[topic])
+            if partition_id >= count:
+                raise KafkaAssignorFails(
+                    "java.lang.ArrayIndexOutOfBoundsException",
+                    f"Index {partition_id} out of bounds for length {count}",
+                    cause=f"{group.member_ids[member]!r} owns partition {partition_id} of {topics.names[topic]!r}, which has "
+                    f"{count} (/members/{member}/owned_partitions)",
+                    remedy="leave out of owned_partitions what does not exist",
+                )
+
+
+@njit(nogil=True, cache=True)
+def _kept(
+    order: Int32s, first: Int32s, topic_of: Int32s, subscribed_of: Int32s, subscribed: Int32s, owned_of: Int32s, owned: Int32s
+) -> tuple[Int32s, Int32s, int]:
+    """Step 1: the number of each partition's owner, or NONE; what each member has; and a partition that two have, or NONE.
+
+    order : int32[members]              the member of each number
+    first : int32[topics + 1]           the first partition of each topic
+    topic_of : int32[partitions]
+    subscribed_of, subscribed : member → topics; those from ``len(first) - 1`` on do not exist
+    owned_of, owned : member → partitions it has; those from ``first[-1]`` on do not exist
+    Returns int32[partitions], int32[members], and the partition.
+    """
+    owners = np.full(first[-1], NONE, np.int32)
+    loads = np.zeros(len(order), np.int32)
+    reads = np.full(max(np.max(subscribed) + 1 if len(subscribed) else 0, len(first) - 1), NONE, np.int32)
+    for number in range(len(order)):
+        member = order[number]
+        if owned_of[member] == owned_of[member + 1]:
+            continue
+        for i in range(subscribed_of[member], subscribed_of[member + 1]):
+            reads[subscribed[i]] = number
+        for i in range(owned_of[member], owned_of[member + 1]):
+            partition = owned[i]
+            if partition < first[-1] and reads[topic_of[partition]] == number and owners[partition] != number:
+                if owners[partition] != NONE:
+                    return owners, loads, partition
+                owners[partition] = number
+                loads[number] += 1
+    return owners, loads, NONE
+
+
+@njit(nogil=True, cache=True)
+def _shared_out(
+    loads: Int32s, owners: Int32s, topics_in_order: Int32s, first: Int32s, readers_of: Int32s, readers: Int32s
+) -> Int32s:
+    """Steps 2 and 3; returns the moves of each round, int32[rounds].
+
+    loads : int32[members]              what the member of each number has; written
+    owners : int32[partitions]          the number of each partition's owner, or NONE; written
+    topics_in_order : int32[...]        the topics that have subscribers
+    first : int32[topics + 1]           the first partition of each topic
+    readers_of, readers : topic → numbers of its subscribers, ascending
+
+    Reproduces UniformHeterogeneousAssignmentBuilder.assignRemainingPartitions and balance. Plain-Python twin:
+    tests/reference/server_assignors.py.
+    """
+    for topic in topics_in_order:
+        _fill(loads, owners[first[topic] : first[topic + 1]], readers[readers_of[topic] : readers_of[topic + 1]])
+    moves = np.zeros(ROUNDS, np.int32)
+    range_of = np.empty(len(loads), np.int32)
+    last_moved = NONE  # or the first topic looked at, while none has moved anything
+    for turn in range(ROUNDS):
+        for topic in topics_in_order:
+            if readers_of[topic + 1] - readers_of[topic] < 2:
+                continue
+            if topic == last_moved:
+                return moves[: turn + 1]
+            moved = _balance(
+                loads, owners[first[topic] : first[topic + 1]], readers[readers_of[topic] : readers_of[topic + 1]], range_of
+            )
+            moves[turn] += moved
+            if moved or last_moved == NONE:
+                last_moved = topic
+        if last_moved == NONE:
+            return moves[:0]
+    return moves
+
+
+@njit(nogil=True, cache=True)
+def _by_load(loads: Int32s, numbers: Int32s) -> Int32s:
+    """The members ``numbers`` (ascending) by load, then number."""
+    n = len(numbers)
+    low = high = loads[numbers[0]]
+    for number in numbers:
+        low, high = min(low, loads[number]), max(high, loads[number])
+    if low == high:
+        return numbers.copy()
+    if high - low > 2 * n + 64:
+        keys = np.empty(n, np.int64)
+        for i in range(n):
+            keys[i] = (np.int64(loads[numbers[i]]) << 32) | numbers[i]
+        keys.sort()
+        return (keys & 0x7FFFFFFF).astype(np.int32)
+    starts = np.zeros(high - low + 2, np.int32)
+    for number in numbers:
+        starts[loads[number] - low + 1] += 1
+    for level in range(high - low + 1):
+        starts[level + 1] += starts[level]
+    ordered = np.empty(n, np.int32)
+    for number in numbers:
+        level = loads[number] - low
+        ordered[starts[level]] = number
+        starts[level] += 1
+    return ordered
+
+
+@njit(nogil=True, cache=True)
+def _fill(loads: Int32s, owner: Int32s, numbers: Int32s) -> None:
+    """Give one topic's partitions that nobody has to its subscribers.
+
+    loads : int32[members]   written
+    owner : int32[ids]       the number of each partition's owner, or NONE; written
+    numbers : int32[...]     the subscribers, ascending
+
+    Reproduces UniformHeterogeneousAssignmentBuilder.assignRemainingPartitions and MemberAssignmentBalancer.nextLeastLoadedMember.
+    """
+    ordered = numbers[:0]
+    end = level = at = 0
+    for partition_id in range(len(owner)):
+        if owner[partition_id] != NONE:
+            continue
+        if len(ordered) == 0:
+            ordered = _by_load(loads, numbers)
+            level = loads[ordered[0]] - 1
+        if at >= end:
+            level += 1
+            while end < len(ordered) and loads[ordered[end]] == level:
+                end += 1
+            at = 0
+        owner[partition_id] = ordered[at]
+        loads[ordered[at]] += 1
+        at += 1
+
+
+@njit(nogil=True, cache=True)
+def _ranges(owner: Int32s, numbers: Int32s, range_of: Int32s) -> tuple[Int32s, Int32s, Int32s]:
+    """The ids of each subscriber, ascending: those of number n are ids[start[i]:stop[i]], where i = range_of[n]."""
+    for i in range(len(numbers)):
+        range_of[numbers[i]] = i
+    start = np.zeros(len(numbers) + 1, np.int32)
+    for number in owner:
+        start[range_of[number] + 1] += 1
+    for i in range(len(numbers)):
+        start[i + 1] += start[i]
+    stop = start[:-1].copy()
+    ids = np.empty(len(owner), np.int32)
+    for partition_id in range(len(owner)):
+        i = range_of[owner[partition_id]]
+        ids[stop[i]] = partition_id
+        stop[i] += 1
+    return start, stop, ids
+
+
+@njit(nogil=True, cache=True)
+def _balance(loads: Int32s, owner: Int32s, numbers: Int32s, range_of: Int32s) -> int:  # noqa: C901, PLR0912 (a kernel)
+    """Move one topic's partitions from its most to its least loaded subscribers; returns how many.
+
+    loads, owner, numbers : as for ``_fill``; every partition has an owner
+    range_of : int32[members]   scratch
+
+    Reproduces UniformHeterogeneousAssignmentBuilder.balanceTopic and MemberAssignmentBalancer.
+    """
+    low = high = loads[numbers[0]]
+    for number in numbers:
+        low, high = min(low, loads[number]), max(high, loads[number])
+    if high - low <= 1:
+        return 0
+    ordered = _by_load(loads, numbers)
+    size = len(ordered)
+
+    start, stop, ids = _ranges(owner, numbers, range_of)
+
+    # ordered[:least_end] are at least_level; ordered[most_start:most_end] at most_level, those behind have nothing left to give.
+    least_end, least_level, least_at = 0, low - 1, 0
+    most_start, most_end, most_level, most_at = size, size, high + 1, size - 1
+    moved = 0
+    while most_level - least_level > 1:
+        giver = NONE
+        while True:
+            if most_at < most_start:
+                if most_end <= most_start and most_start > 0:
+                    most_level = loads[ordered[most_start - 1]]
+                else:
+                    most_level -= 1
+                while most_start > 0 and loads[ordered[most_start - 1]] == most_level:
+                    most_start -= 1
+                most_at = most_end - 1
+            if most_at < 0:
+                return moved
+            giver = ordered[most_at]
+            if stop[range_of[giver]] > start[range_of[giver]]:
+                break
+            most_end -= 1
+            ordered[most_at], ordered[most_end] = ordered[most_end], ordered[most_at]
+            most_at -= 1
+        most_at -= 1
+        stop[range_of[giver]] -= 1
+        partition_id = ids[stop[range_of[giver]]]
+
+        if least_at >= least_end:
+            least_level += 1
+            while least_end < size and loads[ordered[least_end]] == least_level:
+                least_end += 1
+            least_at = 0
+        taker = ordered[least_at]
+        least_at += 1
+        if most_level - least_level <= 1:
+            break
+        owner[partition_id] = taker
+        loads[giver] -= 1
+        loads[taker] += 1
+        moved += 1
+    return moved

@@ -1,0 +1,268 @@
+"""The uniform assignor where all members subscribe to the same topics.
+
+*Goals*: counts that differ by at most one; then, that as few partitions as possible change hands.
+
+*Algorithm*: of P partitions and M members each has a *quota* of ``P // M``, and ``P % M`` members one extra.
+
+1. The partitions of the topics, in the order of a HashSet of topic ids, that nobody has: they are *free*.
+2. Each member in order keeps what it has as far as its quota goes, topic by topic in the order of a HashMap of topic ids, ids in
+   the order of a HashSet; what exceeds it goes to the end of the free ones. While extra partitions are left a member's quota is
+   one larger; a member that would have to be given its extra one leaves it to those to come, if they are more than enough.
+3. The members below their quota, in order, take the next free partitions.
+
+Up to Kafka 4.0.0 the first members in order got the extra partitions, whoever had them before (KAFKA-18688).
+
+Example: members A, B in that order, topic t of 3 partitions; B has t-0 and t-2: B keeps both, A gets t-1. In Kafka 4.0.0 B gave
+up t-2, since A as the first gets two.
+
+Source: org.apache.kafka.coordinator.group.assignor.UniformHomogeneousAssignmentBuilder (Apache Kafka 4.3.1).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba import njit
+
+from service.core.assignors.coordinator import (
+    member_order,
+    partition_beyond_the_end,
+    string_hashes,
+    target_rows,
+    topic_ids,
+    topic_order,
+)
+from service.core.errors import KafkaAssignorFails
+from service.core.jvm.ordering import capacity_for_set, iteration_order
+from service.core.model import NONE, Ragged
+
+if TYPE_CHECKING:
+    from service.core.model import Bools, Group, Int32s
+
+
+def assign(group: Group, *, extra_stays: bool = True) -> Ragged:
+    """Ragged member → partitions, in no particular order.
+
+    group : all members subscribe to the same names
+    extra_stays : False for releases up to 4.0.0
+
+    Raises KafkaAssignorFails where members own a partition twice, or one that does not exist.
+    """
+    topics = group.topics
+    if len(group) == 0 or len(group.subscriptions.row(0)) == 0:
+        return Ragged(np.zeros(len(group) + 1, np.int32), np.empty(0, np.int32))
+    ids = topic_ids(topics)
+    order = member_order(group)
+    in_order = topic_order(group, int(order[0]), string_hashes((*topics.names, *group.unknown_topic_names)))
+    capacity = capacity_for_set(len(group.subscriptions.row(0)))
+    in_order = in_order[iteration_order(ids.hashes[in_order], capacity=capacity, ranks=ids.ranks[in_order])]
+    subscribed = np.zeros(len(topics), np.bool_)
+    subscribed[in_order] = True
+    beyond = partition_beyond_the_end(group, subscribed)
+    if beyond is not None:
+        member, topic, partition_id = beyond
+        raise _left_over(
+            f"{group.member_ids[member]!r} owns partition {partition_id} of {topics.names[topic]!r}, which has "
+            f"{topics.partitions_counts()[topic]} (/members/{member}/owned_partitions)"
+        )
+    topic_of = np.repeat(np.arange(len(topics), dtype=np.int32), topics.partitions_counts())
+    holders, twice = _holders(order, subscribed, topics.first, topic_of, group.owned.offsets, group.owned.values)
+    if twice != NONE:
+        topic = int(topic_of[twice])
+        raise _left_over(
+            f"more than one member owns partition {twice - topics.first[topic]} of {topics.names[topic]!r}, which no target "
+            "assignment of a consumer group allows (/members)"
+        )
+    free = _free(in_order, topics.first, holders)
+    kept_of, kept, wants = _kept(
+        order, topics.first, topic_of, group.owned.offsets, group.owned.values, holders, free, ids.hashes, ids.ranks, extra_stays
+    )
+    return Ragged(*_filled(order, kept_of, kept, wants, free))
+
+
+def _left_over(cause: str) -> KafkaAssignorFails:
+    return KafkaAssignorFails(
+        "org.apache.kafka.coordinator.group.api.assignor.PartitionAssignorException",
+        "Partitions were left unassigned",
+        cause=cause,
+        remedy="list in owned_partitions each partition that exists with one member at most",
+    )
+
+
+def explain(group: Group, assignment: Ragged, limit: int, *, extra_stays: bool = True) -> dict[str, Any]:
+    """Quotas, and what each member in order kept, gave up and got. ``limit`` bounds the members told of."""
+    order, count = member_order(group), group.topics.partitions_count
+    existing = group.topics.partitions_counts()
+    subscribed = group.subscriptions.row(0) if len(group) else np.empty(0, np.int32)
+    total = int(existing[subscribed[subscribed < len(existing)]].sum())
+    quota, extra = divmod(total, len(group)) if len(group) else (0, 0)
+    members, revoked_in_all = [], 0
+    for at, member in enumerate(order.tolist()):
+        owned, assigned = np.unique(group.owned.row(member)), assignment.row(member)
+        kept = int(np.isin(assigned, owned, kind="table").sum()) if len(owned) and len(assigned) else 0
+        revoked = int((owned < count).sum()) - kept
+        revoked_in_all += revoked
+        if at >= limit:
+            continue
+        told: dict[str, Any] = {
+            "member_id": group.member_ids[member],
+            "kept": kept,
+            "revoked": revoked,
+            "assigned": len(assigned) - kept,
+            "partitions": len(assigned),
+        }
+        if len(assigned) > quota:
+            told["one_more_because"] = (
+                "it is among the first in order"
+                if not extra_stays
+                else "it had more than the quota already, and keeps one"
+                if kept > quota
+                else "no more members were left than extra partitions"
+            )
+        members.append(told)
+    kept_in_all = int((group.owned.values < count).sum()) - revoked_in_all
+    return {
+        "algorithm": "homogeneous",
+        "because": "all members subscribe to the same topics",
+        "quota": quota,
+        "members_with_one_more": extra,
+        "phases": [
+            {"phase": "revoke what is over the quota, or no longer subscribed", "revoked": revoked_in_all},
+            {"phase": "assign what is free to the members below their quota", "assigned": len(assignment.values) - kept_in_all},
+        ],
+        "order_rule": "the coordinator's TimelineHashMap of member ids, read into a HashMap",
+        "order": members,
+    }
+
+
+@njit(nogil=True, cache=True)
+def _holders(
+    order: Int32s, subscribed: Bools, first: Int32s, topic_of: Int32s, owned_of: Int32s, owned: Int32s
+) -> tuple[Int32s, int]:
+    """The position of the member that has each partition, or NONE: int32[partitions]; and a partition that two have, or NONE.
+
+    order : int32[members]              the member at each position
+    subscribed : bool[topics]           partitions of other topics count as nobody's
+    first : int32[topics + 1]           the first partition of each topic
+    topic_of : int32[partitions]
+    owned_of, owned : int32[members + 1], int32[...]   member → partitions it has; those from ``first[-1]`` on do not exist
+    """
+    holders = np.full(first[-1], NONE, np.int32)
+    for position in range(len(order)):
+        member = order[position]
+        for i in range(owned_of[member], owned_of[member + 1]):
+            partition = owned[i]
+            if partition < first[-1] and subscribed[topic_of[partition]]:
+                if holders[partition] != NONE and holders[partition] != position:
+                    return holders, partition
+                holders[partition] = position
+    return holders, NONE
+
+
+@njit(nogil=True, cache=True)
+def _free(topics: Int32s, first: Int32s, holders: Int32s) -> Int32s:
+    """The partitions of these topics that nobody has, with room behind them (NONE) for all that somebody has.
+
+    topics : int32[...]   the subscribed topics, in order; first, holders : as for ``_holders``
+    """
+    total = 0
+    for topic in topics:
+        total += first[topic + 1] - first[topic]
+    free = np.full(total, NONE, np.int32)
+    end = 0
+    for topic in topics:
+        for partition in range(first[topic], first[topic + 1]):
+            if holders[partition] == NONE:
+                free[end] = partition
+                end += 1
+    return free
+
+
+@njit(nogil=True, cache=True)
+def _kept(
+    order: Int32s,
+    first: Int32s,
+    topic_of: Int32s,
+    owned_of: Int32s,
+    owned: Int32s,
+    holders: Int32s,
+    free: Int32s,
+    hashes: Int32s,
+    ranks: Int32s,
+    extra_stays: bool,  # noqa: FBT001
+) -> tuple[Int32s, Int32s, Int32s]:
+    """What the member at each position keeps (int32[members + 1] offsets, int32[...] partitions), and how many more it is to get.
+
+    order, first, topic_of, owned_of, owned : as for ``_holders``
+    holders : what ``_holders`` gives; spoilt
+    free : what ``_free`` gives; what members give up is appended
+    hashes, ranks : int32[topics]       see TopicIds
+
+    Reproduces UniformHomogeneousAssignmentBuilder.maybeRevokePartitions. Plain-Python twin: tests/reference/server_assignors.py.
+    """
+    members = len(order)
+    end_of_free = 0
+    while end_of_free < len(free) and free[end_of_free] != NONE:
+        end_of_free += 1
+    kept = np.empty(len(free), np.int32)
+    kept_of = np.zeros(members + 1, np.int32)
+    wants = np.zeros(members, np.int32)
+    place = np.full(len(first) - 1, NONE, np.int32)
+    end = 0
+    quota, extra = divmod(len(free), members)
+    for position in range(members):
+        start = end
+        for i in range(owned_of[order[position]], owned_of[order[position] + 1]):
+            partition = owned[i]
+            if partition < first[-1] and holders[partition] == position:
+                holders[partition] = NONE  # so that a partition listed twice counts once
+                kept[end] = partition
+                end += 1
+        has_extra = extra > 0
+        room = quota + has_extra
+        if end - start <= room:
+            room -= end - start
+        else:
+            topics, offsets, partitions = target_rows(kept[start:end].copy(), topic_of, first, hashes, ranks, place)
+            end = start
+            for row in range(len(topics)):
+                keeps = min(room, offsets[row + 1] - offsets[row])
+                for i in range(offsets[row], offsets[row] + keeps):
+                    kept[end] = partitions[i]
+                    end += 1
+                for i in range(offsets[row] + keeps, offsets[row + 1]):
+                    free[end_of_free] = partitions[i]
+                    end_of_free += 1
+                room -= keeps
+        if extra_stays and room > 0 and has_extra and members - position > extra:
+            room -= 1
+            has_extra = False
+        extra -= has_extra
+        wants[position] = room
+        kept_of[position + 1] = end
+    return kept_of, kept, wants
+
+
+@njit(nogil=True, cache=True)
+def _filled(order: Int32s, kept_of: Int32s, kept: Int32s, wants: Int32s, free: Int32s) -> tuple[Int32s, Int32s]:
+    """What each member gets, as offsets int32[members + 1] and partitions. Arguments as ``_kept`` gives them.
+
+    Reproduces UniformHomogeneousAssignmentBuilder.assignRemainingPartitions.
+    """
+    members = len(order)
+    offsets = np.zeros(members + 1, np.int32)
+    for position in range(members):
+        offsets[order[position] + 1] = kept_of[position + 1] - kept_of[position] + wants[position]
+    for member in range(members):
+        offsets[member + 1] += offsets[member]
+    assigned = np.empty(len(free), np.int32)
+    given = 0
+    for position in range(members):
+        start, stop = kept_of[position], kept_of[position + 1]
+        at = offsets[order[position]]
+        assigned[at : at + stop - start] = kept[start:stop]
+        at += stop - start
+        assigned[at : at + wants[position]] = free[given : given + wants[position]]
+        given += wants[position]
+    return offsets, assigned

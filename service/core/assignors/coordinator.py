@@ -1,0 +1,214 @@
+"""What a group coordinator hands to its assignors: the order of its members, topic ids, and whether all subscribe alike.
+
+A consumer group (KIP-848) or share group (KIP-932) is taken to be loaded as a coordinator loads it: all members, then their
+target assignments, in request order; then the target is computed anew. ``owned_partitions`` are a member's current target.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+from service.core.errors import InvalidQuestion
+from service.core.jvm import timeline
+from service.core.jvm.hashing import string_hash_codes, text_bytes, uuid_hash_codes
+from service.core.jvm.ordering import DEFAULT_CAPACITY, capacity_for_set, hash_order, iteration_order
+from service.core.jvm.sorting import java_order
+from service.core.model import NONE, Keys
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from service.core.model import Bools, Group, Int32s, Topics
+
+_NOTHING = np.empty(0, np.int32)
+
+
+@dataclass(frozen=True)
+class TopicIds:
+    """The topics' Uuids, as hash tables and sorts see them.
+
+    hashes : int32[topics]   Uuid.hashCode()
+    ranks : int32[topics]    the place of each among all of them by Uuid.compareTo, which compares signed halves
+    """
+
+    hashes: Int32s
+    ranks: Int32s
+
+
+def topic_ids(topics: Topics) -> TopicIds:
+    """The topics' ids; a topic without one gets the Uuid that its name stands for.
+
+    That is ``UUID.nameUUIDFromBytes(name.getBytes(UTF_8))`` of Java, an RFC 9562 UUID of version 3: the name alone decides it, so
+    that a group's answer does not depend on which other topics are in the request. Kafka draws its ids at random.
+
+    Raises InvalidQuestion for an id that is no base64 Uuid, and for two topics with the same one.
+    """
+    raw = b"".join(
+        _name_uuid(name) if topic_id is None else _decoded(name, topic_id)
+        for name, topic_id in zip(topics.names, topics.ids, strict=True)
+    )
+    halves = np.frombuffer(raw, ">i8").astype(np.int64).reshape(-1, 2)
+    most, least = halves[:, 0].copy(), halves[:, 1].copy()
+    order = np.lexsort((least, most))
+    same = np.flatnonzero((np.diff(most[order]) == 0) & (np.diff(least[order]) == 0))
+    if len(same):
+        one, other = topics.names[order[same[0]]], topics.names[order[same[0] + 1]]
+        raise InvalidQuestion(f"the topics {one!r} and {other!r} have the same topic_id", "/topics")
+    ranks = np.empty(len(topics), np.int32)
+    ranks[order] = np.arange(len(topics), dtype=np.int32)
+    return TopicIds(uuid_hash_codes(most, least), ranks)
+
+
+def _name_uuid(name: str) -> bytes:
+    raw = bytearray(hashlib.md5(text_bytes(name), usedforsecurity=False).digest())
+    raw[6] = raw[6] & 0x0F | 0x30
+    raw[8] = raw[8] & 0x3F | 0x80
+    return bytes(raw)
+
+
+def _decoded(name: str, topic_id: str) -> bytes:
+    """Uuid.fromString."""
+    try:
+        raw = base64.b64decode(topic_id.encode() + b"=" * (-len(topic_id) % 4), b"-_", validate=True)
+    except (binascii.Error, ValueError):
+        raw = b""
+    if len(raw) != 16:
+        detail = f"the topic_id {topic_id!r} of the topic {name!r} is no Kafka Uuid: 16 bytes in URL-safe base64, 22 characters"
+        raise InvalidQuestion(detail, "/topics")
+    return raw
+
+
+def string_hashes(names: Sequence[str]) -> Int32s:
+    """int32[names], String.hashCode() of each."""
+    parts = [text_bytes(name) for name in names]
+    offsets = np.zeros(len(parts) + 1, np.int32)
+    np.cumsum(np.fromiter(map(len, parts), np.int32, len(parts)), out=offsets[1:])
+    return string_hash_codes(Keys(offsets, np.frombuffer(b"".join(parts), np.uint8)))
+
+
+def member_order(group: Group) -> Int32s:
+    """int32[members], the members as the assignor meets them.
+
+    The coordinator keeps them in a TimelineHashMap, filled in request order; the assignor gets a HashMap filled in that order.
+
+    Reproduces TargetAssignmentBuilder.build and GroupSpecImpl.memberIds (Apache Kafka 4.3.1).
+    """
+    hashes = string_hashes(group.member_ids)
+    learnt = timeline.iteration_order(hashes)
+    return learnt[iteration_order(hashes[learnt], ranks=_ranks(hashes[learnt], [group.member_ids[member] for member in learnt]))]
+
+
+def topic_order(group: Group, member: int, hashes: Int32s) -> Int32s:
+    """int32[...], the topics that a member subscribes to, as its HashSet of names gives them; those that do not exist left out.
+
+    hashes : int32[topics]   ``string_hashes`` of all topic names, those that do not exist at the end
+    """
+    topics = group.subscriptions.row(member)
+    known, unknown = group.topics.names, group.unknown_topic_names
+    names = [known[topic] if topic < len(known) else unknown[topic - len(known)] for topic in topics]
+    order = iteration_order(hashes[topics], capacity=capacity_for_set(len(topics)), ranks=_ranks(hashes[topics], names))
+    topics = topics[order]
+    return topics[topics < len(known)]
+
+
+def _ranks(hashes: Int32s, names: Sequence[str]) -> Int32s | None:
+    """The names' natural order, which HashMap asks for only where hash codes are equal."""
+    if len(np.unique(hashes)) == len(hashes):
+        return None
+    ranks = np.empty(len(names), np.int32)
+    ranks[java_order(names)] = np.arange(len(names), dtype=np.int32)
+    return ranks
+
+
+def homogeneous(group: Group) -> bool:
+    """Do all members subscribe to the same names, those that do not exist included?
+
+    Reproduces ModernGroup.subscriptionType (Apache Kafka 4.3.1).
+    """
+    counts = np.bincount(group.subscriptions.values)
+    return bool(np.all((counts == 0) | (counts == len(group))))
+
+
+def partition_beyond_the_end(group: Group, subscribed: Bools) -> tuple[int, int, int] | None:
+    """(member, topic, partition_id) of an owned partition that a ``subscribed`` topic does not have; None if there is none.
+
+    subscribed : bool[topics]
+    """
+    topics = group.unknown_partitions[:, 0]
+    exists = topics < len(group.topics)
+    beyond = np.zeros(len(topics), np.bool_)
+    beyond[exists] = subscribed[topics[exists]]
+    if not beyond.any():
+        return None
+    count = group.topics.partitions_count
+    unknown = group.owned.values >= count
+    at = np.flatnonzero(unknown)[beyond[group.owned.values[unknown] - count]][0]
+    topic, partition_id = group.unknown_partitions[group.owned.values[at] - count]
+    return int(np.searchsorted(group.owned.offsets, at, "right")) - 1, int(topic), int(partition_id)
+
+
+@njit(nogil=True, cache=True)
+def target_rows(
+    partitions: Int32s, topic_of: Int32s, first: Int32s, hashes: Int32s, ranks: Int32s, place: Int32s
+) -> tuple[Int32s, Int32s, Int32s]:
+    """One member's target assignment in Java's order: a HashMap of topic ids, in each a HashSet of partition ids.
+
+    partitions : int32[...]   what the member owns, in the order of its list, none twice, all existing
+    topic_of : int32[partitions]   the topic of each partition; first : int32[topics + 1]
+    hashes, ranks : int32[topics]   see TopicIds
+    place : int32[topics]   scratch, all NONE; left so
+
+    Returns the topics in order, int32[rows + 1] offsets, and the partitions in order.
+
+    Reproduces Assignment.fromRecord (Apache Kafka 4.3.1). Plain-Python twin: tests/reference/server_assignors.py.
+    """
+    topics = np.empty(len(partitions), np.int32)
+    sizes = np.zeros(len(partitions), np.int32)
+    rows = 0
+    for partition in partitions:
+        topic = topic_of[partition]
+        if place[topic] == NONE:
+            place[topic] = rows
+            topics[rows] = topic
+            rows += 1
+        sizes[place[topic]] += 1
+    topics = topics[:rows]
+    topics = topics[hash_order(hashes[topics], ranks[topics], DEFAULT_CAPACITY, False, _NOTHING)]
+    offsets = np.zeros(rows + 1, np.int32)
+    cursor = np.empty(rows, np.int32)
+    for row in range(rows):
+        offsets[row + 1] = offsets[row] + sizes[place[topics[row]]]
+    for row in range(rows):
+        place[topics[row]] = row
+        cursor[row] = offsets[row]
+    ordered = np.empty(len(partitions), np.int32)
+    for partition in partitions:
+        row = place[topic_of[partition]]
+        ordered[cursor[row]] = partition
+        cursor[row] += 1
+    for row in range(rows):
+        place[topics[row]] = NONE
+        _order_ids(ordered[offsets[row] : offsets[row + 1]], first[topics[row]])
+    return topics, offsets, ordered
+
+
+@njit(nogil=True, cache=True)
+def _order_ids(partitions: Int32s, base: int) -> None:
+    """Put one topic's partitions into the order of the HashSet of their ids (partition - base), in place."""
+    n = len(partitions)
+    capacity = DEFAULT_CAPACITY
+    while capacity * 3 < n * 4 + 3:  # the power of two from trunc(n / 0.75) + 1 on
+        capacity *= 2
+    ascending = partitions[n - 1] - base < min(capacity, 1 << 16)
+    for i in range(1, n):
+        ascending &= partitions[i - 1] < partitions[i]
+    if not ascending:
+        ids = partitions - np.int32(base)
+        partitions[:] = partitions[hash_order(ids, ids, capacity, False, _NOTHING)]
