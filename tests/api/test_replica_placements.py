@@ -1,57 +1,20 @@
-"""POST /v1/replica-placements: every vector as a body, and what this service adds to Kafka's answers."""
+"""POST /v1/replica-placements: what this service adds to Kafka's answers, which tests/contract/test_vectors.py compares."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from service.api.problems import TYPE_PREFIX, kebab
 from service.app import create_app
 from service.config import Settings
-from tests import golden
 
 PATH = "/v1/replica-placements"
 BROKERS = [{"broker_id": i, "rack_id": f"rack{i % 3}"} for i in range(6)]
 PLAIN = {"placer": "striped", "topic_name": "t", "partitions_count": 6, "replication_factor": 3, "brokers": BROKERS}
-VECTORS = (
-    "worked-examples",
-    "adminutils",
-    "adminutils-large",
-    "adminutils-errors",
-    "adminutils-edge",
-    "adminutils-add-partitions",
-    "striped",
-    "striped-large",
-    "striped-errors",
-    "striped-topics",
-    "controller",
-    "reassign-generate",
-)
-
-
-def some(name: str) -> list[Any]:
-    """Every fifth case of a large file, for the body says nothing that the core's own test does not; all of a small one."""
-    cases = golden.params(f"placement/{name}")
-    return cases if len(cases) < 200 else cases[::5]
-
-
-@pytest.mark.parametrize("case", [case for name in VECTORS for case in some(name)])
-def test_a_vector_s_request_is_a_body(client, case):
-    """The answer holds every member of what Kafka said; its refusals are 422s by its own name."""
-    body = {**case["request"], **({"kafka_version": case["kafka_version"]} if "kafka_version" in case else {})}
-    response, expected = client.post(PATH, json=body), case["expected"]
-    if "error" in expected:
-        assert response.status_code == 422
-        assert response.json["type"] == TYPE_PREFIX + kebab(expected["error"])
-    else:
-        assert response.status_code == 200
-        assert response.json["kafka_version"]
-    assert {name: response.json[name] for name in expected} == expected
 
 
 def test_a_reassignment_is_the_file_that_kafka_s_tool_reads(client):

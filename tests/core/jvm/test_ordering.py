@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.core.jvm.ordering import capacity_for_map, capacity_for_set, iteration_order
@@ -82,6 +82,7 @@ def test_orders_are_the_jdk_s(case: dict[str, Any]) -> None:
         assert iteration_order(hashes, **options).tolist() == played.tolist()
 
 
+@settings(deadline=None)
 @given(HASHES, st.integers(0, 300), st.booleans())
 def test_chains_equal_the_twin(hashes: list[int], capacity: int, compute: Any) -> None:
     """Any keys, any capacity, both ways of insertion."""
@@ -92,6 +93,7 @@ def test_chains_equal_the_twin(hashes: list[int], capacity: int, compute: Any) -
     assert iteration_order(np.array(hashes, np.int32), capacity=capacity, compute=compute).tolist() == expected
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 40), max_size=120), st.integers(0, 4), st.integers(0, 300), st.booleans())
 def test_counting_equals_playing(codes: list[int], shift: int, capacity: int, compute: Any) -> None:
     """The fast way and the step-by-step way agree, also where keys crowd into few buckets."""

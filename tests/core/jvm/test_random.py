@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.core.errors import IllegalArgument
@@ -59,6 +59,7 @@ def test_a_bound_that_is_not_positive_is_java_s_illegal_argument() -> None:
     assert random.next_int() == JavaRandom(0).next_int()
 
 
+@settings(deadline=None)
 @given(LONGS, CALLS, st.integers(0, 50))
 def test_kernels_equal_the_twin(seed: int, calls: list[tuple[Any, ...]], size: int) -> None:
     """Any calls in any order, then a shuffle."""
