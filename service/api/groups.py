@@ -5,7 +5,8 @@ A body may hold a million owned partitions, so what is well-formed is read in bu
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 import orjson
@@ -15,7 +16,7 @@ from marshmallow import Schema, ValidationError, fields, validate
 
 from service.api import bulk
 from service.api.fields import INT32, Integer
-from service.api.render import json_lists, json_strings
+from service.api.render import json_lists, json_objects, json_strings
 from service.core.grouping import first_repeat, transposed
 from service.core.jvm.sorting import java_order
 from service.core.model import NONE, Group, Ragged, Topics
@@ -46,6 +47,12 @@ MEMBER = pa.struct(
     }
 )
 
+LONGEST_TOPIC_NAME: Final = 249
+"""org.apache.kafka.common.internals.Topic.MAX_NAME_LENGTH."""
+
+LONGEST_TEXT: Final = 2**30
+"""Bytes of JSON written in one piece, or thereabouts."""
+
 MAX_ERRORS: Final = 100
 """Faults of one kind that one answer names."""
 
@@ -56,8 +63,8 @@ MAX_ERRORS: Final = 100
 class Name(fields.String):
     """A string that Kafka could carry: UTF-8, not empty (unless ``empty`` says that it may be)."""
 
-    def __init__(self, *, empty: bool = False, **kwargs: Any) -> None:
-        super().__init__(validate=() if empty else validate.Length(min=1), **kwargs)
+    def __init__(self, *, empty: bool = False, rule: validate.Validator | None = None, **kwargs: Any) -> None:
+        super().__init__(validate=() if empty else rule or validate.Length(min=1), **kwargs)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
         name: str = super()._deserialize(value, attr, data, **kwargs)
@@ -68,11 +75,20 @@ class Name(fields.String):
         return name
 
 
+TOPIC_ID = "^[A-Za-z0-9_-]{22}$"
+
+
+def topic_name(**kwargs: Any) -> Name:
+    """A name no longer than Kafka's longest."""
+    return Name(rule=validate.Length(min=1, max=LONGEST_TOPIC_NAME), **kwargs)
+
+
 class Rows(fields.List[Any]):
     """A list of objects, read in one pass into a ``pyarrow.StructArray``.
 
-    The schema is the rule and the documentation; it judges, and names the exact place, whenever the list is not plainly
-    well-formed: when it does not fit the Arrow type to the letter, or ``plain`` says no.
+    The schema is the rule and the documentation; it judges, and names the exact place, wherever a row is not plainly
+    well-formed: where it does not fit the Arrow type to the letter, or ``plain`` says no. So one fault in a large list is
+    found without the schema, which takes 50 µs an object, looking at all of it.
     """
 
     def __init__(self, schema: type[Schema], row: pa.DataType, plain: Callable[[pa.StructArray], bool], **kwargs: Any) -> None:
@@ -81,17 +97,37 @@ class Rows(fields.List[Any]):
         self.plain = plain
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
-        rows = bulk.read(value, self.row)
-        if rows is None or rows.null_count or not self.plain(rows):
-            rows = pa.array(super()._deserialize(value, attr, data, **kwargs), self.row)
-        return rows
+        if type(value) is not list:
+            super()._deserialize(value, attr, data, **kwargs)  # which refuses it
+        faults: dict[int, Any] = {}
+        pieces = list(self._pieces(value, 0, faults))
+        if faults:
+            raise ValidationError(faults)
+        return pa.concat_arrays(pieces)
+
+    def _pieces(self, rows: list[Any], at: int, faults: dict[int, Any]) -> Iterator[pa.StructArray]:
+        """``rows``, which begin at ``at`` in the whole list, halved until what is not plainly well-formed stands alone."""
+        found = bulk.read(rows, self.row)
+        if found is not None and not found.null_count and self.plain(found):
+            yield found
+        elif len(rows) > 1:
+            half = len(rows) // 2
+            yield from self._pieces(rows[:half], at, faults)
+            if len(faults) < MAX_ERRORS:
+                yield from self._pieces(rows[half:], at + half, faults)
+        else:
+            try:
+                yield pa.array(super()._deserialize(rows, None, None), self.row)
+            except ValidationError as error:
+                faults[at] = cast("dict[int, Any]", error.messages)[0]
 
 
 class TopicSchema(Schema):
     """A topic that exists."""
 
-    topic_name = Name(required=True)
+    topic_name = topic_name(required=True)
     topic_id = Name(
+        rule=validate.Regexp(TOPIC_ID, error="Not a Uuid as Kafka writes it: 22 characters of base64 for URLs."),
         allow_none=True,
         metadata={"description": "Kafka's base64 Uuid; it decides ties in the consumer and share protocols"},
     )
@@ -106,7 +142,7 @@ class TopicSchema(Schema):
 class TopicPartitionsSchema(Schema):
     """Partitions of one topic."""
 
-    topic_name = Name(required=True)
+    topic_name = topic_name(required=True)
     partition_ids = fields.List(Integer(minimum=0), required=True)
 
 
@@ -117,7 +153,7 @@ class MemberSchema(Schema):
     instance_id = Name(allow_none=True, metadata={"description": "`group.instance.id` of a static member"})
     rack_id = Name(empty=True, allow_none=True, metadata={"description": "`client.rack`; empty is none"})
     topic_names = fields.List(
-        Name(),
+        topic_name(),
         allow_none=True,
         metadata={
             "description": "the topics it subscribes to, in any order, none twice; one that `topics` does not hold does not "
@@ -137,16 +173,20 @@ class MemberSchema(Schema):
     )
 
 
-def _plain_names(names: pa.Array) -> bool:
-    return bool(names.null_count == len(names) or pc.min(pc.binary_length(names)).as_py() > 0)
+def _plain_names(names: pa.Array, longest: int = INT32) -> bool:
+    """Is none of them empty, and none longer than so many bytes (hence characters)?"""
+    if names.null_count == len(names):
+        return True
+    lengths = pc.min_max(pc.binary_length(names)).as_py()
+    return bool(lengths["min"] > 0 and lengths["max"] <= longest)
 
 
 def _plain_topics(topics: pa.StructArray) -> bool:
     names, counts, racks = topics.field("topic_name"), topics.field("partitions_count"), topics.field("partition_racks")
     return bool(
         names.null_count == counts.null_count == racks.values.null_count == racks.values.values.null_count == 0
-        and _plain_names(names)
-        and _plain_names(topics.field("topic_id"))
+        and _plain_names(names, LONGEST_TOPIC_NAME)
+        and pc.all(pc.match_substring_regex(topics.field("topic_id"), TOPIC_ID), min_count=0).as_py()
         and (len(counts) == 0 or pc.min(counts).as_py() > 0)
     )
 
@@ -158,7 +198,10 @@ def _plain_members(members: pa.StructArray) -> bool:
     return bool(
         ids.null_count == names.null_count == rows.null_count == 0
         and owned_names.null_count == owned_ids.null_count == owned_ids.values.null_count == 0
-        and all(map(_plain_names, (ids, members.field("instance_id"), names, owned_names)))
+        and _plain_names(ids)
+        and _plain_names(members.field("instance_id"))
+        and _plain_names(names, LONGEST_TOPIC_NAME)
+        and _plain_names(owned_names, LONGEST_TOPIC_NAME)
         and (generations.null_count == len(generations) or pc.min(generations).as_py() >= NONE)
         and (len(owned_ids.values) == 0 or pc.min(owned_ids.values).as_py() >= 0)
     )
@@ -371,17 +414,30 @@ def in_answer_order(group: Group, holders: Ragged) -> Ragged:
 def assignments_json(group: Group, assignment: Ragged) -> orjson.Fragment:
     """``[{"member_id", "partitions": [{"topic_name", "partition_ids"}]}]``, members in request order.
 
-    assignment : Ragged member → partitions, ascending
+    assignment : Ragged member → partitions, in the answer's order
     """
-    members = pc.binary_join_element_wise(
-        '{"member_id":', json_strings(group.member_ids), ',"partitions":[', _topic_partitions(group, assignment), "]}", ""
-    )
-    return _list(members)
+    names = json_strings((*group.topics.names, *group.unknown_topic_names))
+    ids = json_strings(group.member_ids)
+    offsets = assignment.offsets
+    # Arrow's strings end at 2 GiB, so members are written in slices, each of about one at most.
+    longest = pc.max(pc.binary_length(names)).as_py() or 0
+    cuts = np.searchsorted(offsets, np.arange(0, offsets[-1], LONGEST_TEXT // (longest + 50)))
+    bounds = np.unique([0, *cuts, len(ids)])
+    slices = []
+    for start, stop in pairwise(bounds.tolist()):
+        rows = Ragged(offsets[start : stop + 1] - offsets[start], assignment.values[offsets[start] : offsets[stop]])
+        partitions = _topic_partitions(group, names, rows)
+        members = pc.binary_join_element_wise(
+            '{"member_id":', ids.slice(start, stop - start), ',"partitions":[', partitions, "]}", ""
+        )
+        slices.append(_joined(members))
+    return orjson.Fragment(b"[" + b",".join(slices) + b"]")
 
 
 def topic_partitions_json(group: Group, partitions: Int32s) -> orjson.Fragment:
-    """``[{"topic_name", "partition_ids"}]``; partitions : int32[...], ascending."""
-    return _list(_topic_partitions(group, Ragged(np.array([0, len(partitions)], np.int32), partitions)))
+    """``[{"topic_name", "partition_ids"}]``; partitions : int32[...], ascending, existing ones."""
+    rows = Ragged(np.array([0, len(partitions)], np.int32), partitions)
+    return orjson.Fragment(b"[" + _joined(_topic_partitions(group, json_strings(group.topics.names), rows)) + b"]")
 
 
 def assignments_table(group: Group, assignment: Ragged) -> pa.Table:
@@ -399,21 +455,26 @@ def assignments_table(group: Group, assignment: Ragged) -> pa.Table:
     )
 
 
-def _topic_partitions(group: Group, rows: Ragged) -> pa.Array:
-    """For each row its partitions as JSON texts ``{"topic_name", "partition_ids"}``, with commas between."""
+def _topic_partitions(group: Group, names: pa.Array, rows: Ragged) -> pa.Array:
+    """For each row its partitions as JSON texts ``{"topic_name", "partition_ids"}``, with commas between.
+
+    names : the topics' names as JSON texts
+    """
     topics, ids = group.topic_partitions(rows.values)
     begins = np.ones(len(topics), np.bool_)
     begins[1:] = topics[1:] != topics[:-1]
     begins[rows.offsets[:-1][rows.lengths() > 0]] = True
     runs = np.flatnonzero(begins).astype(np.int32)
-    lists = json_lists(np.append(runs, np.int32(len(ids))), ids)
-    names = json_strings((*group.topics.names, *group.unknown_topic_names))
-    opened = pc.binary_join_element_wise('{"topic_name":', names, ',"partition_ids":', "")
-    texts = pc.binary_join_element_wise(opened.take(pa.array(topics[runs])), lists, "}", "")
+    texts = json_objects(
+        topic_name=names.take(pa.array(topics[runs])),
+        partition_ids=json_lists(np.append(runs, np.int32(len(ids))), ids),
+    )
     offsets = np.searchsorted(runs, rows.offsets).astype(np.int32)
     return pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets), texts), ",")
 
 
-def _list(texts: pa.Array) -> orjson.Fragment:
+def _joined(texts: pa.Array) -> bytes:
+    """The texts with commas between."""
     everything = pa.ListArray.from_arrays(pa.array([0, len(texts)], pa.int32()), texts)
-    return orjson.Fragment(b"[" + pc.binary_join(everything, ",")[0].as_buffer().to_pybytes() + b"]")
+    text: bytes = pc.binary_join(everything, ",")[0].as_buffer().to_pybytes()
+    return text

@@ -26,6 +26,9 @@ def loads(text: bytes | str) -> Any:
         return json.loads(text, parse_constant=_refuse_constant)
     finally:
         if collecting:
+            # All that was made counts as young, and enabling would begin by going through it; so it is passed on to the old.
+            gc.freeze()
+            gc.unfreeze()
             gc.enable()
 
 

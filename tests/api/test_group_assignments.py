@@ -122,7 +122,9 @@ def changed(**at):
         (changed(topic={"partitions_count": 2**31}), "/topics/0/partitions_count"),
         (changed(topic={"topic_name": ""}), "/topics/0/topic_name"),
         (changed(topic={"topic_name": None}), "/topics/0/topic_name"),
+        (changed(topic={"topic_name": "t" * 250}), "/topics/0/topic_name"),
         (changed(topic={"topic_id": 1}), "/topics/0/topic_id"),
+        (changed(topic={"topic_id": "orders"}), "/topics/0/topic_id"),
         (changed(topic={"partition_racks": [["a"], ["b"]]}), "/topics/0/partition_racks"),
         (changed(topic={"partition_racks": [["a"], None, []]}), "/topics/0/partition_racks/1"),
         (changed(topic={"partition_racks": [["a"], [None], []]}), "/topics/0/partition_racks/1/0"),
@@ -206,6 +208,20 @@ def test_bodies_read_in_bulk_and_by_the_schema_are_accepted_alike(case):
         assert also.value.messages == refusal
 
 
+def test_one_fault_in_a_long_list_is_found_without_judging_it_all(monkeypatch):
+    judged = []
+    schema = fields.List._deserialize
+    monkeypatch.setattr(
+        fields.List, "_deserialize", lambda self, value, *a, **k: judged.append(value) or schema(self, value, *a, **k)
+    )
+    rows = [{"member_id": str(i)} for i in range(1_000)]
+    rows[700] = {"member_id": 700}
+    with pytest.raises(ValidationError) as refusal:
+        groups.members_field().deserialize(rows)
+    assert refusal.value.messages == {700: {"member_id": ["Not a valid string."]}}
+    assert judged == [[{"member_id": 700}]]
+
+
 def test_a_well_formed_body_never_meets_the_slow_schema(monkeypatch):
     monkeypatch.delattr(fields.List, "_deserialize")
     rows = [{"member_id": "m", "rack_id": "", "generation_id": -1, "topic_names": [], "owned_partitions": []}, {"member_id": "n"}]
@@ -269,6 +285,15 @@ def test_explains_when_asked(client):
 def test_the_group_id_labels_the_skew_metric(client):
     client.post(URL, json={**TWO_BY_THREE, "group_id": "billing"})
     assert 'allocator_subject_skew_ratio{decision="assignment",subject="billing"} 1.333' in client.get("/metrics").text
+
+
+@given(bodies(min_members=1))
+@settings(max_examples=50, deadline=None)
+def test_an_answer_written_in_slices_is_the_same(app, body):
+    whole = app.test_client().post(URL, json=body).data
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(groups, "LONGEST_TEXT", 100)
+        assert app.test_client().post(URL, json=body).data == whole
 
 
 def test_names_are_escaped_as_json(client):

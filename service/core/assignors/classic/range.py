@@ -64,6 +64,8 @@ def explain(group: Group, assignment: Ragged, limit: int) -> dict[str, Any]:
     readers = subscribers(group, order)
     sets = _co_partitioned(group, readers)
     matching = None if topics.racks is None else _matching(group, topics.racks, order, readers)
+    owners = np.zeros(topics.partitions_count, np.int32)  # where nobody subscribes nobody is told of either
+    owners[assignment.values] = assignment.row_of_each_value()
     told: list[dict[str, Any]] = []
     topics_left = members_left = limit
     for number in range(len(sets)):
@@ -73,7 +75,7 @@ def explain(group: Group, assignment: Ragged, limit: int) -> dict[str, Any]:
         leader = int(alike[0])
         circle = order[readers.row(leader)]
         quota, extra = divmod(int(counts[leader]), len(circle)) if len(circle) else (0, 0)
-        got = np.bincount(_members_of(assignment, int(topics.first[leader]), int(topics.first[leader + 1])), minlength=len(group))
+        got = np.bincount(owners[topics.first[leader] : topics.first[leader + 1]], minlength=len(group))
         together = matching is not None and bool(matching.together[number])
         told.append(
             {
@@ -127,11 +129,6 @@ def _why(group: Group, circle: Int32s, matching: _Matching | None, topic: int) -
     if np.isin(racks.values[racks.offsets[first[topic]] : racks.offsets[first[topic + 1]]], group.racks[circle]).any():
         return "do not matter: every partition has a replica on each of the racks"
     return "do not matter: no subscriber is on the rack of any replica"
-
-
-def _members_of(assignment: Ragged, start: int, stop: int) -> Int32s:
-    """The members of the partitions ``start`` … ``stop - 1``, in no order."""
-    return assignment.row_of_each_value()[(assignment.values >= start) & (assignment.values < stop)]
 
 
 @dataclass(frozen=True)
