@@ -46,10 +46,11 @@ def flat(assignments: list[Body]) -> dict[str, list[tuple[str, int]]]:
 
 
 @st.composite
-def bodies(draw: st.DrawFn, *, min_members: int = 0, racks: bool | None = None) -> Body:
+def bodies(draw: st.DrawFn, *, min_members: int = 0, racks: bool | None = None, sound: bool = False) -> Body:
     """Up to ten topics and members: static ones, racks that match or do not, unknown topics, odd previous assignments.
 
     racks : True and False settle whether there are any
+    sound : every member subscribes to something, is of the same generation, and owns only partitions that exist
     """
     names = draw(st.lists(st.sampled_from(TOPIC_NAMES), max_size=8, unique=True))
     racked = draw(st.booleans()) if racks is None else racks
@@ -62,8 +63,10 @@ def bodies(draw: st.DrawFn, *, min_members: int = 0, racks: bool | None = None) 
             replicas = st.lists(st.sampled_from((*RACKS, "")), max_size=3)
             topic["partition_racks"] = draw(st.lists(replicas, min_size=count, max_size=count))
         topics.append(topic)
+    counts = {topic["topic_name"]: topic["partitions_count"] for topic in topics} if sound else {}
     ids = draw(st.lists(st.sampled_from(MEMBER_IDS), min_size=min_members, max_size=9, unique=True))
-    lists = draw(st.lists(st.lists(st.sampled_from((*TOPIC_NAMES, "unknown")), unique=True), min_size=1, max_size=3))
+    subscription = st.lists(st.sampled_from((*TOPIC_NAMES, "unknown")), min_size=int(sound), unique=True)
+    lists = draw(st.lists(subscription, min_size=1, max_size=3))
     members = []
     for member_id in ids:
         member: Body = {"member_id": member_id}
@@ -73,15 +76,16 @@ def bodies(draw: st.DrawFn, *, min_members: int = 0, racks: bool | None = None) 
             member["instance_id"] = f"static-{draw(st.integers(0, 9))}-{len(members)}"
         if racked and draw(st.integers(0, 4)):
             member["rack_id"] = draw(st.sampled_from((*RACKS, "elsewhere", "")))
-        if draw(st.booleans()):
+        if sound:
+            member["generation_id"] = 3
+        elif draw(st.booleans()):
             member["generation_id"] = draw(st.integers(-1, 3))
         if draw(st.booleans()):
-            parts = st.builds(
-                lambda name, ids: {"topic_name": name, "partition_ids": ids},
-                st.sampled_from((*TOPIC_NAMES, "unknown")),
-                st.lists(st.integers(0, 10), max_size=4),
-            )
-            member["owned_partitions"] = draw(st.lists(parts, max_size=4))
+            owned = draw(st.lists(st.sampled_from((*TOPIC_NAMES, "unknown")), max_size=4))
+            member["owned_partitions"] = [
+                {"topic_name": name, "partition_ids": draw(st.lists(st.integers(0, counts.get(name, 11) - 1), max_size=4))}
+                for name in owned
+            ]
         members.append(member)
     return {"topics": topics, "members": members}
 

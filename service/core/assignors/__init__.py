@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from service.core.assignors.classic import cooperative_sticky as classic_cooperative_sticky
 from service.core.assignors.classic import range as classic_range
 from service.core.assignors.classic import roundrobin as classic_roundrobin
+from service.core.assignors.classic import sticky as classic_sticky
 from service.core.registry import Registry, Strategy
 
 if TYPE_CHECKING:
@@ -44,6 +46,20 @@ CLASSIC: Final[tuple[Assignor, ...]] = (
         reproduces="kafka-clients 4.3.1 RoundRobinAssignor",
         summary="Members stand in a circle; every partition of every topic goes to the next one that subscribes to it.",
         explain=classic_roundrobin.explain,
+    ),
+    Assignor(
+        name="sticky",
+        run=classic_sticky.assign,
+        reproduces="kafka-clients 4.3.1 StickyAssignor (KIP-54, KIP-881)",
+        summary="As even as subscriptions allow, and then as few partitions as possible change their member.",
+        explain=classic_sticky.explain,
+    ),
+    Assignor(
+        name="cooperative-sticky",
+        run=classic_cooperative_sticky.assign,
+        reproduces="kafka-clients 4.3.1 CooperativeStickyAssignor (KIP-429, KIP-881)",
+        summary="As sticky, but a partition that changes hands is given to nobody until its owner has let go of it.",
+        explain=classic_cooperative_sticky.explain,
     ),
 )
 

@@ -15,13 +15,14 @@ Source: org.apache.kafka.clients.consumer.CooperativeStickyAssignor (Apache Kafk
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba import njit
 
 from service.core.assignors.classic.sticky import rows_of, solve
 from service.core.assignors.classic.sticky_constrained import Constrained
+from service.core.assignors.classic.sticky_explained import claimants, explained, placed
 from service.core.grouping import grouped
 from service.core.model import NONE, Ragged
 
@@ -52,6 +53,21 @@ def assign(group: Group) -> CooperativeAssignment:
     withheld = grouped(np.where(changing, solution.holders, NONE), len(group))
     rows = rows_of(np.where(changing, NONE, solution.holders), solution.twice, len(group))
     return CooperativeAssignment(rows.offsets, rows.values, withheld)
+
+
+def explain(group: Group, assignment: Ragged, limit: int) -> dict[str, Any]:
+    """As for sticky, and what is withheld from whom until who has revoked it."""
+    solution = solve(group)
+    changing = changing_hands(group, solution)
+    withheld = placed(group, solution.claims, changing, solution.holders, limit)
+    for partition, one in zip(np.flatnonzero(changing).tolist(), withheld, strict=False):
+        one["claimed_by"] = claimants(group, partition)[:limit]
+    return {
+        **explained(group, solution, assignment, limit),
+        "follow_up_rebalance": bool(changing.any()),
+        "withheld_partitions": int(changing.sum()),
+        "withheld": withheld,
+    }
 
 
 def changing_hands(group: Group, solution: Solution) -> Bools:

@@ -14,12 +14,13 @@ Source: org.apache.kafka.clients.consumer.StickyAssignor, internals.AbstractStic
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from service.core.assignors.classic import sticky_constrained, sticky_general
 from service.core.assignors.classic.sticky_claims import Claims, read_claims
+from service.core.assignors.classic.sticky_explained import explained
 from service.core.grouping import grouped
 from service.core.model import NONE, Ragged
 
@@ -52,6 +53,11 @@ def assign(group: Group) -> Ragged:
     """Ragged member → partitions. Raises KafkaAssignorFails where Kafka throws, or moves partitions for ever."""
     solution = solve(group)
     return rows_of(solution.holders, solution.twice, len(group))
+
+
+def explain(group: Group, assignment: Ragged, limit: int) -> dict[str, Any]:
+    """Which algorithm and why, racks, claims, what each phase kept and gave, why a member has one more (sticky_explained)."""
+    return explained(group, solve(group), assignment, limit)
 
 
 def solve(group: Group) -> Solution:

@@ -1,0 +1,223 @@
+"""How a sticky assignment came about, as a JSON object: for a person who wants to know why a member has what it has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from service.core.assignors.classic.sticky_constrained import Constrained
+from service.core.model import NONE
+
+if TYPE_CHECKING:
+    from service.core.assignors.classic.sticky import Solution
+    from service.core.assignors.classic.sticky_claims import Claims
+    from service.core.assignors.classic.sticky_general import General
+    from service.core.model import Bools, Group, Int32s, Ragged
+
+Json = dict[str, Any]
+
+
+def explained(group: Group, solution: Solution, assignment: Ragged, limit: int) -> Json:
+    """The algorithm, racks, claims, phases and members of a solution; every list has at most ``limit`` entries.
+
+    assignment : Ragged member → partitions, what was made of the solution
+    """
+    claims, course = solution.claims, solution.course
+    constrained = isinstance(course, Constrained)
+    return {
+        "algorithm": "constrained" if constrained else "general",
+        "because": _algorithm(group, claims),
+        "rack_aware": claims.rack_aware,
+        "racks": _racks(group, claims),
+        "claims": _claims(group, claims, limit),
+        "phases": _constrained(group, claims, course, limit)
+        if isinstance(course, Constrained)
+        else _general(group, claims, course, limit),
+        "members": _members(group, solution, assignment, limit),
+    }
+
+
+def placed(group: Group, claims: Claims, which: Bools, members: Int32s, limit: int) -> list[Json]:
+    """The first of the partitions ``which``, each with the member that ``members`` has for it.
+
+    which : bool[partitions]; members : int32[partitions]
+    """
+    return [
+        {**name(group, claims, partition), "member_id": group.member_ids[members[partition]]}
+        for partition in np.flatnonzero(which)[:limit].tolist()
+    ]
+
+
+def claimants(group: Group, partition: int) -> list[str]:
+    """The member_ids of those that say they own a partition."""
+    places = np.flatnonzero(group.owned.values == partition)
+    return [group.member_ids[i] for i in np.unique(np.searchsorted(group.owned.offsets, places, "right") - 1)]
+
+
+def name(group: Group, claims: Claims, partition: int) -> Json:
+    """A partition's name."""
+    return {
+        "topic_name": group.topics.names[claims.topic_of[partition]],
+        "partition_id": int(claims.partition_ids[partition]),
+    }
+
+
+def _algorithm(group: Group, claims: Claims) -> str:
+    if claims.odd_one == NONE:
+        return "all members subscribe to the same topics, so that what each gets in the end is known beforehand"
+    return (
+        f"member {group.member_ids[claims.odd_one]!r} subscribes to other topics than the members before it in the leader's map "
+        "(names that do not exist count)"
+    )
+
+
+def _racks(group: Group, claims: Claims) -> str:
+    if claims.rack_aware:
+        return "matter: members are on racks of the replicas, and not every partition is on all of these"
+    if not (group.racks != NONE).any():
+        return "do not matter: no member has a rack"
+    if group.topics.racks is None:
+        return "do not matter: no replica has a rack"
+    if not np.isin(group.racks[group.racks != NONE], group.topics.racks.values).any():
+        return "do not matter: no member is on the rack of any replica"
+    return "do not matter: every partition has a replica on each of the racks that occur"
+
+
+def _claims(group: Group, claims: Claims, limit: int) -> Json:
+    newest = int(group.generations.max(initial=NONE))
+    claimed = group.owned.lengths()
+    stale = np.flatnonzero((group.generations < newest) & (claimed > 0))
+    contested = np.flatnonzero(claims.contested)
+    return {
+        "partitions_claimed": int(claimed.sum()),
+        "partitions_owned": int((claims.owners != NONE).sum()),
+        "newest_generation": newest,
+        "stale_members": len(stale),
+        "stale": [
+            {
+                "member_id": group.member_ids[member],
+                "generation_id": int(group.generations[member]),
+                "partitions_claimed": int(claimed[member]),
+            }
+            for member in stale[:limit].tolist()
+        ],
+        "contested_partitions": len(contested),
+        "contested": [
+            {**name(group, claims, partition), "claimed_by": claimants(group, partition)[:limit]}
+            for partition in contested[:limit].tolist()
+        ],
+    }
+
+
+def _constrained(group: Group, claims: Claims, course: Constrained, limit: int) -> list[Json]:
+    minimum, more = course.minimum, course.members_with_more
+    given_up = (claims.owners != NONE) & (course.kept == NONE)
+    phases = [
+        _phase(
+            "keep",
+            f"members keep what they own: up to {minimum} partitions each"
+            + (f", and {more} of them one more, those first who own it, in the order of the leader's map" if more else ""),
+            placed(group, claims, course.kept != NONE, course.kept, limit),
+            course.kept != NONE,
+        ),
+        _phase(
+            "give_up",
+            "owned partitions above that number, the last by (partition id, topic name)"
+            + (", or without a replica on the owner's rack" if claims.rack_aware else ""),
+            placed(group, claims, given_up, claims.owners, limit),
+            given_up,
+        ),
+    ]
+    if claims.rack_aware:
+        matched = course.matched != NONE
+        does = "partitions that are left, those with the fewest members on their racks first, go to members on one of their racks"
+        phases.append(_phase("match", does, placed(group, claims, matched, course.matched, limit), matched))
+    dealt = course.dealt != NONE
+    does = f"what is left goes round the members short of {minimum} by member_id, then one each to those that have {minimum}"
+    phases.append(_phase("deal", does, placed(group, claims, dealt, course.dealt, limit), dealt))
+    return phases
+
+
+def _general(group: Group, claims: Claims, course: General, limit: int) -> list[Json]:
+    given_up = (claims.owners != NONE) & (course.kept == NONE)
+    filled = (course.filled != NONE) & (course.filled != course.kept)
+    moved = course.holders != course.filled
+    return [
+        _phase(
+            "keep",
+            "members keep what they own of the topics they subscribe to",
+            placed(group, claims, course.kept != NONE, course.kept, limit),
+            course.kept != NONE,
+        ),
+        _phase(
+            "give_up",
+            "owned partitions of topics to which the owner does not subscribe any more"
+            + (", or without a replica on its rack" if claims.rack_aware else ""),
+            placed(group, claims, given_up, claims.owners, limit),
+            given_up,
+        ),
+        _phase(
+            "fill",
+            "topics with the fewest subscribers first, each partition that is left goes to the subscriber that has fewest",
+            placed(group, claims, filled, course.filled, limit),
+            filled,
+        ),
+        {
+            **_phase(
+                "reassign",
+                "a partition moves while some subscriber has at least two fewer than its holder"
+                + ("; undone, since members were no less unequal after it" if course.restored else ""),
+                placed(group, claims, moved, course.holders, limit),
+                moved,
+            ),
+            "passes_over_free_partitions": course.passes[0],
+            "moves_of_free_partitions": course.moves[0],
+            "passes_over_all_partitions": course.passes[1],
+            "moves_of_all_partitions": course.moves[1],
+        },
+    ]
+
+
+def _phase(phase: str, does: str, first: list[Json], which: Bools) -> Json:
+    return {"phase": phase, "does": does, "partitions": int(which.sum()), "first": first}
+
+
+def _members(group: Group, solution: Solution, assignment: Ragged, limit: int) -> list[Json]:
+    """The first members of the leader's map: what each owned, kept and gets, and why."""
+    claims, course = solution.claims, solution.course
+
+    def count(members: Int32s) -> Int32s:
+        return np.bincount(members[members != NONE], minlength=len(group)).astype(np.int32)
+
+    owned, kept, meant = count(claims.owners), count(solution.kept), count(solution.holders) + count(solution.twice)
+    assigned = assignment.lengths()
+    told = []
+    for member in claims.order[:limit].tolist():
+        if isinstance(course, Constrained):
+            why = _why(int(kept[member]), int(meant[member]), course)
+        else:
+            topics = group.subscriptions.row(member)
+            topics = topics[topics < len(group.topics)]
+            why = f"its topics have {int(group.topics.partitions_counts()[topics].sum())} partitions in all"
+        told.append(
+            {
+                "member_id": group.member_ids[member],
+                "owned": int(owned[member]),
+                "kept": int(kept[member]),
+                "partitions": int(assigned[member]),
+                "because": why,
+            }
+        )
+    return told
+
+
+def _why(kept: int, meant: int, course: Constrained) -> str:
+    minimum, more = course.minimum, course.members_with_more
+    if not more:
+        return "all members get the same number"
+    if meant <= minimum:
+        return f"{more} get one more, and others came first"
+    if kept > minimum:
+        return f"one more, because it owned more than {minimum} and not all places for one more were taken when its turn came"
+    return "one more, because it stood in front when what was left was given away"
