@@ -22,7 +22,7 @@ COPY service service
 # Outside /src, where python would take the modules from there and not from where they are installed.
 WORKDIR /
 RUN pip install --no-deps --no-build-isolation --no-cache-dir /src && \
-    python -m service.core.warm
+    python -m service.warm
 
 FROM python:${PYTHON}
 COPY --from=build /opt/allocator /opt/allocator

@@ -53,7 +53,7 @@ clean: ## remove what the commands made
 .venv/.installed: requirements.lock pyproject.toml | .venv/bin/python
 	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
-	$(BIN)/python -m service.core.warm
+	$(BIN)/python -m service.warm
 	@touch $@
 
 .venv/.dev: requirements-dev.lock .venv/.installed

@@ -17,7 +17,7 @@ from rich.table import Table
 from service import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from io import BufferedReader
 
 ROWS = 60
@@ -70,8 +70,8 @@ def _ask(path: str, body: bytes) -> bytes:
 
     response = Client(create_app()).post(path, data=body, content_type="application/json")
     if response.status_code == 200:
-        return response.data
-    problem = json.loads(response.data)
+        return response.get_data()
+    problem = json.loads(response.get_data())
     click.echo(f"error: {problem['detail']}", err=True)
     for error in problem.get("errors", ()):
         click.echo(f"  {error['pointer'] or '/'}: {error['detail']}", err=True)
@@ -93,7 +93,7 @@ def _table(*columns: str) -> Table:
     return table
 
 
-def _fill(table: Table, rows: list[tuple[str, ...]]) -> Table:
+def _fill(table: Table, rows: Sequence[tuple[str, ...]]) -> Table:
     for row in rows[:ROWS]:
         table.add_row(*row)
     if len(rows) > ROWS:

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from gunicorn.app.base import BaseApplication
 
+from service.app import create_app
 from service.config import Settings
+from service.metrics import SHARED_FOLDER, forget_worker, share_among_workers
+from service.warm import warm
 
 if TYPE_CHECKING:
     from flask import Flask
-
-METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 
 JSON_HEADER = "-H 'content-type: application/json'"
 WELCOME = f"""\
@@ -30,17 +31,17 @@ partition-allocator serves on {{url}}   (reference: {{url}}/docs, metrics: {{url
 
   curl {{url}}/v1/replica-placements {JSON_HEADER} -d '{{{{"placer": "striped",
     "partitions_count": 3, "replication_factor": 2,
-    "brokers": [{{{{"broker_id": 0, "rack_id": "a"}}}}, {{{{"broker_id": 1, "rack_id": "b"}}}}, {{{{"broker_id": 2, "rack_id": "c"}}}}]}}}}'
+    "brokers": [{{{{"broker_id": 0, "rack_id": "a"}}}}, {{{{"broker_id": 1, "rack_id": "b"}}}}]}}}}'
 """
 
 
 def serve(host: str, port: int) -> None:
     """Serve until told to stop (SIGTERM lets the requests in flight finish)."""
-    _share_metrics()
     settings = Settings.from_environment()
     url = f"http://{'127.0.0.1' if host == '0.0.0.0' else host}:{port}"  # noqa: S104 - compared, not bound
     _Server(
         settings,
+        _metrics_folder(),
         bind=f"{host}:{port}",
         workers=settings.workers,
         threads=settings.threads,
@@ -51,15 +52,16 @@ def serve(host: str, port: int) -> None:
         control_socket_disable=True,
         loglevel="warning",
         when_ready=lambda _: print(WELCOME.format(url=url), flush=True),  # noqa: T201 - this is the command's output
-        child_exit=_forget_worker,
+        child_exit=lambda _, worker: forget_worker(worker.pid),
     ).run()
 
 
 class _Server(BaseApplication):  # type: ignore[misc]
     """Gunicorn without its own command line and files."""
 
-    def __init__(self, settings: Settings, **options: Any) -> None:
+    def __init__(self, settings: Settings, metrics_folder: str, **options: Any) -> None:
         self._settings = settings
+        self._metrics_folder = metrics_folder
         self._options = options
         super().__init__()
 
@@ -68,30 +70,22 @@ class _Server(BaseApplication):  # type: ignore[misc]
             self.cfg.set(name, value)
 
     def load(self) -> Flask:
-        # Imported only now: prometheus-client looks at the environment when it is imported.
-        from service.app import create_app  # noqa: PLC0415
-        from service.core.warm import warm  # noqa: PLC0415
-
+        warm(self._settings)
+        share_among_workers(self._metrics_folder)
         app = create_app(self._settings)
-        warm()
         app.extensions["warm"].set()
         return app
 
 
-def _share_metrics() -> None:
-    """Give the workers one empty folder for their metrics: the one the environment names, or one of our own."""
-    folder = os.environ.get(METRICS_FOLDER)
+def _metrics_folder() -> str:
+    """An empty folder for the workers' metrics: the one that the environment names, or one of our own."""
+    # Taken out of the environment, for it is to count from when the kernels are warm; share_among_workers puts it back.
+    folder = os.environ.pop(SHARED_FOLDER, None)
     if folder is None:
-        folder = os.environ[METRICS_FOLDER] = tempfile.mkdtemp(prefix="allocator-metrics-")
+        folder = tempfile.mkdtemp(prefix="allocator-metrics-")
         owner = os.getpid()
         atexit.register(lambda: shutil.rmtree(folder, ignore_errors=True) if os.getpid() == owner else None)
     Path(folder).mkdir(parents=True, exist_ok=True)
     for left_behind in (*Path(folder).glob("*.db"), Path(folder, "subjects")):
         left_behind.unlink(missing_ok=True)
-
-
-def _forget_worker(_: object, worker: Any) -> None:
-    """What a dead worker had in flight is over; what it counted stays."""
-    from prometheus_client.multiprocess import mark_process_dead  # noqa: PLC0415 - see load
-
-    mark_process_dead(worker.pid)  # type: ignore[no-untyped-call]
+    return folder

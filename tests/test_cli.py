@@ -30,13 +30,16 @@ def test_a_pipe_gets_the_services_own_answer(client, command, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("command", "shown"), [("partition", "skew 1"), ("assign", "c1      orders  0 2 4 6"), ("place", "replicas (leader first)")]
+    ("command", "shown"),
+    [("partition", "a       3"), ("assign", "c1      orders  0 2 4 6"), ("place", "replicas (leader first)")],
 )
 def test_a_terminal_gets_a_table(command, shown, tmp_path):
     file = tmp_path / "question.json"
     file.write_text(json.dumps(QUESTIONS[COMMANDS[command]]))
     terminal, end = pty.openpty()
-    subprocess.run([sys.executable, "-m", "service", command, str(file)], stdout=end, check=True, env={**os.environ, "TERM": "dumb"})
+    subprocess.run(
+        [sys.executable, "-m", "service", command, str(file)], stdout=end, check=True, env={**os.environ, "TERM": "dumb"}
+    )
     os.close(end)
     text = os.read(terminal, 10_000).decode()
     assert shown in text

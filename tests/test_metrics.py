@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from service.app import create_app
 from service.config import Settings
+
+
+@pytest.fixture
+def client():
+    """An app that has measured nothing yet."""
+    return create_app().test_client()
 
 
 def scrape(client) -> str:
@@ -33,7 +41,7 @@ def test_an_assignment_reports_what_it_moves(client):
     }
     assert client.post("/v1/group-assignments", json=body).json["movement"]["moved"] == 4
     text = scrape(client)
-    assert 'allocator_moved_partitions_sum{decision="assignment",strategy="range"} 4.0' in text
+    assert 'allocator_moved_partitions_sum{decision="assignment",strategy="classic-range"} 4.0' in text
     assert 'allocator_subject_skew_ratio{decision="assignment",subject="billing"} 1.0' in text
 
 

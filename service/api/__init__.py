@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, cast
 import flask_smorest
 from apispec.ext.marshmallow import MarshmallowPlugin
 from flask import current_app, g
-from flask_smorest.utils import prepare_response
+from flask_smorest.utils import prepare_response, resolve_schema_instance
 from marshmallow import RAISE
 from webargs.core import missing
 from webargs.flaskparser import FlaskParser
@@ -77,6 +77,10 @@ class Blueprint(flask_smorest.Blueprint):
     """A resource."""
 
     ARGUMENTS_PARSER = Parser()
+
+    def arguments(self, schema: Any, **kwargs: Any) -> Any:
+        """As flask-smorest's, but with one instance of the schema for all requests: making one takes half a millisecond."""
+        return super().arguments(resolve_schema_instance(schema), **kwargs)
 
 
 class Api(flask_smorest.Api):

@@ -1,0 +1,123 @@
+"""Every kernel, loaded: what Numba has compiled before comes from its cache, the rest is compiled now and cached.
+
+``python -m service.warm`` compiles at set-up and at build; a server calls ``warm`` before it forks its workers, so that no
+request waits for a compiler. A test watches that no golden vector's request still compiles anything.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from werkzeug.test import Client
+
+from service.api.render import ARROW_STREAM
+from service.app import create_app
+from service.core.assignors import GROUP_PROTOCOLS
+from service.core.keys import FORMATS
+from service.core.partitioners import PARTITIONERS
+from service.core.placers import PLACERS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from service.config import Settings
+
+KEYS: dict[str, list[Any]] = {
+    "string": ["key", "\ud800", None],
+    "uuid": ["123e4567-e89b-12d3-a456-426614174000", None],
+    "base64": ["a2V5", "", None],
+    "hex": ["6b6579", "", None],
+    "float": [0.5, None],
+    "boolean": [True, None],
+}
+"""A few keys of each format; the others are integers."""
+
+ONE_OF_EACH_ENCODING = ("java", "spark", "scala-0.8", "pulsar")
+"""What comes of a format is the same for all partitioners that encode keys alike."""
+
+
+def warm(settings: Settings | None = None) -> None:
+    """Ask every strategy questions so small that only loading its kernels takes time.
+
+    They are asked of an app of their own, whose metrics the caller throws away. What a strategy refuses has warmed the refusal.
+    """
+    client = Client(create_app(settings))
+    for question in _partition_questions():
+        client.post("/v1/partitions", json=question)
+    for column in (pa.array(["key", None]), pa.array([b"key", None]), pa.array([1, None]), pa.array([0.5, None])):
+        _post_arrow(client, column)
+    for question in _assignment_questions():
+        client.post("/v1/group-assignments", json=question)
+    for question in _placement_questions():
+        client.post("/v1/replica-placements", json=question)
+    client.get("/v1/coordinators", query_string={"group_id": "group"})
+
+
+def _partition_questions() -> Iterator[dict[str, Any]]:
+    options: tuple[dict[str, Any], ...] = (
+        {},
+        {"available_partitions": [0, 2]},
+        {"value_sizes": [1, 1, 1]},
+        {"clock_ms": [1, 2, 3], "partition_switch_ms": 1},
+        {"queue_sizes": [0, 3, 1], "random_seed": 1},
+    )
+    for partitioner, key_format in product(PARTITIONERS, FORMATS):
+        if key_format not in ("string", "base64") and partitioner.name not in ONE_OF_EACH_ENCODING:
+            continue
+        count = {} if partitioner.sign is None and partitioner.hash is not None else {"partitions_count": 3}
+        question = {"partitioner": partitioner.name, "key_format": key_format, **count}
+        keys = KEYS.get(key_format, [1, 2, None])
+        yield {**question, "keys": keys[:1]}
+        yield {**question, "keys": keys}
+        if key_format == "string":
+            for option in options:
+                yield {**question, "keys": ["key", None, None], **option}
+
+
+def _post_arrow(client: Client, column: pa.Array) -> None:
+    table = pa.table({"key": column})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    for partitioner in PARTITIONERS:
+        query = {"partitioner": partitioner.name, "partitions_count": 3}
+        client.post("/v1/partitions", query_string=query, data=sink.getvalue().to_pybytes(), content_type=ARROW_STREAM)
+
+
+def _assignment_questions() -> Iterator[dict[str, Any]]:
+    topics = [
+        {"topic_name": name, "topic_id": f"AAAAAAAAAAAAAAAAAAAA{i}A", "partitions_count": 5} for i, name in enumerate("tuv")
+    ]
+    racks = [["a"], ["b"], ["a", "b"], ["c"], []]
+    with_racks = [{**topic, "partition_racks": racks[i:] + racks[:i]} for i, topic in enumerate(topics)]
+    owning = [
+        {"member_id": name, "rack_id": rack, "generation_id": 2, "owned_partitions": [{"topic_name": "t", "partition_ids": ids}]}
+        for name, rack, ids in (("m", "a", [0, 1, 2, 3]), ("n", "b", [4]), ("o", "c", []))
+    ]
+    differing = [
+        {**member, "topic_names": names} for member, names in zip(owning, (["t"], ["t", "u", "v"], ["u", "v", "w"]), strict=True)
+    ]
+    for (protocol, registry), some_topics, members in product(
+        GROUP_PROTOCOLS.items(), (topics, with_racks), (owning[2:], owning, differing)
+    ):
+        for assignor in registry:
+            yield {"group_protocol": protocol, "assignor": assignor.name, "topics": some_topics, "members": members}
+
+
+def _placement_questions() -> Iterator[dict[str, Any]]:
+    brokers = [{"broker_id": i, "rack_id": "abc"[i % 3], "fenced": i == 5} for i in range(6)]
+    for placer in PLACERS:
+        yield {"placer": placer.name, "partitions_count": 9, "replication_factor": 3, "brokers": brokers}
+    current = [{"topic_name": "t", "partition_id": i, "replicas": [i]} for i in range(2)]
+    yield {
+        "placer": "kafka-reassign-generate", "rack_aware": True, "broker_list": [0, 1], "topics_to_move": ["t"],
+        "cluster_brokers": [{"broker_id": i, "rack_id": "a"} for i in range(2)], "current_assignments": current,
+    }  # fmt: skip
+    topics = [{"topic_name": "t", "partitions_count": 2, "replication_factor": 1}]
+    yield {"placer": "striped", "brokers": brokers, "operations": [{"operation": "create_topics", "topics": topics}]}
+
+
+if __name__ == "__main__":
+    warm()
