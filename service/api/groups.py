@@ -127,7 +127,11 @@ class TopicSchema(Schema):
 
     topic_name = topic_name(required=True)
     topic_id = Name(
-        rule=validate.Regexp(TOPIC_ID, error="Not a Uuid as Kafka writes it: 22 characters of base64 for URLs."),
+        # Python's $ also stands before a last newline; hence the length.
+        rule=validate.And(
+            validate.Regexp(TOPIC_ID, error="Not a Uuid as Kafka writes it: 22 characters of base64 for URLs."),
+            validate.Length(equal=22),
+        ),
         allow_none=True,
         metadata={"description": "Kafka's base64 Uuid; it decides ties in the consumer and share protocols"},
     )

@@ -125,6 +125,7 @@ def changed(**at):
         (changed(topic={"topic_name": "t" * 250}), "/topics/0/topic_name"),
         (changed(topic={"topic_id": 1}), "/topics/0/topic_id"),
         (changed(topic={"topic_id": "orders"}), "/topics/0/topic_id"),
+        (changed(topic={"topic_id": "A" * 22 + "\n"}), "/topics/0/topic_id"),
         (changed(topic={"partition_racks": [["a"], ["b"]]}), "/topics/0/partition_racks"),
         (changed(topic={"partition_racks": [["a"], None, []]}), "/topics/0/partition_racks/1"),
         (changed(topic={"partition_racks": [["a"], [None], []]}), "/topics/0/partition_racks/1/0"),
