@@ -5,12 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 from service.app import create_app
 
 if TYPE_CHECKING:
     from flask import Flask
     from flask.testing import FlaskClient
+
+# A kernel's first call loads it from its cache, and machines are shared: no single example has a time limit.
+settings.register_profile("suite", deadline=None)
+settings.load_profile("suite")
 
 
 @pytest.fixture(scope="session")

@@ -73,7 +73,7 @@ def topic_partition_hash_codes(topic_hash_codes: Int32s, partition_ids: Int32s) 
 
 def topic_id_partition_hash_codes(topic_ids: Int32s, topic_partitions: Int32s) -> Int32s:
     """TopicIdPartition.hashCode() from the hash codes of the topic id and of the TopicPartition."""
-    return (_31 * topic_ids.view(np.uint32) + topic_partitions.view(np.uint32)).view(np.int32)
+    return ((_31 + topic_ids.view(np.uint32)) * _31 + topic_partitions.view(np.uint32)).view(np.int32)
 
 
 @njit(nogil=True, cache=True)

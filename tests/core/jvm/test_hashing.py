@@ -1,0 +1,54 @@
+"""Hash codes are Java's."""
+
+from __future__ import annotations
+
+import base64
+from collections import defaultdict
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.core import keys
+from service.core.jvm import hashing
+from tests import golden
+from tests.reference import hashes as twins
+
+CASES = defaultdict(list)
+for _case in golden.lines("java/hash-codes"):
+    CASES[_case["input"]["operation"]].append(_case)
+
+
+def longs(values):
+    return np.array(values, np.int64)
+
+
+def codes(operation: str, inputs: list[dict]) -> np.ndarray:
+    """The hash codes of a whole file's cases of one operation."""
+    strings = hashing.java_hash_codes([each.get("topic", "") for each in inputs])
+    if operation in ("string_hash_code", "optional_string_hash_code"):
+        return hashing.string_hash_codes(keys.strings([each["value"] for each in inputs]).keys)
+    if operation == "uuid_hash_code":
+        return hashing.uuid_hash_codes(
+            longs([each["most_significant_bits"] for each in inputs]), longs([each["least_significant_bits"] for each in inputs])
+        )
+    partitions = hashing.topic_partition_hash_codes(strings, np.array([each["partition_id"] for each in inputs], np.int32))
+    if operation == "topic_partition_hash_code":
+        return partitions
+    halves = np.frombuffer(b"".join(base64.urlsafe_b64decode(each["topic_id"] + "==") for each in inputs), ">i8").astype(np.int64)
+    return hashing.topic_id_partition_hash_codes(hashing.uuid_hash_codes(halves[::2], halves[1::2]), partitions)
+
+
+@pytest.mark.parametrize("operation", list(CASES))
+def test_hash_codes_are_those_of_the_real_classes(operation):
+    cases = CASES[operation]
+    wanted = [case["expected"]["hash_code"] if operation == "uuid_hash_code" else case["expected"] for case in cases]
+    assert codes(operation, [case["input"] for case in cases]).tolist() == wanted
+
+
+@given(st.lists(st.text(st.characters(), max_size=12), max_size=8))
+def test_string_hash_codes_are_their_twin_halves_of_surrogate_pairs_included(texts):
+    wanted = [twins.string_hash_code(text) for text in texts]
+    assert hashing.java_hash_codes(texts).tolist() == wanted
+    assert [hashing.string_hash_code(text) for text in texts] == wanted

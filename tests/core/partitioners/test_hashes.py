@@ -1,0 +1,87 @@
+"""The hash kernels are the real ones, and their plain twins."""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from itertools import groupby
+
+import mmh3
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.core.jvm import hashing
+from service.core.partitioners import murmur3
+from service.core.partitioners.crc32 import crc32
+from service.core.partitioners.fnv1a import fnv1a
+from service.core.partitioners.kafkajs_legacy import kafkajs_legacy_murmur2
+from service.core.partitioners.murmur2 import murmur2
+from tests import golden
+from tests.questions import keys_of
+from tests.reference import hashes as twins
+
+KERNELS = {
+    "murmur2": murmur2,
+    "crc32": crc32,
+    "fnv1a_32": fnv1a,
+    "kafkajs_legacy_murmur2": kafkajs_legacy_murmur2,
+    "java_string_hashcode": hashing.string_hash_codes,
+    "java_arrays_hashcode": hashing.byte_array_hash_codes,
+    "pulsar_murmur3_32": lambda keys: murmur3.murmur3(keys) & 0x7FFFFFFF,
+    "pulsar_java_string_hash": lambda keys: hashing.string_hash_codes(keys) & 0x7FFFFFFF,
+}
+SEEDED = {"murmur3_x86_32": murmur3._murmur3_x86_32, "spark_murmur3_x86_32": murmur3._spark_murmur3}
+UNUSED = {"crc32c", "fnv1_32", "spark_xxhash64"}
+BYTES = st.lists(st.binary(max_size=40), max_size=8)
+
+
+def algorithm(case):
+    return case["algorithm"]
+
+
+@pytest.mark.parametrize(
+    ("name", "cases"), [(name, list(cases)) for name, cases in groupby(golden.lines("partitions/hashes"), algorithm)]
+)
+def test_a_kernel_gives_the_hashes_of_the_real_one(name, cases):
+    if name in UNUSED:
+        pytest.skip("no partitioner hashes so")
+    for seed, same in groupby(cases, lambda case: case["seed"]):
+        of_seed = list(same)
+        keys = keys_of([base64.b64decode(case["key_base64"]) for case in of_seed])
+        if name in SEEDED:
+            found = SEEDED[name](keys.offsets, keys.data, np.uint32(seed % 2**32))
+        elif name == "cassandra_murmur3_x64_128":
+            found, second = murmur3._cassandra_murmur3(keys.offsets, keys.data)
+            assert second.tolist() == [case["signed_value_h2"] for case in of_seed]
+        else:
+            found = KERNELS[name](keys)
+        assert found.tolist() == [case["signed_value"] for case in of_seed]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "twin"),
+    [
+        (murmur2, twins.murmur2),
+        (crc32, lambda key: twins.signed(zlib.crc32(key))),
+        (fnv1a, twins.fnv1a),
+        (murmur3.murmur3, mmh3.hash),
+        (murmur3.spark_murmur3, twins.spark_murmur3),
+        (murmur3.cassandra_tokens, twins.cassandra_token),
+        (kafkajs_legacy_murmur2, twins.kafkajs_legacy_murmur2),
+        (hashing.byte_array_hash_codes, twins.array_hash_code),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_a_kernel_is_its_twin(kernel, twin):
+    @given(BYTES)
+    def check(keys):
+        assert kernel(keys_of(keys)).tolist() == [twin(key) for key in keys]
+
+    check()
+
+
+@given(st.lists(st.binary(max_size=40).map(lambda key: bytes(byte & 0x7F for byte in key)).filter(len), max_size=8))
+def test_cassandras_token_of_bytes_below_0x80_is_the_standard_murmur3(keys):
+    assert murmur3.cassandra_tokens(keys_of(keys)).tolist() == [mmh3.hash64(key)[0] for key in keys]
