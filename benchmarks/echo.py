@@ -6,7 +6,7 @@ import os
 
 from flask import Flask, Response, request
 
-from service import server
+from service import metrics, server
 
 app = Flask(__name__)
 
@@ -25,6 +25,7 @@ def echo_body() -> Response:
 
 class _EchoServer(server._Server):  # noqa: SLF001 - its settings are what makes the comparison one
     def load(self) -> Flask:
+        metrics.share_among_workers(self._metrics_folder)  # which Gunicorn's hooks expect
         return app
 
 

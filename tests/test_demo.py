@@ -145,8 +145,8 @@ def test_it_fits_its_terminal(columns):
 
 @pytest.mark.slow
 def test_a_running_server_gives_the_same_figures():
-    outputs = []
+    def shown(*arguments):
+        return CliRunner().invoke(main, arguments, env={"COLUMNS": "100"}, catch_exceptions=False).output
+
     with serving() as server:
-        for arguments in ([], ["--url", server.url]):
-            outputs.append(CliRunner().invoke(main, arguments, env={"COLUMNS": "100"}, catch_exceptions=False).output)
-    assert outputs[0] == outputs[1]
+        assert shown("--url", server.url) == shown()
