@@ -10,10 +10,12 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 from marshmallow import Schema, fields
+from numba import njit
 
 from service.api.fields import Boolean, Integer
 from service.api.groups import NAME, Name, Rows
-from service.api.render import json_lists, json_objects, json_strings
+from service.api.jsons import dumps
+from service.api.render import json_lists, json_objects
 from service.api.schemas import SpreadSchema, spread_document
 from service.core.model import NONE, Cluster
 from service.core.placers.load import broker_load, rack_load
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from service.core.measures import Spread
-    from service.core.model import Int32s
+    from service.core.model import Bytes, Int32s
     from service.core.placers.load import Load
 
 BROKER = pa.struct({"broker_id": pa.int32(), "rack_id": NAME, "fenced": pa.bool_()})
@@ -159,7 +161,7 @@ def _load(load: Load) -> dict[str, Any]:
 
 def placements_json(cluster: Cluster, placed: Placed) -> orjson.Fragment:
     """``[{"partition_id", "replicas"}]``."""
-    return _list(json_objects(partition_id=_numbers(placed.partition_ids), replicas=_replicas(cluster, placed)))
+    return orjson.Fragment(b"[" + _rows_json(cluster, placed, b'{"partition_id":', b',"replicas":[', b"]}") + b"]")
 
 
 def controller_placements_json(cluster: Cluster, placed: Placed) -> orjson.Fragment:
@@ -186,14 +188,11 @@ def reassignment_json(cluster: Cluster, placed: Sequence[Placed], *, log_dirs: b
 
 
 def _reassigned(cluster: Cluster, placed: Placed, *, log_dirs: bool) -> bytes:
-    members = {
-        "topic": pa.repeat(json_strings([placed.topic_name])[0], len(placed.partition_ids)),
-        "partition": _numbers(placed.partition_ids),
-        "replicas": _replicas(cluster, placed),
-    }
+    after = b"]"
     if log_dirs:
-        members["log_dirs"] = pa.repeat("[" + ",".join(['"any"'] * placed.replicas.shape[1]) + "]", len(placed.partition_ids))
-    return _joined(json_objects(**members))
+        after += b',"log_dirs":[' + b",".join([b'"any"'] * placed.replicas.shape[1]) + b"]"
+    before = b'{"topic":' + dumps(placed.topic_name) + b',"partition":'
+    return _rows_json(cluster, placed, before, b',"replicas":[', after + b"}")
 
 
 def placements_table(cluster: Cluster, placed: Sequence[Placed], *, listed: bool) -> pa.Table:
@@ -228,11 +227,63 @@ def _numbers(values: Int32s) -> pa.Array:
     return pc.cast(pa.array(values), NAME)
 
 
-def _joined(texts: pa.Array) -> bytes:
-    everything = pa.ListArray.from_arrays(pa.array([0, len(texts)], pa.int32()), texts)
-    joined: bytes = pc.binary_join(everything, ",")[0].as_buffer().to_pybytes()
-    return joined
-
-
 def _list(texts: pa.Array) -> orjson.Fragment:
-    return orjson.Fragment(b"[" + _joined(texts) + b"]")
+    everything = pa.ListArray.from_arrays(pa.array([0, len(texts)], pa.int32()), texts)
+    return orjson.Fragment(b"[" + pc.binary_join(everything, ",")[0].as_buffer().to_pybytes() + b"]")
+
+
+def _rows_json(cluster: Cluster, placed: Placed, before: bytes, between: bytes, after: bytes) -> bytes:
+    """For each partition ``before``, its id, ``between``, its broker ids and ``after``; commas between the ids and the rows.
+
+    A kernel, because the string functions of Arrow take ten times as long as the placement itself.
+    """
+    opened, middle, closed = (np.frombuffer(piece, np.uint8) for piece in (before, between, after))
+    written: bytes = _write_rows(opened, middle, closed, placed.partition_ids, cluster.broker_ids[placed.replicas]).tobytes()
+    return written
+
+
+@njit(nogil=True, cache=True)
+def _write_rows(before: Bytes, between: Bytes, after: Bytes, ids: Int32s, replicas: Int32s) -> Bytes:
+    """The text of ``_rows_json``, uint8[...]. ids : int32[rows]; replicas : int32[rows, replication_factor]"""
+    longest = len(before) + len(between) + len(after) + 12 * (1 + replicas.shape[1])
+    text = np.empty(len(ids) * longest, np.uint8)
+    at = 0
+    for row in range(len(ids)):
+        if row > 0:
+            text[at] = 44
+            at += 1
+        at = _write_number(ids[row], text, _write(before, text, at))
+        at = _write(between, text, at)
+        for i in range(replicas.shape[1]):
+            if i > 0:
+                text[at] = 44
+                at += 1
+            at = _write_number(replicas[row, i], text, at)
+        at = _write(after, text, at)
+    return text[:at]
+
+
+@njit(nogil=True, cache=True)
+def _write(piece: Bytes, text: Bytes, at: int) -> int:
+    for byte in piece:
+        text[at] = byte
+        at += 1
+    return at
+
+
+@njit(nogil=True, cache=True)
+def _write_number(number: int, text: Bytes, at: int) -> int:
+    """Decimal digits; returns the place behind them."""
+    rest = np.int64(number)
+    if rest < 0:
+        text[at] = 45
+        at += 1
+        rest = -rest
+    end, power = at + 1, np.int64(10)
+    while power <= rest:
+        end += 1
+        power *= 10
+    for place in range(end - 1, at - 1, -1):
+        text[place] = 48 + rest % 10
+        rest //= 10
+    return end

@@ -6,12 +6,19 @@ import csv
 import io
 import json
 
+import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from service.api.jsons import dumps
+from service.api.placements import Placed, placements_json, reassignment_json
 from service.app import create_app
 from service.config import Settings
+from service.core.model import Cluster
 
+INTS = st.integers(-(2**31), 2**31 - 1)
 PATH = "/v1/replica-placements"
 BROKERS = [{"broker_id": i, "rack_id": f"rack{i % 3}"} for i in range(6)]
 PLAIN = {"placer": "striped", "topic_name": "t", "partitions_count": 6, "replication_factor": 3, "brokers": BROKERS}
@@ -24,6 +31,20 @@ def test_a_reassignment_is_the_file_that_kafka_s_tool_reads(client):
     rows = [{"topic": "t", "partition": row["partition_id"], "replicas": row["replicas"]} for row in answer["placements"]]
     assert answer["reassignment"] == {"version": 1, "partitions": rows}
     assert '"reassignment":{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[' in text
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(INTS, INTS, INTS), min_size=1, max_size=20), st.text(st.characters(exclude_categories=["Cs"])))
+def test_rows_are_written_as_json_has_them(rows, name):
+    """Any ints and any name, in both forms."""
+    ids = np.array([row[0] for row in rows], np.int32)
+    brokers = np.array([row[1:] for row in rows], np.int32)
+    cluster = Cluster(brokers.ravel(), (), np.full(brokers.size, -1, np.int32), np.zeros(brokers.size, np.bool_))
+    placed = Placed(name, ids, np.arange(brokers.size, dtype=np.int32).reshape(brokers.shape))
+    listed = [{"partition_id": i, "replicas": [*replicas]} for i, *replicas in rows]
+    assert json.loads(dumps(placements_json(cluster, placed))) == listed
+    proposed = [{"topic": name, "partition": i, "replicas": [*replicas], "log_dirs": ["any"] * 2} for i, *replicas in rows]
+    assert json.loads(reassignment_json(cluster, [placed], log_dirs=True)) == {"version": 1, "partitions": proposed}
 
 
 def test_a_topic_without_a_name_is_called_topic(client):

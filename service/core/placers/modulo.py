@@ -20,8 +20,9 @@ def place(cluster: Cluster, wish: Wish, _: JavaRandom) -> Int32s:
     for counts that cannot be.
     """
     check_counts(cluster, wish)
-    partitions = wish.partition_ids().astype(np.int64)[:, np.newaxis]
-    return ((partitions + np.arange(wish.replication_factor)) % len(cluster)).astype(np.int32)
+    brokers = np.int32(len(cluster))
+    placement = (wish.partition_ids() % brokers)[:, np.newaxis] + np.arange(wish.replication_factor, dtype=np.int32)
+    return np.where(placement < brokers, placement, placement - brokers)
 
 
 def explain(cluster: Cluster, wish: Wish, _: JavaRandom, limit: int) -> dict[str, Any]:
