@@ -74,6 +74,8 @@ def _partition_questions() -> Iterator[dict[str, Any]]:
         if key_format == "string":
             for option in options:
                 yield {**question, "keys": ["key", None, None], **option}
+    records = [{"bytes": 1}, {"bytes": 1, "enable_switch": False}]
+    yield {"partitioner": "java:sticky", "partitions_count": 3, "sticky_batch_size": 1, "records": records}
 
 
 def _post_arrow(client: Client, column: pa.Array) -> None:

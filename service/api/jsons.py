@@ -38,7 +38,12 @@ def _refuse_constant(name: str) -> NoReturn:
 
 def dumps(value: Any) -> bytes:
     """The JSON text of a value; NumPy arrays and orjson.Fragments are written as they are."""
-    return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY)
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY)
+    except orjson.JSONEncodeError as error:
+        if "surrogate" not in str(error):
+            raise
+        return json.dumps(value).encode()  # a problem that quotes the caller's half of a surrogate pair
 
 
 class OrjsonProvider(JSONProvider):

@@ -55,7 +55,9 @@ def test_a_body_over_the_limit_is_a_413():
 
 def test_more_keys_than_the_limit_are_a_422_that_names_it():
     client = create_app(Settings(max_keys=3)).test_client()
-    document = assert_problem(client.post("/v1/partitions", json={**PARTITIONS, "keys": ["k"] * 4}), 422, "limit-exceeded", "/keys")
+    document = assert_problem(
+        client.post("/v1/partitions", json={**PARTITIONS, "keys": ["k"] * 4}), 422, "limit-exceeded", "/keys"
+    )
     assert "ALLOCATOR_MAX_KEYS" in document["detail"]
 
 
@@ -106,3 +108,9 @@ def test_an_unforeseen_error_is_a_500_without_a_traceback(caplog):
     assert_problem(response, 500, "internal-error")
     assert b"secret" not in response.data
     assert "secret" in caplog.text
+
+
+def test_half_a_surrogate_pair_is_quoted_back(client):
+    body = b'{"partitioner": "\\ud800", "partitions_count": 1, "keys": []}'
+    response = client.post("/v1/partitions", data=body, content_type="application/json")
+    assert "\\ud800" in assert_problem(response, 422, "unknown-strategy", "/partitioner")["detail"]
