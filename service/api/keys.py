@@ -28,6 +28,9 @@ FORMAT_OF_TYPE: Final = {
 }
 """The key format of an Arrow column of numbers."""
 
+FEW: Final = 8
+"""Fewer strings than these are read sooner without Arrow."""
+
 _INT32: Final = np.dtype(np.int32)
 _UINT8: Final = np.dtype(np.uint8)
 _TEXTUAL: Final = (*keys.TEXTS, *keys.BYTES)
@@ -94,10 +97,11 @@ def from_arrow(column: pa.ChunkedArray, key_format: str | None, at: str) -> tupl
 
 
 def _texts(values: list[Any], at: str) -> keys.Text:
-    try:
-        return keys.Text(_flat(pa.array(values, pa.string())))
-    except (pa.ArrowException, UnicodeEncodeError):
-        pass  # something else than a string, or half a surrogate pair, which Arrow has no room for
+    if len(values) >= FEW:
+        try:
+            return keys.Text(_flat(pa.array(values, pa.string())))
+        except (pa.ArrowException, UnicodeEncodeError):
+            pass  # something else than a string, or half a surrogate pair, which Arrow has no room for
     for i, value in enumerate(values):
         if value is not None and type(value) is not str:
             raise InvalidQuestion(f"{_shown(value)} is not a string", at.format(i))

@@ -81,8 +81,11 @@ class Encoding:
 
 def strings(values: Sequence[str | None]) -> Text:
     """Python strings, halves of surrogate pairs and all."""
-    data = [b"" if value is None else text_bytes(value) for value in values]
-    return Text(_end_to_end(data, [value is not None for value in values]), surrogates=True)
+    present = [value is not None for value in values]
+    try:
+        return Text(_end_to_end([(value or "").encode() for value in values], present))
+    except UnicodeEncodeError:
+        return Text(_end_to_end([text_bytes(value or "") for value in values], present), surrogates=True)
 
 
 def byte_strings(values: Sequence[bytes | None]) -> Keys:

@@ -120,7 +120,8 @@ def _used_up(question: Question, needed: int) -> None:
 
 def _kip_794(question: Question, rows: Int64s, partitions: Int32s) -> Answer:
     """One random partition for all: KIP-794 with a batch that never fills."""
-    partitions[rows] = among_available(question, _positive_ints(_random(question), 1))
+    if len(rows):
+        partitions[rows] = among_available(question, _positive_ints(_random(question), 1))
     return Answer(partitions)
 
 

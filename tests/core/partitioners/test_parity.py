@@ -117,5 +117,27 @@ def test_librdkafka_delivers_a_key_where_we_say(name):
         assert mine == real or (name == "consistent_random" and not key)
 
 
+@pytest.mark.parametrize("name", ["random", "consistent_random", "murmur2_random", "fnv1a_random"])
+def test_librdkafka_keeps_records_without_a_key_on_one_partition_while_it_lingers(name):
+    producer = Producer(
+        {
+            "bootstrap.servers": "unused",
+            "test.mock.num.brokers": 1,
+            "partitioner": name,
+            "log_level": 0,
+            "sticky.partitioning.linger.ms": 60_000,
+        }
+    )
+    producer.produce("t", key=b"first", value=b"")
+    assert producer.flush(20) == 0
+    found = []
+    for _ in range(100):
+        producer.produce("t", value=b"", on_delivery=lambda _, message: found.append(message.partition()))
+    assert producer.flush(20) == 0
+    assert (len(found), len(set(found))) == (100, 1)
+    ours = ask({"partitioner": f"librdkafka:{name}", "partitions_count": 4, "keys": [None] * 100})
+    assert len(set(ours.partitions.tolist())) == 1
+
+
 def test_librdkafkas_random_partitioner_draws_for_each_record_with_a_key():
     assert len(set(delivered("random"))) == 4
