@@ -38,6 +38,15 @@ RESOURCES: tuple[object, ...] = (
 )
 
 
+ABOUT = """\
+Kafka's three questions of partition allocation, answered exactly as Apache Kafka 4.3.1 and its clients do: key → partition,
+partition → group member, replica → broker. The service keeps no state: the same request always gives the same answer.
+
+Errors are `application/problem+json`; a rejected body's `errors` name each fault by JSON pointer. `explain=true` adds how an
+answer came about. `Accept: text/csv` or `application/vnd.apache.arrow.stream` gives an answer's main table.
+"""
+
+
 def create_app(settings: Settings | None = None) -> Flask:
     """The service as a WSGI app.
 
@@ -52,6 +61,7 @@ def create_app(settings: Settings | None = None) -> Flask:
         API_VERSION=__version__,
         OPENAPI_VERSION="3.1.0",
         MAX_CONTENT_LENGTH=settings.max_body_bytes,
+        API_SPEC_OPTIONS={"info": {"description": ABOUT}},
     )
     app.extensions.update(settings=settings, metrics=Metrics(settings.max_subjects), warm=threading.Event())
     api = create_api(app)

@@ -6,7 +6,6 @@ the answer is the service's to the letter. A terminal gets a readable table, eve
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from service import __version__
+from service.api.jsons import loads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -53,8 +53,6 @@ def _question(name: str, path: str, rows: Callable[[dict[str, Any], dict[str, An
         if as_json or explain or not sys.stdout.isatty():
             click.echo(answer)
             return
-        from service.api.jsons import loads  # noqa: PLC0415 - see _ask
-
         document = loads(answer)
         console = Console()
         console.print(rows(loads(body), document))
@@ -71,7 +69,7 @@ def _ask(path: str, body: bytes) -> bytes:
     response = Client(create_app()).post(path, data=body, content_type="application/json")
     if response.status_code == 200:
         return response.get_data()
-    problem = json.loads(response.get_data())
+    problem = loads(response.get_data())
     click.echo(f"error: {problem['detail']}", err=True)
     for error in problem.get("errors", ()):
         click.echo(f"  {error['pointer'] or '/'}: {error['detail']}", err=True)
@@ -119,14 +117,21 @@ def _assign_rows(_: dict[str, Any], answer: dict[str, Any]) -> Table:
 
 
 def _place_rows(_: dict[str, Any], answer: dict[str, Any]) -> Table:
-    topics = answer.get("topics") or [{"topic_name": answer.get("topic_name") or "", **answer}]
+    if "proposed_json" in answer:
+        moves = loads(answer["proposed_json"])["partitions"]
+        return _fill(_placements(), [(m["topic"], str(m["partition"]), " ".join(map(str, m["replicas"]))) for m in moves])
+    topics = [topic for operation in answer.get("results", ()) for topic in operation] or answer.get("topics") or [answer]
     rows = [
-        (topic["topic_name"], str(placement["partition_id"]), " ".join(map(str, placement["replicas"])))
+        (topic.get("topic_name", ""), str(placement["partition_id"]), " ".join(map(str, placement["replicas"])))
         for topic in topics
         for placement in topic.get("placements", ())
     ]
-    rows += [(topic["topic_name"], "", f"{topic['error']}: {topic['message']}") for topic in topics if "error" in topic]
-    return _fill(_table("topic", "partition", "replicas (leader first)"), rows)
+    rows += [(topic.get("topic_name", ""), "", f"{topic['error']}: {topic['message']}") for topic in topics if "error" in topic]
+    return _fill(_placements(), rows)
+
+
+def _placements() -> Table:
+    return _table("topic", "partition", "replicas (leader first)")
 
 
 def _ranges(ids: list[int]) -> str:

@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+from tests.golden import lines
 from tests.test_server import QUESTIONS
 
 COMMANDS = {"partition": "/v1/partitions", "assign": "/v1/group-assignments", "place": "/v1/replica-placements"}
@@ -17,6 +18,17 @@ COMMANDS = {"partition": "/v1/partitions", "assign": "/v1/group-assignments", "p
 
 def run(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-m", "service", *arguments], input=stdin, capture_output=True, text=True, check=False)
+
+
+def on_a_terminal(command: str, question: dict, folder) -> str:
+    file = folder / "question.json"
+    file.write_text(json.dumps(question))
+    terminal, end = pty.openpty()
+    subprocess.run(
+        [sys.executable, "-m", "service", command, str(file)], stdout=end, check=True, env={**os.environ, "TERM": "dumb"}
+    )
+    os.close(end)
+    return os.read(terminal, 10_000).decode()
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -34,14 +46,7 @@ def test_a_pipe_gets_the_services_own_answer(client, command, tmp_path):
     [("partition", "a       3"), ("assign", "c1      orders  0 2 4 6"), ("place", "replicas (leader first)")],
 )
 def test_a_terminal_gets_a_table(command, shown, tmp_path):
-    file = tmp_path / "question.json"
-    file.write_text(json.dumps(QUESTIONS[COMMANDS[command]]))
-    terminal, end = pty.openpty()
-    subprocess.run(
-        [sys.executable, "-m", "service", command, str(file)], stdout=end, check=True, env={**os.environ, "TERM": "dumb"}
-    )
-    os.close(end)
-    text = os.read(terminal, 10_000).decode()
+    text = on_a_terminal(command, QUESTIONS[COMMANDS[command]], tmp_path)
     assert shown in text
     assert "skew" in text
 
@@ -55,3 +60,9 @@ def test_a_problem_goes_to_standard_error_with_its_place():
 
 def test_explain_is_passed_on():
     assert "explanation" in json.loads(run("partition", "--explain", stdin='{"partitions_count": 2, "keys": ["a"]}').stdout)
+
+
+@pytest.mark.parametrize("name", ["placement/controller", "placement/reassign-generate", "placement/striped-topics"])
+def test_every_kind_of_placement_has_a_table(name, tmp_path):
+    case = next(case for case in lines(name) if "error" not in case["expected"])
+    assert "replicas (leader first)" in on_a_terminal("place", case["request"], tmp_path)

@@ -31,7 +31,7 @@ class QueryInteger(fields.Integer):
         super().__init__(validate=validate.Range(min=minimum, max=maximum), **kwargs)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> int:
-        digits = value.removeprefix("-")
+        digits = value.removeprefix("-") if isinstance(value, str) else ""  # a parameter given twice is a list
         if not (digits.isascii() and digits.isdigit() and len(digits) <= 19):
             raise ValidationError("Not an integer.")
         return int(value)

@@ -63,7 +63,8 @@ def refused(case: str, response: Any, expected: dict[str, Any]) -> None:
     problem, error = response.json, expected["error"]
     if isinstance(error, dict):
         assert problem["type"].endswith(":kafka-assignor-fails"), case
-        assert (problem["exception"], problem["message"]) == (error["exception"], error["message"]), case
+        if error["exception"] is not None:  # else the real assignor was stopped after half a minute
+            assert (problem["exception"], problem["message"]) == (error["exception"], error["message"]), case
         return
     assert problem["type"].endswith(":" + kebab(error)), (case, problem["type"])
     for field, value in expected.items():
