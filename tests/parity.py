@@ -12,6 +12,8 @@ from pyspark.find_spark_home import _find_spark_home
 
 from tests.jvm import KAFKA, fetch
 
+JAVA = ("java", "-Xmx1g", "-XX:-OmitStackTraceInFastThrow", "-Dslf4j.internal.verbosity=ERROR")
+"""Without the second option Java forgets the message of an exception that it throws often."""
 PROGRAM = Path(__file__).parent / "java" / "GroupLeader.java"
 
 
@@ -21,7 +23,7 @@ class GroupLeader:
     def __init__(self) -> None:
         jars = (*fetch(f"org.apache.kafka:kafka-clients:{KAFKA}"), f"{_find_spark_home()}/jars/*")
         self._process = subprocess.Popen(
-            ["java", "-Xmx1g", "-Dslf4j.internal.verbosity=ERROR", "-cp", ":".join(jars), PROGRAM],
+            [*JAVA, "-cp", ":".join(jars), PROGRAM],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -32,11 +32,11 @@ _SMALLEST_TABLE_WITH_TREES: Final = 64
 _TREEIFY: Final = 8
 _UNTREEIFY: Final = 6
 
-_LEFT, _RIGHT, _PARENT, _RED, _SPREAD, _RANK, _FOLLOWING, _PREVIOUS = range(8)
+_LEFT, _RIGHT, _PARENT, _RED, SPREAD, _RANK, _FOLLOWING, _PREVIOUS = range(8)
 """The columns of ``keys``, int32[keys, 8]. A key has neighbours in its bucket's list; in a tree it also has children, a parent
 and a colour (1 is red). ``_LEFT + _RIGHT - side`` is the other side."""
 
-_HEAD, _TAIL, _SIZE, _TREED = range(4)
+HEAD, _TAIL, _SIZE, TREED = range(4)
 """The columns of ``table``, int32[buckets, 4]. A bucket is a list of keys; if ``treed``, they form a tree besides, whose root is
 the head."""
 
@@ -113,7 +113,7 @@ def table_length(capacity: int) -> int:
 
 
 @njit(nogil=True, cache=True)
-def _threshold(length: int) -> int:
+def threshold(length: int) -> int:
     """The size above which a table doubles."""
     return length * 3 // 4
 
@@ -135,7 +135,7 @@ def _length_without_trees(hashes: Int32s, capacity: int, compute: bool) -> int: 
     longest = _TREEIFY - 1 if compute else _TREEIFY
     counts = np.zeros(2 * table_length(n), np.int32)
     while True:
-        full = _threshold(length) + 1
+        full = threshold(length) + 1
         last = n <= full if compute else n < full
         if n > longest:
             # A bucket of a larger table than `counts` has places shares its place: it may only look longer than it is.
@@ -171,10 +171,10 @@ def _counted(hashes: Int32s, length: int, compute: bool) -> Int32s:  # noqa: FBT
 
 
 @njit(nogil=True, cache=True)
-def _empty(length: int) -> Rows:
+def empty(length: int) -> Rows:
     """A table of that many buckets."""
     table = np.full((length, 4), NONE, np.int32)
-    table[:, _SIZE] = table[:, _TREED] = 0
+    table[:, _SIZE] = table[:, TREED] = 0
     return table
 
 
@@ -185,27 +185,27 @@ def _played(hashes: Int32s, ranks: Int32s, calls: Int32s, compute: bool, capacit
     keys = np.full((n, 8), NONE, np.int32)
     keys[:, _RANK] = ranks
     for i in range(n):
-        keys[i, _SPREAD] = _spread(hashes[i])
+        keys[i, SPREAD] = _spread(hashes[i])
     present = np.zeros(n, np.bool_)
-    table = _empty(table_length(capacity))
+    table = empty(table_length(capacity))
     size = 0
     for call in calls:
         key = call if call >= 0 else ~call
         if call < 0:
             if present[key]:
-                _remove(key, keys, table)
+                remove(key, keys, table)
                 present[key] = False
                 size -= 1
             continue
-        if compute and size > _threshold(len(table)):
-            table = _doubled(keys, table)
+        if compute and size > threshold(len(table)):
+            table = doubled(keys, table)
         if not present[key]:
             present[key] = True
             size += 1
-            if _enter(key, compute, keys, table):
-                table = _doubled(keys, table)
-            if not compute and size > _threshold(len(table)):
-                table = _doubled(keys, table)
+            if enter(key, compute, keys, table):
+                table = doubled(keys, table)
+            if not compute and size > threshold(len(table)):
+                table = doubled(keys, table)
     return _listed(size, keys, table)
 
 
@@ -215,7 +215,7 @@ def _listed(size: int, keys: Rows, table: Rows) -> Int32s:
     order = np.empty(size, np.int32)
     i = 0
     for bucket in range(len(table)):
-        key = table[bucket, _HEAD]
+        key = table[bucket, HEAD]
         while key != NONE:
             order[i] = key
             i += 1
@@ -224,11 +224,11 @@ def _listed(size: int, keys: Rows, table: Rows) -> Int32s:
 
 
 @njit(nogil=True, cache=True)
-def _enter(key: int, compute: bool, keys: Rows, table: Rows) -> bool:  # noqa: FBT001
+def enter(key: int, compute: bool, keys: Rows, table: Rows) -> bool:  # noqa: FBT001
     """Enter a new key into its bucket; True if the chain is long and the table so small that it doubles instead."""
     length = len(table)
-    bucket = keys[key, _SPREAD] & (length - 1)
-    if table[bucket, _TREED]:
+    bucket = keys[key, SPREAD] & (length - 1)
+    if table[bucket, TREED]:
         _enter_tree(key, bucket, keys, table)
         return False
     _link(key, NONE if compute else table[bucket, _TAIL], bucket, keys, table)
@@ -243,10 +243,10 @@ def _enter(key: int, compute: bool, keys: Rows, table: Rows) -> bool:  # noqa: F
 @njit(nogil=True, cache=True)
 def _link(key: int, before: int, bucket: int, keys: Rows, table: Rows) -> None:
     """Put a key into a bucket's list behind ``before``, or first if that is NONE."""
-    after = table[bucket, _HEAD] if before == NONE else keys[before, _FOLLOWING]
+    after = table[bucket, HEAD] if before == NONE else keys[before, _FOLLOWING]
     keys[key, _PREVIOUS], keys[key, _FOLLOWING] = before, after
     if before == NONE:
-        table[bucket, _HEAD] = key
+        table[bucket, HEAD] = key
     else:
         keys[before, _FOLLOWING] = key
     if after == NONE:
@@ -261,7 +261,7 @@ def _unlink(key: int, bucket: int, keys: Rows, table: Rows) -> None:
     """Take a key out of its bucket's list."""
     before, after = keys[key, _PREVIOUS], keys[key, _FOLLOWING]
     if before == NONE:
-        table[bucket, _HEAD] = after
+        table[bucket, HEAD] = after
     else:
         keys[before, _FOLLOWING] = after
     if after == NONE:
@@ -272,25 +272,25 @@ def _unlink(key: int, bucket: int, keys: Rows, table: Rows) -> None:
 
 
 @njit(nogil=True, cache=True)
-def _doubled(keys: Rows, table: Rows) -> Rows:
+def doubled(keys: Rows, table: Rows) -> Rows:
     """HashMap.resize and TreeNode.split: each list parts in two by one bit and keeps its order."""
     length = len(table)
     if length == _LARGEST_TABLE:
         return table
-    new = _empty(2 * length)
+    new = empty(2 * length)
     for bucket in range(length):
-        key = table[bucket, _HEAD]
+        key = table[bucket, HEAD]
         while key != NONE:
             after = keys[key, _FOLLOWING]
-            to = bucket + (keys[key, _SPREAD] & length)
+            to = bucket + (keys[key, SPREAD] & length)
             _link(key, new[to, _TAIL], to, keys, new)
             key = after
-        if table[bucket, _TREED]:
+        if table[bucket, TREED]:
             for part, other in ((bucket, bucket + length), (bucket + length, bucket)):
                 if new[part, _SIZE] <= _UNTREEIFY:
                     continue
                 # A tree that moves as a whole stays as it is.
-                new[part, _TREED] = True
+                new[part, TREED] = True
                 if new[other, _SIZE] > 0:
                     _treeify(part, keys, new)
     return new
@@ -303,7 +303,7 @@ def _attach(key: int, root: int, keys: Rows) -> int:
     node = root
     while node != NONE:
         parent = node
-        mine, theirs = keys[key, _SPREAD], keys[node, _SPREAD]
+        mine, theirs = keys[key, SPREAD], keys[node, SPREAD]
         less = mine < theirs or (mine == theirs and keys[key, _RANK] <= keys[node, _RANK])
         side = _LEFT if less else _RIGHT
         node = keys[node, side]
@@ -317,19 +317,19 @@ def _attach(key: int, root: int, keys: Rows) -> int:
 def _treeify(bucket: int, keys: Rows, table: Rows) -> None:
     """TreeNode.treeify: the list's keys into a new tree one by one; then its root to the head."""
     root = NONE
-    key = table[bucket, _HEAD]
+    key = table[bucket, HEAD]
     while key != NONE:
         _attach(key, root, keys)
         root = _settle(root, key, keys)
         key = keys[key, _FOLLOWING]
-    table[bucket, _TREED] = True
+    table[bucket, TREED] = True
     _to_head(root, bucket, keys, table)
 
 
 @njit(nogil=True, cache=True)
 def _enter_tree(key: int, bucket: int, keys: Rows, table: Rows) -> None:
     """TreeNode.putTreeVal: in the list a new key stands right behind its parent in the tree."""
-    root = table[bucket, _HEAD]
+    root = table[bucket, HEAD]
     _link(key, _attach(key, root, keys), bucket, keys, table)
     _to_head(_settle(root, key, keys), bucket, keys, table)
 
@@ -337,7 +337,7 @@ def _enter_tree(key: int, bucket: int, keys: Rows, table: Rows) -> None:
 @njit(nogil=True, cache=True)
 def _to_head(root: int, bucket: int, keys: Rows, table: Rows) -> None:
     """TreeNode.moveRootToFront."""
-    if table[bucket, _HEAD] != root:
+    if table[bucket, HEAD] != root:
         _unlink(root, bucket, keys, table)
         _link(root, NONE, bucket, keys, table)
 
@@ -389,16 +389,16 @@ def _settle(root: int, key: int, keys: Rows) -> int:
 
 
 @njit(nogil=True, cache=True)
-def _remove(key: int, keys: Rows, table: Rows) -> None:
+def remove(key: int, keys: Rows, table: Rows) -> None:
     """HashMap.remove and TreeNode.removeTreeNode."""
-    bucket = keys[key, _SPREAD] & (len(table) - 1)
-    root = table[bucket, _HEAD]
+    bucket = keys[key, SPREAD] & (len(table) - 1)
+    root = table[bucket, HEAD]
     _unlink(key, bucket, keys, table)
-    if table[bucket, _TREED]:
+    if table[bucket, TREED]:
         # A tree this small becomes a chain again; Java judges by its shape before the removal.
         left = keys[root, _LEFT]
         if table[bucket, _SIZE] == 0 or keys[root, _RIGHT] == NONE or left == NONE or keys[left, _LEFT] == NONE:
-            table[bucket, _TREED] = False
+            table[bucket, TREED] = False
         else:
             _to_head(_uproot(root, key, keys), bucket, keys, table)
 

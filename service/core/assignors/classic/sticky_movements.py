@@ -17,14 +17,14 @@ import numpy as np
 from numba import njit
 
 from service.core.jvm.ordering import (
-    _HEAD,
-    _SPREAD,
     DEFAULT_CAPACITY,
-    _doubled,
-    _empty,
-    _enter,
-    _remove,
-    _threshold,
+    HEAD,
+    SPREAD,
+    doubled,
+    empty,
+    enter,
+    remove,
+    threshold,
 )
 from service.core.model import NONE
 
@@ -66,13 +66,13 @@ def no_movements(hashes: Int32s) -> Movements:
     """No records yet. hashes : int32[partitions], TopicPartition.hashCode() of each"""
     n = len(hashes)
     keys = np.empty((n, 8), np.int32)
-    keys[:, _SPREAD] = hashes ^ (hashes.view(np.uint32) >> np.uint32(16)).view(np.int32)
+    keys[:, SPREAD] = hashes ^ (hashes.view(np.uint32) >> np.uint32(16)).view(np.int32)
     return Movements(
         keys,
         np.full(n, NONE, np.int32),
         np.zeros((16, COLUMNS), np.int32),
         np.full(64, NONE, np.int32),
-        _empty(256),
+        empty(256),
         np.zeros(2, np.int32),
     )
 
@@ -86,9 +86,9 @@ def partition_to_move(movements: Movements, topic: int, partition: int, holder: 
     if opposite == NONE or movements.pairs[opposite, SIZE] == 0:
         return partition
     bucket = movements.pairs[opposite, START]
-    while movements.buckets[bucket, _HEAD] == NONE:
+    while movements.buckets[bucket, HEAD] == NONE:
         bucket += 1
-    return int(movements.buckets[bucket, _HEAD])
+    return int(movements.buckets[bucket, HEAD])
 
 
 @njit(nogil=True, cache=True)
@@ -163,7 +163,7 @@ def _table(movements: Movements, pair: int) -> Rows:
 
 @njit(nogil=True, cache=True)
 def _take_out(movements: Movements, pair: int, partition: int) -> None:
-    _remove(partition, movements.keys, _table(movements, pair))
+    remove(partition, movements.keys, _table(movements, pair))
     movements.pairs[pair, SIZE] -= 1
     movements.pair_of[partition] = NONE
 
@@ -183,12 +183,12 @@ def _put_in(movements: Movements, topic: int, source: int, holder: int, partitio
         row[TOPIC], row[SOURCE], row[HOLDER] = topic, source, holder
     pairs = movements.pairs
     if pairs[pair, SIZE] == 0:
-        movements = _with_table(movements, pair, _empty(DEFAULT_CAPACITY))
-    if _enter(partition, False, movements.keys, _table(movements, pair)):
-        movements = _with_table(movements, pair, _doubled(movements.keys, _table(movements, pair)))
+        movements = _with_table(movements, pair, empty(DEFAULT_CAPACITY))
+    if enter(partition, False, movements.keys, _table(movements, pair)):
+        movements = _with_table(movements, pair, doubled(movements.keys, _table(movements, pair)))
     pairs[pair, SIZE] += 1
-    if pairs[pair, SIZE] > _threshold(pairs[pair, BUCKETS]):
-        movements = _with_table(movements, pair, _doubled(movements.keys, _table(movements, pair)))
+    if pairs[pair, SIZE] > threshold(pairs[pair, BUCKETS]):
+        movements = _with_table(movements, pair, doubled(movements.keys, _table(movements, pair)))
     movements.pair_of[partition] = pair
     return movements
 
@@ -214,7 +214,7 @@ def _with_table(movements: Movements, pair: int, table: Rows) -> Movements:
         row[START], row[ROOM] = movements.used[1], len(table)
         movements.used[1] += len(table)
         if movements.used[1] > len(movements.buckets):
-            buckets = _empty(2 * movements.used[1])
+            buckets = empty(2 * movements.used[1])
             buckets[: len(movements.buckets)] = movements.buckets
             movements = Movements(movements.keys, movements.pair_of, movements.pairs, movements.slots, buckets, movements.used)
     row[BUCKETS] = len(table)
