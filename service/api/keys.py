@@ -65,6 +65,11 @@ def from_arrow(column: pa.ChunkedArray, key_format: str | None, at: str) -> tupl
     key_format : None: that of the column's type. Strings may be of any textual format; numbers have their own; binary keys are
         bytes already, and what the request calls them is ``base64`` or ``hex``.
     """
+    try:
+        # A stream may say anything about its own buffers; kernels trust offsets.
+        column.validate(full=True)
+    except pa.ArrowException as error:
+        raise InvalidQuestion(f"the column is not valid: {error}", "/key") from None
     # combine_chunks copies, even where there is nothing to combine.
     array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
     if pa.types.is_dictionary(array.type):

@@ -46,6 +46,8 @@ class PartitionsParser(Parser):
             return super().load_json(req, schema)
         given: dict[str, Any] = {}
         for name, value in super().load_querystring(req, schema).items() if req.args else ():
+            if name == "keys":
+                raise InvalidQuestion("the keys are in the stream", "/keys")
             if name != "explain":
                 given[name] = _integer_or(value) if isinstance(schema.fields.get(name), Integer) else value
         return given | {"keys": _arrow_keys(req.get_data())}

@@ -212,6 +212,7 @@ def test_json_is_answered_as_csv_when_asked(client):
     ("query", "body", "pointer"),
     [
         ("partitions_count=abc", stream(pa.array(["a"])), "/partitions_count"),
+        ("partitions_count=12&keys=a", stream(pa.array(["a"])), "/keys"),
         ("partitions_count=12&colour=red", stream(pa.array(["a"])), "/colour"),
         ("partitions_count=12&key_format=long", stream(pa.array([1], pa.int32())), "/key_format"),
         ("partitions_count=12&key_format=base64", stream(pa.array(["AA==", "A"])), "/keys/1"),
@@ -221,6 +222,22 @@ def test_json_is_answered_as_csv_when_asked(client):
 )
 def test_what_is_wrong_with_a_stream_is_pointed_at(client, query, body, pointer):
     assert pointers(client.post(f"{PATH}?{query}", data=body, content_type=ARROW)) == [pointer]
+
+
+@pytest.mark.parametrize(
+    ("kind", "truth", "lie"),
+    [
+        (pa.binary(), np.array([0, 8, 9], np.int32).tobytes(), np.array([0, 8, 1_000_000], np.int32).tobytes()),
+        (pa.binary(), np.array([0, 8, 9], np.int32).tobytes(), np.array([0, 8, 1], np.int32).tobytes()),
+        (pa.string(), b"abcdefgh", b"abcdefg\xff"),
+    ],
+    ids=["beyond the buffer", "backwards", "not UTF-8"],
+)
+def test_a_stream_that_lies_about_its_buffers_is_refused(client, kind, truth, lie):
+    body = stream(pa.array(["abcdefgh", "x"], kind))
+    assert body.count(truth) == 1
+    response = client.post(f"{PATH}?partitions_count=12", data=body.replace(truth, lie), content_type=ARROW)
+    assert pointers(response) == ["/key"]
 
 
 def test_bytes_that_are_no_stream_are_a_400(client):
