@@ -14,16 +14,16 @@ from tests.jvm import KAFKA, fetch
 
 JAVA = ("java", "-Xmx1g", "-XX:-OmitStackTraceInFastThrow", "-Dslf4j.internal.verbosity=ERROR")
 """Without the second option Java forgets the message of an exception that it throws often."""
-PROGRAM = Path(__file__).parent / "java" / "GroupLeader.java"
+PROGRAMS = Path(__file__).parent / "java"
 
 
-class GroupLeader:
-    """A running ``tests/java/GroupLeader.java``."""
+class Assignors:
+    """A running program of ``tests/java`` that has the real assignors of one Kafka release."""
 
-    def __init__(self) -> None:
-        jars = (*fetch(f"org.apache.kafka:kafka-clients:{KAFKA}"), f"{_find_spark_home()}/jars/*")
+    def __init__(self, program: str, *coordinates: str) -> None:
+        jars = (*fetch(*coordinates), f"{_find_spark_home()}/jars/*")
         self._process = subprocess.Popen(
-            [*JAVA, "-cp", ":".join(jars), PROGRAM],
+            [*JAVA, "-cp", ":".join(jars), PROGRAMS / program],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -32,7 +32,7 @@ class GroupLeader:
     def assign(self, assignor: str, request: dict[str, Any]) -> dict[str, Any]:
         """``{"assignments"}`` in the form of the service's answer, or ``{"error": {"exception", "message"}}``.
 
-        assignor : the full name of a class that implements ConsumerPartitionAssignor
+        assignor : the full name of a class that implements ConsumerPartitionAssignor, or PartitionAssignor of the coordinator
         request : a body of POST /v1/group-assignments
         """
         self._process.stdin.write(json.dumps({"class": assignor, "request": request}).encode() + b"\n")
@@ -42,6 +42,13 @@ class GroupLeader:
 
 
 @cache
-def group_leader() -> GroupLeader:
-    """The one that all tests share; it ends with them, when its standard input does."""
-    return GroupLeader()
+def group_leader() -> Assignors:
+    """The client-side ones. All tests share it; it ends with them, when its standard input does."""
+    return Assignors("GroupLeader.java", f"org.apache.kafka:kafka-clients:{KAFKA}")
+
+
+@cache
+def group_coordinator(release: str = KAFKA) -> Assignors:
+    """The server-side ones, of a release from 4.0.0 on."""
+    parts = ("clients", "group-coordinator", "group-coordinator-api", "coordinator-common", "server-common", "metadata")
+    return Assignors("GroupCoordinator.java", *(f"org.apache.kafka:kafka-{part}:{release}" for part in parts))

@@ -203,12 +203,31 @@ def target_rows(
 def _order_ids(partitions: Int32s, base: int) -> None:
     """Put one topic's partitions into the order of the HashSet of their ids (partition - base), in place."""
     n = len(partitions)
+    if n == 1:
+        return
     capacity = DEFAULT_CAPACITY
     while capacity * 3 < n * 4 + 3:  # the power of two from trunc(n / 0.75) + 1 on
         capacity *= 2
-    ascending = partitions[n - 1] - base < min(capacity, 1 << 16)
+    if n > 8:
+        ascending = partitions[n - 1] - base < min(capacity, 1 << 16)
+        for i in range(1, n):
+            ascending &= partitions[i - 1] < partitions[i]
+        if not ascending:
+            ids = partitions - np.int32(base)
+            partitions[:] = partitions[hash_order(ids, ids, capacity, False, _NOTHING)]
+        return
+    # So few make no tree: sort them by bucket.
     for i in range(1, n):
-        ascending &= partitions[i - 1] < partitions[i]
-    if not ascending:
-        ids = partitions - np.int32(base)
-        partitions[:] = partitions[hash_order(ids, ids, capacity, False, _NOTHING)]
+        partition = partitions[i]
+        bucket = _bucket(partition - base, capacity)
+        at = i
+        while at > 0 and _bucket(partitions[at - 1] - base, capacity) > bucket:
+            partitions[at] = partitions[at - 1]
+            at -= 1
+        partitions[at] = partition
+
+
+@njit(nogil=True, cache=True)
+def _bucket(number: int, length: int) -> int:
+    """Where an Integer, not negative, stands in a table."""
+    return (number ^ (number >> 16)) & (length - 1)
