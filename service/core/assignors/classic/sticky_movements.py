@@ -46,6 +46,7 @@ COLUMNS: Final = 7
 class Movements(NamedTuple):
     """All records. Arrays of what may grow are replaced by longer ones, so keep what ``move`` returns.
 
+    spread : int32[partitions]    the partitions' hash codes, their halves folded together
     keys : int32[partitions, 8]   what the sets know of each partition, as service/core/jvm/ordering.py has it
     pair_of : int32[partitions]   the pair in whose set each partition is, or NONE
     pairs : int32[..., COLUMNS]   the pairs there have been; one without partitions has no set
@@ -54,6 +55,7 @@ class Movements(NamedTuple):
     used : int32[2]               how many rows of ``pairs``, and how many buckets, are in use
     """
 
+    spread: Int32s
     keys: Rows
     pair_of: Int32s
     pairs: Rows
@@ -65,10 +67,9 @@ class Movements(NamedTuple):
 def no_movements(hashes: Int32s) -> Movements:
     """No records yet. hashes : int32[partitions], TopicPartition.hashCode() of each"""
     n = len(hashes)
-    keys = np.empty((n, 8), np.int32)
-    keys[:, SPREAD] = hashes ^ (hashes.view(np.uint32) >> np.uint32(16)).view(np.int32)
     return Movements(
-        keys,
+        hashes ^ (hashes.view(np.uint32) >> np.uint32(16)).view(np.int32),
+        np.empty((n, 8), np.int32),  # written where a partition moves
         np.full(n, NONE, np.int32),
         np.zeros((16, COLUMNS), np.int32),
         np.full(64, NONE, np.int32),
@@ -108,6 +109,7 @@ def move(movements: Movements, topic: int, partition: int, holder: int, to: int)
 def copied(movements: Movements) -> Movements:
     """A copy that stays as it is."""
     return Movements(
+        movements.spread,
         movements.keys.copy(),
         movements.pair_of.copy(),
         movements.pairs.copy(),
@@ -182,6 +184,7 @@ def _put_in(movements: Movements, topic: int, source: int, holder: int, partitio
         row = movements.pairs[pair]
         row[TOPIC], row[SOURCE], row[HOLDER] = topic, source, holder
     pairs = movements.pairs
+    movements.keys[partition, SPREAD] = movements.spread[partition]
     if pairs[pair, SIZE] == 0:
         movements = _with_table(movements, pair, empty(DEFAULT_CAPACITY))
     if enter(partition, False, movements.keys, _table(movements, pair)):
@@ -200,7 +203,7 @@ def _with_more_pairs(movements: Movements) -> Movements:
     pairs = np.zeros((2 * len(old), COLUMNS), np.int32)
     pairs[: len(old)] = old
     slots = np.full(2 * len(movements.slots), NONE, np.int32)
-    movements = Movements(movements.keys, movements.pair_of, pairs, slots, movements.buckets, movements.used)
+    movements = Movements(movements.spread, movements.keys, movements.pair_of, pairs, slots, movements.buckets, movements.used)
     for pair in range(len(old)):
         slots[_place(movements, old[pair, TOPIC], old[pair, SOURCE], old[pair, HOLDER])] = pair
     return movements
@@ -216,7 +219,9 @@ def _with_table(movements: Movements, pair: int, table: Rows) -> Movements:
         if movements.used[1] > len(movements.buckets):
             buckets = empty(2 * movements.used[1])
             buckets[: len(movements.buckets)] = movements.buckets
-            movements = Movements(movements.keys, movements.pair_of, movements.pairs, movements.slots, buckets, movements.used)
+            movements = Movements(
+                movements.spread, movements.keys, movements.pair_of, movements.pairs, movements.slots, buckets, movements.used
+            )
     row[BUCKETS] = len(table)
     movements.buckets[row[START] : row[START] + len(table)] = table
     return movements
