@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from pathlib import Path
 
@@ -36,7 +37,7 @@ def main(prefixes: list[str]) -> None:
                 continue
         results += measured
         for result in measured:
-            console.print(f"{result.row.name}: {result.ratio:.2f} (goal {result.row.goal:.2f})", highlight=False)
+            console.print(f"{result.row.name}: {result.ratio:.3g} (goal {result.row.goal})", highlight=False)
     RESULTS.write_text(json.dumps([result.as_json() for result in results], indent=1) + "\n")
     console.print()
     console.print(_table(results, skipped))
@@ -55,8 +56,8 @@ def _table(results: list[Result], skipped: list[tuple[str, str]]) -> Table:
         row = result.row
         verdict = "[green]✓[/]" if result.good else "[bold red]over[/]"
         sides = (_quantity(value, row.unit) for value in (result.ours, result.reference))
-        ratio = f"{result.ratio:.2f}" if result.good else f"[bold red]{result.ratio:.2f}[/]"
-        table.add_row(row.name, f"[dim]{row.what}[/]", *sides, ratio, f"{row.goal:.2f}", verdict)
+        ratio = f"{result.ratio:.3g}" if result.good else f"[bold red]{result.ratio:.3g}[/]"
+        table.add_row(row.name, f"[dim]{row.what}[/]", *sides, ratio, str(row.goal), verdict)
     for name, reason in skipped:
         table.add_row(name, f"[yellow]skipped: {reason}[/]", "", "", "", "", "")
     return table
@@ -68,4 +69,5 @@ def _quantity(value: float, unit: str) -> str:
     return f"{value:,.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"
 
 
+signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # so that the servers that were started are stopped as well
 main(sys.argv[1:])
