@@ -12,18 +12,19 @@ if TYPE_CHECKING:
 
 Body = dict[str, Any]
 
-MEMBER_IDS = (
-    lambda _, i: f"c{i}",
-    lambda _, i: f"member-{i:04d}",
-    lambda random, i: uuid(random, i),
-    lambda _, i: ("é", "Ж", "東", "\U0001f418", "\uffee", "_")[i % 6] + str(i),
-)
-
 
 def uuid(random: Random, i: int) -> str:
     """A base64 Uuid, another one for every i."""
     raw = random.getrandbits(112).to_bytes(14, "big") + i.to_bytes(2, "big")
     return base64.urlsafe_b64encode(raw).decode().rstrip("=")
+
+
+MEMBER_IDS = (
+    lambda _, i: f"c{i}",
+    lambda _, i: f"member-{i:04d}",
+    uuid,
+    lambda _, i: ("é", "Ж", "東", "\U0001f418", "\uffee", "_")[i % 6] + str(i),
+)
 
 
 @st.composite

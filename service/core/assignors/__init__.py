@@ -13,6 +13,9 @@ from service.core.assignors.classic import cooperative_sticky as classic_coopera
 from service.core.assignors.classic import range as classic_range
 from service.core.assignors.classic import roundrobin as classic_roundrobin
 from service.core.assignors.classic import sticky as classic_sticky
+from service.core.assignors.consumer import range as consumer_range
+from service.core.assignors.consumer import uniform
+from service.core.assignors.share import simple
 from service.core.registry import Registry, Strategy
 
 if TYPE_CHECKING:
@@ -27,9 +30,15 @@ class Assignor(Strategy):
 
     explain : how ``run`` came to its answer, as a JSON object: ``(group, its answer, at most so many entries a list)``; None
         when there is nothing to tell
+    warnings : what a reader must know of the answer to a group, sentence by sentence; None when there is never anything
+    since : the oldest Kafka release (see ``releases``) that gives these answers
+    earlier : the forms in which older releases had it; see ``releases.at_release``
     """
 
     explain: Callable[[Group, Ragged, int], dict[str, Any]] | None = None
+    warnings: Callable[[Group], list[str]] | None = None
+    since: str = "4.0.0"
+    earlier: tuple[Assignor, ...] = ()
 
 
 CLASSIC: Final[tuple[Assignor, ...]] = (
@@ -63,7 +72,48 @@ CLASSIC: Final[tuple[Assignor, ...]] = (
     ),
 )
 
+CONSUMER: Final[tuple[Assignor, ...]] = (
+    Assignor(
+        name="uniform",
+        run=uniform.assign,
+        reproduces="kafka-group-coordinator 4.3.1 UniformAssignor (KIP-848)",
+        summary="As even as subscriptions allow, and then few moves; what brokers do unless a group asks for something else.",
+        explain=uniform.explain,
+        since="4.0.1",
+        earlier=(
+            Assignor(
+                name="uniform",
+                run=uniform.assign_until_4_0_0,
+                reproduces="kafka-group-coordinator 4.0.0 UniformAssignor (KIP-848)",
+                summary="As uniform, but the first members in order get the extra partitions, whoever had them (KAFKA-18688).",
+                explain=uniform.explain_until_4_0_0,
+            ),
+        ),
+    ),
+    Assignor(
+        name="range",
+        run=consumer_range.assign,
+        reproduces="kafka-group-coordinator 4.3.1 RangeAssignor (KIP-848)",
+        summary="Topic by topic, each subscriber gets a run of consecutive partitions.",
+        explain=consumer_range.explain,
+    ),
+)
+
+SHARE: Final[tuple[Assignor, ...]] = (
+    Assignor(
+        name="simple",
+        run=simple.assign,
+        reproduces="kafka-group-coordinator 4.3.1 SimpleAssignor (KIP-932)",
+        summary="Every partition to equally many members, so many that nobody is without, and everybody has about as many.",
+        explain=simple.explain,
+        warnings=simple.warnings,
+        since="4.2.0",
+    ),
+)
+
 GROUP_PROTOCOLS: Final[dict[str, Registry[Assignor]]] = {
     "classic": Registry("assignor", "service.assignors.classic", CLASSIC),
+    "consumer": Registry("assignor", "service.assignors.consumer", CONSUMER),
+    "share": Registry("assignor", "service.assignors.share", SHARE),
 }
 """The assignors of each group protocol."""
