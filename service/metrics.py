@@ -10,9 +10,8 @@ import fcntl
 import os
 import platform
 import time
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest, values
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
@@ -20,12 +19,13 @@ from prometheus_client.multiprocess import MultiProcessCollector, mark_process_d
 from service import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series beside each counter, which nobody reads
 
 SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 SKEWS = (1.0, 1.01, 1.02, 1.05, 1.1, 1.2, 1.35, 1.5, 2, 3, 5, 10, 100)
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 ITEMS = (1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 
 
@@ -83,9 +83,12 @@ class Metrics:
             "allocator_subjects_dropped", "Named subjects left out of allocator_subject_skew_ratio, which was full.", registry=r
         )
         self.http_seconds = Histogram(
-            "allocator_http_request_duration_seconds", "Time a request took.", ["method", "route"], registry=r, buckets=SECONDS
+            "allocator_http_request_duration_seconds",
+            "Time a request took.",
+            ["method", "route", "status"],
+            registry=r,
+            buckets=SECONDS,
         )
-        self.http_requests = Counter("allocator_http_requests", "Requests answered.", ["method", "route", "status"], registry=r)
         self.in_flight = Gauge(
             "allocator_http_requests_in_flight", "Requests being answered.", registry=r, multiprocess_mode="livesum"
         )
@@ -97,22 +100,36 @@ class Metrics:
             multiprocess_mode="max",
         ).labels(__version__, platform.python_version()).set(1)
         self.subjects = Subjects(max_subjects)
+        # To look a series up by its labels takes longer than to observe something.
+        self.http_series: dict[tuple[str, str, int], Histogram] = {}
+        self.decision_series: dict[tuple[str, str], DecisionSeries] = {}
+        self.item_series: dict[tuple[str, str], Histogram] = {}
 
-    @contextmanager
-    def decision(self, decision: str, strategy: str, parse_seconds: float, check_time: Callable[[], None]) -> Iterator[Decision]:
-        """Report one decision: its phases, its size, its skew.
+    def decision(self, decision: str, strategy: str, started: float, check_time: Callable[[float], None]) -> Decision:
+        """The report of one decision: its phases, its size, its skew. Its phase "parse" ends now.
 
-        parse_seconds : what reading the request took before the strategy was known
-        check_time : called when a phase has ended; raises if the request has run for too long
+        started : when the request came, by time.perf_counter
+        check_time : called with the time when a phase has ended; raises if the request has run for too long
         """
-        self.duration.labels(decision, strategy, "parse").observe(parse_seconds)
-        check_time()
-        yield Decision(self, decision, strategy, check_time)
+        series = self.decision_series.get((decision, strategy))
+        if series is None:
+            series = self.decision_series[decision, strategy] = DecisionSeries(
+                self.duration.labels(decision, strategy, "parse"),
+                self.duration.labels(decision, strategy, "compute"),
+                self.duration.labels(decision, strategy, "render"),
+                self.skew.labels(decision, strategy),
+            )
+        report = Decision(self, decision, strategy, series, check_time)
+        report.ended(series.parse, started)
+        return report
 
     def observe_http(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count one answered request; ``route`` is the rule, never the path."""
-        self.http_seconds.labels(method, route).observe(seconds)
-        self.http_requests.labels(method, route, status).inc()
+        key = (method if method in METHODS else "other", route, status)
+        series = self.http_series.get(key)
+        if series is None:
+            series = self.http_series[key] = self.http_seconds.labels(*key)
+        series.observe(seconds)
 
     def exposition(self) -> bytes:
         """All metrics of all workers in Prometheus's text format."""
@@ -123,30 +140,65 @@ class Metrics:
         return generate_latest(registry)
 
 
+class DecisionSeries(NamedTuple):
+    """The series that every decision of one strategy reports to."""
+
+    parse: Histogram
+    compute: Histogram
+    render: Histogram
+    skew: Histogram
+
+
+class Phase:
+    """A context that times what is done in it."""
+
+    def __init__(self, report: Decision, series: Histogram) -> None:
+        self._report, self._series = report, series
+
+    def __enter__(self) -> None:
+        self._start = time.perf_counter()
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self._report.ended(self._series, self._start)
+
+
 class Decision:
     """What a view reports of the decision it is making."""
 
-    def __init__(self, metrics: Metrics, decision: str, strategy: str, check_time: Callable[[], None]) -> None:
-        self._metrics, self._decision, self._strategy, self._check_time = metrics, decision, strategy, check_time
+    def __init__(
+        self, metrics: Metrics, decision: str, strategy: str, series: DecisionSeries, check_time: Callable[[float], None]
+    ) -> None:
+        self._metrics, self._decision, self._strategy = metrics, decision, strategy
+        self._series, self._check_time = series, check_time
 
-    @contextmanager
-    def phase(self, phase: str) -> Iterator[None]:
-        """Time a phase: "compute" or "render"."""
-        start = time.perf_counter()
-        yield
-        seconds = time.perf_counter() - start
-        self._metrics.duration.labels(self._decision, self._strategy, phase).observe(seconds)
-        self._check_time()
+    def compute(self) -> Phase:
+        """The time the pure function takes."""
+        return Phase(self, self._series.compute)
+
+    def render(self) -> Phase:
+        """The time it takes to write the answer."""
+        return Phase(self, self._series.render)
+
+    def ended(self, series: Histogram, started: float) -> None:
+        """A phase is over; raises if the request has run for too long."""
+        now = time.perf_counter()
+        series.observe(now - started)
+        self._check_time(now)
 
     def sees(self, **items: int) -> None:
         """Report the size of the question: keys, partitions, members, brokers."""
+        series = self._metrics.item_series
         for item, count in items.items():
-            self._metrics.items.labels(self._decision, item).observe(count)
+            key = (self._decision, item)
+            if key not in series:
+                series[key] = self._metrics.items.labels(*key)
+            series[key].observe(count)
 
     def gives(self, skew: float, *, subject: str | None = None, moved: int | None = None) -> None:
         """Report how even the answer is, of which subject (the caller's ``topic_name`` or ``group_id``), and what it moves."""
         metrics = self._metrics
-        metrics.skew.labels(self._decision, self._strategy).observe(skew)
+        self._series.skew.observe(skew)
         if moved is not None:
             metrics.moved.labels(self._decision, self._strategy).observe(moved)
         if subject is not None:

@@ -8,19 +8,19 @@ A resource is a module with a ``Blueprint``; its view reads ``look up â†’ run â†
     @blueprint.response(200, PartitionsAnswerSchema)            # documents; the view renders the answer itself
     @blueprint.doc(operationId="allocatePartitions")
     def allocate_partitions(question, explain):
-        with decision("partition", question.partitioner.name) as report:
-            with report.phase("compute"):
-                answer = ...
-            report.sees(keys=...)
-            report.gives(skew, subject=question.topic_name)
-            with report.phase("render"):
-                return render.answer({...})
+        report = decision("partition", question.partitioner.name)
+        with report.compute():
+            answer = ...
+        report.sees(keys=...)
+        report.gives(skew, subject=question.topic_name)
+        with report.render():
+            return render.answer({...})
 """
 
 from __future__ import annotations
 
 import http
-import time
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import flask_smorest
@@ -38,8 +38,6 @@ from service.config import environment_name
 from service.core.errors import AllocatorError
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
     from flask import Flask, Request
 
     from service.config import Settings
@@ -47,7 +45,7 @@ if TYPE_CHECKING:
 
 
 class Parser(FlaskParser):
-    """webargs, with our JSON, the contract's 400 and 415, and the time that reading took."""
+    """webargs, with our JSON and the contract's 400 and 415."""
 
     DEFAULT_UNKNOWN_BY_LOCATION = {**FlaskParser.DEFAULT_UNKNOWN_BY_LOCATION, "query": RAISE, "json": RAISE}  # noqa: RUF012
 
@@ -58,14 +56,6 @@ class Parser(FlaskParser):
             return loads(req.get_data())
         except ValueError as error:
             raise BadRequest(f"The body is not JSON: {error}") from None
-
-    def parse(self, *args: Any, **kwargs: Any) -> Any:
-        """As webargs does, timed."""
-        start = time.perf_counter()
-        try:
-            return super().parse(*args, **kwargs)
-        finally:
-            g.parse_seconds = g.get("parse_seconds", 0.0) + time.perf_counter() - start
 
     def load_querystring(self, req: Request, schema: Any) -> Any:
         """The query's parameters; one that is given twice is a list, which no field accepts."""
@@ -125,17 +115,17 @@ def metrics() -> Metrics:
     return cast("Metrics", current_app.extensions["metrics"])
 
 
-def decision(name: str, strategy: str) -> AbstractContextManager[Decision]:
-    """Report the decision that this request asks for ("partition", "assignment", "placement")."""
-    return metrics().decision(name, strategy, g.get("parse_seconds", 0.0), _check_time)
+def decision(name: str, strategy: str) -> Decision:
+    """The report of the decision that this request asks for ("partition", "assignment", "placement"), once it has been read."""
+    extensions, started = current_app.extensions, g.start
+    check_time = partial(_check_time, started, extensions["settings"].max_request_seconds)
+    return cast("Metrics", extensions["metrics"]).decision(name, strategy, started, check_time)
 
 
-def _check_time() -> None:
+def _check_time(started: float, allowed: int, now: float) -> None:
     """Give the request up if it has run longer than the settings allow."""
-    allowed = settings().max_request_seconds
-    taken = time.perf_counter() - g.start
-    if taken > allowed:
+    if now - started > allowed:
         limit = environment_name("max_request_seconds")
         raise ServiceUnavailable(
-            f"The request was given up after {taken:.1f} s: the limit {limit} is {allowed} s.", retry_after=allowed
+            f"The request was given up after {now - started:.1f} s: the limit {limit} is {allowed} s.", retry_after=allowed
         )

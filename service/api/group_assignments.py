@@ -120,31 +120,31 @@ def assign_group(question: GroupAssignment, query: dict[str, bool]) -> Response:
     `partition_id`, `member_id`.
     """
     group = question.group
-    with decision("assignment", f"{question.group_protocol}-{question.assignor.name}") as report:
-        report.sees(partitions=group.topics.partitions_count, members=len(group))
-        with report.phase("compute"):
-            assignment = question.assignor.run(group)
-            holders = transposed(assignment, group.topics.partitions_count + len(group.unknown_partitions))
-            moves = movement(group, holders)
-            load = spread(assignment.lengths())
-            report.gives(load.skew, subject=question.group_id, moved=moves.moved)
-        with report.phase("render"):
-            in_order = groups.in_answer_order(group, holders)
-            media_type = render.wanted()
-            if media_type != render.JSON:
-                return render.table(groups.assignments_table(group, in_order), media_type)
-            answer = {
-                "kafka_version": question.kafka_version,
-                "group_protocol": question.group_protocol,
-                "assignor": question.assignor.name,
-                "assignments": groups.assignments_json(group, in_order),
-                "unassigned": groups.topic_partitions_json(group, unassigned(group, holders)),
-                "member_load": spread_document(assignment.lengths(), load),
-                "movement": asdict(moves),
-            }
-            if query["explain"] and question.assignor.explain:
-                answer["explanation"] = question.assignor.explain(group, assignment, settings().max_explained)
-            return render.answer(answer)
+    report = decision("assignment", f"{question.group_protocol}-{question.assignor.name}")
+    report.sees(partitions=group.topics.partitions_count, members=len(group))
+    with report.compute():
+        assignment = question.assignor.run(group)
+        holders = transposed(assignment, group.topics.partitions_count + len(group.unknown_partitions))
+        moves = movement(group, holders)
+        load = spread(assignment.lengths())
+        report.gives(load.skew, subject=question.group_id, moved=moves.moved)
+    with report.render():
+        in_order = groups.in_answer_order(group, holders)
+        media_type = render.wanted()
+        if media_type != render.JSON:
+            return render.table(groups.assignments_table(group, in_order), media_type)
+        answer = {
+            "kafka_version": question.kafka_version,
+            "group_protocol": question.group_protocol,
+            "assignor": question.assignor.name,
+            "assignments": groups.assignments_json(group, in_order),
+            "unassigned": groups.topic_partitions_json(group, unassigned(group, holders)),
+            "member_load": spread_document(assignment.lengths(), load),
+            "movement": asdict(moves),
+        }
+        if query["explain"] and question.assignor.explain:
+            answer["explanation"] = question.assignor.explain(group, assignment, settings().max_explained)
+        return render.answer(answer)
 
 
 def unassigned(group: Group, holders: Ragged) -> Int32s:

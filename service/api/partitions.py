@@ -6,7 +6,7 @@ A question is a JSON body, an Arrow stream with the rest in the query, or one ke
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 import pyarrow as pa
@@ -20,16 +20,15 @@ from service.api.schemas import KAFKA_VERSIONS, ExplainSchema, KafkaVersion, Spr
 from service.config import environment_name
 from service.core.errors import InvalidQuestion, LimitExceeded
 from service.core.keys import BYTES, FORMATS, INTEGERS
-from service.core.measures import Spread, spread
+from service.core.measures import Spread, occurrences, spread
 from service.core.partitioners import PARTITIONERS, Answer, Partitioner, Question, allocate, check_options
 from service.core.partitioners.explanation import explain
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
     from flask import Request, Response
 
     from service.core.keys import Column
-    from service.core.model import Bools, Int64s
+    from service.core.model import Bools, Int32s, Int64s
 
 MAX_COUNTS: Final = 100_000
 """Most partitions whose counts an answer lists one by one."""
@@ -449,30 +448,30 @@ def answer(allocation: Allocation, *, explained: bool) -> Response:
     if explained and len(question.keys) > settings().max_explained:
         limit = environment_name("max_explained")
         raise LimitExceeded(limit, settings().max_explained, len(question.keys), "keys to be explained", "/explain")
-    with decision("partition", partitioner.name) as report:
-        with report.phase("compute"):
-            result = allocate(partitioner, question, allocation.at, allocation.explicit_at)
-            tokens = result.partitions.dtype == np.int64
-            counts, evenness = (None, None) if tokens else distribution(result.partitions, question.partitions_count)
-        report.sees(keys=len(question.keys))
-        if evenness is not None:
-            report.gives(evenness.skew, subject=allocation.topic_name)
-        with report.phase("render"):
-            media_type = _wanted()
-            name = "token" if tokens else "partition_id"
-            if media_type == render.ARROW_STREAM:
-                return render.table(pa.table({name: result.partitions}), media_type)
-            if media_type == render.CSV:
-                return render.table(pa.table({"record": np.arange(len(result.partitions)), name: result.partitions}), media_type)
-            document = _document(allocation, result, counts, evenness)
-            if explained:
-                document["explanation"] = explain(partitioner, question, result)
-            return render.answer(document)
+    report = decision("partition", partitioner.name)
+    with report.compute():
+        result = allocate(partitioner, question, allocation.at, allocation.explicit_at)
+        tokens = result.partitions.dtype == np.int64
+        counts, evenness = (None, None) if tokens else distribution(cast("Int32s", result.partitions), question.partitions_count)
+    report.sees(keys=len(question.keys))
+    if evenness is not None:
+        report.gives(evenness.skew, subject=allocation.topic_name)
+    with report.render():
+        media_type = _wanted()
+        name = "token" if tokens else "partition_id"
+        if media_type == render.ARROW_STREAM:
+            return render.table(pa.table({name: result.partitions}), media_type)
+        if media_type == render.CSV:
+            return render.table(pa.table({"record": np.arange(len(result.partitions)), name: result.partitions}), media_type)
+        document = _document(allocation, result, counts, evenness)
+        if explained:
+            document["explanation"] = explain(partitioner, question, result)
+        return render.answer(document)
 
 
 def _wanted() -> str:
     """The media type of the answer; an Arrow stream is answered by one unless another is asked for."""
-    if request.mimetype != render.ARROW_STREAM:
+    if not request.environ.get("CONTENT_TYPE") or request.mimetype != render.ARROW_STREAM:
         return render.wanted()
     if "Accept" not in request.headers:
         return render.ARROW_STREAM
@@ -496,17 +495,14 @@ def _document(allocation: Allocation, result: Answer, counts: Int64s | None, eve
     return document
 
 
-def distribution(partitions: npt.NDArray[np.integer[Any]], partitions_count: int) -> tuple[Int64s | None, Spread]:
+def distribution(partitions: Int32s, partitions_count: int) -> tuple[Int64s | None, Spread]:
     """Records per partition, and their spread.
 
     Returns int64[partitions_count], None above MAX_COUNTS. A partition out of range, which only KafkaJS lets through, is in
     neither.
     """
-    # As uint32 a negative partition is above every partition count.
-    if len(partitions) and int(partitions.view(np.uint32).max()) >= partitions_count:
-        partitions = partitions[(partitions >= 0) & (partitions < partitions_count)]
     if partitions_count > MAX_COUNTS:
-        used = np.unique(partitions, return_counts=True)[1].astype(np.int64)
-        return None, spread(used, partitions_count)
-    counts = np.bincount(partitions, minlength=partitions_count)
+        in_range = partitions[(partitions >= 0) & (partitions < partitions_count)]
+        return None, spread(np.unique(in_range, return_counts=True)[1], partitions_count)
+    counts = occurrences(partitions, partitions_count)
     return counts, spread(counts)

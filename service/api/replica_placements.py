@@ -510,19 +510,19 @@ def place_replicas(question: Question, query: dict[str, bool]) -> Response:
     `partition_id`, `replicas` (a list, or text with commas).
     """
     task, placer = question.task, question.placer
-    with decision("placement", placer.name) as report:
-        with report.phase("compute"):
-            explained = settings().max_explained if query["explain"] else 0
-            outcome = task.run(placer, JavaRandom(question.random_seed), explained)
-            evenness, load = load_documents(task.cluster, outcome.placed)
-            report.sees(partitions=sum(len(topic.partition_ids) for topic in outcome.placed), brokers=len(task.cluster))
-            report.gives(evenness.skew, subject=question.topic_name)
-        with report.phase("render"):
-            media_type = render.wanted()
-            if media_type != render.JSON:
-                listed = media_type == render.ARROW_STREAM
-                return render.table(placements_table(task.cluster, outcome.placed, listed=listed), media_type)
-            answer = {"kafka_version": question.kafka_version, "placer": placer.name, **outcome.render(), **load}
-            if outcome.explanation:
-                answer["explanation"] = outcome.explanation
-            return render.answer(answer)
+    report = decision("placement", placer.name)
+    with report.compute():
+        explained = settings().max_explained if query["explain"] else 0
+        outcome = task.run(placer, JavaRandom(question.random_seed), explained)
+        evenness, load = load_documents(task.cluster, outcome.placed)
+        report.sees(partitions=sum(len(topic.partition_ids) for topic in outcome.placed), brokers=len(task.cluster))
+        report.gives(evenness.skew, subject=question.topic_name)
+    with report.render():
+        media_type = render.wanted()
+        if media_type != render.JSON:
+            listed = media_type == render.ARROW_STREAM
+            return render.table(placements_table(task.cluster, outcome.placed, listed=listed), media_type)
+        answer = {"kafka_version": question.kafka_version, "placer": placer.name, **outcome.render(), **load}
+        if outcome.explanation:
+            answer["explanation"] = outcome.explanation
+        return render.answer(answer)

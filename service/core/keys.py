@@ -17,6 +17,7 @@ A key that does not fit its format raises InvalidQuestion, which points at the k
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
@@ -94,8 +95,7 @@ def byte_strings(values: Sequence[bytes | None]) -> Keys:
 
 
 def _end_to_end(data: list[bytes], present: list[bool]) -> Keys:
-    offsets = np.zeros(len(data) + 1, np.int32)
-    np.cumsum([len(piece) for piece in data], out=offsets[1:])
+    offsets = np.fromiter(accumulate(map(len, data), initial=0), np.int32, len(data) + 1)
     valid = None if all(present) else np.array(present, np.bool_)
     return Keys(offsets, np.frombuffer(bytearray(b"".join(data)), np.uint8), valid)
 

@@ -91,7 +91,7 @@ def test_kafkas_own_refusal_is_a_422_in_kafkas_words(client):
 
 def test_a_request_that_takes_too_long_is_a_503_with_retry_after(monkeypatch):
     app = create_app(Settings(max_request_seconds=1))
-    monkeypatch.setattr("service.api.time.perf_counter", iter(range(0, 1000, 10)).__next__)
+    monkeypatch.setattr("time.perf_counter", iter(range(0, 1000, 10)).__next__)
     response = app.test_client().post("/v1/partitions", json=PARTITIONS)
     assert_problem(response, 503, "service-unavailable")
     assert response.headers["Retry-After"]
