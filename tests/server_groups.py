@@ -28,14 +28,15 @@ MEMBER_IDS = (
 
 
 @st.composite
-def coordinator_bodies(draw: st.DrawFn, *, shared: bool = False) -> Body:
+def coordinator_bodies(draw: st.DrawFn, *, shared: bool = False, ids: bool = False) -> Body:
     """A group of up to 40 members: none, some or all of the partitions are somebody's; topics come and go.
 
     shared : a share group, in which several members may have a partition
+    ids : every topic has an id, as Kafka's do
     """
     random = draw(st.randoms(use_true_random=False))
     member_id = random.choice(MEMBER_IDS)
-    topics = [topic(random, i) for i in range(random.randint(0, random.choice((1, 3, 8))))]
+    topics = [topic(random, i, ids=ids) for i in range(random.randint(0, random.choice((1, 3, 8))))]
     names = [one["topic_name"] for one in topics] + ["unknown"] * random.randint(0, 1)
     equal = random.random() < 0.5
     members: list[Body] = []
@@ -51,11 +52,11 @@ def coordinator_bodies(draw: st.DrawFn, *, shared: bool = False) -> Body:
     return {"topics": topics, "members": members}
 
 
-def topic(random: Random, i: int) -> Body:
+def topic(random: Random, i: int, *, ids: bool) -> Body:
     """A topic of a few partitions, or of some more."""
     name = random.choice(("t", "orders-", "été-")) + str(i)
     one: Body = {"topic_name": name, "partitions_count": random.randint(1, random.choice((2, 9, 60)))}
-    if random.random() < 0.7:
+    if ids or random.random() < 0.7:
         one["topic_id"] = uuid(random, i)
     return one
 
@@ -92,7 +93,8 @@ def change(random: Random, body: Body, assignments: list[Body]) -> Body:
     if event == "leave" and members:
         members.pop(random.randrange(len(members)))
     elif event == "join" and members:
-        members.append({**random.choice(members), "member_id": f"new-{random.getrandbits(40)}", "owned_partitions": []})
+        newest = max(int("0" + member["member_id"].partition("new-")[2]) for member in members)
+        members.append({**random.choice(members), "member_id": f"new-{newest + random.randint(1, 99)}", "owned_partitions": []})
         members[-1].pop("instance_id", None)
     elif event == "grow" and topics:
         random.choice(topics)["partitions_count"] += random.randint(1, 5)

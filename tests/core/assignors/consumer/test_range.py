@@ -1,0 +1,68 @@
+"""The range assignor of consumer groups is the group coordinator's RangeAssignor."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import assume, given, settings
+
+from service.core.assignors.consumer import range as consumer_range
+from tests import golden
+from tests.groups import bodies, flat, group_of, named
+from tests.parity import group_coordinator
+from tests.reference import server_assignors as reference
+from tests.server_groups import coordinator_bodies
+
+KAFKA = "org.apache.kafka.coordinator.group.assignor.RangeAssignor"
+CASES = golden.params("groups/consumer-range", "groups/consumer-range-sequences", "groups/consumer-range-large")
+
+
+def assigned(body):
+    group = group_of(body)
+    return named(group, consumer_range.assign(group))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_gives_what_kafka_was_recorded_to_give(case):
+    assert assigned(case["request"]) == flat(case["expected"]["assignments"])
+
+
+@given(coordinator_bodies() | bodies())
+@settings(max_examples=400, deadline=None)
+def test_agrees_with_its_plain_twin(body):
+    try:
+        expected = reference.range_(body)
+    except reference.Tree:
+        assume(False)
+    assert {member: sorted(partitions) for member, partitions in assigned(body).items()} == {
+        member: sorted(partitions) for member, partitions in expected.items()
+    }
+
+
+@pytest.mark.slow
+@given(coordinator_bodies(ids=True))
+@settings(max_examples=500, deadline=None)
+def test_agrees_with_the_real_class(body):
+    assert assigned(body) == flat(group_coordinator().assign(KAFKA, body)["assignments"])
+
+
+def test_explains_the_order_and_each_topic_s_quota():
+    body = {
+        "topics": [{"topic_name": "t", "partitions_count": 3}],
+        "members": [{"member_id": "a"}, {"member_id": "b", "instance_id": "i"}],
+    }
+    group = group_of(body)
+    told = consumer_range.explain(group, consumer_range.assign(group), 10)
+    assert [(one["member_id"], one["because"]) for one in told["order"]] == [
+        ("b", "static, by instance_id"),
+        ("a", "dynamic, by member_id"),
+    ]
+    assert told["topics"] == [
+        {
+            "topic_name": "t",
+            "partitions_count": 3,
+            "subscribers_count": 2,
+            "quota": 1,
+            "extra_partitions": 1,
+            "members_with_one_more": ["b"],
+        }
+    ]

@@ -1,0 +1,126 @@
+"""The simple assignor of share groups is the group coordinator's SimpleAssignor."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from service.core.assignors.share import simple
+from service.core.errors import InvalidQuestion
+from tests import golden
+from tests.groups import flat, group_of, named
+from tests.parity import group_coordinator
+from tests.reference import server_assignors as reference
+from tests.server_groups import change, coordinator_bodies
+
+KAFKA = "org.apache.kafka.coordinator.group.assignor.SimpleAssignor"
+CASES = golden.params("groups/share-simple", "groups/share-simple-sequences", "groups/share-simple-large")
+
+
+def assigned(body):
+    group = group_of(body)
+    return in_order(named(group, simple.assign(group)))
+
+
+def in_order(given_to):
+    return {member: sorted(partitions) for member, partitions in given_to.items()}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_gives_what_kafka_was_recorded_to_give(case):
+    assert assigned(case["request"]) == in_order(flat(case["expected"]["assignments"]))
+
+
+@given(coordinator_bodies(shared=True))
+@settings(max_examples=400, deadline=None)
+def test_agrees_with_its_plain_twin(body):
+    try:
+        expected = reference.simple(body)
+    except reference.Tree:
+        assume(False)
+    assert assigned(body) == in_order(expected)
+
+
+@pytest.mark.slow
+@given(coordinator_bodies(shared=True, ids=True), st.randoms(use_true_random=False))
+@settings(max_examples=300, deadline=None)
+def test_agrees_with_the_real_class_on_groups_that_live_on(body, random):
+    for _ in range(4):
+        answer = group_coordinator().assign(KAFKA, body)["assignments"]
+        assert assigned(body) == in_order(flat(answer))
+        body = change(random, body, answer)
+
+
+@pytest.mark.slow
+def test_more_members_than_65536_are_taken_in_the_order_of_their_spread():
+    """From there on a HashSet does not give Integers in ascending order."""
+    body = {
+        "topics": [{"topic_name": "t", "topic_id": "A" * 22, "partitions_count": 5}],
+        "members": [{"member_id": f"m{i}"} for i in range(66_000)],
+    }
+    assert assigned(body) == in_order(flat(group_coordinator().assign(KAFKA, body)["assignments"]))
+
+
+def test_a_partition_beyond_the_end_is_refused():
+    """No share group's target holds one; Kafka would leave it assigned."""
+    body = {
+        "topics": [{"topic_name": "t", "partitions_count": 2}],
+        "members": [{"member_id": "a", "owned_partitions": [{"topic_name": "t", "partition_ids": [0, 5]}]}],
+    }
+    with pytest.raises(InvalidQuestion, match="'a' owns partition 5 of 't', which has 2") as refusal:
+        assigned(body)
+    assert refusal.value.pointer == "/members/0/owned_partitions"
+
+
+def alike(topics):
+    """Topics of one partition each, whose ids have equal hash codes."""
+    raw = [i.to_bytes(8, "big") + i.to_bytes(8, "big") for i in range(1, topics + 1)]
+    return {
+        "topics": [
+            {
+                "topic_name": f"t{i}",
+                "topic_id": base64.urlsafe_b64encode(one).decode().rstrip("="),
+                "partitions_count": 1,
+            }
+            for i, one in enumerate(raw)
+        ],
+        "members": [{"member_id": "a"}, {"member_id": "b"}],
+    }
+
+
+def test_warns_where_java_goes_by_memory_addresses():
+    assert simple.warnings(group_of(alike(60))) == [simple.UNDEFINED_ORDER]
+
+
+@given(coordinator_bodies(shared=True))
+@settings(max_examples=100, deadline=None)
+def test_ordinary_groups_are_certain(body):
+    assert simple.warnings(group_of(body)) == []
+
+
+def test_seven_alike_are_still_a_chain():
+    body = alike(7)
+    assert simple.warnings(group_of(body)) == []
+    assert assigned(body) == in_order(reference.simple(body))
+
+
+@given(coordinator_bodies(shared=True), st.integers(1, 3))
+@settings(max_examples=100, deadline=None)
+def test_an_explanation_adds_up(body, limit):
+    group = group_of(body)
+    assignment = simple.assign(group)
+    told = simple.explain(group, assignment, limit)
+    assert len(told["order"]) <= limit
+    everybody = simple.explain(group, assignment, 100)["order"]
+    assert sum(one["kept"] for one in everybody) + told["phases"][1]["assigned"] == len(assignment.values)
+
+
+def test_explains_how_many_members_share_a_partition():
+    body = {"topics": [{"topic_name": "t", "partitions_count": 2}], "members": [{"member_id": m} for m in "abc"]}
+    group = group_of(body)
+    told = simple.explain(group, simple.assign(group), 10)
+    assert (told["algorithm"], told["members_per_partition"]) == ("homogeneous", 2)
+    assert told["partitions_per_member"] == pytest.approx(4 / 3)
