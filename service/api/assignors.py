@@ -8,6 +8,7 @@ from marshmallow import Schema, fields
 
 from service.api import Blueprint, render
 from service.core.assignors import GROUP_PROTOCOLS
+from service.core.assignors.releases import known_to
 
 if TYPE_CHECKING:
     from flask import Response
@@ -22,6 +23,7 @@ class AssignorSchema(Schema):
     assignor = fields.String(metadata={"description": "what a request calls it", "example": "range"})
     reproduces = fields.String(metadata={"description": "the class and release whose answers it gives"})
     summary = fields.String()
+    kafka_versions = fields.List(fields.String(), metadata={"description": "the releases whose answers it can give"})
 
 
 class AssignorsSchema(Schema):
@@ -43,6 +45,7 @@ def list_assignors() -> Response:
                     "assignor": assignor.name,
                     "reproduces": assignor.reproduces,
                     "summary": assignor.summary,
+                    "kafka_versions": known_to(assignor),
                 }
                 for group_protocol, assignors in GROUP_PROTOCOLS.items()
                 for assignor in assignors

@@ -9,9 +9,11 @@ import numpy as np
 from marshmallow import Schema, fields, post_load
 
 from service.api import Blueprint, decision, groups, render, settings
-from service.api.schemas import ExplainSchema, KafkaVersion, SpreadSchema, spread_document
+from service.api.schemas import ExplainSchema, SpreadSchema, spread_document
 from service.config import environment_name
 from service.core.assignors import GROUP_PROTOCOLS, Assignor
+from service.core.assignors.classic.cooperative_sticky import CooperativeAssignment
+from service.core.assignors.releases import RELEASES, at_release
 from service.core.errors import LimitExceeded, UnknownStrategy
 from service.core.grouping import transposed
 from service.core.measures import spread
@@ -40,14 +42,24 @@ class GroupAssignment:
 class GroupAssignmentSchema(Schema):
     """A group to be assigned."""
 
-    kafka_version = KafkaVersion()
+    kafka_version = fields.String(
+        load_default=RELEASES[-1],
+        metadata={
+            "description": "the release of Apache Kafka whose answer is wanted; GET /v1/assignors lists each assignor's",
+            "example": RELEASES[-1],
+        },
+    )
     group_protocol = fields.String(
         load_default="classic",
         metadata={"description": "the protocol that the group speaks, as GET /v1/assignors lists them", "example": "classic"},
     )
     assignor = fields.String(
-        load_default="range",
-        metadata={"description": "the name of an assignor of that protocol, as GET /v1/assignors lists them", "example": "range"},
+        load_default=None,
+        metadata={
+            "description": "the name of an assignor of that protocol, as GET /v1/assignors lists them. Absent: `range` for "
+            "classic, `uniform` for consumer, `simple` for share",
+            "example": "range",
+        },
     )
     group_id = fields.String(
         load_default=None, allow_none=True, metadata={"description": "what the group is called in this service's metrics"}
@@ -61,10 +73,12 @@ class GroupAssignmentSchema(Schema):
         protocol = body["group_protocol"]
         if protocol not in GROUP_PROTOCOLS:
             raise UnknownStrategy("group_protocol", protocol, tuple(GROUP_PROTOCOLS))
-        assignor = GROUP_PROTOCOLS[protocol][body["assignor"]]
+        registry, version = GROUP_PROTOCOLS[protocol], body["kafka_version"]
+        assignor = registry.builtins[0] if body["assignor"] is None else registry[body["assignor"]]
+        assignor = at_release(assignor, version)
         topics, members = body["topics"], body["members"]
         check_size(topics, members)
-        return GroupAssignment(body["kafka_version"], protocol, assignor, body["group_id"], groups.read_group(topics, members))
+        return GroupAssignment(version, protocol, assignor, body["group_id"], groups.read_group(topics, members))
 
 
 class TopicPartitionsAnswerSchema(Schema):
@@ -105,6 +119,15 @@ class GroupAssignmentAnswerSchema(Schema):
     )
     member_load = fields.Nested(SpreadSchema, metadata={"description": "partitions per member; counts in request order"})
     movement = fields.Nested(MovementSchema)
+    follow_up_rebalance = fields.Boolean(
+        metadata={
+            "description": "from `cooperative-sticky`: is a second rebalance needed, to hand out what its owners have to revoke "
+            "first? Until then it is in `unassigned`"
+        }
+    )
+    warnings = fields.List(
+        fields.String(), metadata={"description": "what to know of this answer, where Java itself does not settle it"}
+    )
     explanation = fields.Dict(metadata={"description": "with `explain=true`: how the assignor came to this"})
 
 
@@ -133,7 +156,7 @@ def assign_group(question: GroupAssignment, query: dict[str, bool]) -> Response:
         media_type = render.wanted()
         if media_type != render.JSON:
             return render.table(groups.assignments_table(group, in_order), media_type)
-        answer = {
+        answer: dict[str, Any] = {
             "kafka_version": question.kafka_version,
             "group_protocol": question.group_protocol,
             "assignor": question.assignor.name,
@@ -142,6 +165,10 @@ def assign_group(question: GroupAssignment, query: dict[str, bool]) -> Response:
             "member_load": spread_document(assignment.lengths(), load),
             "movement": asdict(moves),
         }
+        if isinstance(assignment, CooperativeAssignment):
+            answer["follow_up_rebalance"] = assignment.follow_up_rebalance
+        if question.assignor.warnings and (warnings := question.assignor.warnings(group)):
+            answer["warnings"] = warnings
         if query["explain"] and question.assignor.explain:
             answer["explanation"] = question.assignor.explain(group, assignment, settings().max_explained)
         return render.answer(answer)

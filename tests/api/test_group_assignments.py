@@ -303,3 +303,56 @@ def test_names_are_escaped_as_json(client):
     assert answer["assignments"] == [
         {"member_id": "\U0001f418\x00", "partitions": [{"topic_name": 'a"\\\n', "partition_ids": [0]}]}
     ]
+
+
+OWNED = [
+    {"member_id": f"c{i}", "generation_id": 3, "owned_partitions": [{"topic_name": "orders", "partition_ids": ids}]}
+    for i, ids in enumerate(([0, 1, 2], [3, 4, 5], []))
+]
+ORDERS = [{"topic_name": "orders", "partitions_count": 6}]
+
+
+def test_a_cooperative_group_is_told_of_its_second_rebalance(client):
+    """What its owners have to revoke first is in nobody's assignment; once all is settled there is nothing to follow."""
+    body = {"assignor": "cooperative-sticky", "topics": ORDERS, "members": OWNED}
+    first = client.post("/v1/group-assignments", json=body).json
+    assert first["follow_up_rebalance"] is True
+    assert first["unassigned"] == [{"topic_name": "orders", "partition_ids": [2, 5]}]
+    settled = [
+        {"member_id": one["member_id"], "generation_id": 4, "owned_partitions": one["partitions"]} for one in first["assignments"]
+    ]
+    second = client.post("/v1/group-assignments", json={**body, "members": settled}).json
+    assert second["follow_up_rebalance"] is False
+    assert second["unassigned"] == []
+
+
+def test_only_the_cooperative_protocol_speaks_of_a_follow_up(client):
+    body = {"assignor": "sticky", "topics": ORDERS, "members": OWNED}
+    assert "follow_up_rebalance" not in client.post("/v1/group-assignments", json=body).json
+
+
+@pytest.mark.parametrize(("protocol", "assignor"), [("classic", "range"), ("consumer", "uniform"), ("share", "simple")])
+def test_each_protocol_has_its_default_assignor(client, protocol, assignor):
+    body = {"group_protocol": protocol, "topics": ORDERS, "members": OWNED}
+    assert client.post("/v1/group-assignments", json=body).json["assignor"] == assignor
+
+
+def test_a_release_that_the_assignor_does_not_know_is_refused_with_those_it_knows(client):
+    body = {"group_protocol": "share", "kafka_version": "4.0.0", "topics": ORDERS, "members": OWNED}
+    response = client.post("/v1/group-assignments", json=body)
+    assert response.status_code == 422
+    assert response.json["errors"][0]["pointer"] == "/kafka_version"
+    assert "4.2.0, 4.2.1, 4.3.0, 4.3.1" in response.json["detail"]
+
+
+def test_an_older_release_answers_as_it_did(client):
+    """KAFKA-18688: until 4.0.0 the first members in order got the extra partitions, whoever had them."""
+    members = [
+        {"member_id": f"m{i}", "owned_partitions": [{"topic_name": "orders", "partition_ids": ids}]}
+        for i, ids in enumerate(([0], [1], [2, 3], [4, 5]))
+    ]
+    body = {"group_protocol": "consumer", "topics": ORDERS, "members": members}
+    before = client.post("/v1/group-assignments", json={**body, "kafka_version": "4.0.0"}).json
+    after = client.post("/v1/group-assignments", json=body).json
+    assert (before["kafka_version"], after["kafka_version"]) == ("4.0.0", "4.3.1")
+    assert before["assignments"] != after["assignments"]
