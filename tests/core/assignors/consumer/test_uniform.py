@@ -127,9 +127,7 @@ def test_kafka_fails_just_so():
     )
     for body in bodies:
         for topic in body["topics"]:
-            topic["topic_id"] = (
-                topic["topic_name"] * 22 if topic["topic_name"] == "A" else "AAAAAAAAAAAAAAAAAAAA" + topic["topic_name"] + "A"
-            )
+            topic["topic_id"] = "A" * 20 + topic["topic_name"] + "A"
         error = group_coordinator().assign(KAFKA, body)["error"]
         with pytest.raises(KafkaAssignorFails) as failure:
             assigned(body)
