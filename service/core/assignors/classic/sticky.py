@@ -65,12 +65,14 @@ def solve(group: Group) -> Solution:
     claims = read_claims(group)
     if claims.odd_one == NONE:
         course = sticky_constrained.solve(group, claims)
-        given = course.matched if claims.rack_aware else course.dealt
+        given = course.dealt
         if claims.rack_aware:
             given = np.where(course.matched == NONE, course.dealt, course.matched)
-        twice = np.where(given == NONE, NONE, course.kept).astype(np.int32)
         holders = np.where(given == NONE, course.kept, given)
-        return Solution(claims, course, course.kept, holders, twice if (twice != NONE).any() else twice[:0])
+        twice = np.where(given == NONE, np.int32(NONE), course.kept)
+        if not (twice != NONE).any():
+            twice = twice[:0]
+        return Solution(claims, course, course.kept, holders, twice)
     rebalance = sticky_general.solve(group, claims)
     return Solution(claims, rebalance, rebalance.kept, rebalance.holders, rebalance.twice)
 

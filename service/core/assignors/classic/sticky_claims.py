@@ -103,15 +103,17 @@ def read_claims(group: Group) -> Claims:
 
     counts = np.zeros(len(topics) + len(group.unknown_topic_names), np.int32)
     counts[: len(topics)] = topics.partitions_counts()
-    counting = (np.bincount(subscriptions.values, minlength=len(counts)) > 0) & (counts > 0)
+    odd_one, subscribed = _first_other_subscription(order, subscriptions.offsets, subscriptions.values, len(counts))
+    if odd_one != NONE:
+        subscribed[subscriptions.values] = True
+    counting = subscribed & (counts > 0)
     known = np.arange(topics.partitions_count, dtype=np.int32)
     topic_of = np.repeat(np.arange(len(topics), dtype=np.int32), topics.partitions_counts())
-    partition_ids = known - topics.first[topic_of]
+    partition_ids = known - np.repeat(topics.first[:-1], topics.partitions_counts())
     if len(unknown):
         topic_of = np.concatenate([topic_of, unknown[:, 0]])
         partition_ids = np.concatenate([partition_ids, unknown[:, 1]])
     owners, contested = _settle(order, group.generations, group.owned.offsets, group.owned.values, topic_of, counting)
-    odd_one = _first_other_subscription(order, subscriptions.offsets, subscriptions.values, len(counts))
     partition_racks = _partition_racks(group)
     rack_aware = partition_racks is not None and _rack_aware(group, partition_racks, counting)
     if partition_racks is None or not rack_aware:
@@ -163,28 +165,34 @@ def _settle(
 
     A member that names a partition twice is in conflict with itself. Twin: tests/reference/sticky.py, ``settle``.
     """
-    owners = np.full(len(topic_of), NONE, np.int32)
-    claimants = np.full(len(topic_of), NONE, np.int32)
+    # A claim costs one look into memory: the claimant so far is m if it owns the partition, ~m if it only bars older claims.
+    nobody, no_matter = np.int32(len(order)), np.int32(len(order) + 1)
+    claimants = np.empty(len(topic_of), np.int32)
+    for partition in range(len(topic_of)):
+        claimants[partition] = nobody if counting[topic_of[partition]] else no_matter
     contested = np.zeros(len(topic_of), np.bool_)
     for member in order:
         for i in range(owned_of[member], owned_of[member + 1]):
             partition = owned[i]
-            if not counting[topic_of[partition]]:
-                continue
             other = claimants[partition]
-            if other == NONE or generations[member] > generations[other]:
-                owners[partition] = member
+            if other == nobody:
                 claimants[partition] = member
-            elif generations[member] == generations[other]:
-                contested[partition] = True
-                owners[partition] = NONE
-                claimants[partition] = member
-    return owners, contested
+            elif other != no_matter:
+                other = max(other, ~other)
+                if generations[member] > generations[other]:
+                    claimants[partition] = member
+                elif generations[member] == generations[other]:
+                    contested[partition] = True
+                    claimants[partition] = ~member
+    for partition in range(len(topic_of)):
+        if claimants[partition] < 0 or claimants[partition] >= nobody:
+            claimants[partition] = NONE
+    return claimants, contested
 
 
 @njit(nogil=True, cache=True)
-def _first_other_subscription(order: Int32s, subscribed_of: Int32s, subscribed: Int32s, topics: int) -> int:
-    """The first member whose topics, unknown ones included, are not those of the first member that has any; or NONE.
+def _first_other_subscription(order: Int32s, subscribed_of: Int32s, subscribed: Int32s, topics: int) -> tuple[int, Bools]:
+    """The first member whose topics, unknown ones included, are not those of the first member that has any, or NONE; and those.
 
     Members without topics before that one go unnoticed.
     """
@@ -198,8 +206,8 @@ def _first_other_subscription(order: Int32s, subscribed_of: Int32s, subscribed: 
             size = stop - start
             continue
         if stop - start != size:
-            return int(member)
+            return int(member), reference
         for i in range(start, stop):
             if not reference[subscribed[i]]:
-                return int(member)
-    return NONE
+                return int(member), reference
+    return NONE, reference

@@ -25,7 +25,7 @@ from numba import njit
 
 from service.core.assignors.classic.racks import on_rack
 from service.core.errors import KafkaAssignorFails
-from service.core.grouping import grouped_arrays
+from service.core.grouping import grouped, grouped_arrays
 from service.core.model import NONE
 
 if TYPE_CHECKING:
@@ -62,10 +62,12 @@ def solve(group: Group, claims: Claims) -> Constrained:
     counts = group.topics.partitions_counts()
     minimum, members_with_more = divmod(int(counts[claims.topics[: len(counts)]].sum()), len(group))
     racks = claims.partition_racks
-    kept, have, over, is_short, has_enough = _keep(
-        claims.second_order, claims.owners, claims.contested, claims.topic_of, claims.partition_ids,
-        claims.racks, racks.offsets, racks.values, len(claims.topics), minimum, members_with_more,
+    kept, have, surplus, over, is_short, has_enough = _keep(
+        claims.second_order, claims.owners, claims.contested, claims.racks, racks.offsets, racks.values,
+        minimum, members_with_more,
     )  # fmt: skip
+    if surplus.any():
+        _give_up(_by_partition_id(group, claims), kept, surplus)
     short, enough = claims.by_id[is_short[claims.by_id]], claims.by_id[has_enough[claims.by_id]]
     free = np.flatnonzero(claims.free(group, kept, np.arange(len(claims.topics), dtype=np.int32))).astype(np.int32)
     matched = np.empty(0, np.int32)
@@ -87,27 +89,32 @@ def solve(group: Group, claims: Claims) -> Constrained:
     return Constrained(kept, matched, dealt, minimum, members_with_more)
 
 
+def _by_partition_id(group: Group, claims: Claims) -> Int32s:
+    """int32[partitions], the partitions by (id, topic name)."""
+    if len(group.unknown_partitions):
+        return np.lexsort((claims.topic_of, claims.partition_ids)).astype(np.int32)
+    # They are by (topic name, id): a counting sort by id will do.
+    return grouped(claims.partition_ids, int(group.topics.partitions_counts().max())).values
+
+
 @njit(nogil=True, cache=True)
-def _keep(  # noqa: C901, PLR0912 (a kernel)
+def _keep(
     order: Int32s,
     owners: Int32s,
     contested: Bools,
-    topic_of: Int32s,
-    partition_ids: Int32s,
     rack_of: Int32s,
     racks_of: Int32s,
     racks: Int32s,
-    topics: int,
     minimum: int,
     members_with_more: int,
-) -> tuple[Int32s, Int32s, int, Bools, Bools]:
-    """Step 1 (assignOwnedPartitions).
+) -> tuple[Int32s, Int32s, Int32s, int, Bools, Bools]:
+    """Step 1 (assignOwnedPartitions), but for the choice of partitions that members with too many give up.
 
     order : int32[members]   the order in which members are looked at
     rack_of : int32[members]; racks_of, racks : partition → racks
 
-    Returns who keeps each partition, how many each member keeps, how many members have the maximum, who is short of the minimum,
-    and who has the minimum and may get one more.
+    Returns who could keep each partition, how many each member keeps, how many of them it has too many, how many members have
+    the maximum, who is short of the minimum, and who has the minimum and may get one more.
     """
     members = len(order)
     kept = np.empty_like(owners)
@@ -133,32 +140,28 @@ def _keep(  # noqa: C901, PLR0912 (a kernel)
         else:
             surplus[member] = have[member] - minimum
             enough[member] = True
+        have[member] -= surplus[member]
     if over == members_with_more:
         enough[:] = False
+    return kept, have, surplus, over, short, enough
 
-    # Only members with a surplus need their partitions in order.
-    labels = np.full(len(owners), NONE, np.int32)
-    some = False
-    for partition in range(len(owners)):
-        member = kept[partition]
+
+@njit(nogil=True, cache=True)
+def _give_up(order: Int32s, kept: Int32s, surplus: Int32s) -> None:
+    """Take the last partitions in ``order`` from members with a surplus: their entries in ``kept`` become NONE.
+
+    order : int32[partitions]
+    kept : int32[partitions]; surplus : int32[members]; both written
+    """
+    left = surplus.sum()
+    i = len(order)
+    while left > 0:
+        i -= 1
+        member = kept[order[i]]
         if member != NONE and surplus[member] > 0:
-            labels[partition] = member
-            some = True
-    if some:
-        offsets, partitions = grouped_arrays(labels, members)
-        for member in range(members):
-            if surplus[member] == 0:
-                continue
-            owned = partitions[offsets[member] : offsets[member + 1]]
-            keys = np.empty(len(owned), np.int64)
-            for i in range(len(owned)):
-                keys[i] = np.int64(partition_ids[owned[i]]) * topics + topic_of[owned[i]]
-            have[member] -= surplus[member]
-            last = np.partition(keys, have[member] - 1)[have[member] - 1] if have[member] > 0 else -1
-            for i in range(len(owned)):
-                if keys[i] > last:
-                    kept[owned[i]] = NONE
-    return kept, have, over, short, enough
+            kept[order[i]] = NONE
+            surplus[member] -= 1
+            left -= 1
 
 
 @njit(nogil=True, cache=True)
@@ -225,9 +228,9 @@ def _match(  # noqa: C901, PLR0912, PLR0915 (a kernel)
         for i in range(racks_of[partition], racks_of[partition + 1]):
             rack = racks[i]
             start, stop = places_of[rack], places_of[rack + 1]
-            here = _next_alive(following, start + np.searchsorted(places[start:stop], at))
+            here = _next_alive(following, int(start + np.searchsorted(places[start:stop], at)))
             if here >= stop:
-                here = _next_alive(following, start)
+                here = _next_alive(following, int(start))
             if here < stop:
                 distance = places[here] - at
                 if distance < 0:
