@@ -17,7 +17,7 @@ from service.core.assignors.releases import RELEASES, at_release
 from service.core.errors import LimitExceeded, UnknownStrategy
 from service.core.grouping import transposed
 from service.core.measures import spread
-from service.core.movement import movement
+from service.core.movement import fewest_possible_moves, movement
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -105,6 +105,14 @@ class MovementSchema(Schema):
     moved = fields.Integer(metadata={"description": "the member has it, did not own it, and another member did"})
     added = fields.Integer(metadata={"description": "the member has it, and nobody owned it"})
     revoked = fields.Integer(metadata={"description": "the member owned it and has it no longer"})
+    fewest_possible_moves = fields.Integer(
+        allow_none=True,
+        metadata={
+            "description": "the least that `moved` could be for an assignment as balanced as this one (the same loads, in any "
+            "order; what is withheld for a follow-up counts as moved). null where members subscribe to different topics or "
+            "claim the same partition"
+        },
+    )
 
 
 class GroupAssignmentAnswerSchema(Schema):
@@ -150,6 +158,8 @@ def assign_group(question: GroupAssignment, query: dict[str, bool]) -> Response:
         holders = transposed(assignment, group.topics.partitions_count + len(group.unknown_partitions))
         moves = movement(group, holders)
         load = spread(assignment.lengths())
+        withheld = assignment.withheld.lengths() if isinstance(assignment, CooperativeAssignment) else 0
+        fewest = fewest_possible_moves(group, assignment.lengths() + withheld)
         report.gives(load.skew, subject=question.group_id, moved=moves.moved)
     with report.render():
         in_order = groups.in_answer_order(group, holders)
@@ -163,7 +173,7 @@ def assign_group(question: GroupAssignment, query: dict[str, bool]) -> Response:
             "assignments": groups.assignments_json(group, in_order),
             "unassigned": groups.topic_partitions_json(group, unassigned(group, holders)),
             "member_load": spread_document(assignment.lengths(), load),
-            "movement": asdict(moves),
+            "movement": {**asdict(moves), "fewest_possible_moves": fewest},
         }
         if isinstance(assignment, CooperativeAssignment):
             answer["follow_up_rebalance"] = assignment.follow_up_rebalance

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 from numba import njit
 
 from service.core.grouping import transposed
+from service.core.model import NONE
 
 if TYPE_CHECKING:
-    from service.core.model import Group, Int32s, Ragged
+    from service.core.model import Bools, Group, Int32s, Ragged
 
 
 @dataclass(frozen=True)
@@ -74,3 +76,52 @@ def _movement(owners_of: Int32s, owners: Int32s, holders_of: Int32s, holders: In
             else:
                 added += 1
     return retained, moved, added, revoked
+
+
+def fewest_possible_moves(group: Group, loads: Int32s) -> int | None:
+    """The least number of partitions that another member must take over, whichever assignor were to do it.
+
+    loads : int32[members]   what each member gets; an assignment counts as as balanced as this one if its members' loads are
+        these, in any order
+
+    Members that own most keep most: with the loads and what each member owns both in descending order, each keeps the lesser of
+    the two, and no pairing keeps more. Who must hand over the rest is settled thereby, not how.
+
+    None where that is not the whole story: members that subscribe to different topics, a partition that several of them claim.
+    """
+    partitions = group.topics.partitions_count
+    odd_one, wanted = _common_topics(group.subscriptions.offsets, group.subscriptions.values, len(group.topics))
+    if odd_one != NONE:
+        return None
+    claims, members = group.owned.values, group.owned.row_of_each_value()
+    assignable = np.zeros(partitions + len(group.unknown_partitions), np.bool_)
+    assignable[:partitions] = np.repeat(wanted, group.topics.partitions_counts())
+    counting = assignable[claims]
+    if len(np.unique(claims[counting])) < counting.sum():
+        return None
+    owned = np.bincount(members[counting], minlength=len(group))
+    kept = np.minimum(np.sort(owned), np.sort(loads)).sum()
+    return int(owned.sum() - kept)
+
+
+@njit(nogil=True, cache=True)
+def _common_topics(offsets: Int32s, topics: Int32s, topics_count: int) -> tuple[int, Bools]:
+    """The first member that subscribes to other existing topics than the first member does, or NONE; and the latter's topics.
+
+    offsets, topics : member → topics it subscribes to, none twice
+    """
+    common = np.zeros(topics_count, np.bool_)
+    size = 0
+    for member in range(len(offsets) - 1):
+        alike = existing = 0
+        for topic in topics[offsets[member] : offsets[member + 1]]:
+            if topic < topics_count:
+                existing += 1
+                if member == 0:
+                    common[topic] = True
+                alike += common[topic]
+        if member == 0:
+            size = existing
+        elif alike != size or existing != size:
+            return member, common
+    return NONE, common
