@@ -6,6 +6,7 @@ A question is a JSON body, an Arrow stream with the rest in the query, or one ke
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
@@ -132,30 +133,22 @@ class WindowSchema(Schema):
 
 
 class RecordList(fields.List[Any]):
-    """Records; in one pass if all are plainly well-formed, else each by its schema. The keys stay as they came."""
+    """Records as columns: ``key`` and the options as lists, ``partition`` as an Arrow array. The keys stay as they came.
 
-    NAMES: Final = frozenset({"key", "partition", "bytes", "enable_switch"})
+    Records that have nothing but these two are read without Python work for each; others, and faulty ones, by the schema.
+    """
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(fields.Nested(RecordSchema), allow_none=True, **kwargs)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
-        plain = (
-            type(value) is list
-            and all(type(record) is dict and self.NAMES.issuperset(record) for record in value)
-            and all(_plain(record) for record in value)
-        )
-        rows: Any = value if plain else super()._deserialize(value, attr, data, **kwargs)
-        return {name: [record.get(name) for record in rows] for name in self.NAMES}
-
-
-def _plain(record: dict[str, Any]) -> bool:
-    partition, size, switch = record.get("partition"), record.get("bytes", 0), record.get("enable_switch", True)
-    return (
-        (partition is None or (type(partition) is int and -INT32 - 1 <= partition <= INT32))
-        and (type(size) is int and 0 <= size <= INT32)
-        and type(switch) is bool
-    )
+        if type(value) is list and set(map(type, value)) == {dict} and {"key", "partition"}.issuperset(set().union(*value)):
+            partitions = bulk.read(list(map(methodcaller("get", "partition"), value)), pa.int32())
+            if partitions is not None:
+                return {"key": list(map(methodcaller("get", "key"), value)), "partition": partitions}
+        rows: Any = super()._deserialize(value, attr, data, **kwargs)
+        columns: dict[str, Any] = {name: [row.get(name) for row in rows] for name in ("key", "bytes", "enable_switch")}
+        return columns | {"partition": pa.array([row.get("partition") for row in rows], pa.int32())}
 
 
 @dataclass(frozen=True)
@@ -244,7 +237,7 @@ def read(body: dict[str, Any]) -> Allocation:
     options = {name: body[name] for name in QUESTION_OPTIONS if body.get(name) is not None}
     at, explicit_at = "/keys/{}", "/explicit_partition"
     values, records = body.get("keys"), body.get("records")
-    partitions: list[int | None] | None = None
+    partitions: pa.Int32Array | None = None
     if records is not None:
         if values is not None:
             raise InvalidQuestion("keys and records are given; one of them is wanted", "/records")
@@ -287,7 +280,7 @@ def _encoded(partitioner: Partitioner, column: Column, key_format: str) -> Any:
 def _record_options(records: dict[str, list[Any]]) -> dict[str, Any]:
     """What ``java:sticky`` wants to know of the records."""
     options: dict[str, Any] = {}
-    sizes, switches = records["bytes"], records["enable_switch"]
+    sizes, switches = records.get("bytes", ()), records.get("enable_switch", ())
     if any(size is not None for size in sizes):
         for i, size in enumerate(sizes):
             if size is None:
@@ -298,13 +291,12 @@ def _record_options(records: dict[str, list[Any]]) -> dict[str, Any]:
     return options
 
 
-def _explicit(of_all: int | None, partitions: list[int | None] | None, n: int) -> tuple[Any, Bools | None]:
+def _explicit(of_all: int | None, partitions: pa.Int32Array | None, n: int) -> tuple[Any, Bools | None]:
     """The partitions that the caller names, and for which records there is one."""
-    if partitions is not None and any(partition is not None for partition in partitions):
+    if partitions is not None and partitions.null_count < n:
         if of_all is not None:
             raise InvalidQuestion("the records name their partitions", "/explicit_partition")
-        array = pa.array(partitions, pa.int32())
-        return np.array(array.fill_null(0)), np.array(array.is_valid().to_numpy(zero_copy_only=False))
+        return np.array(partitions.fill_null(0)), np.array(partitions.is_valid().to_numpy(zero_copy_only=False))
     if of_all is None:
         return None, None
     return np.full(n, of_all, np.int32), np.ones(n, np.bool_)
