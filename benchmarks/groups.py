@@ -75,7 +75,7 @@ def fresh_body(assignor: str, members: int, topics: int, partitions: int) -> dic
         )
         for name in ASSIGNORS
     ),
-    rounds=3,
+    rounds=2,
 )
 def assign(members: int = 2_000, topics: int = 1_000, partitions: int = 1_000) -> Iterator[Sides]:
     """1,000 topics of 1,000 partitions, to all of which every member subscribes, from nothing."""
