@@ -388,6 +388,8 @@ def simple(body: Body) -> Given:
         return given
 
     subscribed = {name for topics in group.topics.values() for name in topics}
+    if not subscribed & group.count.keys():
+        return given
     for name, count in group.count.items():
         if name in subscribed:
             members = [n for n, member_id in enumerate(group.order) if name in group.topics[member_id]]

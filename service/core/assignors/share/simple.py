@@ -14,10 +14,11 @@ else each topic by itself, among its subscribers.
 3. Partitions in the order of a HashMap are given to members below what they are to have, in turn, in the order of a HashSet of
    numbers; a member that has the partition already is passed over.
 
-A topic that nobody subscribes to any more stays with whoever has it, unless all subscribe to the same topics.
+A topic that nobody subscribes to any more stays with whoever has it, unless all subscribe to the same topics, or nobody to any
+topic that exists.
 
 HashMaps here hold keys without a natural order. Where two such keys of equal hash meet in a bucket of eight or more, Java goes by
-memory addresses, and no answer is certain; ``doubts`` tells.
+memory addresses, and no answer is certain; ``warnings`` tells.
 
 Source: org.apache.kafka.coordinator.group.assignor.SimpleAssignor, SimpleHomogeneousAssignmentBuilder and
 SimpleHeterogeneousAssignmentBuilder (Apache Kafka 4.3.1, and every release since 4.2.0).
@@ -208,6 +209,8 @@ def _heterogeneous(group: Group, order: Int32s, ids: TopicIds) -> Ragged:
     """SimpleHeterogeneousAssignmentBuilder.build: topic by topic; a partition's number is its id."""
     topics = group.topics
     readers = subscribers(group, order)
+    if not len(readers.values):  # without any topic to share out, Kafka keeps nothing of what nobody subscribes to either
+        return Ragged(np.zeros(len(group) + 1, np.int32), np.empty(0, np.int32))
     entry_of, entries = _entries(group, order, ids, np.arange(len(topics), dtype=np.int32))
     return Ragged(*_share_out_by_topic(order, topics.first, readers.offsets, readers.values, entry_of, entries))
 

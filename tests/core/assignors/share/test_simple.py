@@ -64,6 +64,19 @@ def test_more_members_than_65536_are_taken_in_the_order_of_their_spread():
     assert assigned(body) == in_order(flat(group_coordinator().assign(KAFKA, body)["assignments"]))
 
 
+@pytest.mark.parametrize(("subscribed", "kept"), [("unknown", []), ("u", [("t", 1)])])
+def test_nobody_s_topic_stays_with_its_member_only_where_another_topic_is_subscribed_to(subscribed, kept):
+    """Checked with the real class: without any subscribed topic that exists, its heterogeneous builder answers with nothing."""
+    body = {
+        "topics": [{"topic_name": name, "topic_id": name * 22, "partitions_count": 2} for name in ("t", "u")],
+        "members": [
+            {"member_id": "a", "topic_names": [], "owned_partitions": [{"topic_name": "t", "partition_ids": [1]}]},
+            {"member_id": "b", "topic_names": [subscribed]},
+        ],
+    }
+    assert assigned(body)["a"] == kept
+
+
 def test_a_partition_beyond_the_end_is_refused():
     """No share group's target holds one; Kafka would leave it assigned."""
     body = {
