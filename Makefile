@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 export PORT ?= 8000
 
-.PHONY: help run test test-fast lint format openapi bench demo lock clean
+.PHONY: help run test test-fast parity lint format openapi bench demo lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -17,6 +17,9 @@ test: .venv/.dev ## set up and run every test
 
 test-fast: .venv/.dev ## the tests that take no more than a moment
 	$(BIN)/python -m pytest -m 'not slow'
+
+parity: .venv/.dev ## 100,000 random rebalances beside Kafka's own assignors, ten minutes (docs/exactness.md)
+	$(BIN)/python -m tests.long_parity
 
 lint: .venv/.dev ## ruff, mypy --strict, import contracts, hadolint
 	$(BIN)/ruff check

@@ -1,0 +1,73 @@
+"""The long comparison with Kafka's own classes draws the same groups again, finds what differs, and makes it small."""
+
+from __future__ import annotations
+
+import dataclasses
+from itertools import pairwise
+
+import pytest
+
+from service.core.assignors.classic import roundrobin
+from tests import golden, long_parity
+from tests.long_parity import SUBJECTS, Comparison, Differs, Kafka, life, ours
+from tests.parity import group_leader
+
+
+@pytest.fixture
+def comparison():
+    comparison = Comparison(seed=3)
+    yield comparison
+    comparison.close()
+
+
+def test_a_group_of_a_seed_is_always_the_same():
+    for number in range(40):
+        one, again, other = (list(life(seed, number)) for seed in (5, 5, 6))
+        assert one == again
+        assert one != other or not one[0].body["members"]
+
+
+def test_answers_become_what_the_next_rebalance_begins_with():
+    lives = [list(life(1, number)) for number in range(len(SUBJECTS) * 5)]
+    assert max(map(len, lives)) == 10
+    for cases in lives:
+        for before, after in pairwise(cases):
+            had = {one["member_id"]: one["partitions"] for one in before.ours["assignments"]}
+            stayed = [member for member in after.body["members"] if member["member_id"] in had]
+            if stayed:
+                assert any(member["owned_partitions"] == had[member["member_id"]] for member in stayed)
+
+
+@pytest.mark.slow
+def test_every_assignor_answers_as_kafka_does(comparison):
+    comparison.run(300)
+    assert comparison.counts.total() == 300
+    assert {subject for subject, _ in comparison.counts} == {str(subject) for subject in SUBJECTS}
+    assert not comparison.counts.keys() - {(str(subject), what) for subject in SUBJECTS for what in Comparison.COLUMNS}
+
+
+@pytest.mark.slow
+def test_a_difference_is_found_and_made_small(comparison, monkeypatch):
+    """An assignor that is not the class that it says it is: two members and two topics tell them apart."""
+    wrong = dataclasses.replace(SUBJECTS[0].assignor, run=roundrobin.assign)
+    monkeypatch.setattr(long_parity, "SUBJECTS", (dataclasses.replace(SUBJECTS[0], assignor=wrong),))
+    with pytest.raises(Differs, match=r"classic range, group \d+, rebalance \d") as found:
+        comparison.run(300)
+    smallest = comparison.shrunk(found.value)
+    assert smallest.case.ours == ours(smallest.case.subject, smallest.case.body)
+    assert smallest.case.ours != smallest.kafkas
+    assert len(smallest.case.body["members"]) <= 2
+    assert sum(topic["partitions_count"] for topic in smallest.case.body["topics"]) <= 4
+
+
+@pytest.mark.slow
+def test_a_jvm_that_thinks_for_too_long_is_given_up_and_the_next_one_answers():
+    kafka = Kafka(group_leader.__wrapped__, patience=8)
+    case = next(life(1, 2))
+    asked = [case, dataclasses.replace(case, body=next(golden.lines("groups/endless"))["request"]), case]
+    for one in asked:
+        kafka.ask(one)
+    answers = [kafka.answer() for _ in asked]
+    kafka.close()
+    assert [one for one, _ in answers] == asked
+    assert [answer for _, answer in answers] == [case.ours, None, case.ours]
