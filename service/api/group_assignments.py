@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from marshmallow import Schema, fields, post_load
 
-from service.api import Blueprint, decision, groups, render, settings
+from service.api import Blueprint, Parser, decision, groups, render, settings
 from service.api.schemas import ExplainSchema, SpreadSchema, spread_document
 from service.config import environment_name
 from service.core.assignors import GROUP_PROTOCOLS, Assignor
@@ -25,7 +25,22 @@ if TYPE_CHECKING:
 
     from service.core.model import Group, Int32s, Ragged
 
-blueprint = Blueprint("group_assignments", __name__, description="partitions → group members")
+
+class GroupParser(Parser):
+    """The service's parser, which reads large bodies by Arrow."""
+
+    def read_json(self, body: bytes) -> Any:
+        """The value of a JSON text, its ``topics`` and ``members`` as Arrow arrays if it is large and well-formed."""
+        return groups.read_body(body) or super().read_json(body)
+
+
+class GroupBlueprint(Blueprint):
+    """The resource, with its parser."""
+
+    ARGUMENTS_PARSER = GroupParser()
+
+
+blueprint = GroupBlueprint("group_assignments", __name__, description="partitions → group members")
 
 
 @dataclass(frozen=True)
@@ -43,18 +58,25 @@ class GroupAssignmentSchema(Schema):
     """A group to be assigned."""
 
     kafka_version = fields.String(
-        load_default=RELEASES[-1],
+        load_default=None,
+        allow_none=True,
         metadata={
-            "description": "the release of Apache Kafka whose answer is wanted; GET /v1/assignors lists each assignor's",
+            "description": "the release of Apache Kafka whose answer is wanted; GET /v1/assignors lists each assignor's. "
+            f"Absent: {RELEASES[-1]}",
             "example": RELEASES[-1],
         },
     )
     group_protocol = fields.String(
-        load_default="classic",
-        metadata={"description": "the protocol that the group speaks, as GET /v1/assignors lists them", "example": "classic"},
+        load_default=None,
+        allow_none=True,
+        metadata={
+            "description": "the protocol that the group speaks, as GET /v1/assignors lists them. Absent: classic",
+            "example": "classic",
+        },
     )
     assignor = fields.String(
         load_default=None,
+        allow_none=True,
         metadata={
             "description": "the name of an assignor of that protocol, as GET /v1/assignors lists them. Absent: `range` for "
             "classic, `uniform` for consumer, `simple` for share",
@@ -70,10 +92,10 @@ class GroupAssignmentSchema(Schema):
     @post_load
     def ask(self, body: dict[str, Any], **_: Any) -> GroupAssignment:
         """The question, its strategy looked up, its size within the limits, its names turned into indices."""
-        protocol = body["group_protocol"]
+        protocol = body["group_protocol"] or "classic"
         if protocol not in GROUP_PROTOCOLS:
             raise UnknownStrategy("group_protocol", protocol, tuple(GROUP_PROTOCOLS))
-        registry, version = GROUP_PROTOCOLS[protocol], body["kafka_version"]
+        registry, version = GROUP_PROTOCOLS[protocol], body["kafka_version"] or RELEASES[-1]
         assignor = registry.builtins[0] if body["assignor"] is None else registry[body["assignor"]]
         assignor = at_release(assignor, version)
         topics, members = body["topics"], body["members"]

@@ -5,7 +5,6 @@ A body may hold a million owned partitions, so what is well-formed is read in bu
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
@@ -13,10 +12,11 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 from marshmallow import Schema, ValidationError, fields, validate
+from numba import njit
 
 from service.api import bulk
 from service.api.fields import INT32, Integer
-from service.api.render import json_lists, json_objects, json_strings
+from service.api.writing import COMMA, opened, pieces, write, write_number
 from service.core.grouping import first_repeat, transposed
 from service.core.jvm.sorting import java_order
 from service.core.model import NONE, Group, Ragged, Topics
@@ -24,7 +24,7 @@ from service.core.model import NONE, Group, Ragged, Topics
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from service.core.model import Bools, Int32s
+    from service.core.model import Bools, Bytes, Int32s
 
 NAME = pa.string()
 TOPIC = pa.struct(
@@ -50,8 +50,11 @@ MEMBER = pa.struct(
 LONGEST_TOPIC_NAME: Final = 249
 """org.apache.kafka.common.internals.Topic.MAX_NAME_LENGTH."""
 
-LONGEST_TEXT: Final = 2**30
-"""Bytes of JSON written in one piece, or thereabouts."""
+NAMES: Final = ("kafka_version", "group_protocol", "assignor", "group_id")
+"""The members of a body beside topics and members; null is absent."""
+
+LARGE: Final = 2**20
+"""Bytes from which on a body is worth reading by Arrow."""
 
 MAX_ERRORS: Final = 100
 """Faults of one kind that one answer names."""
@@ -97,6 +100,8 @@ class Rows(fields.List[Any]):
         self.plain = plain
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+        if isinstance(value, pa.StructArray):
+            return value  # read_body has looked at it
         if type(value) is not list:
             super()._deserialize(value, attr, data, **kwargs)  # which refuses it
         faults: dict[int, Any] = {}
@@ -221,6 +226,23 @@ def members_field() -> Rows:
     """The body's ``members``."""
     about = {"description": "the members; for the classic protocol in the order of the JoinGroup response"}
     return Rows(MemberSchema, MEMBER, _plain_members, required=True, metadata=about)
+
+
+def read_body(text: bytes) -> dict[str, Any] | None:
+    """A large body straight from its text, if all of it is plainly well-formed: a million owned rows never become objects."""
+    if len(text) < LARGE:
+        return None
+    lists = {"topics": pa.list_(TOPIC), "members": pa.list_(MEMBER)}
+    found = bulk.read_object(text, dict.fromkeys(NAMES, NAME) | lists)
+    if found is None or any(found[name].null_count for name in lists):
+        return None
+    topics, members = found["topics"].flatten(), found["members"].flatten()
+    if topics.null_count or members.null_count or not (_plain_topics(topics) and _plain_members(members)):
+        return None
+    return {name: value for name in NAMES if (value := found[name][0].as_py()) is not None} | {
+        "topics": topics,
+        "members": members,
+    }
 
 
 # ---- names become indices ----------------------------------------------------------------------------------------------
@@ -420,28 +442,62 @@ def assignments_json(group: Group, assignment: Ragged) -> orjson.Fragment:
 
     assignment : Ragged member → partitions, in the answer's order
     """
-    names = json_strings((*group.topics.names, *group.unknown_topic_names))
-    ids = json_strings(group.member_ids)
-    offsets = assignment.offsets
-    # Arrow's strings end at 2 GiB, so members are written in slices, each of about one at most.
-    longest = pc.max(pc.binary_length(names)).as_py() or 0
-    cuts = np.searchsorted(offsets, np.arange(0, offsets[-1], LONGEST_TEXT // (longest + 50)))
-    bounds = np.unique([0, *cuts, len(ids)])
-    slices = []
-    for start, stop in pairwise(bounds.tolist()):
-        rows = Ragged(offsets[start : stop + 1] - offsets[start], assignment.values[offsets[start] : offsets[stop]])
-        partitions = _topic_partitions(group, names, rows)
-        members = pc.binary_join_element_wise(
-            '{"member_id":', ids.slice(start, stop - start), ',"partitions":[', partitions, "]}", ""
-        )
-        slices.append(_joined(members))
-    return orjson.Fragment(b"[" + b",".join(slices) + b"]")
+    return _rows_json(group, opened("member_id", group.member_ids, "partitions"), assignment, b"]}")
 
 
 def topic_partitions_json(group: Group, partitions: Int32s) -> orjson.Fragment:
     """``[{"topic_name", "partition_ids"}]``; partitions : int32[...], ascending, existing ones."""
-    rows = Ragged(np.array([0, len(partitions)], np.int32), partitions)
-    return orjson.Fragment(b"[" + _joined(_topic_partitions(group, json_strings(group.topics.names), rows)) + b"]")
+    return _rows_json(group, pieces([b""]), Ragged(np.array([0, len(partitions)], np.int32), partitions), b"")
+
+
+def _rows_json(group: Group, before: tuple[Int32s, Bytes], rows: Ragged, after: bytes) -> orjson.Fragment:
+    """A list with, for each row, its own text ``before``, its partitions by topic, and ``after``."""
+    topics, ids = group.topic_partitions(rows.values)
+    names = opened("topic_name", (*group.topics.names, *group.unknown_topic_names), "partition_ids")
+    closed = np.frombuffer(bytearray(after), np.uint8)
+    return orjson.Fragment(_write_rows(*before, *names, rows.offsets, topics, ids, closed).tobytes())
+
+
+@njit(nogil=True, cache=True)
+def _write_rows(  # noqa: C901 - a kernel
+    before_of: Int32s, before: Bytes, names_of: Int32s, names: Bytes, rows_of: Int32s, topics: Int32s, ids: Int32s, after: Bytes
+) -> Bytes:
+    """The text of ``_rows_json``, uint8[...].
+
+    before_of, before : the text before each row
+    names_of, names : the text that opens a topic's object
+    rows_of, topics, ids : row → the topic and the id of each of its partitions, a topic's together
+    """
+    longest = len(before) + (len(rows_of) - 1) * (len(after) + 1) + 2 + 12 * len(ids)
+    for row in range(len(rows_of) - 1):
+        for i in range(rows_of[row], rows_of[row + 1]):
+            if i == rows_of[row] or topics[i] != topics[i - 1]:
+                longest += names_of[topics[i] + 1] - names_of[topics[i]] + 3
+    text = np.empty(longest, np.uint8)
+    text[0] = 91
+    at = 1
+    for row in range(len(rows_of) - 1):
+        if row > 0:
+            text[at] = COMMA
+            at += 1
+        at = write(before[before_of[row] : before_of[row + 1]], text, at)
+        start, stop = rows_of[row], rows_of[row + 1]
+        for i in range(start, stop):
+            if i > start:
+                if topics[i] != topics[i - 1]:
+                    text[at], text[at + 1] = 93, 125
+                    at += 2
+                text[at] = COMMA
+                at += 1
+            if i == start or topics[i] != topics[i - 1]:
+                at = write(names[names_of[topics[i]] : names_of[topics[i] + 1]], text, at)
+            at = write_number(ids[i], text, at)
+        if stop > start:
+            text[at], text[at + 1] = 93, 125
+            at += 2
+        at = write(after, text, at)
+    text[at] = 93
+    return text[: at + 1]
 
 
 def assignments_table(group: Group, assignment: Ragged) -> pa.Table:
@@ -457,28 +513,3 @@ def assignments_table(group: Group, assignment: Ragged) -> pa.Table:
             ),
         }
     )
-
-
-def _topic_partitions(group: Group, names: pa.Array, rows: Ragged) -> pa.Array:
-    """For each row its partitions as JSON texts ``{"topic_name", "partition_ids"}``, with commas between.
-
-    names : the topics' names as JSON texts
-    """
-    topics, ids = group.topic_partitions(rows.values)
-    begins = np.ones(len(topics), np.bool_)
-    begins[1:] = topics[1:] != topics[:-1]
-    begins[rows.offsets[:-1][rows.lengths() > 0]] = True
-    runs = np.flatnonzero(begins).astype(np.int32)
-    texts = json_objects(
-        topic_name=names.take(pa.array(topics[runs])),
-        partition_ids=json_lists(np.append(runs, np.int32(len(ids))), ids),
-    )
-    offsets = np.searchsorted(runs, rows.offsets).astype(np.int32)
-    return pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets), texts), ",")
-
-
-def _joined(texts: pa.Array) -> bytes:
-    """The texts with commas between."""
-    everything = pa.ListArray.from_arrays(pa.array([0, len(texts)], pa.int32()), texts)
-    text: bytes = pc.binary_join(everything, ",")[0].as_buffer().to_pybytes()
-    return text

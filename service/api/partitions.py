@@ -15,7 +15,7 @@ from flask import request
 from marshmallow import INCLUDE, Schema, ValidationError, fields, post_load, validate
 from werkzeug.exceptions import BadRequest
 
-from service.api import Blueprint, Parser, bulk, decision, keys, render, settings
+from service.api import Blueprint, Parser, bulk, decision, keys, read_body, render, settings
 from service.api.fields import INT32, Integer
 from service.api.schemas import KAFKA_VERSIONS, ExplainSchema, KafkaVersion, SpreadSchema
 from service.config import environment_name
@@ -50,7 +50,7 @@ class PartitionsParser(Parser):
                 raise InvalidQuestion("the keys are in the stream", "/keys")
             if name != "explain":
                 given[name] = _integer_or(value) if isinstance(schema.fields.get(name), Integer) else value
-        return given | {"keys": _arrow_keys(req.get_data())}
+        return given | {"keys": _arrow_keys(read_body(req))}
 
     def load_querystring(self, req: Request, schema: Schema) -> Any:
         """The query; beside an Arrow stream, what of it is not the question's."""

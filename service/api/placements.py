@@ -17,6 +17,7 @@ from service.api.groups import NAME, Name, Rows
 from service.api.jsons import dumps
 from service.api.render import json_lists, json_objects
 from service.api.schemas import SpreadSchema, spread_document
+from service.api.writing import COMMA, write, write_number
 from service.core.model import NONE, Cluster
 from service.core.placers.load import broker_load, rack_load
 
@@ -237,7 +238,7 @@ def _rows_json(cluster: Cluster, placed: Placed, before: bytes, between: bytes, 
 
     A kernel, because the string functions of Arrow take ten times as long as the placement itself.
     """
-    opened, middle, closed = (np.frombuffer(piece, np.uint8) for piece in (before, between, after))
+    opened, middle, closed = (np.frombuffer(bytearray(piece), np.uint8) for piece in (before, between, after))
     written: bytes = _write_rows(opened, middle, closed, placed.partition_ids, cluster.broker_ids[placed.replicas]).tobytes()
     return written
 
@@ -250,40 +251,14 @@ def _write_rows(before: Bytes, between: Bytes, after: Bytes, ids: Int32s, replic
     at = 0
     for row in range(len(ids)):
         if row > 0:
-            text[at] = 44
+            text[at] = COMMA
             at += 1
-        at = _write_number(ids[row], text, _write(before, text, at))
-        at = _write(between, text, at)
+        at = write_number(ids[row], text, write(before, text, at))
+        at = write(between, text, at)
         for i in range(replicas.shape[1]):
             if i > 0:
-                text[at] = 44
+                text[at] = COMMA
                 at += 1
-            at = _write_number(replicas[row, i], text, at)
-        at = _write(after, text, at)
+            at = write_number(replicas[row, i], text, at)
+        at = write(after, text, at)
     return text[:at]
-
-
-@njit(nogil=True, cache=True)
-def _write(piece: Bytes, text: Bytes, at: int) -> int:
-    for byte in piece:
-        text[at] = byte
-        at += 1
-    return at
-
-
-@njit(nogil=True, cache=True)
-def _write_number(number: int, text: Bytes, at: int) -> int:
-    """Decimal digits; returns the place behind them."""
-    rest = np.int64(number)
-    if rest < 0:
-        text[at] = 45
-        at += 1
-        rest = -rest
-    end, power = at + 1, np.int64(10)
-    while power <= rest:
-        end += 1
-        power *= 10
-    for place in range(end - 1, at - 1, -1):
-        text[place] = 48 + rest % 10
-        rest //= 10
-    return end

@@ -43,11 +43,6 @@ def table(columns: pa.Table, media_type: str) -> Response:
     return Response(sink.getvalue().to_pybytes(), mimetype=media_type)
 
 
-def json_strings(names: list[str] | tuple[str, ...]) -> pa.Array:
-    """Each name as a JSON text, quotes and escapes included."""
-    return pa.array([dumps(name).decode() for name in names], pa.string())
-
-
 def json_lists(offsets: npt.NDArray[np.int32], values: npt.NDArray[np.integer[Any]]) -> pa.Array:
     """Rows of integers as JSON texts: ``[0,1,2]``.
 

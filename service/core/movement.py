@@ -89,19 +89,37 @@ def fewest_possible_moves(group: Group, loads: Int32s) -> int | None:
 
     None where that is not the whole story: members that subscribe to different topics, a partition that several of them claim.
     """
-    partitions = group.topics.partitions_count
     odd_one, wanted = _common_topics(group.subscriptions.offsets, group.subscriptions.values, len(group.topics))
     if odd_one != NONE:
         return None
-    claims, members = group.owned.values, group.owned.row_of_each_value()
-    assignable = np.zeros(partitions + len(group.unknown_partitions), np.bool_)
-    assignable[:partitions] = np.repeat(wanted, group.topics.partitions_counts())
-    counting = assignable[claims]
-    if len(np.unique(claims[counting])) < counting.sum():
+    contested, owned = _owned(group.owned.offsets, group.owned.values, wanted, group.topics.first)
+    if contested:
         return None
-    owned = np.bincount(members[counting], minlength=len(group))
-    kept = np.minimum(np.sort(owned), np.sort(loads)).sum()
-    return int(owned.sum() - kept)
+    return int(owned.sum() - np.minimum(np.sort(owned), np.sort(loads)).sum())
+
+
+@njit(nogil=True, cache=True)
+def _owned(owned_of: Int32s, owned: Int32s, wanted: Bools, first: Int32s) -> tuple[bool, Int32s]:
+    """Is a partition claimed twice? And how many each member owns: int32[members].
+
+    owned_of, owned : member → partitions it claims
+    wanted : bool[topics]       the topics whose partitions count
+    first : int32[topics + 1]   the first partition of each topic
+    """
+    unclaimed = np.zeros(first[-1], np.bool_)
+    for topic in range(len(wanted)):
+        unclaimed[first[topic] : first[topic + 1]] = wanted[topic]
+    counting = unclaimed.copy()
+    counts = np.zeros(len(owned_of) - 1, np.int32)
+    for member in range(len(counts)):
+        for i in range(owned_of[member], owned_of[member + 1]):
+            partition = owned[i]
+            if partition < len(counting) and counting[partition]:
+                if not unclaimed[partition]:
+                    return True, counts
+                unclaimed[partition] = False
+                counts[member] += 1
+    return False, counts
 
 
 @njit(nogil=True, cache=True)

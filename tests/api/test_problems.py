@@ -114,3 +114,11 @@ def test_half_a_surrogate_pair_is_quoted_back(client):
     body = b'{"partitioner": "\\ud800", "partitions_count": 1, "keys": []}'
     response = client.post("/v1/partitions", data=body, content_type="application/json")
     assert "\\ud800" in assert_problem(response, 422, "unknown-strategy", "/partitioner")["detail"]
+
+
+def test_a_body_shorter_than_its_length_says_is_a_400(client):
+    body = b'{"partitions_count": 1, "keys": []}'
+    response = client.post(
+        "/v1/partitions", data=body, content_type="application/json", environ_overrides={"CONTENT_LENGTH": str(len(body) + 1)}
+    )
+    assert_problem(response, 400, "bad-request")
