@@ -26,6 +26,7 @@ lint: .venv/.dev ## ruff, mypy --strict, import contracts, hadolint
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/hadolint Dockerfile
 
 format: .venv/.dev ## let ruff format and mend
 	$(BIN)/ruff format

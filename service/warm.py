@@ -102,7 +102,7 @@ def _assignment_questions() -> Iterator[dict[str, Any]]:
         {**member, "topic_names": names} for member, names in zip(owning, (["t"], ["t", "u", "v"], ["u", "v", "w"]), strict=True)
     ]
     for (protocol, registry), some_topics, members in product(
-        GROUP_PROTOCOLS.items(), (topics, with_racks), (owning[2:], owning, differing)
+        GROUP_PROTOCOLS.items(), (topics, topics[:1], with_racks, with_racks[:1]), (owning[2:], owning, differing)
     ):
         for assignor in registry:
             yield {"group_protocol": protocol, "assignor": assignor.name, "topics": some_topics, "members": members}
