@@ -18,7 +18,7 @@ test: .venv/.dev ## set up and run every test
 test-fast: .venv/.dev ## the tests that take no more than a moment
 	$(BIN)/python -m pytest -m 'not slow'
 
-parity: .venv/.dev ## 100,000 random rebalances beside Kafka's own assignors, ten minutes (docs/exactness.md)
+parity: .venv/.dev ## 100,000 random rebalances beside Kafka's own assignors, four minutes (docs/exactness.md)
 	$(BIN)/python -m tests.long_parity
 
 lint: .venv/.dev ## ruff, mypy --strict, import contracts, hadolint

@@ -62,7 +62,7 @@ def test_a_difference_is_found_and_made_small(comparison, monkeypatch):
 
 @pytest.mark.slow
 def test_a_jvm_that_thinks_for_too_long_is_given_up_and_the_next_one_answers():
-    kafka = Kafka(group_leader.__wrapped__, patience=8)
+    kafka = Kafka(group_leader.__wrapped__, patience=3)
     case = next(life(1, 2))
     asked = [case, dataclasses.replace(case, body=next(golden.lines("groups/endless"))["request"]), case]
     for one in asked:
