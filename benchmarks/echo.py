@@ -7,6 +7,7 @@ import os
 from flask import Flask, Response, request
 
 from service import metrics, server
+from service.config import Settings
 
 app = Flask(__name__)
 
@@ -31,4 +32,4 @@ class _EchoServer(server._Server):  # noqa: SLF001 - its settings are what makes
 
 if __name__ == "__main__":
     server._Server = _EchoServer  # type: ignore[misc]  # noqa: SLF001 - so that serve() starts the echo and nothing else differs
-    server.serve("127.0.0.1", int(os.environ["PORT"]))
+    server.serve(Settings.from_environment(), "127.0.0.1", int(os.environ["PORT"]))

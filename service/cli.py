@@ -7,14 +7,16 @@ the answer is the service's to the letter. A terminal gets a readable table, eve
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
+from environs.exceptions import EnvValidationError
 from rich.console import Console
 from rich.table import Table
 
 from service import __version__
 from service.api.jsons import loads
+from service.config import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,7 +39,17 @@ def serve(host: str, port: int) -> None:
     """Serve over HTTP. Limits are settings of the environment; see the README."""
     from service.server import serve as run  # noqa: PLC0415 - the other commands need no server
 
-    run(host, port)
+    run(_settings(), host, port)
+
+
+def _settings() -> Settings:
+    """The settings of the environment; a wrong one ends the command with a message that names it."""
+    try:
+        return Settings.from_environment()
+    except EnvValidationError as error:
+        messages = cast("dict[str, list[str]]", error.error_messages)
+        faults = (f"{name}: {' '.join(texts)}" for name, texts in messages.items())
+        raise click.ClickException("; ".join(faults)) from None
 
 
 def _question(name: str, path: str, rows: Callable[[dict[str, Any], dict[str, Any]], Table], text: str) -> None:
@@ -66,7 +78,7 @@ def _ask(path: str, body: bytes) -> bytes:
 
     from service.app import create_app  # noqa: PLC0415
 
-    response = Client(create_app()).post(path, data=body, content_type="application/json")
+    response = Client(create_app(_settings())).post(path, data=body, content_type="application/json")
     if response.status_code == 200:
         return response.get_data()
     problem = loads(response.get_data())

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 from gunicorn.app.base import BaseApplication
 
 from service.app import create_app
-from service.config import Settings
 from service.metrics import SHARED_FOLDER, forget_worker, share_among_workers
 from service.warm import warm
 
 if TYPE_CHECKING:
     from flask import Flask
+
+    from service.config import Settings
 
 JSON_HEADER = "-H 'content-type: application/json'"
 WELCOME = f"""\
@@ -35,9 +36,8 @@ partition-allocator serves on {{url}}   (reference: {{url}}/docs, metrics: {{url
 """
 
 
-def serve(host: str, port: int) -> None:
+def serve(settings: Settings, host: str, port: int) -> None:
     """Serve until told to stop (SIGTERM lets the requests in flight finish)."""
-    settings = Settings.from_environment()
     url = f"http://{'127.0.0.1' if host == '0.0.0.0' else host}:{port}"  # noqa: S104 - compared, not bound
     _Server(
         settings,

@@ -66,3 +66,11 @@ def test_explain_is_passed_on():
 def test_every_kind_of_placement_has_a_table(name, tmp_path):
     case = next(case for case in lines(name) if "error" not in case["expected"])
     assert "replicas (leader first)" in on_a_terminal("place", case["request"], tmp_path)
+
+
+@pytest.mark.parametrize("command", ["serve", "partition"])
+def test_a_wrong_setting_is_named(command, monkeypatch):
+    monkeypatch.setenv("ALLOCATOR_MAX_KEYS", "many")
+    ended = run(command, stdin="{}")
+    assert ended.returncode == 1
+    assert ended.stderr == "Error: ALLOCATOR_MAX_KEYS: Not a valid integer.\n"
