@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import requests
@@ -25,8 +26,8 @@ class Server:
 
     def workers(self) -> list[int]:
         """The process ids of its workers."""
-        found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(self.process.pid)], capture_output=True, text=True, check=True)
-        return [int(pid) for pid in found.stdout.split()]
+        pid = self.process.pid
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
     def metric(self, name: str, **labels: str) -> float | None:
         """The value of a metric's series, or None if it is not there."""
