@@ -64,7 +64,7 @@ def test_it_is_ready_within_5_seconds_of_a_set_up_machine():
 
 
 def test_metrics_count_what_all_workers_did(server):
-    name, labels = "allocator_http_requests_total", {"route": "/v1/partitions", "method": "POST", "status": "200"}
+    name, labels = "allocator_http_request_duration_seconds_count", {"route": "/v1/partitions", "method": "POST", "status": "200"}
     before = server.metric(name, **labels) or 0
     seen = set()
     for _ in range(60):
@@ -94,7 +94,7 @@ def test_what_a_killed_worker_counted_stays_and_the_next_request_is_answered():
         while (victim in server.workers() or len(server.workers()) < 2) and time.monotonic() < deadline:
             time.sleep(0.05)
         assert requests.post(server.url + path, json=question, timeout=10).ok
-        assert server.metric("allocator_http_requests_total", route="/v1/partitions", status="200") == 21
+        assert server.metric("allocator_http_request_duration_seconds_count", route="/v1/partitions", status="200") == 21
         assert server.metric("allocator_http_requests_in_flight") == 1
 
 
