@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from service.core.keys import Encoding
+    from service.core.partitioners.model import ExplicitRule
 
 __all__ = ["PARTITIONERS", "Answer", "Partitioner", "Question", "allocate", "check_options"]
 
@@ -35,7 +36,7 @@ def _partitioner(
     sign: Sign | None,
     null: NullRule,
     empty_key: str = HASHED,
-    explicitly: explicit.ExplicitRule = explicit.CHECKED,
+    explicitly: ExplicitRule = explicit.CHECKED,
     *,
     encoding: Encoding = keys.SERIALIZED,
     run: Callable[[Question, Partitioner, str], Answer] | None = None,

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from service.core.errors import InvalidQuestion, KafkaError
+from service.core.partitioners.model import ExplicitRule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from service.core.errors import AllocatorError
     from service.core.partitioners.model import Question
 
 
@@ -49,18 +46,6 @@ def _java_0_8(partition: int, partitions_count: int) -> KafkaError:
 def _checked(partition: int, partitions_count: int) -> InvalidQuestion:
     """The service's own rule, where the client leaves it to an assertion or to the broker, or cannot name a partition."""
     return InvalidQuestion(f"partition {partition} is not in [0, {partitions_count})")
-
-
-@dataclass(frozen=True)
-class ExplicitRule:
-    """What becomes of a partition that the caller names.
-
-    rule : in words
-    refusal : the error for a partition out of range; None: any number is taken as it is
-    """
-
-    rule: str
-    refusal: Callable[[int, int], AllocatorError] | None
 
 
 JAVA = ExplicitRule(

@@ -11,9 +11,9 @@ from service.core.registry import Strategy
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from service.core.errors import AllocatorError
     from service.core.keys import Encoding
     from service.core.model import Bools, Int32s, Int64s, Keys
-    from service.core.partitioners.explicit import ExplicitRule
 
 
 @dataclass(frozen=True)
@@ -115,6 +115,18 @@ class NullRule:
     run: Callable[[Question, Int64s, Int32s], Answer]
     options: tuple[str, ...] = ()
     because: str = ""
+
+
+@dataclass(frozen=True)
+class ExplicitRule:
+    """What becomes of a partition that the caller names.
+
+    rule : in words
+    refusal : the error for a partition out of range; None: any number is taken as it is
+    """
+
+    rule: str
+    refusal: Callable[[int, int], AllocatorError] | None
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from service.core.grouping import grouped
 from service.core.model import NONE, Ragged
 
 if TYPE_CHECKING:
-    from service.core.assignors.classic.sticky import Solution
+    from service.core.assignors.classic.sticky_solution import Solution
     from service.core.model import Bools, Group, Int32s
 
 

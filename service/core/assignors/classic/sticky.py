@@ -13,40 +13,19 @@ Source: org.apache.kafka.clients.consumer.StickyAssignor, internals.AbstractStic
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from service.core.assignors.classic import sticky_constrained, sticky_general
-from service.core.assignors.classic.sticky_claims import Claims, read_claims
+from service.core.assignors.classic.sticky_claims import read_claims
 from service.core.assignors.classic.sticky_explained import explained
+from service.core.assignors.classic.sticky_solution import Solution
 from service.core.grouping import grouped
 from service.core.model import NONE, Ragged
 
 if TYPE_CHECKING:
-    from service.core.assignors.classic.sticky_constrained import Constrained
-    from service.core.assignors.classic.sticky_general import General
     from service.core.model import Group, Int32s
-
-
-@dataclass(frozen=True)
-class Solution:
-    """A sticky assignment, and how it came about.
-
-    claims : what the members said
-    course : what the algorithm did, by the algorithm's name
-    kept : int32[partitions]      the member that keeps each partition, or NONE
-    holders : int32[partitions]   the member that has each partition, or NONE
-    twice : int32[partitions]     another member that keeps it too (an error of Kafka's, when somebody owns what does not exist),
-                                  or NONE; empty when there is none
-    """
-
-    claims: Claims
-    course: Constrained | General
-    kept: Int32s
-    holders: Int32s
-    twice: Int32s
 
 
 def assign(group: Group) -> Ragged:

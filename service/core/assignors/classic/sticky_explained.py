@@ -10,9 +10,9 @@ from service.core.assignors.classic.sticky_constrained import Constrained
 from service.core.model import NONE
 
 if TYPE_CHECKING:
-    from service.core.assignors.classic.sticky import Solution
     from service.core.assignors.classic.sticky_claims import Claims
     from service.core.assignors.classic.sticky_general import General
+    from service.core.assignors.classic.sticky_solution import Solution
     from service.core.model import Bools, Group, Int32s, Ragged
 
 Json = dict[str, Any]
