@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import subprocess
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -28,6 +30,14 @@ class Assignors:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
         )
+        atexit.register(self.close)
+
+    def close(self) -> None:
+        """End the program."""
+        with suppress(BrokenPipeError):  # it may have been killed with a question before it
+            self._process.stdin.close()
+        self._process.stdout.close()
+        self._process.wait()
 
     def assign(self, assignor: str, request: dict[str, Any]) -> dict[str, Any]:
         """``{"assignments"}`` in the form of the service's answer, or ``{"error": {"exception", "message"}}``.
