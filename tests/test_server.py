@@ -41,7 +41,7 @@ QUESTIONS = {
 
 @pytest.fixture(scope="module")
 def server():
-    with serving(ALLOCATOR_WORKERS="2", ALLOCATOR_THREADS="2") as running:
+    with serving(ALLOCATOR_WORKERS="2") as running:
         yield running
 
 
