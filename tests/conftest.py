@@ -10,8 +10,12 @@ from hypothesis import settings
 from service.app import create_app
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from flask import Flask
     from flask.testing import FlaskClient
+
+    from tests.broker import Broker
 
 # A kernel's first call loads it from its cache, and machines are shared: no single example has a time limit.
 settings.register_profile("suite", deadline=None)
@@ -28,3 +32,12 @@ def app() -> Flask:
 def client(app: Flask) -> FlaskClient:
     """A client of that app."""
     return app.test_client()
+
+
+@pytest.fixture(scope="session")
+def broker() -> Iterator[Broker]:
+    """A real Kafka broker, one for the whole run; each test makes its own topics."""
+    from tests.broker import running_broker  # noqa: PLC0415 (PySpark takes a second to import)
+
+    with running_broker() as running:
+        yield running
