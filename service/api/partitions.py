@@ -18,6 +18,7 @@ from werkzeug.exceptions import BadRequest
 from service.api import Blueprint, Parser, bulk, decision, keys, read_body, render, settings
 from service.api.fields import INT32, Integer
 from service.api.schemas import KAFKA_VERSIONS, ExplainSchema, KafkaVersion, SpreadSchema
+from service.columns import from_arrow
 from service.config import environment_name
 from service.core.errors import InvalidQuestion, LimitExceeded
 from service.core.keys import BYTES, FORMATS, INTEGERS
@@ -265,7 +266,7 @@ def read(body: dict[str, Any]) -> Allocation:
 
 def _column(values: Any, key_format: str | None, at: str) -> tuple[Column, str]:
     if isinstance(values, pa.ChunkedArray):
-        return keys.from_arrow(values, key_format, at)
+        return from_arrow(values, key_format, at)
     return keys.from_json(values, key_format or "string", at), key_format or "string"
 
 
