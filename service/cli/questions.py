@@ -1,0 +1,101 @@
+"""``partition``, ``assign`` and ``place``: the JSON body of an HTTP endpoint → its answer."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+
+from service.api.jsons import loads
+from service.cli.asking import ask
+from service.cli.terminal import fill, table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from io import BufferedReader
+
+    from rich.table import Table
+
+
+def _question(name: str, path: str, rows: Callable[[dict[str, Any], dict[str, Any]], Table], text: str) -> click.Command:
+    """The command ``name``, which posts its input to ``path`` and shows the answer as ``rows``."""
+
+    @click.command(name, help=f"{text}\n\nFILE is the JSON body of POST {path}; default: standard input.")
+    @click.argument("file", type=click.File("rb"), default="-")
+    @click.option("--explain", is_flag=True, help="Also say how the answer came about (JSON only).")
+    @click.option("--json", "as_json", is_flag=True, help="JSON even on a terminal.")
+    def command(file: BufferedReader, *, explain: bool, as_json: bool) -> None:
+        body = file.read()
+        answer = ask(f"{path}?explain=true" if explain else path, body)
+        if as_json or explain or not sys.stdout.isatty():
+            click.echo(answer)
+            return
+        document = loads(answer)
+        console = Console()
+        console.print(rows(loads(body), document))
+        console.print(_summary(document))
+
+    return command
+
+
+def _summary(answer: dict[str, Any]) -> str:
+    """The evenness of the answer, and what it moves, in one line."""
+    spread = answer.get("distribution") or answer.get("member_load") or answer.get("broker_load", {}).get("replicas") or {}
+    words = [f"{name} {spread[name]:.4g}" for name in ("min", "max", "mean", "stddev", "skew") if name in spread]
+    words += [f"{name} {count}" for name, count in answer.get("movement", {}).items() if count is not None]
+    return " · ".join(words)
+
+
+def _partition_rows(body: dict[str, Any], answer: dict[str, Any]) -> Table:
+    keys = body["keys"] if "keys" in body else [record.get("key") for record in body.get("records", ())]
+    results = answer.get("partitions", answer.get("tokens", ()))
+    rows = [("(null)" if key is None else str(key), str(result)) for key, result in zip(keys, results, strict=False)]
+    return fill(table("key", "partition" if "partitions" in answer else "token"), rows)
+
+
+def _assign_rows(_: dict[str, Any], answer: dict[str, Any]) -> Table:
+    rows = [
+        (assignment["member_id"], part["topic_name"], _ranges(part["partition_ids"]))
+        for assignment in answer["assignments"]
+        for part in assignment["partitions"] or [{"topic_name": "—", "partition_ids": []}]
+    ]
+    rows += [("(nobody)", part["topic_name"], _ranges(part["partition_ids"])) for part in answer["unassigned"]]
+    return fill(table("member", "topic", "partitions"), rows)
+
+
+def _place_rows(_: dict[str, Any], answer: dict[str, Any]) -> Table:
+    if "proposed_json" in answer:
+        moves = loads(answer["proposed_json"])["partitions"]
+        return fill(_placements(), [(m["topic"], str(m["partition"]), " ".join(map(str, m["replicas"]))) for m in moves])
+    topics = [topic for operation in answer.get("results", ()) for topic in operation] or answer.get("topics") or [answer]
+    rows = [
+        (topic.get("topic_name", ""), str(placement["partition_id"]), " ".join(map(str, placement["replicas"])))
+        for topic in topics
+        for placement in topic.get("placements", ())
+    ]
+    rows += [(topic.get("topic_name", ""), "", f"{topic['error']}: {topic['message']}") for topic in topics if "error" in topic]
+    return fill(_placements(), rows)
+
+
+def _placements() -> Table:
+    return table("topic", "partition", "replicas (leader first)")
+
+
+def _ranges(ids: list[int]) -> str:
+    """Ascending ids with their runs drawn together: ``0-3 7 9-10``."""
+    runs: list[list[int]] = []
+    for i in ids:
+        if runs and i == runs[-1][1] + 1:
+            runs[-1][1] = i
+        else:
+            runs.append([i, i])
+    return " ".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
+
+
+QUESTIONS = [
+    _question("partition", "/v1/partitions", _partition_rows, "Key → partition, as a client's partitioner does."),
+    _question("assign", "/v1/group-assignments", _assign_rows, "Partitions → group members, as an assignor does."),
+    _question("place", "/v1/replica-placements", _place_rows, "Replicas → brokers, as a placer does."),
+]

@@ -1,0 +1,30 @@
+"""What a terminal gets: tables of a bounded length."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+ROWS = 60
+"""Longest table on a terminal; the rest is counted."""
+
+
+def table(*columns: str) -> Table:
+    """An empty table."""
+    empty = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        empty.add_column(column, overflow="fold")
+    return empty
+
+
+def fill(empty: Table, rows: Sequence[tuple[str, ...]]) -> Table:
+    """The table with its first ROWS rows, and how many more there are."""
+    for row in rows[:ROWS]:
+        empty.add_row(*row)
+    if len(rows) > ROWS:
+        empty.add_row(f"… and {len(rows) - ROWS} more")
+    return empty

@@ -1,0 +1,141 @@
+"""Keys come out of CSV, JSON lines and Parquet as they went in, in batches, and what is wrong with a file is said."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pty
+import subprocess
+import sys
+
+import click
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from service.cli import tables
+
+KEYS = ["007", "", None, "a,b", 'say "hi"', "two\nlines", "2024-01-01", "ключ"]
+
+
+def write(path, keys, counts):
+    """The rows in the format that the file's name says."""
+    suffix = path.suffix
+    if suffix == ".parquet":
+        pq.write_table(pa.table({"x": keys, "id": pa.array(keys), "n": pa.array(counts, pa.int64())}), path)
+    elif suffix == ".jsonl":
+        path.write_text("".join(json.dumps({"x": 1, "id": k, "n": n}) + "\n" for k, n in zip(keys, counts, strict=True)))
+    else:
+        between = "\t" if suffix == ".tsv" else ","
+        cells = ["" if k is None else '"{}"'.format(str(k).replace('"', '""')) for k in keys]
+        path.write_text(
+            f"x{between}id{between}n\n" + "".join(f"1{between}{c}{between}{n}\n" for c, n in zip(cells, counts, strict=True))
+        )
+    return str(path)
+
+
+def rows(file, columns=None, **options):
+    batches = list(tables.read(file, columns or {"key": "id"}, **options))
+    return pa.Table.from_batches(batches)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "parquet"])
+def test_keys_come_out_as_they_went_in(suffix, tmp_path):
+    """Text stays text (a CSV's 007 is no number, a JSON date no timestamp), and an empty key is not a missing one."""
+    file = write(tmp_path / f"f.{suffix}", KEYS, range(8))
+    table = rows(file, {"partition_id": "n", "key": "id"})
+    assert table.column_names == ["partition_id", "key"]
+    assert table["key"].to_pylist() == KEYS
+    assert table["partition_id"].type == pa.int32()
+    assert table["partition_id"].to_pylist() == list(range(8))
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+@pytest.mark.parametrize(
+    ("key_format", "kind", "keys"), [("long", pa.int64(), [1, None, 2**60]), ("int", pa.int32(), [-1, 2, None])]
+)
+def test_text_becomes_the_numbers_that_the_key_format_says(suffix, key_format, kind, keys, tmp_path):
+    file = tmp_path / f"f.{suffix}"
+    if suffix == "csv":
+        file.write_text("id,n\n" + "".join(f"{'' if k is None else k},1\n" for k in keys))
+    else:
+        write(file, keys, [1] * 3)
+    table = rows(str(file), key_format=key_format)
+    assert table["key"].type == kind
+    assert table["key"].to_pylist() == keys
+
+
+def test_a_large_file_comes_in_batches(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "BLOCK", 1000)
+    monkeypatch.setattr(tables, "ROWS", 100)
+    keys = [f"key-{i}" for i in range(1000)]
+    for suffix in ("csv", "jsonl", "parquet"):
+        file = write(tmp_path / f"f.{suffix}", keys, range(1000))
+        batches = list(tables.read(file, {"key": "id"}))
+        assert len(batches) >= 10
+        assert [key for batch in batches for key in batch["key"].to_pylist()] == keys
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "parquet"])
+def test_a_missing_column_is_named_with_those_there_are(suffix, tmp_path):
+    file = write(tmp_path / f"f.{suffix}", ["a"], [1])
+    with pytest.raises(click.ClickException, match=r"f.*: there is no column 'key'; there are x, id, n"):
+        rows(file, {"key": "key"})
+
+
+def test_a_json_key_may_be_absent_here_and_there(tmp_path):
+    file = tmp_path / "f.jsonl"
+    file.write_text('{"n": 1}\n{"id": "a"}\n')
+    assert rows(str(file))["key"].to_pylist() == [None, "a"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options", "complaint"),
+    [
+        ("f.csv", b"", {}, "there is no column 'id'; there are none"),
+        ("f.csv", b"id\nabc\n", {"key_format": "long"}, "Row #2.*invalid value 'abc'"),
+        ("f.csv", b"id,n\na,1,2\n", {}, "Row #2: Expected 2 columns, got 3"),
+        ("f.csv", b"id\n\xff\n", {}, "invalid UTF8"),
+        ("f.jsonl", b'{"id": 1}\n', {}, "from .* to number|from number to"),
+        ("f.jsonl", b'{"id": "1"}\n', {"key_format": "int"}, "from .* to string|from string"),
+        ("f.jsonl", b'{"id": 70000}\n', {"key_format": "short"}, "70000"),
+        ("f.jsonl", b"[1]\n", {}, "JSON parse error"),
+        ("f.jsonl", b"", {}, "Empty JSON"),
+        ("f.parquet", b"PAR1 or so", {}, "Parquet"),
+        ("f.txt", b"id\na\n", {}, "--file-format"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named_with_the_reason(name, content, options, complaint, tmp_path):
+    file = tmp_path / name
+    file.write_bytes(content)
+    with pytest.raises(click.ClickException, match=complaint) as refused:
+        rows(str(file), **options)
+    assert name in refused.value.message
+
+
+def test_one_column_is_not_two(tmp_path):
+    with pytest.raises(click.ClickException, match="only one of key, records"):
+        rows(write(tmp_path / "f.csv", ["a"], [1]), {"key": "id", "records": "id"})
+
+
+def test_standard_input_is_read_as_it_is_said_to_be(monkeypatch):
+    out, into = os.pipe()
+    os.write(into, b"id\na\nb\n")
+    os.close(into)
+    with io.TextIOWrapper(os.fdopen(out, "rb")) as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        assert rows("-", file_format="csv")["key"].to_pylist() == ["a", "b"]
+
+
+def test_a_terminal_gets_a_progress_bar(tmp_path):
+    for suffix in ("csv", "jsonl", "parquet"):
+        file = write(tmp_path / f"f.{suffix}", ["a", "b"], [1, 2])
+        terminal, end = pty.openpty()
+        program = f"from service.cli import tables; list(tables.read({file!r}, {{'key': 'id'}}))"
+        subprocess.run([sys.executable, "-c", program], stderr=end, check=True, env={**os.environ, "TERM": "xterm"})
+        os.close(end)
+        shown = os.read(terminal, 10_000).decode()
+        assert f"f.{suffix}" in shown
+        assert "100%" in shown
