@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import strategies as st
 
 from service.api import groups
+from service.groups import read_group
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,7 +25,7 @@ RACKS = ("a", "b", "c")
 def group_of(body: Body) -> Group:
     """The group of a well-formed body."""
     topics, members = groups.topics_field(), groups.members_field()
-    return groups.read_group(topics.deserialize(body["topics"]), members.deserialize(body["members"]))
+    return read_group(topics.deserialize(body["topics"]), members.deserialize(body["members"]))
 
 
 def named(group: Group, assignment: Ragged) -> dict[str, list[tuple[str, int]]]:

@@ -25,11 +25,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from service.api.groups import assignments_json, in_answer_order
+from service.api.groups import assignments_json
 from service.core.assignors import GROUP_PROTOCOLS
 from service.core.assignors.releases import at_release
 from service.core.errors import InvalidQuestion, KafkaAssignorFails
 from service.core.grouping import transposed
+from service.groups import in_answer_order
 from tests import golden, parity, server_groups
 from tests.groups import RACKS, group_of
 from tests.jvm import KAFKA

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from marshmallow import Schema, fields, post_load
+from marshmallow import Schema, ValidationError, fields, post_load
 
 from service.api import Blueprint, Parser, decision, groups, render, settings
 from service.api.schemas import ExplainSchema, SpreadSchema, spread_document
@@ -18,6 +18,14 @@ from service.core.errors import LimitExceeded, UnknownStrategy
 from service.core.grouping import transposed
 from service.core.measures import spread
 from service.core.movement import fewest_possible_moves, movement
+from service.groups import (
+    WrongGroup,
+    assignments_table,
+    in_answer_order,
+    partitions_total,
+    read_group,
+    subscriptions_total,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -100,7 +108,11 @@ class GroupAssignmentSchema(Schema):
         assignor = at_release(assignor, version)
         topics, members = body["topics"], body["members"]
         check_size(topics, members)
-        return GroupAssignment(version, protocol, assignor, body["group_id"], groups.read_group(topics, members))
+        try:
+            group = read_group(topics, members)
+        except WrongGroup as error:
+            raise ValidationError(error.messages) from None
+        return GroupAssignment(version, protocol, assignor, body["group_id"], group)
 
 
 class TopicPartitionsAnswerSchema(Schema):
@@ -184,10 +196,10 @@ def assign_group(question: GroupAssignment, query: dict[str, bool]) -> Response:
         fewest = fewest_possible_moves(group, assignment.lengths() + withheld)
         report.gives(load.skew, subject=question.group_id, moved=moves.moved)
     with report.render():
-        in_order = groups.in_answer_order(group, holders)
+        in_order = in_answer_order(group, holders)
         media_type = render.wanted()
         if media_type != render.JSON:
-            return render.table(groups.assignments_table(group, in_order), media_type)
+            return render.table(assignments_table(group, in_order), media_type)
         answer: dict[str, Any] = {
             "kafka_version": question.kafka_version,
             "group_protocol": question.group_protocol,
@@ -213,11 +225,11 @@ def unassigned(group: Group, holders: Ragged) -> Int32s:
 
 def check_size(topics: pa.StructArray, members: pa.StructArray) -> None:
     """Raise LimitExceeded for a group larger than the settings allow, before anything is made of it."""
-    partitions, allowed = groups.partitions_total(topics), settings()
+    partitions, allowed = partitions_total(topics), settings()
     for limit, asked, what, pointer in (
         ("max_partitions", partitions, "partitions", "/topics"),
         ("max_assignment_cells", partitions * len(members), "partitions × members", ""),
-        ("max_subscriptions", groups.subscriptions_total(topics, members), "subscriptions of members to topics", "/members"),
+        ("max_subscriptions", subscriptions_total(topics, members), "subscriptions of members to topics", "/members"),
     ):
         if asked > getattr(allowed, limit):
             raise LimitExceeded(environment_name(limit), getattr(allowed, limit), asked, what, pointer)

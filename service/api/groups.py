@@ -1,4 +1,4 @@
-"""Groups between JSON and arrays: names become indices once, and indices names once.
+"""Groups between JSON and Arrow: what a body may say, and how an answer is written; ``service/groups.py`` makes arrays of it.
 
 A body may hold a million owned partitions, so what is well-formed is read in bulk; see ``Rows``.
 """
@@ -10,54 +10,25 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import numpy as np
 import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
 from marshmallow import Schema, ValidationError, fields, validate
 from numba import njit
 
 from service.api import bulk
-from service.api.fields import INT32, Integer
+from service.api.fields import Integer
 from service.api.writing import COMMA, opened, pieces, write, write_number
-from service.core.grouping import first_repeat, transposed
-from service.core.jvm.sorting import java_order
-from service.core.model import NONE, Group, Ragged, Topics
+from service.core.model import NONE, Group, Ragged
+from service.groups import LONGEST_TOPIC_NAME, MAX_ERRORS, MEMBER, NAME, TOPIC, TOPIC_ID, plain_members, plain_topics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from service.core.model import Bools, Bytes, Int32s
-
-NAME = pa.string()
-TOPIC = pa.struct(
-    {
-        "topic_name": NAME,
-        "topic_id": NAME,
-        "partitions_count": pa.int32(),
-        "partition_racks": pa.list_(pa.list_(NAME)),
-    }
-)
-TOPIC_PARTITIONS = pa.struct({"topic_name": NAME, "partition_ids": pa.list_(pa.int32())})
-MEMBER = pa.struct(
-    {
-        "member_id": NAME,
-        "instance_id": NAME,
-        "rack_id": NAME,
-        "topic_names": pa.list_(NAME),
-        "generation_id": pa.int32(),
-        "owned_partitions": pa.list_(TOPIC_PARTITIONS),
-    }
-)
-
-LONGEST_TOPIC_NAME: Final = 249
-"""org.apache.kafka.common.internals.Topic.MAX_NAME_LENGTH."""
+    from service.core.model import Bytes, Int32s
 
 NAMES: Final = ("kafka_version", "group_protocol", "assignor", "group_id")
 """The members of a body beside topics and members; null is absent."""
 
 LARGE: Final = 2**20
 """Bytes from which on a body is worth reading by Arrow."""
-
-MAX_ERRORS: Final = 100
-"""Faults of one kind that one answer names."""
 
 
 # ---- what a body may say -----------------------------------------------------------------------------------------------
@@ -76,9 +47,6 @@ class Name(fields.String):
         except UnicodeEncodeError:
             raise ValidationError("Holds half of a surrogate pair.") from None
         return name
-
-
-TOPIC_ID = "^[A-Za-z0-9_-]{22}$"
 
 
 def topic_name(**kwargs: Any) -> Name:
@@ -182,50 +150,16 @@ class MemberSchema(Schema):
     )
 
 
-def _plain_names(names: pa.Array, longest: int = INT32) -> bool:
-    """Is none of them empty, and none longer than so many bytes (hence characters)?"""
-    if names.null_count == len(names):
-        return True
-    lengths = pc.min_max(pc.binary_length(names)).as_py()
-    return bool(lengths["min"] > 0 and lengths["max"] <= longest)
-
-
-def _plain_topics(topics: pa.StructArray) -> bool:
-    names, counts, racks = topics.field("topic_name"), topics.field("partitions_count"), topics.field("partition_racks")
-    return bool(
-        names.null_count == counts.null_count == racks.values.null_count == racks.values.values.null_count == 0
-        and _plain_names(names, LONGEST_TOPIC_NAME)
-        and pc.all(pc.match_substring_regex(topics.field("topic_id"), TOPIC_ID), min_count=0).as_py()
-        and (len(counts) == 0 or pc.min(counts).as_py() > 0)
-    )
-
-
-def _plain_members(members: pa.StructArray) -> bool:
-    ids, names, rows = members.field("member_id"), members.field("topic_names").values, members.field("owned_partitions").values
-    owned_names, owned_ids = rows.field("topic_name"), rows.field("partition_ids")
-    generations = members.field("generation_id")
-    return bool(
-        ids.null_count == names.null_count == rows.null_count == 0
-        and owned_names.null_count == owned_ids.null_count == owned_ids.values.null_count == 0
-        and _plain_names(ids)
-        and _plain_names(members.field("instance_id"))
-        and _plain_names(names, LONGEST_TOPIC_NAME)
-        and _plain_names(owned_names, LONGEST_TOPIC_NAME)
-        and (generations.null_count == len(generations) or pc.min(generations).as_py() >= NONE)
-        and (len(owned_ids.values) == 0 or pc.min(owned_ids.values).as_py() >= 0)
-    )
-
-
 def topics_field() -> Rows:
     """The body's ``topics``."""
     about = {"description": "the topics that exist; their order means nothing"}
-    return Rows(TopicSchema, TOPIC, _plain_topics, required=True, metadata=about)
+    return Rows(TopicSchema, TOPIC, plain_topics, required=True, metadata=about)
 
 
 def members_field() -> Rows:
     """The body's ``members``."""
     about = {"description": "the members; for the classic protocol in the order of the JoinGroup response"}
-    return Rows(MemberSchema, MEMBER, _plain_members, required=True, metadata=about)
+    return Rows(MemberSchema, MEMBER, plain_members, required=True, metadata=about)
 
 
 def read_body(text: bytes) -> dict[str, Any] | None:
@@ -237,7 +171,7 @@ def read_body(text: bytes) -> dict[str, Any] | None:
     if found is None or any(found[name].null_count for name in lists):
         return None
     topics, members = found["topics"].flatten(), found["members"].flatten()
-    if topics.null_count or members.null_count or not (_plain_topics(topics) and _plain_members(members)):
+    if topics.null_count or members.null_count or not (plain_topics(topics) and plain_members(members)):
         return None
     return {name: value for name in NAMES if (value := found[name][0].as_py()) is not None} | {
         "topics": topics,
@@ -245,196 +179,7 @@ def read_body(text: bytes) -> dict[str, Any] | None:
     }
 
 
-# ---- names become indices ----------------------------------------------------------------------------------------------
-
-
-def partitions_total(topics: pa.StructArray) -> int:
-    """The number of partitions of all topics together."""
-    return int(pc.sum(topics.field("partitions_count"), min_count=0).as_py())
-
-
-def subscriptions_total(topics: pa.StructArray, members: pa.StructArray) -> int:
-    """The number of (member, topic) subscriptions, those of members that omit ``topic_names`` included."""
-    named = members.field("topic_names")
-    return int(len(named.values) + named.null_count * len(topics))
-
-
-def read_group(topics: pa.StructArray, members: pa.StructArray) -> Group:
-    """The group of a body whose ``topics`` and ``members`` have been read.
-
-    Raises ValidationError for what no single field can see: names and ids that occur twice, racks for another number of
-    partitions. The caller has checked that partitions and subscriptions are fewer than 2³¹.
-    """
-    faults = {"topics": dict(_topic_faults(topics)), "members": dict(_member_faults(members))}
-    faults = {at: found for at, found in faults.items() if found}
-    if faults:
-        raise ValidationError(faults)
-
-    names: list[str] = topics.field("topic_name").to_pylist()
-    order = java_order(names)
-    topics = topics.take(pa.array(order))
-    known = topics.field("topic_name")
-    subscribed, owned_rows = members.field("topic_names"), members.field("owned_partitions").values
-    subscribed_topics, owned_topics, unknown = _topic_indices(known, subscribed.values, owned_rows.field("topic_name"))
-    rank = np.empty(len(order), np.int32)
-    rank[order] = np.arange(len(order), dtype=np.int32)
-    subscriptions = _with_default_rows(subscribed, subscribed_topics, rank)
-    repeat = first_repeat(subscriptions, len(order) + len(unknown))
-    if repeat != NONE:
-        member = int(np.searchsorted(subscriptions.offsets, repeat, "right")) - 1
-        at = repeat - int(subscriptions.offsets[member])
-        raise ValidationError({"members": {member: {"topic_names": {at: ["The member's topic_names hold it twice."]}}}})
-
-    first = np.zeros(len(order) + 1, np.int32)
-    np.cumsum(topics.field("partitions_count").to_numpy(zero_copy_only=False), out=first[1:])
-    rack_ids, member_racks, partition_racks = _racks(members.field("rack_id"), topics.field("partition_racks"), np.diff(first))
-    owned, unknown_partitions = _owned(members.field("owned_partitions"), owned_topics, first)
-    return Group(
-        topics=Topics(tuple(known.to_pylist()), first, partition_racks, tuple(topics.field("topic_id").to_pylist())),
-        member_ids=tuple(members.field("member_id").to_pylist()),
-        instance_ids=tuple(members.field("instance_id").to_pylist()),
-        rack_ids=rack_ids,
-        racks=member_racks,
-        subscriptions=subscriptions,
-        generations=_int32s(members.field("generation_id")),
-        owned=owned,
-        unknown_topic_names=unknown,
-        unknown_partitions=unknown_partitions,
-    )
-
-
-def _topic_faults(topics: pa.StructArray) -> Iterator[tuple[int, Any]]:
-    yield from _repeats(topics, "topic_name", "Another topic has this name.")
-    yield from _repeats(topics, "topic_id", "Another topic has this id.")
-    racks, counts = topics.field("partition_racks"), topics.field("partitions_count")
-    wrong = pc.fill_null(pc.not_equal(pc.list_value_length(racks), counts), False)
-    for at in np.flatnonzero(wrong.to_numpy(zero_copy_only=False))[:MAX_ERRORS].tolist():
-        detail = f"Has {len(racks[at])} entries, but the topic has {counts[at]} partitions."
-        yield at, {"partition_racks": [detail]}
-
-
-def _member_faults(members: pa.StructArray) -> Iterator[tuple[int, Any]]:
-    yield from _repeats(members, "member_id", "Another member has this id.")
-    yield from _repeats(members, "instance_id", "Another member has this instance_id, which Kafka would fence.")
-
-
-def _repeats(rows: pa.StructArray, name: str, detail: str) -> Iterator[tuple[int, Any]]:
-    """The rows whose ``name`` an earlier row has as well."""
-    codes = rows.field(name).dictionary_encode().indices.drop_null().to_numpy(zero_copy_only=False)
-    _, firsts = np.unique(codes, return_index=True)
-    if len(firsts) == len(codes):
-        return
-    places = np.flatnonzero(rows.field(name).is_valid().to_numpy(zero_copy_only=False))
-    for at in np.delete(places, firsts)[:MAX_ERRORS].tolist():
-        yield at, {name: [detail]}
-
-
-def _int32s(array: pa.Array) -> Int32s:
-    """A copy as int32, nulls as NONE. (A view of Arrow's buffer is read-only, for which kernels would compile again.)"""
-    return np.array(pc.fill_null(array, NONE).to_numpy(zero_copy_only=False), np.int32)
-
-
-def _topic_indices(known: pa.Array, *columns: pa.Array) -> tuple[Int32s, Int32s, tuple[str, ...]]:
-    """Two columns of topic names as topics, and the names that are not ``known``: those come after, in Java's order."""
-    indices = [_int32s(pc.index_in(column, known)) for column in columns]
-    strangers = [column.filter(pa.array(found == NONE)) for column, found in zip(columns, indices, strict=True)]
-    names: list[str] = pa.chunked_array(strangers, NAME).unique().to_pylist()
-    unknown = tuple(names[i] for i in java_order(names))
-    for found, column in zip(indices, strangers, strict=True):
-        found[found == NONE] = len(known) + _int32s(pc.index_in(column, pa.array(unknown, NAME)))
-    return indices[0], indices[1], unknown
-
-
-def _with_default_rows(lists: pa.ListArray, values: Int32s, default: Int32s) -> Ragged:
-    """The rows of ``lists`` with these ``values``, and ``default`` where a list is null."""
-    absent = _nulls(lists)
-    lengths = _lengths(lists)
-    lengths[absent] = len(default)
-    offsets = _offsets(lengths)
-    if absent.any():
-        from_default = np.repeat(absent, lengths)
-        filled = np.empty(offsets[-1], np.int32)
-        filled[from_default] = np.tile(default, int(absent.sum()))
-        filled[~from_default] = values
-        values = filled
-    return Ragged(offsets, values)
-
-
-def _nulls(array: pa.Array) -> Bools:
-    return np.array(array.is_null().to_numpy(zero_copy_only=False), np.bool_)
-
-
-def _lengths(lists: pa.ListArray) -> Int32s:
-    """The length of each list; 0 for null."""
-    return np.array(pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False), np.int32)
-
-
-def _offsets(lengths: Int32s) -> Int32s:
-    offsets = np.zeros(len(lengths) + 1, np.int32)
-    np.cumsum(lengths, out=offsets[1:])
-    return offsets
-
-
-def _racks(of_members: pa.Array, of_topics: pa.ListArray, counts: Int32s) -> tuple[tuple[str, ...], Int32s, Ragged | None]:
-    """The racks' ids, each member's rack, and each partition's racks (None when none has any).
-
-    of_members : the members' rack_id; of_topics : the topics' partition_racks, in the topics' order
-    counts : int32[topics]
-    """
-    of_replicas = of_topics.flatten().flatten()
-    names: list[str] = pa.chunked_array([of_members, of_replicas], NAME).unique().drop_null().to_pylist()
-    names = [name for name in names if name]
-    rack_ids = tuple(names[i] for i in java_order(names))
-    ids = pa.array(rack_ids, NAME)
-    member_racks = _int32s(pc.index_in(of_members, ids))
-    replica_racks = _int32s(pc.index_in(of_replicas, ids))
-    if not (replica_racks != NONE).any():
-        return rack_ids, member_racks, None
-    # The partitions that have a list, then each of their replicas' partition; equal pairs of partition and rack fall together.
-    listed = np.flatnonzero(np.repeat(~_nulls(of_topics), counts))
-    partitions = np.repeat(listed, _lengths(of_topics.flatten()))[replica_racks != NONE]
-    pairs = np.unique(partitions * len(rack_ids) + replica_racks[replica_racks != NONE])
-    partitions, racks = np.divmod(pairs, len(rack_ids))
-    lengths = np.bincount(partitions, minlength=int(counts.sum())).astype(np.int32)
-    return rack_ids, member_racks, Ragged(_offsets(lengths), racks.astype(np.int32))
-
-
-def _owned(rows_of: pa.ListArray, topic_of_row: Int32s, first: Int32s) -> tuple[Ragged, Int32s]:
-    """The partitions each member owns, and (topic, partition_id) of those among them that do not exist.
-
-    rows_of : member → rows {topic_name, partition_ids}; topic_of_row : int32[rows]
-    first : int32[topics + 1]
-    """
-    ids_of = rows_of.values.field("partition_ids")
-    ids = _int32s(ids_of.values)
-    ids_before_row = _offsets(_lengths(ids_of))
-    offsets = ids_before_row[_offsets(_lengths(rows_of))]
-    topics = np.repeat(topic_of_row, np.diff(ids_before_row))
-    counts = np.append(np.diff(first), np.int32(0))
-    beyond = np.int32(len(first) - 1)
-    exists = ids < counts[np.minimum(topics, beyond)]
-    if exists.all():
-        return Ragged(offsets, first[topics] + ids), np.empty((0, 2), np.int32)
-    partitions = np.where(exists, first[np.minimum(topics, beyond)] + np.where(exists, ids, 0), NONE)
-    keys, ranks = np.unique((topics[~exists].astype(np.int64) << 32) | ids[~exists], return_inverse=True)
-    partitions[~exists] = first[-1] + ranks
-    return Ragged(offsets, partitions.astype(np.int32)), np.stack([keys >> 32, keys & INT32], axis=1).astype(np.int32)
-
-
-# ---- indices become names ----------------------------------------------------------------------------------------------
-
-
-def in_answer_order(group: Group, holders: Ragged) -> Ragged:
-    """Ragged member → partitions, each row by topic name and partition_id.
-
-    holders : Ragged partition → members, ascending
-    """
-    rows = transposed(holders, len(group))
-    if len(holders) > group.topics.partitions_count and (rows.values >= group.topics.partitions_count).any():
-        # Partitions that do not exist have the last indices, but stand with their topic.
-        topics, ids = group.topic_partitions(rows.values)
-        rows = Ragged(rows.offsets, rows.values[np.lexsort((ids, topics, rows.row_of_each_value()))])
-    return rows
+# ---- what an answer says -------------------------------------------------------------------------------------------------
 
 
 def assignments_json(group: Group, assignment: Ragged) -> orjson.Fragment:
@@ -498,18 +243,3 @@ def _write_rows(  # noqa: C901 - a kernel
         at = write(after, text, at)
     text[at] = 93
     return text[: at + 1]
-
-
-def assignments_table(group: Group, assignment: Ragged) -> pa.Table:
-    """The columns topic_name, partition_id and member_id, a row for each partition of each member, in the answer's order."""
-    topics, ids = group.topic_partitions(assignment.values)
-    names = pa.array((*group.topics.names, *group.unknown_topic_names), NAME)
-    return pa.table(
-        {
-            "topic_name": pa.DictionaryArray.from_arrays(pa.array(topics), names),
-            "partition_id": pa.array(ids),
-            "member_id": pa.DictionaryArray.from_arrays(
-                pa.array(assignment.row_of_each_value()), pa.array(group.member_ids, NAME)
-            ),
-        }
-    )

@@ -13,23 +13,21 @@ from marshmallow import Schema, fields
 from numba import njit
 
 from service.api.fields import Boolean, Integer
-from service.api.groups import NAME, Name, Rows
+from service.api.groups import Name, Rows
 from service.api.jsons import dumps
 from service.api.render import json_lists, json_objects
 from service.api.schemas import SpreadSchema, spread_document
 from service.api.writing import COMMA, write, write_number
-from service.core.model import NONE, Cluster
+from service.clusters import BROKER, CURRENT, plain_current
 from service.core.placers.load import broker_load, rack_load
+from service.groups import NAME
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from service.core.measures import Spread
-    from service.core.model import Bytes, Int32s
+    from service.core.model import Bytes, Cluster, Int32s
     from service.core.placers.load import Load
-
-BROKER = pa.struct({"broker_id": pa.int32(), "rack_id": NAME, "fenced": pa.bool_()})
-CURRENT = pa.struct({"topic_name": NAME, "partition_id": pa.int32(), "replicas": pa.list_(pa.int32())})
 
 UNNAMED: Final = "topic"
 """What `reassignment` calls a topic for which the request has no name."""
@@ -67,26 +65,7 @@ def brokers_field(**kwargs: Any) -> Rows:
 
 def current_field(**kwargs: Any) -> Rows:
     """A body's list of what partitions have now."""
-    return Rows(CurrentPartitionSchema, CURRENT, _plain_current, **kwargs)
-
-
-def _plain_current(rows: pa.StructArray) -> bool:
-    names, ids, replicas = (rows.field(name) for name in ("topic_name", "partition_id", "replicas"))
-    return bool(
-        names.null_count == ids.null_count == replicas.null_count == replicas.values.null_count == 0
-        and (len(rows) == 0 or (pc.min(ids).as_py() >= 0 and pc.min(pc.binary_length(names)).as_py() > 0))
-    )
-
-
-def read_cluster(brokers: pa.StructArray) -> Cluster:
-    """The cluster of a body's brokers."""
-    racks = pc.dictionary_encode(brokers.field("rack_id"))
-    return Cluster(
-        np.array(brokers.field("broker_id"), np.int32),
-        tuple(racks.dictionary.to_pylist()),
-        np.array(pc.fill_null(racks.indices, NONE), np.int32),
-        np.array(pc.fill_null(brokers.field("fenced"), False), np.bool_),
-    )
+    return Rows(CurrentPartitionSchema, CURRENT, plain_current, **kwargs)
 
 
 # ---- what an answer says -----------------------------------------------------------------------------------------------

@@ -26,10 +26,10 @@ from service.api.placements import (
     load_documents,
     placements_json,
     placements_table,
-    read_cluster,
     reassignment_json,
 )
 from service.api.schemas import ExplainSchema
+from service.clusters import read_cluster
 from service.config import environment_name
 from service.core.errors import KafkaError, LimitExceeded
 from service.core.jvm.random import JavaRandom

@@ -1,0 +1,33 @@
+"""Clusters, and what is placed on them, from Arrow to arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from service.core.model import NONE, Cluster
+from service.groups import NAME
+
+BROKER = pa.struct({"broker_id": pa.int32(), "rack_id": NAME, "fenced": pa.bool_()})
+CURRENT = pa.struct({"topic_name": NAME, "partition_id": pa.int32(), "replicas": pa.list_(pa.int32())})
+
+
+def plain_current(rows: pa.StructArray) -> bool:
+    """Is every row of type CURRENT, none null, well-formed by itself?"""
+    names, ids, replicas = (rows.field(name) for name in ("topic_name", "partition_id", "replicas"))
+    return bool(
+        names.null_count == ids.null_count == replicas.null_count == replicas.values.null_count == 0
+        and (len(rows) == 0 or (pc.min(ids).as_py() >= 0 and pc.min(pc.binary_length(names)).as_py() > 0))
+    )
+
+
+def read_cluster(brokers: pa.StructArray) -> Cluster:
+    """The cluster of these rows of type BROKER."""
+    racks = pc.dictionary_encode(brokers.field("rack_id"))
+    return Cluster(
+        np.array(brokers.field("broker_id"), np.int32),
+        tuple(racks.dictionary.to_pylist()),
+        np.array(pc.fill_null(racks.indices, NONE), np.int32),
+        np.array(pc.fill_null(brokers.field("fenced"), False), np.bool_),
+    )
