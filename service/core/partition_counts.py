@@ -1,0 +1,330 @@
+"""Many partition counts and partitioners in one scan over the keys.
+
+A key's partition is its hash, made positive, modulo the count. So what lies on each residue modulo L answers for every count that
+divides L, and modulo the least common multiple of two counts it answers for both at once: which old partition loses what to which
+new one. ``Counts`` therefore holds a few tables of residues instead of one table a count and one a pair of counts; a key is
+hashed once for each hash function and adds to one place of each table.
+
+A Spark executor, or anyone with batches, uses it so::
+
+    counts = Counts(("java", "librdkafka:consistent_random"), partitions_counts=(12, 18, 24), current=12)
+    counts.add(column, "string", records, sizes)        # for every batch: service.core.keys.Column, int64[n] or None twice
+    counts.merge(others)                                # of the same questions; it can be pickled, and is arrays throughout
+    counts.totals("java", 24)                           # Totals: int64[24] keys, records, bytes of each partition
+    counts.moved("java", 24)                            # Moved: keys, records and bytes that leave their partition of today
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import lcm
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from service.core import keys as encodings
+from service.core.distinct_keys import MAX_KEYS, DistinctKeys
+from service.core.errors import InvalidQuestion
+from service.core.partitioners import PARTITIONERS
+from service.core.partitioners.allocation import AS_NULL
+from service.core.partitioners.murmur3 import cassandra_tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from service.core.keys import Column, Encoding
+    from service.core.model import Int32s, Int64s, Keys
+    from service.core.partitioners.model import Hash, Sign
+
+BLOCK: Final = 2**16
+"""Keys that go through all tables together: their hashes and weights stay in the processor's cache."""
+
+TOGETHER: Final = 2**15
+"""Counts share a table while their least common multiple is no larger: half a megabyte, which stays in the cache too."""
+
+PAIRED: Final = 2**16
+"""Largest least common multiple of today's count and another for which it is known what moves from where to where."""
+
+LARGEST: Final = 2**62
+"""All records, and all bytes, together are below this."""
+
+
+class Totals(NamedTuple):
+    """What lies on each of n partitions: int64[n] each. ``keys`` are different keys."""
+
+    keys: Int64s
+    records: Int64s
+    bytes: Int64s
+
+
+@dataclass(frozen=True)
+class Moved:
+    """What another count moves, as totals, and from where to where.
+
+    keys, records, bytes : of what leaves its partition
+    from_partitions, to_partitions : int32[cells], the cells of the matrix from old to new partition that are not empty, in this
+        order; None if the least common multiple of both counts is above PAIRED
+    cells : what lies in each, int64[cells] each
+    """
+
+    keys: int
+    records: int
+    bytes: int
+    from_partitions: Int32s | None
+    to_partitions: Int32s | None
+    cells: Totals | None
+
+
+@dataclass(frozen=True)
+class Hashing:
+    """What of a partitioner decides about a record with a key. ``empty_as_null``: it takes an empty key for none."""
+
+    encoding: Encoding
+    hash: Hash
+    sign: Sign
+    empty_as_null: bool
+
+
+class Counts:
+    """What lies where, for each of several partitioners and partition counts.
+
+    names : of the partitioners, none twice; each must hash keys to partitions
+    partitions_counts : the counts asked about, each 1 … 2147483647
+    current : today's count, or None
+    max_keys : most different keys that are counted exactly, and held
+    distinct : the different keys; exact up to its MAX_KEYS
+    records, bytes : of all records with a key; has_bytes : were bytes given?
+    keyless : int64[2], records and bytes without a key
+    """
+
+    def __init__(
+        self, names: tuple[str, ...], partitions_counts: tuple[int, ...], current: int | None = None, max_keys: int = MAX_KEYS
+    ) -> None:
+        self.names = names
+        self.partitions_counts = partitions_counts
+        self.current = current
+        self.has_bytes = False
+        self.all = np.zeros(2, np.int64)
+        self.keyless = np.zeros(2, np.int64)
+        self.empty = np.zeros(2, np.int64)  # those with an empty key, which some partitioners take for none
+        hashings = [hashing(name) for name in names]
+        self.moduli = _moduli(partitions_counts, current)
+        self.wide = tuple(n for n in partitions_counts if current is not None and lcm(n, current) > PAIRED)
+        self.tables = [[np.zeros((modulus, 2), np.int64) for modulus in self.moduli] for _ in names]
+        self.wide_moved = np.zeros((len(names), len(self.wide), 2), np.int64)
+        self.distinct = DistinctKeys(len(_functions(hashings)), max_keys)
+        self._hashes: dict[int, Int32s] = {}  # of the different keys, by partitioner; made when first asked for
+        self._keys: dict[tuple[int, int], Int64s] = {}  # the different keys on each residue, by partitioner and modulus
+
+    @property
+    def records(self) -> int:
+        """All records with a key."""
+        return int(self.all[0])
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of all records with a key."""
+        return int(self.all[1])
+
+    def add(self, column: Column, key_format: str, records: Int64s | None = None, sizes: Int64s | None = None) -> None:
+        """Add a batch.
+
+        column : n keys; null is a record without a key
+        records, sizes : int64[n], how many records and bytes each stands for; None: one record, and no bytes known
+        Raises InvalidQuestion if a partitioner takes no such keys, or if the totals exceed 2^62.
+        """
+        hashings = [hashing(name) for name in self.names]
+        for name, encoding in zip(self.names, (of.encoding for of in hashings), strict=True):
+            if key_format not in encoding.formats:
+                known = ", ".join(encoding.formats)
+                raise InvalidQuestion(f"the partitioner {name} takes no {key_format} keys, but {known}", "/key_format")
+        n = _length(column)
+        self.has_bytes |= sizes is not None
+        for start in range(0, n, BLOCK):
+            rows = slice(start, min(start + BLOCK, n))
+            weights = np.ones((rows.stop - start, 2), np.int64)
+            if records is not None:
+                weights[:, 0] = records[rows]
+            weights[:, 1] = 0 if sizes is None else sizes[rows]
+            self._add(_part(column, rows), key_format, weights, hashings)
+
+    def _add(self, column: Column, key_format: str, weights: Int64s, hashings: list[Hashing]) -> None:
+        self._hashes, self._keys = {}, {}
+        serialized = encodings.SERIALIZED.run(column, key_format)
+        self._weigh(serialized, weights)
+        fingerprints = fingerprints_of(serialized)
+        encoded = {encoding: encoding.run(column, key_format) for encoding in {of.encoding for of in hashings}}
+        hashed = {(coded, hash_): hash_.run(encoded[coded], key_format) for coded, hash_ in _functions(hashings)}
+        for p, of in enumerate(hashings):
+            hashes, sign = hashed[of.encoding, of.hash], of.sign
+            weighing = weights
+            if of.empty_as_null:
+                weighing = np.where((np.diff(serialized.offsets) == 0)[:, None], 0, weights)
+            for table, modulus in zip(self.tables[p], self.moduli, strict=True):
+                add_up(sign.run(hashes, modulus), weighing, table)
+            for w, n in enumerate(self.wide):
+                stays = sign.run(hashes, n) == sign.run(hashes, self.current or n)
+                self.wide_moved[p, w] += weighing[~stays].sum(axis=0)
+        columns = np.stack(list(hashed.values()), axis=1)
+        name = _namer(serialized)
+        if serialized.valid is not None:
+            present = np.flatnonzero(serialized.valid)
+            self.distinct.add(fingerprints[present], weights[present], columns[present], lambda row: name(int(present[row])))
+        else:
+            self.distinct.add(fingerprints, weights, columns, name)
+
+    def _weigh(self, keys: Keys, weights: Int64s) -> None:
+        """Count all records; those without a key weigh nothing from here on."""
+        if keys.valid is not None:
+            self.keyless += weights[~keys.valid].sum(axis=0)
+            weights[~keys.valid] = 0
+        if weights.sum(axis=0, dtype=np.float64).max() + self.all.max() > LARGEST:
+            raise InvalidQuestion("all records, or all bytes, add up to more than 2^62")
+        self.all += weights.sum(axis=0)
+        self.empty += weights[np.diff(keys.offsets) == 0].sum(axis=0)
+
+    def merge(self, other: Counts) -> None:
+        """Add what another one, of the same questions, has counted."""
+        if (self.names, self.partitions_counts, self.current) != (other.names, other.partitions_counts, other.current):
+            raise ValueError("these Counts are of other partitioners or partition counts")
+        self._hashes, self._keys = {}, {}
+        self.has_bytes |= other.has_bytes
+        self.all += other.all
+        self.keyless += other.keyless
+        self.empty += other.empty
+        self.wide_moved += other.wide_moved
+        for mine, others in zip(self.tables, other.tables, strict=True):
+            for table, addition in zip(mine, others, strict=True):
+                np.add(table, addition, out=table)
+        self.distinct.merge(other.distinct)
+
+    def without_key(self, name: str) -> tuple[int, int]:
+        """Records and bytes that this partitioner takes to be without a key; they are in no other figure."""
+        apart = self.keyless + (self.empty if hashing(name).empty_as_null else 0)
+        return int(apart[0]), int(apart[1])
+
+    def totals(self, name: str, partitions_count: int) -> Totals:
+        """What lies on each partition of one count. ``keys`` is an estimate if ``distinct.level`` is not 0."""
+        p = self.names.index(name)
+        return self._residues(p, partitions_count)
+
+    def moved(self, name: str, partitions_count: int) -> Moved:
+        """What moves from today's count to this one. Raises ValueError if there is no today's count."""
+        if self.current is None:
+            raise ValueError("today's count is not known")
+        p = self.names.index(name)
+        both = lcm(partitions_count, self.current)
+        if both > PAIRED:
+            records, sizes = self.wide_moved[p, self.wide.index(partitions_count)].tolist()
+            hashes, sign = self._distinct_hashes(p), hashing(name).sign
+            stays = sign.run(hashes, partitions_count) == sign.run(hashes, self.current)
+            return Moved(int((~stays).sum()) << self.distinct.level, records, sizes, None, None, None)
+        distinct, records, sizes = self._residues(p, both)
+        residues = np.arange(both, dtype=np.int32)
+        old, new = residues % np.int32(self.current), residues % np.int32(partitions_count)
+        moves = old != new
+        some = np.flatnonzero((distinct > 0) | (records > 0))
+        some = some[np.lexsort((new[some], old[some]))]
+        return Moved(
+            keys=int(distinct[moves].sum()),
+            records=int(records[moves].sum()),
+            bytes=int(sizes[moves].sum()),
+            from_partitions=old[some],
+            to_partitions=new[some],
+            cells=Totals(distinct[some], records[some], sizes[some]),
+        )
+
+    def _residues(self, p: int, modulus: int) -> Totals:
+        """What lies on each residue: the table of the smallest multiple, folded."""
+        multiple, at = min((m, i) for i, m in enumerate(self.moduli) if m % modulus == 0)
+        if (p, multiple) not in self._keys:
+            residues = hashing(self.names[p]).sign.run(self._distinct_hashes(p), multiple)
+            self._keys[p, multiple] = np.bincount(residues, minlength=multiple).astype(np.int64) << self.distinct.level
+        folded = (multiple // modulus, modulus)
+        records, sizes = self.tables[p][at].reshape(*folded, 2).sum(axis=0).T
+        return Totals(self._keys[p, multiple].reshape(folded).sum(axis=0), records, sizes)
+
+    def _distinct_hashes(self, p: int) -> Int32s:
+        """The hashes of the different keys that this partitioner hashes."""
+        if p not in self._hashes:
+            hashings = [hashing(name) for name in self.names]
+            fingerprints, _, hashes = self.distinct.entries()
+            chosen = hashes[:, _functions(hashings).index((hashings[p].encoding, hashings[p].hash))]
+            if hashings[p].empty_as_null:
+                chosen = chosen[fingerprints != fingerprints_of(encodings.byte_strings([b""]))[0]]
+            self._hashes[p] = np.ascontiguousarray(chosen)
+        return self._hashes[p]
+
+
+def fingerprints_of(keys: Keys) -> Int64s:
+    """int64[len(keys)], never 0: 64 well-mixed bits of each key's bytes, the same for two of a million once in 40 million."""
+    tokens = cassandra_tokens(keys)
+    return np.where(tokens == 0, np.int64(1), tokens)
+
+
+def hashing(name: str) -> Hashing:
+    """How the partitioner of that name hashes; raises UnknownStrategy, or InvalidQuestion if it does not, or gives tokens."""
+    partitioner = PARTITIONERS[name]
+    if partitioner.hash is None:
+        raise InvalidQuestion(f"the partitioner {name} looks at no key, so that no count moves any", "/partitioners")
+    if partitioner.sign is None:
+        raise InvalidQuestion(f"the partitioner {name} gives tokens, not partitions", "/partitioners")
+    return Hashing(partitioner.encoding, partitioner.hash, partitioner.sign, partitioner.empty_key == AS_NULL)
+
+
+def _functions(hashings: list[Hashing]) -> list[tuple[Encoding, Hash]]:
+    """What has to be hashed how: each once, in the order of the partitioners."""
+    return list(dict.fromkeys((of.encoding, of.hash) for of in hashings))
+
+
+def _moduli(partitions_counts: tuple[int, ...], current: int | None) -> tuple[int, ...]:
+    """The residues to count by, largest first: of every count and of every pair with today's one is among them a multiple."""
+    wanted = set(partitions_counts)
+    if current is not None:
+        wanted |= {current} | {lcm(n, current) for n in partitions_counts if lcm(n, current) <= PAIRED}
+    moduli: list[int] = []
+    for n in sorted(wanted, reverse=True):
+        if any(modulus % n == 0 for modulus in moduli):
+            continue
+        together = [(lcm(modulus, n), i) for i, modulus in enumerate(moduli) if lcm(modulus, n) <= TOGETHER]
+        if together:
+            multiple, i = min(together)
+            moduli[i] = multiple
+        else:
+            moduli.append(n)
+    return tuple(moduli)
+
+
+def _length(column: Column) -> int:
+    if isinstance(column, encodings.Text):
+        return len(column.keys)
+    return len(column.values) if isinstance(column, encodings.Numbers) else len(column)
+
+
+def _namer(keys: Keys) -> Callable[[int], bytes]:
+    """The bytes of a row's key."""
+    return lambda row: keys.data[keys.offsets[row] : keys.offsets[row + 1]].tobytes()
+
+
+def _part(column: Column, rows: slice) -> Column:
+    """Some rows of a column, uncopied."""
+    if isinstance(column, encodings.Text):
+        return encodings.Text(_rows(column.keys, rows), column.surrogates)
+    if isinstance(column, encodings.Numbers):
+        return encodings.Numbers(column.values[rows], None if column.valid is None else column.valid[rows])
+    return _rows(column, rows)
+
+
+def _rows(keys: Keys, rows: slice) -> Keys:
+    valid = None if keys.valid is None else keys.valid[rows]
+    return type(keys)(keys.offsets[rows.start : rows.stop + 1], keys.data, valid)
+
+
+@njit(nogil=True, cache=True)
+def add_up(residues: Int32s, weights: Int64s, table: Int64s) -> None:
+    """Add ``weights[i]`` to ``table[residues[i]]``: int32[n], int64[n, 2], int64[modulus, 2]."""
+    for i in range(len(residues)):
+        residue = residues[i]
+        table[residue, 0] += weights[i, 0]
+        table[residue, 1] += weights[i, 1]

@@ -1,0 +1,196 @@
+"""One scan gives for every partitioner and count what a scan for each alone would."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import fields
+from math import lcm
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.core import keys
+from service.core.errors import InvalidQuestion
+from service.core.partition_counts import PAIRED, TOGETHER, Counts, fingerprints_of
+from service.core.partitioners import PARTITIONERS, Question, allocate, signs
+from service.core.partitioners.allocation import AS_NULL
+from tests.reference import partition_counts as plain
+
+HASHING = tuple(p.name for p in PARTITIONERS if p.hash is not None and p.sign is not None)
+SOME = ("java", "librdkafka:consistent_random", "sarama", "spark", "scala-0.8", "pulsar")
+ROWS = st.lists(
+    st.tuples(st.none() | st.text("abé", max_size=3) | st.text(max_size=9), st.integers(0, 1000), st.integers(0, 10**6)),
+    max_size=60,
+)
+
+
+def counted(rows, names, counts, current, batch=1000, **options) -> Counts:
+    result = Counts(names, counts, current, **options)
+    for start in range(0, len(rows), batch):
+        part = rows[start : start + batch]
+        column = keys.from_text(keys.strings([key for key, _, _ in part]), "string")
+        result.add(column, "string", np.array([r for _, r, _ in part], np.int64), np.array([b for _, _, b in part], np.int64))
+    return result
+
+
+def partitions_of(name, texts, count) -> dict[str, int]:
+    encoded = PARTITIONERS[name].encoding.run(keys.strings(texts), "string")
+    sticky = name == "java:sticky"  # it wants to know the sizes even of records that have a key
+    options = {"sticky_batch_size": 1, "record_bytes": np.zeros(len(texts), np.int64)} if sticky else {}
+    return dict(
+        zip(texts, allocate(PARTITIONERS[name], Question(count, encoded, "string", **options)).partitions.tolist(), strict=True)
+    )
+
+
+def check(result: Counts, rows) -> None:
+    for name in result.names:
+        hashed = [row for row in rows if row[0] is not None and (row[0] or PARTITIONERS[name].empty_key != AS_NULL)]
+        apart = [row for row in rows if row not in hashed]
+        assert result.without_key(name) == (sum(row[1] for row in apart), sum(row[2] for row in apart))
+        texts = sorted({row[0] for row in hashed})
+        for count in result.partitions_counts:
+            new = partitions_of(name, texts, count)
+            expected = plain.lying_on(hashed, new, count)
+            assert {what: values.tolist() for what, values in result.totals(name, count)._asdict().items()} == expected
+            if result.current is None:
+                continue
+            old = partitions_of(name, texts, result.current)
+            cells = plain.moving(hashed, old, new)
+            moved = result.moved(name, count)
+            leaving = [cell for (a, b), cell in cells.items() if a != b]
+            assert [moved.keys, moved.records, moved.bytes] == [sum(cell[i] for cell in leaving) for i in range(3)]
+            if lcm(count, result.current) <= PAIRED:
+                found = dict(
+                    zip(
+                        zip(moved.from_partitions.tolist(), moved.to_partitions.tolist(), strict=True),
+                        np.stack(moved.cells, axis=1).tolist(),
+                        strict=True,
+                    )
+                )
+                assert list(found.items()) == [(at, cell) for at, cell in cells.items() if any(cell[:2])]
+            else:
+                assert moved.from_partitions is None
+
+
+@given(ROWS, st.lists(st.integers(1, 50), min_size=1, max_size=5, unique=True), st.none() | st.integers(1, 50), st.integers(1, 7))
+def test_one_scan_gives_what_a_scan_for_each_count_and_partitioner_would(rows, counts, current, batch):
+    check(counted(rows, SOME, tuple(counts), current, batch), rows)
+
+
+def test_every_partitioner_that_hashes_can_be_asked_about():
+    rows = [(f"key-{i % 40}", i % 3, i) for i in range(200)] + [("", 2, 3), (None, 5, 7)]
+    check(counted(rows, HASHING, (6, 7, 12), 6), rows)
+
+
+def test_counts_without_a_common_multiple_of_a_size_still_give_the_shares_that_move():
+    rows = [(f"key-{i % 500}", i, 2 * i) for i in range(1000)]
+    check(counted(rows, ("java", "sarama"), (1009, 70_001), 997), rows)
+
+
+@given(ROWS, st.integers(0, 60))
+def test_two_halves_merged_are_the_whole(rows, at):
+    ask = (("java", "sarama:crc32"), (3, 12, 1000, 70_001), 12)
+    halves = [
+        pickle.loads(pickle.dumps(counted(half, *ask)))  # noqa: S301 - our own
+        for half in (rows[:at], rows[at:])
+    ]
+    halves[0].merge(halves[1])
+    check(halves[0], rows)
+
+
+def test_counts_of_other_questions_are_not_merged():
+    with pytest.raises(ValueError, match="other partitioners"):
+        Counts(("java",), (3,)).merge(Counts(("java",), (4,)))
+
+
+@given(st.lists(st.integers(-(2**31), 2**31 - 1), min_size=1), st.integers(1, 1000), st.integers(1, 1000))
+def test_a_residue_tells_every_divisors_partition(hashes, n, times):
+    """What Counts rests on: every sign rule ends in a modulo."""
+    array = np.array(hashes, np.int32)
+    for sign in (signs.MASK, signs.UNSIGNED, signs.REM_NEG, signs.ABS0, signs.PMOD):
+        assert (sign.run(array, n * times) % n).tolist() == sign.run(array, n).tolist()
+
+
+def test_counts_share_tables_but_no_table_outgrows_the_cache():
+    assert Counts(("java",), (6, 12, 18, 24, 30, 36), 6).moduli == (360,)
+    moduli = Counts(("java",), tuple(range(100, 130)), 12).moduli
+    assert len(moduli) < 20
+    assert max(moduli) <= TOGETHER
+
+
+@pytest.mark.parametrize("name", ["java:round-robin", "cassandra:murmur3"])
+def test_a_partitioner_that_gives_no_partition_of_a_key_is_refused(name):
+    with pytest.raises(InvalidQuestion, match=name):
+        Counts((name,), (3,))
+
+
+def test_a_key_format_that_a_partitioner_does_not_take_is_refused():
+    with pytest.raises(InvalidQuestion, match="pulsar takes no int keys"):
+        Counts(("java", "pulsar"), (3,)).add(keys.Numbers(np.array([1], np.int32)), "int")
+
+
+def test_more_records_than_can_be_counted_are_refused():
+    counts = Counts(("java",), (3,))
+    with pytest.raises(InvalidQuestion, match="2\\^62"):
+        counts.add(keys.byte_strings([b"a"] * 3), "base64", np.full(3, 2**61, np.int64))
+
+
+def heavy_tailed(n, seed=1):
+    generator = np.random.default_rng(seed)
+    return [
+        (f"key-{key}", 1, int(size))
+        for key, size in zip(generator.zipf(1.3, n) % 10**9, generator.integers(1, 9, n), strict=True)
+    ]
+
+
+@given(ROWS)
+def test_the_heaviest_keys_are_those_of_a_plain_count(rows):
+    named = [row for row in rows if row[0] is not None]
+    distinct = counted(rows, ("java",), (3,), None, batch=7).distinct
+    for column in (0, 1):
+        weights = [weight for weight in plain.heaviest(named, column + 1) if weight]
+        found = distinct.heaviest(column, 20)
+        assert [weight for _, weight, _ in found] == weights[:20]
+        for text, weight, error in found:
+            assert (sum(row[column + 1] for row in named if row[0].encode() == text), 0) == (weight, error)
+
+
+def test_beyond_its_bound_the_keys_are_a_fair_sample_and_the_frequent_ones_are_found():
+    rows = heavy_tailed(60_000)
+    result = counted(rows, ("java",), (12,), None, batch=9_000, max_keys=1024)
+    distinct = result.distinct
+    column = keys.strings([row[0] for row in rows])
+    level, held = plain.sample(fingerprints_of(column.keys).tolist(), 1024)
+    assert (distinct.level, set(distinct.entries()[0].tolist())) == (level, held)
+    truth = len({row[0] for row in rows})
+    assert level > 0
+    assert abs(distinct.distinct - truth) < 4 * distinct.relative_error * truth
+    assert (
+        result.totals("java", 12).records.tolist()
+        == plain.lying_on(rows, partitions_of("java", [r[0] for r in rows], 12), 12)["records"]
+    )
+    for column in (0, 1):
+        for (text, weight, error), true in zip(distinct.heaviest(column, 5), plain.heaviest(rows, column + 1)[:5], strict=True):
+            assert sum(row[column + 1] for row in rows if row[0].encode() == text) == true
+            assert weight - error <= true <= weight
+
+
+def test_merged_samples_are_as_good_as_one():
+    rows = heavy_tailed(60_000, seed=2)
+    parts = [counted(part, ("java",), (12,), None, max_keys=1024) for part in (rows[:200], rows[200:40_000], rows[40_000:])]
+    parts[0].merge(parts[1])
+    parts[0].merge(parts[2])
+    merged, truth = parts[0].distinct, len({row[0] for row in rows})
+    assert abs(merged.distinct - truth) < 4 * merged.relative_error * truth
+    (text, weight, error), *_ = merged.heaviest(0, 1)
+    true = plain.heaviest(rows, 1)[0]
+    assert weight - error <= true <= weight
+    assert sum(row[0].encode() == text for row in rows) == true
+    assert parts[0].records == len(rows)
+
+
+def test_an_accumulator_is_arrays_numbers_and_bytes_throughout():
+    distinct = counted(heavy_tailed(100), ("java",), (3,), None).distinct
+    assert {type(getattr(distinct, field.name)) for field in fields(distinct)} <= {np.ndarray, int, dict, type(None)}

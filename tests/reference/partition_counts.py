@@ -1,0 +1,52 @@
+"""Plain-Python twins: what lies where, for one partition count at a time and with no memory spared."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+
+Row = tuple[bytes, int, int]
+"""A key with its records and bytes."""
+
+
+def lying_on(rows: list[Row], partition_of: dict[bytes, int], partitions_count: int) -> dict[str, list[int]]:
+    """Different keys, records and bytes of each partition."""
+    found = {what: [0] * partitions_count for what in ("keys", "records", "bytes")}
+    for key in {key for key, _, _ in rows}:
+        found["keys"][partition_of[key]] += 1
+    for key, records, size in rows:
+        found["records"][partition_of[key]] += records
+        found["bytes"][partition_of[key]] += size
+    return found
+
+
+def moving(rows: list[Row], old: dict[bytes, int], new: dict[bytes, int]) -> dict[tuple[int, int], list[int]]:
+    """(old, new partition) → different keys, records and bytes."""
+    cells: dict[tuple[int, int], list[int]] = defaultdict(lambda: [0, 0, 0])
+    for key in {key for key, _, _ in rows}:
+        cells[old[key], new[key]][0] += 1
+    for key, records, size in rows:
+        cells[old[key], new[key]][1] += records
+        cells[old[key], new[key]][2] += size
+    return dict(sorted(cells.items()))
+
+
+def heaviest(rows: list[Row], column: int) -> list[int]:
+    """What each key weighs, heaviest first; column : 1 records, 2 bytes."""
+    weights: Counter[bytes] = Counter()
+    for row in rows:
+        weights[row[0]] += row[column]
+    return sorted(weights.values(), reverse=True)
+
+
+def sample(fingerprints: list[int], max_keys: int) -> tuple[int, set[int]]:
+    """The level and the keys of an adaptive sample that may hold ``max_keys``: those whose first ``level`` bits are 0."""
+    level, held = 0, set[int]()
+    for fingerprint in fingerprints:
+        if fingerprint % 2**64 >> (64 - level) != 0 or fingerprint in held:
+            continue
+        while len(held) == max_keys and fingerprint % 2**64 >> (64 - level) == 0:
+            level += 1
+            held = {one for one in held if one % 2**64 >> (64 - level) == 0}
+        if fingerprint % 2**64 >> (64 - level) == 0:
+            held.add(fingerprint)
+    return level, held
