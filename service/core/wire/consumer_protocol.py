@@ -1,0 +1,146 @@
+"""What a consumer sends to its group's leader and gets back (ConsumerProtocol v0–v3), and what sticky assignors add to it.
+
+Source: ConsumerProtocol, StickyAssignor, CooperativeStickyAssignor (Apache Kafka 4.3.1).
+"""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from service.core.wire.errors import BufferUnderflow, Schema, Unreadable
+from service.core.wire.messages import Message, read_message
+from service.core.wire.reader import INT16, Reader
+from service.core.wire.schemas import ASSIGNMENT, COOPERATIVE_STICKY_USER_DATA, STICKY_USER_DATA, SUBSCRIPTION
+
+if TYPE_CHECKING:
+    from service.core.wire.messages import Document
+
+TopicPartitions = tuple[tuple[str, tuple[int, ...]], ...]
+"""Each topic's name with ids of its partitions, in the order of the bytes; a topic may come twice."""
+
+DEFAULT_GENERATION: Final = -1
+"""AbstractStickyAssignor.DEFAULT_GENERATION: of a member whose user data cannot be read."""
+
+
+@dataclass(frozen=True)
+class Subscription:
+    """What a member wants, and what it still has.
+
+    version : the one in the bytes; any above 3 is read as 3
+    generation_id, rack_id, user_data : None if absent; a negative generation and an empty rack are absent
+    """
+
+    version: int
+    topic_names: tuple[str, ...]
+    owned: TopicPartitions
+    generation_id: int | None
+    rack_id: str | None
+    user_data: bytes | None
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """What a member is given. version : the one in the bytes; any above 3 is read as 3."""
+
+    version: int
+    partitions: TopicPartitions
+    user_data: bytes | None
+
+
+@dataclass(frozen=True)
+class StickyUserData:
+    """What a member says of its previous assignment.
+
+    version : of the bytes, as far as they tell: they do not name it, so 0 if they end where version 0 does
+    generation : None if there are no bytes or they have none; DEFAULT_GENERATION if they cannot be read
+    unreadable : why they cannot be read; Kafka then goes on without them
+    """
+
+    version: int
+    previous_assignment: TopicPartitions
+    generation: int | None
+    unreadable: Unreadable | None = None
+
+
+def read_subscription(data: bytes) -> Subscription:
+    """A Subscription; bytes after its end are left unread. Raises Unreadable."""
+    version, found = _read(data, SUBSCRIPTION, "subscription")
+    generation = found.get("generationId", DEFAULT_GENERATION)
+    return Subscription(
+        version,
+        tuple(found["topics"]),
+        _topic_partitions(found.get("ownedPartitions", [])),
+        None if generation < 0 else generation,
+        found.get("rackId") or None,
+        _user_data(found),
+    )
+
+
+def read_assignment(data: bytes) -> Assignment:
+    """An Assignment; bytes after its end are left unread. Raises Unreadable."""
+    version, found = _read(data, ASSIGNMENT, "assignment")
+    return Assignment(version, _topic_partitions(found["assignedPartitions"]), _user_data(found))
+
+
+def read_sticky_user_data(data: bytes) -> StickyUserData:
+    """The ``sticky`` assignor's user data, which it reads as version 1, else as version 0, else not at all."""
+    if not data:
+        return StickyUserData(1, (), None)
+    try:
+        found = read_message(Reader(data), STICKY_USER_DATA, 1)
+        return StickyUserData(1, _topic_partitions(found["previousAssignment"]), found["generation"])
+    except Unreadable as error:
+        unreadable = error
+    reader = Reader(data)
+    try:
+        found = read_message(reader, STICKY_USER_DATA, 0)
+    except Unreadable:
+        return StickyUserData(1, (), DEFAULT_GENERATION, unreadable)
+    return StickyUserData(1 if reader.remaining else 0, _topic_partitions(found["previousAssignment"]), None)
+
+
+def read_cooperative_sticky_user_data(data: bytes) -> StickyUserData:
+    """The ``cooperative-sticky`` assignor's user data: a generation, and nothing else."""
+    try:
+        return StickyUserData(0, (), read_message(Reader(data), COOPERATIVE_STICKY_USER_DATA, 0)["generation"])
+    except Unreadable as error:
+        return StickyUserData(0, (), DEFAULT_GENERATION, error)
+
+
+def as_seen_by(assignor: str, subscription: Subscription) -> tuple[TopicPartitions, int | None]:
+    """What a member owns, and since which generation, in the eyes of an assignor (``memberData``).
+
+    ``sticky`` believes the user data alone, ``cooperative-sticky`` takes the generation from there if the subscription has
+    none; any other assignor sees what the subscription says.
+    """
+    user_data = subscription.user_data
+    if assignor == "sticky":
+        data = read_sticky_user_data(user_data or b"")
+        return data.previous_assignment, data.generation
+    if assignor == "cooperative-sticky" and subscription.generation_id is None and user_data is not None:
+        return subscription.owned, read_cooperative_sticky_user_data(user_data).generation
+    return subscription.owned, subscription.generation_id
+
+
+def _read(data: bytes, message: Message, what: str) -> tuple[int, Document]:
+    reader = Reader(data)
+    try:
+        version = reader.number(INT16, "the version")
+    except BufferUnderflow as cause:
+        raise Schema.because_of(cause, "Buffer underflow while parsing consumer protocol's header") from None
+    if version < 0:
+        raise Schema(f"Unsupported {what} version: {version}", 0, f"there is no version {version}")
+    try:
+        return version, read_message(reader, message, min(version, message.newest))
+    except BufferUnderflow as cause:
+        raise Schema.because_of(cause, f"Buffer underflow while parsing consumer protocol's {what}") from None
+
+
+def _topic_partitions(found: list[Document]) -> TopicPartitions:
+    return tuple((topic["topic"], tuple(topic["partitions"])) for topic in found)
+
+
+def _user_data(found: Document) -> bytes | None:
+    return None if found["userData"] is None else base64.b64decode(found["userData"])

@@ -1,0 +1,84 @@
+"""The records of ``__consumer_offsets``: what a key and its value say.
+
+A key begins with the record's type, a value with its version; a record without a value is a tombstone.
+
+Source: GroupCoordinatorRecordSerde, CoordinatorRecordSerde (Apache Kafka 4.3.1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from service.core.wire import printed
+from service.core.wire.errors import BufferUnderflow, Runtime, UnknownRecordType, UnknownRecordVersion, Unreadable
+from service.core.wire.messages import Message, read_message
+from service.core.wire.reader import INT16, Reader
+from service.core.wire.schemas import RECORD_TYPES
+
+if TYPE_CHECKING:
+    from service.core.wire.messages import Document
+
+_Unreadable = TypeVar("_Unreadable", bound=Unreadable)
+
+
+@dataclass(frozen=True)
+class GroupRecord:
+    """A record, read.
+
+    type, name : its type, as a number and as CoordinatorRecordType calls it
+    key, value : as CoordinatorRecordJsonConverters give them
+    version : the value's; it and the value are None for a tombstone
+    """
+
+    type: int
+    name: str
+    key: Document
+    version: int | None
+    value: Document | None
+
+
+def read_group_record(key: bytes, value: bytes | None) -> GroupRecord:
+    """A record of ``__consumer_offsets``; bytes after the end of key or value are left unread, as Kafka does.
+
+    Raises Unreadable: UnknownRecordType, UnknownRecordVersion, or Runtime for what is cut off or altered.
+    """
+    reader = Reader(key)
+    number = _read_version(reader, "key")
+    record_type = RECORD_TYPES.get(number)
+    if record_type is None:
+        raise _part(UnknownRecordType(f"Found an unknown record type {number}", 0, f"there is no record type {number}"), "key")
+    read_key = _read(reader, record_type.key, 0, "key", number)
+    if value is None:
+        return GroupRecord(number, record_type.name, read_key, None, None)
+    reader = Reader(value)
+    version = _read_version(reader, "value")
+    if not 0 <= version <= record_type.value.newest:
+        message = f"Found an unknown record version {version} for {number} type"
+        reason = f"{record_type.name} has no version {version}; the last is {record_type.value.newest}"
+        raise _part(UnknownRecordVersion(message, 0, reason), "value")
+    return GroupRecord(number, record_type.name, read_key, version, _read(reader, record_type.value, version, "value", version))
+
+
+def _read_version(reader: Reader, part: str) -> int:
+    try:
+        version: int = reader.number(INT16, "the record's type" if part == "key" else "the value's version")
+    except BufferUnderflow as cause:
+        raise _part(Runtime.because_of(cause, f"Could not read version from {part}'s buffer."), part) from None
+    return version
+
+
+def _read(reader: Reader, message: Message, version: int, part: str, shown_version: int) -> Document:
+    """A key's version is always 0, but Kafka's message shows the record's type in its place."""
+    try:
+        return read_message(reader, message, version)
+    except Unreadable as cause:
+        words = "null" if cause.message is None else cause.message
+        text = f"Could not read record with version {shown_version} from {part}'s buffer due to: {words}."
+        raise _part(Runtime.because_of(cause, text), part) from None
+
+
+def _part(error: _Unreadable, part: str) -> _Unreadable:
+    error.part = part
+    error.printed = printed.instead_of(error)
+    return error

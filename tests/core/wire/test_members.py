@@ -1,0 +1,67 @@
+"""What was captured can be asked about: it is a request as it stands."""
+
+from __future__ import annotations
+
+import base64
+
+from service.core.wire.consumer_protocol import Subscription, as_seen_by
+from service.core.wire.group_records import read_group_record
+from service.core.wire.members import group_document
+from tests.golden import lines
+
+OWNED = (("t", (0, 1)),)
+STICKY = base64.b64decode("AAAAAQABdQAAAAEAAAAFAAAAEQ==")  # u: 5, in generation 17
+COOPERATIVE = base64.b64decode("AAAABw==")  # generation 7
+
+
+def subscription(user_data, generation=None):
+    return Subscription(3, ("t", "u"), OWNED, generation, None, user_data)
+
+
+def test_the_sticky_assignor_believes_the_user_data_alone():
+    assert as_seen_by("sticky", subscription(STICKY, 4)) == ((("u", (5,)),), 17)
+    assert as_seen_by("sticky", subscription(None, 4)) == ((), None)
+    assert as_seen_by("sticky", subscription(b"junk", 4)) == ((), -1)
+
+
+def test_the_cooperative_sticky_assignor_takes_the_generation_from_there_if_it_must():
+    assert as_seen_by("cooperative-sticky", subscription(COOPERATIVE)) == (OWNED, 7)
+    assert as_seen_by("cooperative-sticky", subscription(COOPERATIVE, 4)) == (OWNED, 4)
+    assert as_seen_by("range", subscription(COOPERATIVE)) == (OWNED, None)
+
+
+def test_every_group_whose_members_can_be_read_can_be_assigned(client):
+    asked = 0
+    for case in lines("offsets/group-metadata"):
+        body = {"kind": "group_record", **case["input"]}
+        group = client.post("/v1/decodings", json=body).json["group"]
+        if group is None:
+            continue
+        names = {name for member in group["members"] for name in member["topic_names"]}
+        topics = [{"topic_name": name, "partitions_count": 3} for name in names]
+        answer = client.post("/v1/group-assignments", json={**group, "assignor": "range", "topics": topics})
+        assert answer.status_code == 200 or not group["members"], (case["id"], answer.text)
+        asked += bool(group["members"])
+    assert asked
+
+
+def test_a_member_owns_what_the_group_has_given_it():
+    name = b"\x00\x01t"
+    wants = b"\x00\x00\x00\x00\x00\x01" + name + b"\xff\xff\xff\xff"
+    given = b"\x00\x00\x00\x00\x00\x01" + name + b"\x00\x00\x00\x02\x00\x00\x00\x04\x00\x00\x00\x02\xff\xff\xff\xff"
+    member = b"\x00\x01m\xff\xff\x00\x01c\x00\x01h" + b"\x00\x00\x00\x01" * 2
+    member += len(wants).to_bytes(4, "big") + wants + len(given).to_bytes(4, "big") + given
+    value = b"\x00\x03\x00\x08consumer\x00\x00\x00\x09\x00\x05range\x00\x01m" + bytes(8) + b"\x00\x00\x00\x01" + member
+    assert group_document(read_group_record(b"\x00\x02\x00\x01g", value)) == {
+        "group_protocol": "classic",
+        "group_id": "g",
+        "assignor": "range",
+        "members": [
+            {
+                "member_id": "m",
+                "generation_id": 9,
+                "topic_names": ["t"],
+                "owned_partitions": [{"topic_name": "t", "partition_ids": [4, 2]}],
+            }
+        ],
+    }
