@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import threading
-import time
 from typing import TYPE_CHECKING
 
-from flask import Flask, g, request
+from flask import Flask
 
 from service import __version__
 from service.api import (
     assignors,
     coordinators,
     create_api,
-    decodings,
     group_assignments,
     operations,
     partitioners,
@@ -21,18 +19,18 @@ from service.api import (
     placers,
     replica_placements,
 )
+from service.api.entrance import Entrance, security_scheme
 from service.api.jsons import OrjsonProvider
 from service.config import Settings
 from service.metrics import Metrics
 
 if TYPE_CHECKING:
-    from flask import Response
+    from service.tracing import Tracing
 
 RESOURCES: tuple[object, ...] = (
     partitions.blueprint,
     partitioners.blueprint,
     coordinators.blueprint,
-    decodings.blueprint,
     group_assignments.blueprint,
     assignors.blueprint,
     replica_placements.blueprint,
@@ -49,10 +47,11 @@ answer came about. `Accept: text/csv` or `application/vnd.apache.arrow.stream` g
 """
 
 
-def create_app(settings: Settings | None = None) -> Flask:
-    """The service as a WSGI app.
+def create_app(settings: Settings | None = None, *, log_requests: bool = False) -> Flask:
+    """The service as a WSGI app. Raises service.credentials.UnfitCredentials for credentials that cannot be read.
 
     settings : default: those of the environment
+    log_requests : a line for each request on standard output
     """
     settings = settings or Settings.from_environment()
     app = Flask("service", static_folder=None)
@@ -63,34 +62,23 @@ def create_app(settings: Settings | None = None) -> Flask:
         API_VERSION=__version__,
         OPENAPI_VERSION="3.1.0",
         MAX_CONTENT_LENGTH=settings.max_body_bytes,
-        API_SPEC_OPTIONS={"info": {"description": ABOUT}},
+        API_SPEC_OPTIONS={"info": {"description": ABOUT}, "security": [{}, {"bearer": []}]},
     )
     app.extensions.update(settings=settings, metrics=Metrics(settings.max_subjects), warm=threading.Event())
     api = create_api(app)
+    api.spec.components.security_scheme("bearer", security_scheme())
     for resource in RESOURCES:
         api.register_blueprint(resource)
     app.register_blueprint(operations.blueprint)
     app.register_blueprint(operations.docs)
     app.extensions["openapi_yaml"] = operations.openapi_yaml(api)
-    _measure_http(app, app.extensions["metrics"])
+    app.extensions["entrance"] = Entrance(app, settings, app.extensions["metrics"], _tracing(settings), log_requests=log_requests)
     return app
 
 
-def _measure_http(app: Flask, metrics: Metrics) -> None:
-    """Count and time every request, by rule and never by path."""
+def _tracing(settings: Settings) -> Tracing | None:
+    if not settings.otlp_endpoint:
+        return None
+    from service.tracing import Tracing  # noqa: PLC0415 - nobody else waits for OpenTelemetry
 
-    @app.before_request
-    def start() -> None:
-        g.start = time.perf_counter()
-        metrics.in_flight.inc()
-
-    @app.after_request
-    def answered(response: Response) -> Response:
-        route = request.url_rule.rule if request.url_rule else "unmatched"
-        metrics.observe_http(request.method, route, response.status_code, time.perf_counter() - g.start)
-        return response
-
-    @app.teardown_request
-    def done(_: BaseException | None) -> None:
-        if "start" in g:
-            metrics.in_flight.dec()
+    return Tracing(settings.otlp_endpoint)

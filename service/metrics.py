@@ -21,6 +21,8 @@ from service import __version__
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    PhaseEnded = Callable[[str, float, float], None]
+
 disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series beside each counter, which nobody reads
 
 SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
@@ -92,6 +94,17 @@ class Metrics:
         self.in_flight = Gauge(
             "allocator_http_requests_in_flight", "Requests being answered.", registry=r, multiprocess_mode="livesum"
         )
+        self.queued = Gauge(
+            "allocator_http_requests_queued", "Requests that wait for a decision.", registry=r, multiprocess_mode="livesum"
+        )
+        self.rejected = Counter(
+            "allocator_http_requests_rejected",
+            "Requests turned away before they were read: full, unauthenticated, forbidden.",
+            ["reason"],
+            registry=r,
+        )
+        for reason in ("full", "unauthenticated", "forbidden"):
+            self.rejected.labels(reason)  # there from the start, so that the first one is an increase
         Gauge(
             "allocator_build_info",
             "1, labelled with what runs.",
@@ -105,11 +118,11 @@ class Metrics:
         self.decision_series: dict[tuple[str, str], DecisionSeries] = {}
         self.item_series: dict[tuple[str, str], Histogram] = {}
 
-    def decision(self, decision: str, strategy: str, started: float, check_time: Callable[[float], None]) -> Decision:
+    def decision(self, decision: str, strategy: str, started: float, phase_ended: PhaseEnded) -> Decision:
         """The report of one decision: its phases, its size, its skew. Its phase "parse" ends now.
 
         started : when the request came, by time.perf_counter
-        check_time : called with the time when a phase has ended; raises if the request has run for too long
+        phase_ended : called with a phase's name, its beginning and its end; raises if the request has run for too long
         """
         series = self.decision_series.get((decision, strategy))
         if series is None:
@@ -119,8 +132,8 @@ class Metrics:
                 self.duration.labels(decision, strategy, "render"),
                 self.skew.labels(decision, strategy),
             )
-        report = Decision(self, decision, strategy, series, check_time)
-        report.ended(series.parse, started)
+        report = Decision(self, decision, strategy, series, phase_ended)
+        report.ended("parse", series.parse, started)
         return report
 
     def observe_http(self, method: str, route: str, status: int, seconds: float) -> None:
@@ -152,39 +165,37 @@ class DecisionSeries(NamedTuple):
 class Phase:
     """A context that times what is done in it."""
 
-    def __init__(self, report: Decision, series: Histogram) -> None:
-        self._report, self._series = report, series
+    def __init__(self, report: Decision, name: str, series: Histogram) -> None:
+        self._report, self._name, self._series = report, name, series
 
     def __enter__(self) -> None:
         self._start = time.perf_counter()
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
-            self._report.ended(self._series, self._start)
+            self._report.ended(self._name, self._series, self._start)
 
 
 class Decision:
     """What a view reports of the decision it is making."""
 
-    def __init__(
-        self, metrics: Metrics, decision: str, strategy: str, series: DecisionSeries, check_time: Callable[[float], None]
-    ) -> None:
+    def __init__(self, metrics: Metrics, decision: str, strategy: str, series: DecisionSeries, phase_ended: PhaseEnded) -> None:
         self._metrics, self._decision, self._strategy = metrics, decision, strategy
-        self._series, self._check_time = series, check_time
+        self._series, self._phase_ended = series, phase_ended
 
     def compute(self) -> Phase:
         """The time the pure function takes."""
-        return Phase(self, self._series.compute)
+        return Phase(self, "compute", self._series.compute)
 
     def render(self) -> Phase:
         """The time it takes to write the answer."""
-        return Phase(self, self._series.render)
+        return Phase(self, "render", self._series.render)
 
-    def ended(self, series: Histogram, started: float) -> None:
+    def ended(self, phase: str, series: Histogram, started: float) -> None:
         """A phase is over; raises if the request has run for too long."""
         now = time.perf_counter()
         series.observe(now - started)
-        self._check_time(now)
+        self._phase_ended(phase, started, now)
 
     def sees(self, **items: int) -> None:
         """Report the size of the question: keys, partitions, members, brokers."""

@@ -6,6 +6,7 @@ request waits for a compiler. A test watches that no golden vector's request sti
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from werkzeug.test import Client
 
 from service.api.render import ARROW_STREAM
 from service.app import create_app
+from service.config import Settings
 from service.core.assignors import GROUP_PROTOCOLS
 from service.core.keys import FORMATS
 from service.core.partitioners import PARTITIONERS
@@ -21,8 +23,6 @@ from service.core.placers import PLACERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from service.config import Settings
 
 KEYS: dict[str, list[Any]] = {
     "string": ["key", "\ud800", None],
@@ -43,7 +43,7 @@ def warm(settings: Settings | None = None) -> None:
 
     They are asked of an app of their own, whose metrics the caller throws away. What a strategy refuses has warmed the refusal.
     """
-    client = Client(create_app(settings))
+    client = Client(create_app(replace(settings or Settings(), auth="off", otlp_endpoint="")))
     for question in _partition_questions():
         client.post("/v1/partitions", json=question)
     for column in (pa.array(["key", None]), pa.array([b"key", None]), pa.array([1, None]), pa.array([0.5, None])):

@@ -30,8 +30,10 @@ def app() -> Flask:
 
 @pytest.fixture
 def client(app: Flask) -> FlaskClient:
-    """A client of that app."""
-    return app.test_client()
+    """A client of that app, which names its requests, so that two problems of one kind are the same bytes."""
+    client = app.test_client()
+    client.environ_base["HTTP_X_REQUEST_ID"] = "test"
+    return client
 
 
 @pytest.fixture(scope="session")

@@ -20,7 +20,6 @@ A resource is a module with a ``Blueprint``; its view reads ``look up â†’ run â†
 from __future__ import annotations
 
 import http
-from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import flask_smorest
@@ -30,16 +29,10 @@ from flask_smorest.utils import prepare_response, resolve_schema_instance
 from marshmallow import RAISE
 from webargs.core import missing
 from webargs.flaskparser import FlaskParser
-from werkzeug.exceptions import (
-    BadRequest,
-    ClientDisconnected,
-    HTTPException,
-    RequestEntityTooLarge,
-    ServiceUnavailable,
-    UnsupportedMediaType,
-)
+from werkzeug.exceptions import BadRequest, HTTPException, ServiceUnavailable, UnsupportedMediaType
 
 from service.api import problems
+from service.api.bodies import check_json, read_body
 from service.api.jsons import loads
 from service.config import environment_name
 from service.core.errors import AllocatorError
@@ -51,19 +44,6 @@ if TYPE_CHECKING:
     from service.metrics import Decision, Metrics
 
 
-def read_body(request: Request) -> bytes:
-    """The body, in one piece: Werkzeug's own stream gathers it in pieces of 64 KiB, which takes longer than many an answer."""
-    length = request.content_length
-    if length is None:
-        return request.get_data()
-    if request.max_content_length is not None and length > request.max_content_length:
-        raise RequestEntityTooLarge
-    body: bytes = request.environ["wsgi.input"].read(length)
-    if len(body) < length:
-        raise ClientDisconnected
-    return body
-
-
 class Parser(FlaskParser):
     """webargs, with our JSON and the contract's 400 and 415."""
 
@@ -72,8 +52,10 @@ class Parser(FlaskParser):
     def _raw_load_json(self, req: Request) -> Any:
         if not req.is_json:
             raise UnsupportedMediaType(f"The body must be application/json, not {req.mimetype or 'without a media type'}.")
+        body = read_body(req)
+        check_json(body, req.max_content_length or 0)
         try:
-            return self.read_json(read_body(req))
+            return self.read_json(body)
         except ValueError as error:
             raise BadRequest(f"The body is not JSON: {error}") from None
 
@@ -142,14 +124,15 @@ def metrics() -> Metrics:
 def decision(name: str, strategy: str) -> Decision:
     """The report of the decision that this request asks for ("partition", "assignment", "placement"), once it has been read."""
     extensions, started = current_app.extensions, g.start
-    check_time = partial(_check_time, started, extensions["settings"].max_request_seconds)
-    return cast("Metrics", extensions["metrics"]).decision(name, strategy, started, check_time)
+    allowed, span = extensions["settings"].max_request_seconds, g.get("span")
 
+    def phase_ended(phase: str, phase_started: float, now: float) -> None:
+        if span is not None:
+            span.phase(phase, phase_started, now, strategy)
+        if now - started > allowed:
+            limit = environment_name("max_request_seconds")
+            raise ServiceUnavailable(
+                f"The request was given up after {now - started:.1f} s: the limit {limit} is {allowed} s.", retry_after=allowed
+            )
 
-def _check_time(started: float, allowed: int, now: float) -> None:
-    """Give the request up if it has run longer than the settings allow."""
-    if now - started > allowed:
-        limit = environment_name("max_request_seconds")
-        raise ServiceUnavailable(
-            f"The request was given up after {now - started:.1f} s: the limit {limit} is {allowed} s.", retry_after=allowed
-        )
+    return cast("Metrics", extensions["metrics"]).decision(name, strategy, started, phase_ended)

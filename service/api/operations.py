@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from base64 import b64encode
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 import yaml
@@ -9,6 +12,7 @@ from flask import Blueprint, Response, current_app
 from flask_swagger_ui import get_swaggerui_blueprint
 
 from service.api import metrics
+from service.api.entrance import PAGE_POLICY
 from service.api.problems import problem
 
 if TYPE_CHECKING:
@@ -16,8 +20,27 @@ if TYPE_CHECKING:
 
 blueprint = Blueprint("operations", __name__)
 
-docs = get_swaggerui_blueprint("/docs", "/openapi.yaml", config={"app_name": "partition-allocator", "validatorUrl": "none"})
+docs = get_swaggerui_blueprint(
+    "/docs",
+    "/openapi.yaml",
+    config={
+        "app_name": "partition-allocator",
+        "validatorUrl": "none",
+        "oauth2RedirectUrl": "/docs/oauth2-redirect.html",  # by default the page would quote the request's Host header
+    },
+)
 """Swagger UI from its own package's files: a browser asks no outside host."""
+
+
+@docs.after_request
+def allow_its_scripts(response: Response) -> Response:
+    """Swagger UI's page has one script in itself; the policy names it by its hash, and so allows no other."""
+    if response.mimetype == "text/html":
+        response.direct_passthrough = False
+        scripts = re.findall(rb"<script>(.*?)</script>", response.get_data(), re.DOTALL)
+        hashes = "".join(f" 'sha256-{b64encode(sha256(script).digest()).decode()}'" for script in scripts)
+        response.headers["Content-Security-Policy"] = PAGE_POLICY.format(scripts=hashes)
+    return response
 
 
 @blueprint.get("/healthz")

@@ -15,7 +15,8 @@ from flask import request
 from marshmallow import INCLUDE, Schema, ValidationError, fields, post_load, validate
 from werkzeug.exceptions import BadRequest
 
-from service.api import Blueprint, Parser, bulk, decision, keys, read_body, render, settings
+from service.api import Blueprint, Parser, bulk, decision, keys, render, settings
+from service.api.bodies import read_body
 from service.api.fields import INT32, Integer
 from service.api.schemas import KAFKA_VERSIONS, ExplainSchema, KafkaVersion, SpreadSchema
 from service.columns import from_arrow

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from flask import Response, current_app
+from flask import Response, current_app, g
 from marshmallow import Schema, fields
 
 from service.api.jsons import dumps
 from service.core.errors import AllocatorError, InvalidQuestion, KafkaError
-from service.core.wire.errors import Unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,9 +48,7 @@ class ProblemSchema(Schema):
     error = fields.String(metadata={"description": "Kafka's name of the error, where Kafka itself refuses"})
     exception = fields.String(metadata={"description": "the Java class that Kafka throws"})
     message = fields.String(allow_none=True, metadata={"description": "Kafka's own words"})
-    offset = fields.Integer(metadata={"description": "of bytes that cannot be read: the first byte of what could not"})
-    offsets_formatter = fields.Raw(metadata={"description": "what Kafka's formatter gives for a record that cannot be read"})
-    group_metadata_formatter = fields.Raw(metadata={"description": "the same of Kafka's other formatter"})
+    request_id = fields.String(metadata={"description": "as in the header X-Request-ID, and in the service's log"})
 
 
 def kebab(name: str) -> str:
@@ -61,7 +58,7 @@ def kebab(name: str) -> str:
 
 def problem(status: int, kind: str, title: str, detail: str, **members: Any) -> Response:
     """A problem as a response. kind : the last part of its type."""
-    document = {"type": TYPE_PREFIX + kind, "title": title, "status": status, "detail": detail, **members}
+    document = {"type": TYPE_PREFIX + kind, "title": title, "status": status, "detail": detail, **members, **_request_id()}
     return Response(dumps(document), status, mimetype=MEDIA_TYPE)
 
 
@@ -73,21 +70,9 @@ def from_allocator_error(error: AllocatorError) -> Response:
     if isinstance(error, KafkaError):
         title = "Kafka refuses this"
         members = {"error": name, "exception": error.exception, "message": error.message}
-        if isinstance(error, Unreadable):
-            members |= _place(error)
     elif isinstance(error, InvalidQuestion):
         members = {"errors": [{"pointer": error.pointer, "detail": error.detail}]}
     return problem(422, kebab(name), title, str(error), **members)
-
-
-def _place(error: Unreadable) -> dict[str, Any]:
-    members: dict[str, Any] = {
-        "offset": error.offset,
-        "errors": [{"pointer": f"/{error.part}_base64", "detail": str(error)}],
-    }
-    if error.printed is not None:
-        members |= {"offsets_formatter": error.printed, "group_metadata_formatter": error.printed}
-    return members
 
 
 def from_http_exception(error: HTTPException) -> werkzeug.Response:
@@ -106,6 +91,7 @@ def from_http_exception(error: HTTPException) -> werkzeug.Response:
         detail = f"{first['pointer'] or 'body'}: {first['detail']}" + (f" (and {len(errors) - 1} more)" if errors[1:] else "")
         document["errors"] = errors
     document["detail"] = detail
+    document |= _request_id()
     response.data = dumps(document)
     response.mimetype = MEDIA_TYPE
     return response
@@ -113,8 +99,12 @@ def from_http_exception(error: HTTPException) -> werkzeug.Response:
 
 def from_exception(error: Exception) -> Response:
     """What nobody foresaw: logged with its traceback, which the caller never sees."""
-    current_app.logger.error("unforeseen error", exc_info=error)
+    current_app.logger.error("unforeseen error", exc_info=error, extra=_request_id())
     return problem(500, "internal-error", "Internal Server Error", "The service failed; its log says why.")
+
+
+def _request_id() -> dict[str, str]:
+    return {"request_id": g.request_id} if "request_id" in g else {}
 
 
 def _flatten(messages: Any, at: str = "") -> Iterator[tuple[str, str]]:

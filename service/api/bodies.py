@@ -1,0 +1,130 @@
+"""A request's body as bytes: whole, within the limits, and out of its gzip."""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING, Final
+
+from flask import Response
+from werkzeug.exceptions import (
+    BadRequest,
+    ClientDisconnected,
+    RequestEntityTooLarge,
+    RequestTimeout,
+    UnprocessableEntity,
+    UnsupportedMediaType,
+)
+
+from service.api.entrance import entrance
+from service.api.precheck import Unfit, check
+from service.gate import LARGE_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from flask import Request
+
+PIECE: Final = 2**20
+"""Bytes that are taken at once from a body of unknown length."""
+
+VALUES_PER_BYTE: Final = 4
+"""How many times the largest body the values of a body may take in memory."""
+
+
+def read_body(request: Request) -> bytes:
+    """The body. Raises the HTTP errors 400 (cut short, no gzip), 408 (too slow), 413 (too large), 415 (another coding), 503."""
+    coding = request.environ.get("HTTP_CONTENT_ENCODING", "identity").strip().lower()
+    if coding not in ("identity", "gzip", "x-gzip"):
+        refusal = Response(status=415, headers={"Accept-Encoding": "gzip"})
+        raise UnsupportedMediaType("The body may be encoded by gzip or not at all.", response=refusal)
+    length, limit = request.content_length, request.max_content_length or 0
+    if length is not None and length > limit:
+        raise RequestEntityTooLarge
+    try:
+        if coding == "identity" and length is not None:
+            if length > LARGE_BYTES:
+                entrance().enter_large()
+            # In one piece: Werkzeug's own stream gathers it in pieces of 64 KiB, which takes longer than many an answer.
+            body: bytes = request.environ["wsgi.input"].read(length)
+            if len(body) < length:
+                raise ClientDisconnected
+            return body
+        pieces = _pieces(request, length)
+        return _gathered(pieces if coding == "identity" else _inflated(pieces), limit)
+    except TimeoutError:
+        raise RequestTimeout("The body came too slowly.") from None
+
+
+def check_json(text: bytes, limit: int) -> None:
+    """Refuse a JSON text that has a member twice, is too deep, or would take too much memory.
+
+    limit : the largest body in bytes
+    """
+    try:
+        size = check(text)
+    except Unfit as unfit:
+        raise problem_at(unfit.pointer, unfit.detail) from None
+    if size > VALUES_PER_BYTE * limit:
+        raise RequestEntityTooLarge(
+            f"The body's values would take {size} bytes; at most {VALUES_PER_BYTE * limit} are given to them."
+        )
+
+
+def problem_at(pointer: str, detail: str) -> UnprocessableEntity:
+    """A 422 that says what is wrong at a place of the body."""
+    messages: object = [detail]
+    for part in reversed(pointer.split("/")[1:]):
+        messages = {part.replace("~1", "/").replace("~0", "~"): messages}
+    error = UnprocessableEntity()
+    error.data = {"messages": {"json": messages}}  # type: ignore[attr-defined]  # as webargs does
+    return error
+
+
+def _pieces(request: Request, length: int | None) -> Iterator[bytes]:
+    """The body as it was sent; without a length, up to the end that the server knows of."""
+    stream = request.environ["wsgi.input"]
+    if length is None and not request.environ.get("wsgi.input_terminated"):
+        return
+    left = length
+    while left is None or left > 0:
+        piece = stream.read(PIECE if left is None else min(PIECE, left))
+        if not piece:
+            if left is not None:
+                raise ClientDisconnected
+            return
+        if left is not None:
+            left -= len(piece)
+        yield piece
+
+
+def _inflated(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """What was packed by gzip, a little at a time: a bomb goes off only as far as somebody asks for more."""
+    inflater = zlib.decompressobj(wbits=31)
+    started = False
+    for piece in pieces:
+        rest = piece
+        while rest:
+            if inflater.eof:  # another member follows
+                inflater = zlib.decompressobj(wbits=31)
+            started = True
+            try:
+                yield inflater.decompress(rest, PIECE)
+            except zlib.error as error:
+                raise BadRequest(f"The body is no gzip: {error}") from None
+            rest = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
+        while not inflater.eof and (more := inflater.decompress(b"", PIECE)):
+            yield more
+    if started and not inflater.eof:
+        raise BadRequest("The body is no gzip: it ends too early.")
+
+
+def _gathered(pieces: Iterator[bytes], limit: int) -> bytes:
+    found, size = [], 0
+    for piece in pieces:
+        size += len(piece)
+        if size > limit:
+            raise RequestEntityTooLarge(f"The body is larger than {limit} bytes.")
+        if size > LARGE_BYTES:
+            entrance().enter_large()
+        found.append(piece)
+    return b"".join(found)

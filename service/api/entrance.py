@@ -1,0 +1,192 @@
+"""What every request passes on its way in, and every answer on its way out.
+
+In: it gets an id, is counted, says who asks, and takes its place in the gate. Out: it is timed and logged, and its headers tell
+browsers what not to do with it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from flask import Response, current_app, g, request
+from werkzeug.datastructures import WWWAuthenticate
+from werkzeug.exceptions import Forbidden, ServiceUnavailable, Unauthorized
+
+from service.credentials import SCOPES, Credentials, NotAuthenticated
+from service.gate import RETRY_SECONDS, Full, Gate
+from service.logs import access_log
+
+if TYPE_CHECKING:
+    from flask import Flask
+
+    from service.config import Settings
+    from service.metrics import Metrics
+    from service.tracing import Tracing
+
+DECISIONS: Final = "/v1/"
+"""Where routes begin that need a caller and a place in the gate."""
+
+REALM: Final = "partition-allocator"
+
+FAMILIES: Final = {
+    "partition": "partitions",
+    "coordinators": "partitions",
+    "group": "groups",
+    "assignors": "groups",
+    "replica": "placements",
+    "placement": "placements",
+    "placers": "placements",
+    "reassignments": "placements",
+    "decodings": "decodings",
+}
+"""How a resource's name begins → the scope that it needs."""
+
+SANE_ID: Final = re.compile(r"[A-Za-z0-9._:/+=@-]{1,128}")
+"""What a caller's own X-Request-ID may be; anything else is replaced, for it goes into logs and headers."""
+
+HEADERS: Final = {
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+}
+"""Of every answer that does not say otherwise: it is data, not a page. No CORS header is ever sent, so browsers keep pages of
+other origins from reading it."""
+
+PAGE_POLICY: Final = (
+    "default-src 'none'; script-src 'self'{scripts}; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+"""Of an HTML page: scripts from this service only, and it may ask this service only. Swagger UI sets styles by script."""
+
+
+def scope_of(rule: str) -> str | None:
+    """The scope that a route needs: ``/v1/group-assignments`` → ``groups``; None for those that are open to everyone.
+
+    Raises LookupError for a decision that belongs to no family, so that none is ever open by oversight.
+    """
+    if not rule.startswith(DECISIONS):
+        return None
+    resource = rule.removeprefix(DECISIONS)
+    for beginning, scope in FAMILIES.items():
+        if resource.startswith(beginning):
+            return scope
+    raise LookupError(f"FAMILIES says of no scope that it admits to {rule}")
+
+
+class Entrance:
+    """The hooks of one app."""
+
+    def __init__(self, app: Flask, settings: Settings, metrics: Metrics, tracing: Tracing | None, *, log_requests: bool) -> None:
+        """Raises UnfitCredentials. log_requests : a line for each on standard output"""
+        self._metrics, self._tracing = metrics, tracing
+        checked = settings.auth != "off" and settings.has_credentials()
+        self._credentials = Credentials(settings) if checked else None
+        self._gate = Gate(settings.max_concurrent, settings.max_queued)
+        self._log = access_log() if log_requests else None
+        self._scopes = {rule.rule: scope_of(rule.rule) for rule in app.url_map.iter_rules()}
+        self._headers = HEADERS | ({"Strict-Transport-Security": "max-age=31536000"} if settings.tls_cert else {})
+        app.before_request(self.enter)
+        app.after_request(self.answered)
+        app.teardown_request(self.leave)
+
+    def enter(self) -> None:
+        """A request has come."""
+        g.start = time.perf_counter()
+        asked = request.environ.get("HTTP_X_REQUEST_ID")
+        g.request_id = asked if asked is not None and SANE_ID.fullmatch(asked) else os.urandom(16).hex()
+        g.entered = False
+        metrics = self._metrics
+        metrics.in_flight.inc()
+        rule = request.url_rule.rule if request.url_rule else ""
+        if self._tracing is not None:
+            g.span = self._tracing.request(request.method, rule, request.headers, g.request_id)
+        scope = self._scopes.get(rule)
+        if scope is None:
+            return
+        if self._credentials is not None:
+            self._admit(self._credentials, scope)
+        try:
+            self._gate.enter(metrics.queued.inc)
+        except Full as full:
+            self._turn_away(full)
+        g.entered = True
+
+    def _admit(self, credentials: Credentials, scope: str) -> None:
+        """Let those pass who may use this family of endpoints (RFC 6750)."""
+        try:
+            caller = credentials.caller(request.environ.get("HTTP_AUTHORIZATION"))
+        except NotAuthenticated as error:
+            self._metrics.rejected.labels("unauthenticated").inc()
+            told: dict[str, str | None] = {"realm": REALM}
+            if "HTTP_AUTHORIZATION" in request.environ:
+                told |= {"error": "invalid_token", "error_description": str(error)}
+            raise Unauthorized(str(error), www_authenticate=WWWAuthenticate("bearer", told)) from None
+        g.caller = caller.name
+        if not caller.may(scope):
+            self._metrics.rejected.labels("forbidden").inc()
+            challenge = WWWAuthenticate("bearer", {"realm": REALM, "error": "insufficient_scope", "scope": scope})
+            headers = {"WWW-Authenticate": challenge.to_header()}
+            raise Forbidden(f"This token does not have the scope {scope}.", response=Response(status=403, headers=headers))
+
+    def _turn_away(self, full: Full) -> None:
+        self._metrics.rejected.labels("full").inc()
+        raise ServiceUnavailable(str(full), retry_after=RETRY_SECONDS) from None
+
+    def enter_large(self) -> None:
+        """The request has a large body."""
+        if "large" not in g:
+            try:
+                self._gate.enter_large()
+            except Full as full:
+                self._turn_away(full)
+            g.large = True
+
+    def answered(self, response: Response) -> Response:
+        """An answer is on its way out."""
+        seconds = time.perf_counter() - g.start
+        route = request.url_rule.rule if request.url_rule else "unmatched"
+        self._metrics.observe_http(request.method, route, response.status_code, seconds)
+        headers = response.headers
+        headers["X-Request-ID"] = g.request_id
+        for name, value in self._headers.items():
+            headers.setdefault(name, value)
+        if self._tracing is not None:
+            g.span.answered(response.status_code)
+        if self._log is not None:
+            self._log.info(
+                "request",
+                request_id=g.request_id,
+                method=request.method,
+                route=route,
+                status=response.status_code,
+                seconds=round(seconds, 6),
+                bytes=response.content_length,
+                remote=request.remote_addr,
+                caller=g.get("caller"),
+                **({"trace_id": g.span.trace_id} if self._tracing is not None else {}),
+            )
+        return response
+
+    def leave(self, _: BaseException | None) -> None:
+        """The request is over."""
+        if "start" not in g:
+            return
+        if "large" in g:
+            self._gate.leave_large()
+        if g.entered:
+            self._gate.leave()
+        self._metrics.in_flight.dec()
+
+
+def entrance() -> Entrance:
+    """Of the running app."""
+    return cast("Entrance", current_app.extensions["entrance"])
+
+
+def security_scheme() -> dict[str, Any]:
+    """What OpenAPI says of the credentials."""
+    scopes = ", ".join(f"`{scope}`" for scope in SCOPES)
+    about = f"Where the operator asks for one: a token from the operator's file, or a JWT of their issuer. Its scopes: {scopes}."
+    return {"type": "http", "scheme": "bearer", "description": about}

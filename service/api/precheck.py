@@ -1,0 +1,198 @@
+"""A JSON text before it is parsed: is a member there twice, how deep is it, and how much memory would its values take?
+
+The parser would keep the last of two members, and would make of 256 MB of ``[[],[],…]`` 6 GB of lists. A kernel looks at the text
+once, about a nanosecond a byte. It judges nothing else: what is no JSON is the parser's to refuse.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import orjson
+from numba import njit
+
+if TYPE_CHECKING:
+    from service.core.model import Bytes, Int64s
+
+MAX_DEPTH: Final = 32
+"""Most brackets within brackets; no body has use for a third of them."""
+
+MAX_MEMBERS: Final = 64
+"""How many members of an object are compared; one with more is no body of this service, and refused for its unknown fields."""
+
+FINE, TWICE, TOO_DEEP = 0, 1, 2
+
+VERDICT, BYTES, DEPTH, START, STATE = 0, 1, 2, 3, 4
+"""Where the kernel writes what it found; from STATE on, four rows of MAX_DEPTH + 1 numbers follow."""
+
+
+class Unfit(ValueError):
+    """The text will not be parsed. pointer : to the place, as a JSON pointer"""
+
+    def __init__(self, detail: str, pointer: str) -> None:
+        super().__init__(detail)
+        self.detail, self.pointer = detail, pointer
+
+
+def check(text: bytes) -> int:
+    """How many bytes the values of a JSON text would take in memory, at most; raises Unfit."""
+    found = np.zeros(STATE + 4 * (MAX_DEPTH + 1), np.int64)
+    look(np.frombuffer(text, np.uint8), found, np.empty((MAX_DEPTH + 1) * MAX_MEMBERS, np.int64))
+    if found[VERDICT] == TWICE:
+        start = int(found[START])
+        name = _unquoted(text, start)
+        raise Unfit(f"The member {name!r} is there twice.", _pointer(text, found, int(found[DEPTH]) - 1) + "/" + _escaped(name))
+    if found[VERDICT] == TOO_DEEP:
+        raise Unfit(f"More than {MAX_DEPTH} brackets within brackets.", _pointer(text, found, MAX_DEPTH))
+    return int(found[BYTES])
+
+
+def _pointer(text: bytes, found: Int64s, depth: int) -> str:
+    """The place at which the kernel stopped: for each of the outer ``depth`` brackets the member or the element that it is in."""
+    kind, key, index, _ = found[STATE:].reshape(4, -1)
+    return "".join(
+        "/" + (_escaped(_unquoted(text, int(key[level]))) if kind[level] else str(index[level])) for level in range(1, depth + 1)
+    )
+
+
+def _unquoted(text: bytes, start: int) -> str:
+    """The string whose first character is at ``start``; as it stands there if it is none."""
+    end = start
+    while end < len(text) and text[end] != 34:
+        end += 2 if text[end] == 92 else 1
+    try:
+        return str(orjson.loads(b'"' + text[start:end] + b'"'))
+    except orjson.JSONDecodeError:
+        return text[start:end].decode("utf-8", "replace")
+
+
+def _escaped(name: Any) -> str:
+    return str(name).replace("~", "~0").replace("/", "~1")
+
+
+@njit(nogil=True, cache=True)
+def look(text: Bytes, found: Int64s, hashes: Int64s) -> None:  # noqa: C901, PLR0912, PLR0915 (a kernel)
+    r"""Go through a text as a JSON parser would, brackets and strings only.
+
+    text : uint8[...]    any bytes
+    found : int64[STATE + 4 · (MAX_DEPTH + 1)]    zeros; written: the verdict, the bytes that the values would take (as CPython's
+        objects), the depth and the place of a member that is there twice; and for each depth whether it is an object, where its
+        last key starts, how many elements were before, how many keys
+    hashes : int64[(MAX_DEPTH + 1) · MAX_MEMBERS]    room for the hashes of the keys of the objects that are open
+
+    Two keys are one if their characters are, so "a" and "\u0061"; beyond ASCII escapes are taken as they stand.
+    Plain-Python twin: tests/reference/precheck.py.
+    """
+    width = MAX_DEPTH + 1
+    kind, key, index, keys = STATE, STATE + width, STATE + 2 * width, STATE + 3 * width
+    depth, size, i, n = 0, np.int64(0), 0, len(text)
+    wants_key = False
+    b: Any
+    top: Any
+    while i < n:
+        c = text[i]
+        if c == 34:
+            i += 1
+            start, top = i, 0
+            if wants_key:
+                wants_key = False
+                hashed = np.uint64(14695981039346656037)
+                while i < n and text[i] != 34:
+                    b = np.int64(text[i])
+                    i += 1
+                    if b == 92 and i < n:
+                        b = np.int64(text[i])
+                        i += 1
+                        if b == 117:
+                            value, digits = _hex(text, i)
+                            if digits == 4 and value < 128:
+                                b = value
+                                i += 4
+                            else:
+                                b = 512
+                        elif b not in (34, 92, 47):
+                            b = _control(b)
+                    hashed = (hashed ^ np.uint64(b)) * np.uint64(1099511628211)
+                found[key + depth] = start
+                size += 24
+                count = found[keys + depth]
+                base = depth * MAX_MEMBERS
+                for other in range(count):
+                    if hashes[base + other] == np.int64(hashed):
+                        found[VERDICT], found[DEPTH], found[START], found[BYTES] = TWICE, depth, start, size
+                        return
+                if count < MAX_MEMBERS:
+                    hashes[base + count] = np.int64(hashed)
+                    found[keys + depth] = count + 1
+            else:
+                while i < n and text[i] != 34:
+                    top = max(top, np.int64(text[i]))
+                    if text[i] == 92:
+                        i += 1
+                        if i < n and text[i] == 117:
+                            top = 255  # which may be any character
+                    i += 1
+                # CPython has one, two or four bytes for each character of a string, by the largest.
+                size += 64 + (i - start) * (4 if top >= 0xF0 else 2 if top >= 0xC4 else 1)
+        elif c == 44:
+            size += 8
+            if depth:
+                found[index + depth] += 1
+                wants_key = found[kind + depth] == 1
+        elif c in (123, 91):
+            if depth == MAX_DEPTH:
+                found[VERDICT], found[BYTES] = TOO_DEEP, size
+                return
+            depth += 1
+            found[kind + depth] = c == 123
+            found[index + depth] = found[keys + depth] = 0
+            wants_key = c == 123
+            size += 192 if c == 123 else 64
+        elif c in (125, 93):
+            depth -= depth > 0
+            wants_key = False
+        elif c == 45 or 48 <= c <= 57:
+            size += 32
+            while i + 1 < n and _of_number(text[i + 1]):
+                i += 1
+        i += 1
+    found[BYTES] = size
+
+
+@njit(nogil=True, cache=True)
+def _of_number(c: int) -> bool:
+    """Is it a character that a number may go on with?"""
+    return 48 <= c <= 57 or c in (43, 45, 46, 69, 101)
+
+
+@njit(nogil=True, cache=True)
+def _control(b: int) -> int:
+    r"""The character that ``\b``, ``\f``, ``\n``, ``\r`` or ``\t`` stands for; anything else as it is."""
+    if b == 98:
+        return 8
+    if b == 102:
+        return 12
+    if b == 110:
+        return 10
+    if b == 114:
+        return 13
+    return 9 if b == 116 else b
+
+
+@njit(nogil=True, cache=True)
+def _hex(text: Bytes, at: int) -> tuple[int, int]:
+    """The value of up to four hexadecimal digits, and how many there are."""
+    c: Any
+    value, digits = 0, 0
+    while digits < 4 and at + digits < len(text):
+        c = np.int64(text[at + digits])
+        if 48 <= c <= 57:
+            c -= 48
+        elif 97 <= c <= 102 or 65 <= c <= 70:
+            c = (c | 32) - 87
+        else:
+            break
+        value = value * 16 + c
+        digits += 1
+    return value, digits

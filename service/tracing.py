@@ -1,0 +1,73 @@
+"""Traces: a span for each request, with the spans parse, compute and render in it (OpenTelemetry, OTLP over HTTP).
+
+This module, and with it OpenTelemetry, is imported only where an endpoint is configured. All else (sampling, headers, the
+service's name, …) OpenTelemetry reads from its own environment variables.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import SERVICE_NAME, SERVICE_VERSION, OTELResourceDetector, Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.trace import SpanKind, StatusCode, set_span_in_context
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from service import __version__
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span, Tracer
+    from werkzeug.datastructures import Headers
+
+
+class Tracing:
+    """The tracer of one app. What has been gathered is sent every few seconds, and when the process ends."""
+
+    def __init__(self, endpoint: str) -> None:
+        """Endpoint: where traces go, without the path ``/v1/traces``."""
+        about = Resource.create({SERVICE_NAME: "partition-allocator", SERVICE_VERSION: __version__})
+        self._provider = TracerProvider(resource=about.merge(OTELResourceDetector().detect()))
+        self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint.rstrip("/") + "/v1/traces")))
+        self._tracer = self._provider.get_tracer("service", __version__)
+        self._propagator = TraceContextTextMapPropagator()
+
+    def request(self, method: str, route: str, headers: Headers, request_id: str) -> RequestSpan:
+        """The span of a request, part of the caller's trace if its ``traceparent`` names one (W3C Trace Context)."""
+        carrier = {name: headers[name] for name in ("traceparent", "tracestate") if name in headers}
+        span = self._tracer.start_span(
+            f"{method} {route}" if route else method,
+            context=self._propagator.extract(carrier),
+            kind=SpanKind.SERVER,
+            attributes={"http.request.method": method, "http.route": route or "unmatched", "request.id": request_id},
+        )
+        return RequestSpan(self._tracer, span)
+
+
+class RequestSpan:
+    """The span of one request."""
+
+    def __init__(self, tracer: Tracer, span: Span) -> None:
+        self._tracer, self._span = tracer, span
+        # The phases are told by time.perf_counter, spans by the time of day.
+        self._offset = time.time_ns() - time.perf_counter_ns()
+        self.trace_id = f"{span.get_span_context().trace_id:032x}"
+
+    def phase(self, name: str, started: float, ended: float, strategy: str) -> None:
+        """A phase is over. started, ended : by time.perf_counter"""
+        span = self._tracer.start_span(
+            name,
+            context=set_span_in_context(self._span),
+            start_time=self._offset + int(started * 1e9),
+            attributes={"allocator.strategy": strategy},
+        )
+        span.end(self._offset + int(ended * 1e9))
+
+    def answered(self, status: int) -> None:
+        """The request is answered."""
+        self._span.set_attribute("http.response.status_code", status)
+        if status >= 500:
+            self._span.set_status(StatusCode.ERROR)
+        self._span.end()
