@@ -10,6 +10,7 @@ from marshmallow import Schema, fields
 
 from service.api.jsons import dumps
 from service.core.errors import AllocatorError, InvalidQuestion, KafkaError
+from service.core.wire.errors import Unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,6 +50,9 @@ class ProblemSchema(Schema):
     exception = fields.String(metadata={"description": "the Java class that Kafka throws"})
     message = fields.String(allow_none=True, metadata={"description": "Kafka's own words"})
     request_id = fields.String(metadata={"description": "as in the header X-Request-ID, and in the service's log"})
+    offset = fields.Integer(metadata={"description": "of bytes that cannot be read: the first byte of what could not"})
+    offsets_formatter = fields.Raw(metadata={"description": "what Kafka's formatter gives for a record that cannot be read"})
+    group_metadata_formatter = fields.Raw(metadata={"description": "the same of Kafka's other formatter"})
 
 
 def kebab(name: str) -> str:
@@ -70,9 +74,21 @@ def from_allocator_error(error: AllocatorError) -> Response:
     if isinstance(error, KafkaError):
         title = "Kafka refuses this"
         members = {"error": name, "exception": error.exception, "message": error.message}
+        if isinstance(error, Unreadable):
+            members |= _place(error)
     elif isinstance(error, InvalidQuestion):
         members = {"errors": [{"pointer": error.pointer, "detail": error.detail}]}
     return problem(422, kebab(name), title, str(error), **members)
+
+
+def _place(error: Unreadable) -> dict[str, Any]:
+    members: dict[str, Any] = {
+        "offset": error.offset,
+        "errors": [{"pointer": f"/{error.part}_base64", "detail": str(error)}],
+    }
+    if error.printed is not None:
+        members |= {"offsets_formatter": error.printed, "group_metadata_formatter": error.printed}
+    return members
 
 
 def from_http_exception(error: HTTPException) -> werkzeug.Response:
