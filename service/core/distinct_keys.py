@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numba import njit
 
+from service.core.chance_skew import HEAVY, Weights
 from service.core.frequent_keys import FrequentKeys
 
 if TYPE_CHECKING:
@@ -137,6 +138,15 @@ class DistinctKeys:
         weights, errors = self._weights_of(known, column)
         order = np.argsort(errors - weights, kind="stable")[:count]
         return [(self.names[int(known[i])], int(weights[i]), int(errors[i])) for i in order if weights[i] > 0]
+
+    def weights_for_chance(self, column: int) -> Weights:
+        """What the keys weigh by RECORDS or BYTES; beyond ``max_keys``: the frequent ones, and the rest as the sample says."""
+        fingerprints, weights, _ = self.entries()
+        if self.frequent is None:
+            return Weights.of(weights[:, column])
+        known, heavy = self.frequent[column].surest(HEAVY)
+        light = weights[~np.isin(fingerprints, known), column]
+        return Weights.of(light, 2.0**self.level, heavy.astype(np.float64))
 
     def _enter(self, fingerprints: Int64s, weights: Int64s, hashes: Int32s, risen: Bools) -> int:
         """Enter rows until the table is full at MAX_KEYS; returns how many were."""

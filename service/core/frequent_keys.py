@@ -71,6 +71,13 @@ class FrequentKeys:
         known = self.fingerprints[at] == fingerprints
         return np.where(known, self.weights[at], self.error), np.where(known, self.errors[at], self.error)
 
+    def surest(self, count: int) -> tuple[Int64s, Int64s]:
+        """At most ``count`` keys whose weight is known to within a tenth: fingerprints and least weights, heaviest first."""
+        least = self.weights - self.errors
+        slots = np.flatnonzero((self.fingerprints != 0) & (self.weights > 0) & (self.errors * 10 <= self.weights))
+        slots = slots[np.argsort(-least[slots], kind="stable")[:count]]
+        return self.fingerprints[slots], least[slots]
+
     def _forget(self, weight: int) -> None:
         """Forget the keys that weigh no more than this."""
         known, weights, errors = self.fingerprints, self.weights, self.errors

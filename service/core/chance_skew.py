@@ -1,0 +1,206 @@
+"""What skew chance alone gives: every key thrown on a partition at random, again and again.
+
+A good hash does no better than that, and hot keys make it worse whatever the hash. So the band depends on how many keys there are
+and on what each weighs. The heaviest keys are thrown one by one; the many light ones together make a load that is close to a
+multiple of a Poisson number with the same mean and variance (and is exactly that, for large counts, where all weigh the same).
+With many partitions those without a heavy key are not drawn one by one: the largest of m such loads is the quantile U^(1/m).
+
+The random numbers come from a fixed seed, so that the same question has the same answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numba import njit
+from scipy.special import pdtr, pdtrik
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from service.core.model import Int64s
+
+    Floats = npt.NDArray[np.float64]
+
+HEAVY: Final = 512
+"""Most keys that are thrown one by one."""
+
+FEW: Final = 64
+"""Up to this many partitions each one's load is drawn."""
+
+THROWS: Final = 2000
+"""How often all keys are thrown, with FEW partitions; half as often with more."""
+
+COVERED: Final = (0.005, 0.995)
+"""The band's ends, as quantiles."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What the keys weigh.
+
+    heavy : float64[at most HEAVY], the heaviest keys
+    rest, rest_squares : the sum of the other keys' weights, and of their squares
+    """
+
+    heavy: Floats
+    rest: float
+    rest_squares: float
+
+    @staticmethod
+    def of(weights: Int64s | Floats, times: float = 1.0, heavy: Floats | None = None) -> Weights:
+        """These weights.
+
+        times : how many keys each of them stands for
+        heavy : keys known apart from them, descending; None: their own heaviest, if all are known
+        """
+        weights = weights.astype(np.float64)
+        if heavy is None:
+            at = max(len(weights) - HEAVY, 0)
+            weights = np.partition(weights, at) if at else weights
+            heavy, weights = -np.sort(-weights[at:]), weights[:at]
+        return Weights(heavy, float(weights.sum()) * times, float((weights * weights).sum()) * times)
+
+    @staticmethod
+    def equal(count: int) -> Weights:
+        """So many keys that weigh the same."""
+        return Weights(np.ones(count), 0.0, 0.0) if count <= HEAVY else Weights(np.zeros(0), float(count), float(count))
+
+    @property
+    def total(self) -> float:
+        """All of it."""
+        return float(self.heavy.sum()) + self.rest
+
+
+@dataclass(frozen=True)
+class Chance:
+    """The skew (max ÷ mean) that chance gives: its mean, and between ``low`` and ``high`` in 99 of 100 cases."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def skew_by_chance(weights: Weights, partitions_count: int) -> Chance:
+    """The skew over so many partitions if every key's partition were random."""
+    if partitions_count == 1 or weights.total <= 0:
+        return Chance(1.0, 1.0, 1.0)
+    # The light keys as ``number`` keys of the weight ``each``.
+    each = weights.rest_squares / weights.rest if weights.rest else 0.0
+    number = weights.rest / each if each else 0.0
+    if partitions_count <= FEW:
+        maxima = heaviest_of_few(weights.heavy, each, number, partitions_count, THROWS)
+    else:
+        maxima, untouched = heaviest_touched(weights.heavy, each, number, partitions_count, THROWS // 2)
+        if number:
+            uniform = (np.arange(len(maxima)) + 0.5) / len(maxima)
+            light = _poisson_quantiles(uniform ** (1 / np.maximum(untouched, 1)), number / partitions_count)
+            maxima = np.maximum(maxima, each * light)
+    skews = maxima * (partitions_count / weights.total)
+    low, high = np.quantile(skews, COVERED)
+    return Chance(float(skews.mean()), max(1.0, float(low)), float(high))
+
+
+def _poisson_quantiles(probabilities: Floats, mean: float) -> Floats:
+    """The least k with P(Poisson(mean) ≤ k) at or above each probability."""
+    k = np.ceil(pdtrik(probabilities, mean))
+    below = np.maximum(k - 1, 0)
+    found: Floats = np.where(pdtr(below, mean) >= probabilities, below, k)
+    return found
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _next(state: npt.NDArray[np.uint64]) -> np.uint64:
+    """SplitMix64 (Steele, Lea and Flood, 2014): 64 random bits."""
+    state[0] += np.uint64(0x9E3779B97F4A7C15)
+    z = state[0]
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.uint64(z ^ (z >> np.uint64(31)))
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _uniform(state: npt.NDArray[np.uint64]) -> float:
+    """In (0, 1)."""
+    return float((np.float64(_next(state) >> np.uint64(11)) + 0.5) * 2.0**-53)
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _partition(state: npt.NDArray[np.uint64], n: int) -> int:
+    return int(((_next(state) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32))
+
+
+@njit(nogil=True, cache=True)
+def _normal(state: npt.NDArray[np.uint64]) -> float:
+    """Box and Muller's."""
+    return float(np.sqrt(-2.0 * np.log(_uniform(state))) * np.cos(2.0 * np.pi * _uniform(state)))
+
+
+@njit(nogil=True, cache=True)
+def _poisson(state: npt.NDArray[np.uint64], mean: float) -> float:
+    """Knuth's below 16; above, a normal number with Poisson's skewness (Cornish and Fisher)."""
+    if mean < 16:
+        product, k = _uniform(state), 0
+        limit = np.exp(-mean)
+        while product > limit:
+            product *= _uniform(state)
+            k += 1
+        return float(k)
+    z = _normal(state)
+    return float(max(0.0, np.floor(mean + np.sqrt(mean) * z + (z * z - 1) / 6 + 0.5)))
+
+
+@njit(nogil=True, cache=True)
+def heaviest_of_few(heavy: Floats, each: float, number: float, n: int, throws: int) -> Floats:
+    """float64[throws], the largest load of n partitions.
+
+    heavy : float64[...]; each, number : the light keys' common weight and their number
+    The light loads add up to the same every time: from normal numbers their mean is taken away, which is what makes them depend
+    on each other as they do. Plain-Python twin: tests/reference/chance_skew.py, as far as its own random numbers go.
+    """
+    state = np.full(1, n, np.uint64)
+    maxima = np.empty(throws)
+    loads, normals = np.empty(n), np.empty(n)
+    mean = number / n
+    for throw in range(throws):
+        loads[:] = 0.0
+        if number > 0:
+            for p in range(n):
+                normals[p] = _normal(state)
+            middle = normals.mean()
+            for p in range(n):
+                z = normals[p] - middle
+                loads[p] = each * max(0.0, np.floor(mean + np.sqrt(mean) * z + (z * z - 1) / 6 + 0.5))
+        for weight in heavy:
+            loads[_partition(state, n)] += weight
+        maxima[throw] = loads.max()
+    return maxima
+
+
+@njit(nogil=True, cache=True)
+def heaviest_touched(heavy: Floats, each: float, number: float, n: int, throws: int) -> tuple[Floats, Floats]:
+    """The largest load of those of n partitions that have a heavy key.
+
+    heavy, each, number : as above. Returns float64[throws] twice: that load, and on how many partitions there is no heavy key.
+    """
+    state = np.full(1, n, np.uint64)
+    maxima, untouched = np.zeros(throws), np.empty(throws)
+    loads = np.zeros(n)
+    touched = np.empty(len(heavy), np.int64)
+    mean = number / n
+    for throw in range(throws):
+        count = 0
+        for weight in heavy:
+            p = _partition(state, n)
+            if weight > 0.0 and loads[p] == 0.0:
+                touched[count] = p
+                count += 1
+            loads[p] += weight
+        for i in range(count):
+            light = each * _poisson(state, mean) if number > 0 else 0.0
+            maxima[throw] = max(maxima[throw], loads[touched[i]] + light)
+            loads[touched[i]] = 0.0
+        untouched[throw] = n - count
+    return maxima, untouched
