@@ -17,6 +17,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disa
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
 from service import __version__
+from service.memory import WorkerMemory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -150,6 +151,7 @@ class Metrics:
         if SHARED_FOLDER in os.environ:
             registry = CollectorRegistry()
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+            registry.register(WorkerMemory(os.getppid()))
         return generate_latest(registry)
 
 

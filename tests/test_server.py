@@ -76,6 +76,12 @@ def test_metrics_count_what_all_workers_did(server):
     assert server.metric("allocator_http_requests_in_flight") == 1, "the scrape itself"
 
 
+def test_metrics_tell_the_memory_of_every_worker(server):
+    for pid in server.workers():
+        resident = server.metric("allocator_worker_resident_memory_bytes", pid=str(pid))
+        assert 2**25 < resident < 2**32
+
+
 def test_a_named_subject_has_its_latest_skew(server):
     for keys in (["a", "b", "c"], ["a", "a"]):
         body = {"topic_name": "orders", "partitions_count": 2, "keys": keys}
