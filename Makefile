@@ -43,7 +43,7 @@ demo: .venv/.dev ## the three decisions on 336,776 real flights
 
 lock: ## resolve the dependencies anew (needs uv)
 	uv pip compile --universal --generate-hashes --no-annotate --no-header -q pyproject.toml --group build -o requirements.lock
-	uv pip compile --universal --generate-hashes --no-annotate --no-header -q pyproject.toml --group build --group dev \
+	uv pip compile --universal --generate-hashes --no-annotate --no-header -q pyproject.toml --extra pipeline --group build --group dev \
 	    -c requirements.lock -o requirements-dev.lock
 
 clean: ## remove what the commands made

@@ -10,6 +10,7 @@ import click
 
 from service import __version__
 from service.cli.asking import settings
+from service.cli.pipeline import pipeline
 from service.cli.questions import QUESTIONS
 
 
@@ -17,6 +18,9 @@ from service.cli.questions import QUESTIONS
 @click.version_option(__version__)
 def main() -> None:
     """Kafka's partition allocation: key → partition, partition → consumer, replica → broker."""
+
+
+main.add_command(pipeline)
 
 
 @main.command()

@@ -1,0 +1,96 @@
+"""``partition-allocator pipeline JOB``: the jobs on Spark. ``spark-submit`` takes this module as it is.
+
+The group is read before PySpark is: a service without it has the command too, which then says what is missing.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+
+from service.cli.terminal import fill, table
+from service.core.errors import AllocatorError
+
+if TYPE_CHECKING:
+    from service.spark.jobs import Job
+
+COMMON = (
+    click.Option(["--into"], default="pipeline-results", show_default=True, help="Folder or URL for tables, summary and report."),
+    click.Option(
+        ["--master"], help="local[4], spark://…, k8s://… or, for Spark Connect, sc://…; default: every core of this machine."
+    ),
+    click.Option(
+        ["--spark-option", "spark_options"], multiple=True, metavar="NAME=VALUE", help="A setting of Spark, as often as needed."
+    ),
+    click.Option(["--package", "packages"], multiple=True, help="Maven coordinates of a connector: Delta, Iceberg …"),
+    click.Option(["--verbose"], is_flag=True, help="Show what Spark itself says."),
+    click.Option(["--json", "as_json"], is_flag=True, help="Print the summary as JSON even on a terminal."),
+)
+
+
+class Jobs(click.Group):
+    """The jobs, which are looked up only when one is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Their names."""
+        return list(_jobs())
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of a job."""
+        job = _jobs().get(cmd_name)
+        if job is None:
+            return None
+        parameters = [*job.parameters, *COMMON]
+        return click.Command(job.name, params=parameters, callback=partial(_run, job), help=job.summary)
+
+
+def _jobs() -> dict[str, Job]:
+    try:
+        from service.spark.jobs import JOBS  # noqa: PLC0415 - the rest of the command line needs no PySpark
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] not in ("pyspark", "py4j", "matplotlib", "pandas"):
+            raise
+        raise click.ClickException(f"the pipeline needs {error.name}: pip install 'partition-allocator[pipeline]'") from None
+    return {job.name: job for job in JOBS}
+
+
+@click.command(cls=Jobs)
+def pipeline() -> None:
+    """Records to skew, load and lag, on Spark: this machine's cores or a cluster's."""
+
+
+def _run(
+    job: Job,
+    *,
+    into: str,
+    master: str | None,
+    spark_options: tuple[str, ...],
+    packages: tuple[str, ...],
+    verbose: bool,
+    as_json: bool,
+    **parameters: Any,
+) -> None:
+    """Run the job, write what it gives, and say where it is."""
+    from service.spark.running import run  # noqa: PLC0415 - see _jobs
+
+    settings = dict(option.partition("=")[::2] for option in spark_options)
+    try:
+        done = run(job, parameters, into=into, master=master, settings=settings, packages=packages, verbose=verbose)
+    except AllocatorError as error:
+        raise click.ClickException(str(error)) from None
+    if done is None:
+        return
+    if as_json or not sys.stdout.isatty():
+        click.echo(done.summary_text, nl=False)
+    else:
+        Console(highlight=False).print(fill(table("", ""), [*done.headline.items()]))
+    for what, where in done.places.items():
+        click.echo(f"{what}: {where}", err=True)
+
+
+if __name__ == "__main__":
+    pipeline()

@@ -1,0 +1,136 @@
+"""A column of a table as keys, and the rows that hold none: Arrow in, the core's ``Column`` out. Executors run this.
+
+A row whose key does not fit the key format does not stop a job of ten billion: it is set aside, with the reason.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from service.columns import FORMAT_OF_TYPE, from_arrow
+from service.core import keys
+from service.core.errors import InvalidQuestion
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from service.core.keys import Column
+
+_TEXT_OF_INTEGER: Final = r"^[+-]?[0-9]{1,19}$"
+_TEXT_OF_FLOAT: Final = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$|^[+-]?(?:NaN|Infinity)$"
+_FITS: Final = {
+    "hex": r"^(?:[0-9a-fA-F]{2})*$",
+    "base64": r"^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$",
+    "bytes": r"^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$",
+    "uuid": r"^[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}$",
+}
+
+
+def check_format(kind: pa.DataType, key_format: str | None) -> str:
+    """The key format of a column of this type, before any row is read; raises InvalidQuestion if it cannot be the one asked for.
+
+    key_format : None: that of the type; text may be of any format, also of numbers
+    """
+    if key_format is not None and key_format not in keys.FORMATS:
+        raise InvalidQuestion(f"there is no key format {key_format!r}; known are {', '.join(keys.FORMATS)}")
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if _is_text(kind) or pa.types.is_null(kind):
+        return key_format or "string"
+    if pa.types.is_integer(kind) and key_format in (*keys.INTEGERS, None):
+        return key_format or FORMAT_OF_TYPE.get(kind, "long")
+    if _is_bytes(kind) and key_format in (None, "string"):
+        # Bytes that Kafka's StringSerializer wrote: the partitioners hash them as they are.
+        return key_format or "base64"
+    return from_arrow(pa.chunked_array([pa.array([], kind)]), key_format, "")[1]
+
+
+def joined(columns: Sequence[pa.Array], separator: str) -> pa.Array:
+    """One column of keys out of several: their texts with ``separator`` between; null where any is null. One stays as it is."""
+    if len(columns) == 1:
+        return columns[0]
+    return pc.binary_join_element_wise(*(column.cast(pa.string()) for column in columns), pa.scalar(separator, pa.string()))
+
+
+def read_keys(column: pa.Array, key_format: str) -> tuple[Column, pa.Array | None]:
+    """The keys of a column.
+
+    key_format : what ``check_format`` gave
+    Returns the keys, and bool[n] of the rows that hold no key of the format (their keys are as null); None if there are none.
+    """
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if _is_bytes(column.type) and key_format == "string":
+        column = column.cast(pa.binary())
+        try:
+            return _read(column.cast(pa.string()), key_format), None
+        except pa.ArrowInvalid:
+            bad = np.array([_is_no_utf8(value) for value in column.to_pylist()])
+            return _read(pc.if_else(pa.array(bad), None, column).cast(pa.string()), key_format), pa.array(bad)
+    try:
+        return _read(column, key_format), None
+    except (InvalidQuestion, pa.ArrowInvalid):
+        bad = _misfits(column, key_format)
+        return _read(pc.if_else(bad, pa.scalar(None, column.type), column), key_format), bad
+
+
+def _read(column: pa.Array, key_format: str) -> Column:
+    """Raises InvalidQuestion or ArrowInvalid if a key does not fit."""
+    if key_format in keys.INTEGERS and (_is_text(column.type) or pa.types.is_integer(column.type)):
+        column = column.cast(pa.from_numpy_dtype(keys.INTEGERS[key_format]))
+    elif key_format in keys.FLOATS and _is_text(column.type):
+        column = column.cast(pa.float64())
+        if key_format == "float":
+            column = column.cast(pa.float32())
+    elif key_format == "boolean" and _is_text(column.type):
+        column = column.cast(pa.bool_())
+    return from_arrow(pa.chunked_array([column]), key_format, "")[0]
+
+
+def _misfits(column: pa.Array, key_format: str) -> pa.Array:
+    """bool[n]: the rows whose key is there, and does not fit. Slower than reading, and only asked for when that failed."""
+    if _is_text(column.type):
+        patterns = dict.fromkeys(keys.INTEGERS, _TEXT_OF_INTEGER) | dict.fromkeys(keys.FLOATS, _TEXT_OF_FLOAT) | _FITS
+        pattern = patterns.get(key_format, r"^(?:true|false)$" if key_format == "boolean" else r"")
+        fits = pc.match_substring_regex(column, pattern, ignore_case=key_format == "boolean")
+        bad = np.asarray(pc.fill_null(pc.invert(fits), False))
+    else:
+        bad = np.zeros(len(column), np.bool_)
+    # What has the right form may still be too large: one by one, and only until the rest can be read.
+    kept = pc.if_else(pa.array(bad), pa.scalar(None, column.type), column)
+    try:
+        _read(kept, key_format)
+    except (InvalidQuestion, pa.ArrowInvalid):
+        bad = bad | np.array([_is_misfit(kept[i : i + 1], key_format) for i in range(len(kept))])
+    return pa.array(bad)
+
+
+def _is_misfit(one: pa.Array, key_format: str) -> bool:
+    try:
+        _read(one, key_format)
+    except (InvalidQuestion, pa.ArrowInvalid):
+        return True
+    return False
+
+
+def _is_no_utf8(value: bytes | None) -> bool:
+    try:
+        (value or b"").decode()
+    except UnicodeDecodeError:
+        return True
+    return False
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    types = pa.types
+    return bool(
+        types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind) or types.is_binary_view(kind)
+    )

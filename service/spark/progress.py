@@ -1,0 +1,58 @@
+"""A progress bar on a terminal: the tasks of the stages that Spark runs now."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from service.spark.session import is_connect
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+SECONDS = 0.2
+"""How often Spark is asked."""
+
+
+@contextmanager
+def progress(spark: SparkSession, what: str) -> Iterator[None]:
+    """Show the progress of what runs meanwhile, if standard error is a terminal."""
+    console = Console(stderr=True)
+    if not console.is_terminal or is_connect(spark):
+        # Spark Connect draws its own bar.
+        yield
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("tasks"))
+    done = threading.Event()
+    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as bar:
+        watcher = threading.Thread(target=_watch, args=(spark.sparkContext, bar, what, done), daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            done.set()
+            watcher.join()
+
+
+def _watch(context: SparkContext, bar: Progress, what: str, done: threading.Event) -> None:
+    """Move the bar until ``done``: completed ÷ all tasks of every stage that was seen active."""
+    task = bar.add_task(what, total=None)
+    tracker = context.statusTracker()
+    stages: dict[int, tuple[int, int]] = {}
+    while not done.wait(SECONDS):
+        for stage in tracker.getActiveStageIds():
+            info = tracker.getStageInfo(stage)
+            if info is not None:
+                stages[stage] = (info.numCompletedTasks, info.numTasks)
+        active = set(tracker.getActiveStageIds())
+        for stage in stages.keys() - active:
+            stages[stage] = (stages[stage][1], stages[stage][1])
+        if stages:
+            bar.update(task, completed=sum(n for n, _ in stages.values()), total=sum(n for _, n in stages.values()))

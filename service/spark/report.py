@@ -1,0 +1,188 @@
+"""The report of a job: one HTML file that needs nothing else, plots inside, readable on paper, by day and by night.
+
+A job builds it of sections, and sections of blocks::
+
+    Report("Skew", "flights.parquet, 336,776 records", (
+        Section("At a glance", (Figures((Figure("records", "336,776"), …)),)),
+        Section("Skew", (chart(lambda axes: axes.plot(counts, skews, color=COLORS[0])), Table(…)), "What it means."),
+    ))
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import dataclass
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final
+
+import matplotlib as mpl
+from cycler import cycler
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from matplotlib.figure import Figure as Canvas
+
+from service import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from matplotlib.axes import Axes
+
+INK, SOFT, GRID = "#010101", "#020202", "#030303"
+"""Text, lesser text and lines. They and COLORS stand for variables of the page, which knows whether it is night."""
+
+COLORS: Final = ("#0a0101", "#0a0202", "#0a0303", "#0a0404", "#0a0505", "#0a0606", "#0a0707", "#0a0808")
+"""One for each series, told apart by the colour-blind too."""
+
+_VARIABLES: Final = {INK: "ink", SOFT: "soft", GRID: "grid"} | {color: f"c{i}" for i, color in enumerate(COLORS)}
+_STYLE: Final[Any] = {
+    "svg.fonttype": "none",
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],  # it measures; the page's own font is drawn
+    "font.size": 9,
+    "text.color": INK,
+    "axes.labelcolor": SOFT,
+    "axes.edgecolor": GRID,
+    "axes.linewidth": 0.8,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 10,
+    "axes.prop_cycle": cycler(color=COLORS),
+    "grid.color": GRID,
+    "grid.linewidth": 0.6,
+    "xtick.color": GRID,
+    "ytick.color": GRID,
+    "xtick.labelcolor": SOFT,
+    "ytick.labelcolor": SOFT,
+    "legend.frameon": False,
+    "legend.labelcolor": INK,
+    "lines.linewidth": 1.8,
+    "lines.markersize": 4,
+}
+
+
+_NUMBER: Final = re.compile(r"[-+±≤≥≈<>~×]*\s?\d[\d.,]*\s?[%×a-zA-Z/µ]{0,5}|[—–-]?")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One number of a row of them: what it is, its text, and a remark; tone "good", "bad" or ""."""
+
+    name: str
+    value: str
+    remark: str = ""
+    tone: str = ""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """A row of large numbers."""
+
+    figures: tuple[Figure, ...]
+    kind: str = "figures"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table; cells are text, and columns whose every cell is a number stand on the right.
+
+    folded : the words to click on, of a table that is shown only then
+    """
+
+    columns: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+    caption: str = ""
+    folded: str = ""
+    kind: str = "table"
+
+    def numeric(self, column: int) -> bool:
+        """Is every cell of that column a number, or a dash for none?"""
+        return all(_NUMBER.fullmatch(row[column]) for row in self.rows)
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A drawing, as SVG."""
+
+    svg: Markup
+    caption: str = ""
+    kind: str = "plot"
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading, a sentence or two, and what stands below."""
+
+    heading: str
+    blocks: tuple[Figures | Table | Plot, ...]
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Report:
+    """The whole."""
+
+    title: str
+    subtitle: str
+    sections: tuple[Section, ...]
+
+    def html(self) -> str:
+        """The file's text."""
+        loader = PackageLoader("service.spark")
+        environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+        return environment.get_template("report.html").render(report=self, version=__version__)
+
+
+_numbers = count()
+
+
+def chart(draw: Callable[[Axes], Any], caption: str = "", *, width: float = 8.6, height: float = 2.9) -> Plot:
+    """What ``draw`` draws on axes, in inches; give series the colours of COLORS."""
+    return charts(lambda canvas: draw(canvas.subplots()), caption, width=width, height=height)
+
+
+def charts(draw: Callable[[Canvas], Any], caption: str = "", *, width: float = 8.6, height: float = 2.9) -> Plot:
+    """The same with several axes, which ``draw`` makes."""
+    # Ids are of the whole page: another salt for each drawing, and the same page each time it is made.
+    salt = f"plot-{next(_numbers)}"
+    with mpl.rc_context({**_STYLE, "svg.hashsalt": salt}):
+        canvas = Canvas(figsize=(width, height), layout="constrained")
+        draw(canvas)
+        out = io.StringIO()
+        canvas.savefig(out, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    svg = out.getvalue()
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'(id="|url\(#|xlink:href="#)', rf"\g<1>{salt}-", svg)
+    svg = re.sub(r'<svg ([^>]*?)width="[^"]*"', r"<svg \1", svg, count=1)
+    svg = re.sub(r'(<svg [^>]*?)height="[^"]*"', r"\1", svg, count=1)
+    svg = re.sub("|".join(_VARIABLES), lambda color: f"var(--{_VARIABLES[color[0]]})", svg)
+    svg = re.sub(r"font: ([\d.]+px) [^;\"]*", r"font: \1 var(--font)", svg)
+    return Plot(Markup(svg), caption)  # noqa: S704 - Matplotlib escapes the texts
+
+
+def number(value: float, digits: int = 3) -> str:
+    """A number for a reader: ``1,234``, ``1.53``, ``—`` for none."""
+    if value != value:  # noqa: PLR0124 - NaN
+        return "—"
+    if float(value).is_integer() and abs(value) < 1e15:
+        return f"{int(value):,}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.{digits}g}"
+
+
+def size(value: float) -> str:
+    """Bytes for a reader: ``1.5 GiB``."""
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if abs(value) < 1024 or unit == "TiB":
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.3g} {unit}" if value < 1000 else f"{value:.0f} {unit}"
+        value /= 1024
+    raise AssertionError
+
+
+def share(value: float) -> str:
+    """A share for a reader: ``12.3%``."""
+    return f"{value:.2%}" if value < 0.0995 else f"{value:.1%}"

@@ -1,0 +1,78 @@
+"""A job from its parameters to what it leaves behind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import orjson
+import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from service.spark import sources
+from service.spark.jobs.model import Pipeline
+from service.spark.progress import progress
+from service.spark.session import spark_session
+from service.spark.sinks import Sink
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import DataFrame
+
+    from service.spark.jobs.model import Job
+
+SUMMARY, REPORT = "summary.json", "report.html"
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a job left behind.
+
+    places : what, and where it is
+    """
+
+    summary_text: str
+    headline: Mapping[str, str]
+    places: Mapping[str, str]
+
+
+def run(
+    job: Job,
+    parameters: Mapping[str, Any],
+    *,
+    into: str,
+    master: str | None = None,
+    settings: Mapping[str, str] | None = None,
+    packages: Sequence[str] = (),
+    verbose: bool = False,
+) -> Done | None:
+    """Run ``job``; None from one that was running until it was stopped.
+
+    What can be found wrong without Spark is found before it starts. Raises errors of the core and of the pipeline.
+    """
+    job.check(**parameters)
+    for source in job.sources(parameters):
+        sources.check_brokers(source)
+    name = f"partition-allocator {job.name}"
+    with spark_session(name, master=master, packages=packages, settings=settings, verbose=verbose) as spark:
+        sink = Sink(spark, into)
+        try:
+            outcome = job.run(Pipeline(spark, sink, partial(progress, spark)), **parameters)
+            if outcome is None:
+                return None
+            places = {}
+            for file, table in outcome.tables.items():
+                places[file.partition(".")[0]] = table if isinstance(table, str) else _write(sink, file, table)
+            places["summary"] = sink.json(SUMMARY, outcome.summary)
+            places["report"] = sink.text(REPORT, outcome.report.html())
+        except (PySparkException, Py4JError) as error:
+            raise sources.failure(error) from error
+    text = orjson.dumps(outcome.summary, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_INDENT_2).decode() + "\n"
+    return Done(text, outcome.headline, places)
+
+
+def _write(sink: Sink, file: str, table: pa.Table | DataFrame) -> str:
+    return sink.table(file, table) if isinstance(table, pa.Table) else sink.frame(file, table)

@@ -1,0 +1,146 @@
+"""The Spark session: this machine by default, and whatever cluster the surroundings name.
+
+Under ``spark-submit`` the submitted configuration stands. Otherwise ``master`` may be ``local[4]``, ``spark://…``, ``k8s://…``
+or, for Spark Connect, ``sc://…``; default: the environment's ``SPARK_REMOTE``, else every core of this machine.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+import service
+from service.spark.errors import NoSpark
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+LOCAL: Final = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",  # progress.py shows its own
+    "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.log.level": "ERROR",
+}
+"""Settings that suit one machine; on a cluster its own stand."""
+
+JAVA_PROBE: Final = ("--add-modules", "jdk.incubator.vector", "-version")
+
+
+@contextmanager
+def spark_session(
+    name: str,
+    *,
+    master: str | None = None,
+    packages: Sequence[str] = (),
+    settings: Mapping[str, str] | None = None,
+    verbose: bool = False,
+) -> Iterator[SparkSession]:
+    """A session for one job, stopped at its end unless it was there before.
+
+    name : what the cluster calls the application
+    packages : Maven coordinates of connectors; they load only where this starts the JVM
+    settings : Spark settings, which win over the defaults
+    verbose : let Spark's own log through; otherwise it is kept in a file, of which an error names the last lines
+    Raises NoSpark.
+    """
+    existing = SparkSession.getActiveSession()
+    if existing is not None:
+        yield existing
+        return
+    remote = master if master and master.startswith("sc://") else None if master else os.environ.get("SPARK_REMOTE")
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    if not remote and not submitted:
+        require_java()
+    builder = SparkSession.builder.appName(name)
+    if remote:
+        builder = builder.remote(remote)
+    elif not submitted:
+        builder = builder.master(master or "local[*]")
+        if master is None or master.startswith("local"):
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # the workers are to have what the driver has
+            builder = builder.config(map=dict(LOCAL))
+    if packages and not remote and not submitted:
+        builder = builder.config("spark.jars.packages", ",".join(packages))
+    builder = builder.config(map={"spark.sql.execution.arrow.maxRecordsPerBatch": "65536", **(settings or {})})
+    with tempfile.TemporaryDirectory(prefix="partition-allocator-") as folder:
+        spark = _start(builder, Path(folder) / "spark.log", verbose=verbose or submitted)
+        try:
+            _ship(spark, Path(folder))
+            yield spark
+        finally:
+            spark.stop()
+
+
+def require_java() -> None:
+    """Raise NoSpark unless there is a Java that Spark 4 runs on: 17 or later, with the module jdk.incubator.vector."""
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
+    where = f"JAVA_HOME is {home}" if home else "there is no java on the PATH, and JAVA_HOME is not set"
+    if java is None:
+        raise NoSpark(f"Spark needs Java 17 or later: {where}. On Debian: apt install openjdk-17-jre-headless")
+    probe = subprocess.run([java, *JAVA_PROBE], capture_output=True, text=True, check=False)  # noqa: S603 - the user's own Java
+    if probe.returncode:
+        said = next((line for line in (probe.stderr + probe.stdout).splitlines() if line.strip()), "nothing")
+        raise NoSpark(f"Spark needs Java 17 or later, with the module jdk.incubator.vector; {java} says: {said}")
+
+
+def _start(builder: SparkSession.Builder, log: Path, *, verbose: bool) -> SparkSession:
+    """The session. Unless verbose, what the JVM says on standard error goes into ``log``: it inherits the file from here."""
+    try:
+        if verbose:
+            return builder.getOrCreate()
+        with _standard_error_into(log):
+            return builder.getOrCreate()
+    except (PySparkException, RuntimeError, OSError) as error:
+        said = [line for line in log.read_text(errors="replace").splitlines() if line.strip()] if log.exists() else []
+        reason = "\n".join([str(error).splitlines()[0], *said[-8:]])
+        raise NoSpark(f"Spark does not start: {reason}") from None
+
+
+@contextmanager
+def _standard_error_into(log: Path) -> Iterator[None]:
+    """Give every process that is started meanwhile ``log`` as its standard error, Python's own included."""
+    sys.stderr.flush()
+    ours = os.dup(2)
+    with log.open("wb") as file:
+        os.dup2(file.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(ours, 2)
+        os.close(ours)
+
+
+def _ship(spark: SparkSession, folder: Path) -> None:
+    """Give the executors this project; on one machine they find it where the driver does."""
+    if is_connect(spark):
+        spark.addArtifacts(str(core_zip(folder)), pyfile=True)
+    elif not str(spark.sparkContext.master).startswith("local"):
+        spark.sparkContext.addPyFile(str(core_zip(folder)))
+
+
+def is_connect(spark: SparkSession) -> bool:
+    """Is it a session of Spark Connect, which has no JVM on this side?"""
+    return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+def core_zip(folder: Path) -> Path:
+    """The project's modules as a zip that Python imports from, in ``folder``; beside it executors need what the core needs."""
+    home = Path(service.__file__).parent
+    target = folder / "partition_allocator.zip"
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(home.rglob("*.py")):
+            archive.write(path, Path("service") / path.relative_to(home))
+    return target

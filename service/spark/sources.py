@@ -1,0 +1,206 @@
+"""What a job reads: files, tables and topics, named in one word.
+
+============================================ ==========================================================
+``flights.parquet``, ``data/``               files by their suffix (.parquet .csv .json .jsonl .ndjson
+                                             .orc, also .gz …); a folder without one is Parquet
+``csv:data/``, ``delta:s3a://bucket/t``      files of a format that Spark knows
+``table:catalog.schema.name``                any table that Spark can name: Delta, Iceberg, Hive …
+``kafka://host:9092,host2/topic``            a live topic; ``?option=value&…`` are the connector's
+============================================ ==========================================================
+
+Text columns stay text: what a key's bytes are is the key format's to say, and ``007`` is not 7.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import socket
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qsl, urlsplit
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import types
+
+from service.spark.errors import JobFailed, WrongSource
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+CORRUPT: Final = "_corrupt_record"
+"""The column that holds a line of CSV or JSON that could not be read, whole; null for all others."""
+
+SUFFIXES: Final = dict(parquet="parquet", csv="csv", tsv="csv", json="json", jsonl="json", ndjson="json", orc="orc")  # noqa: C408
+_COMPRESSED: Final = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate")
+_FORMAT: Final = re.compile(r"([A-Za-z][A-Za-z0-9_.-]*):(?!//)(.+)", re.DOTALL)
+KAFKA_CONNECTOR: Final = (
+    "ivy://org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0?exclude=org.apache.spark:spark-token-provider-kafka-0-10_2.13",
+    "ivy://org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0?transitive=false",
+)
+"""From Maven Central, which has the 4.2.0 of the connector and not that of the few classes that it needs beside it."""
+KAFKA_COLUMNS: Final = ("key", "value", "topic", "partition", "offset", "timestamp")
+CONNECT_SECONDS: Final = 5.0
+
+
+@dataclass(frozen=True)
+class Source:
+    """One source.
+
+    format : a name that Spark's reader takes, or "table" or "kafka"
+    location : path, table name or topic
+    brokers : ``host:port`` of each bootstrap server; of a topic only
+    options : of Spark's reader
+    """
+
+    format: str
+    location: str
+    brokers: tuple[str, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    @staticmethod
+    def parse(text: str, options: Mapping[str, str] | None = None) -> Source:
+        """The source that ``text`` names; ``options`` go to Spark's reader. Raises WrongSource."""
+        options = dict(options or {})
+        if text.startswith("kafka://"):
+            return _topic(text, options)
+        named = _FORMAT.fullmatch(text)
+        if named:
+            return Source(named[1].lower(), named[2], (), options)
+        stem = text.rstrip("/")
+        for ending in _COMPRESSED:
+            stem = stem.removesuffix(ending)
+        suffix = stem.rpartition("/")[2].rpartition(".")[2].lower()
+        if suffix == "tsv":
+            options.setdefault("sep", "\t")
+        return Source(SUFFIXES.get(suffix, "parquet"), text, (), options)
+
+    def __str__(self) -> str:
+        """As a user would name it, without options, which may hold secrets."""
+        if self.format == "kafka":
+            return f"kafka://{','.join(self.brokers)}/{self.location}"
+        return self.location if self.format in SUFFIXES.values() else f"{self.format}:{self.location}"
+
+
+def _topic(text: str, options: dict[str, str]) -> Source:
+    url = urlsplit(text)
+    topic = url.path.strip("/")
+    if not url.netloc or not topic or "/" in topic:
+        raise WrongSource(f"{text}: a topic is named kafka://host:port[,host:port]/topic")
+    brokers = []
+    for broker in url.netloc.split(","):
+        host, _, port = broker.rpartition(":") if re.search(r":\d+$", broker) else (broker, "", "9092")
+        brokers.append(f"{host}:{port}")
+    return Source("kafka", topic, tuple(brokers), options | dict(parse_qsl(url.query)))
+
+
+def check_brokers(source: Source) -> None:
+    """Raise WrongSource for a topic none of whose bootstrap servers takes a connection."""
+    if source.format != "kafka":
+        return
+    faults = []
+    for broker in source.brokers:
+        host, _, port = broker.rpartition(":")
+        try:
+            with socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS):
+                return
+        except OSError as error:
+            faults.append(f"{broker} ({error.strerror or error})")
+    raise WrongSource(f"{source}: no broker can be reached: {', '.join(faults)}")
+
+
+def read(spark: SparkSession, source: Source) -> DataFrame:
+    """The records of a source. CSV and JSON have CORRUPT as an additional column. Raises WrongSource."""
+    try:
+        if source.format == "kafka":
+            _connect(spark, source)
+            return spark.read.format("kafka").options(**_kafka_options(source, "earliest")).load()
+        if source.format == "table":
+            return spark.read.options(**source.options).table(source.location)
+        if source.format in ("csv", "json"):
+            return _read_text(spark, source)
+        return spark.read.format(source.format).options(**source.options).load(source.location)
+    except (PySparkException, Py4JError) as error:
+        raise WrongSource(str(failure(error, source))) from None
+
+
+def follow(spark: SparkSession, source: Source) -> DataFrame:
+    """The records of a topic, those that are there and those to come, as a stream. Raises WrongSource."""
+    if source.format != "kafka":
+        raise WrongSource(f"{source} is no topic: only kafka://host:port/topic can be followed")
+    _connect(spark, source)
+    try:
+        return spark.readStream.format("kafka").options(**_kafka_options(source, "earliest")).load()
+    except (PySparkException, Py4JError) as error:
+        raise WrongSource(str(failure(error, source))) from None
+
+
+def _connect(spark: SparkSession, source: Source) -> None:
+    """Load the connector, unless the session was submitted with one, and look for a broker."""
+    check_brokers(source)
+    jars = [row[0] for row in spark.sql("LIST JARS").collect()]
+    if any("spark-sql-kafka" in jar for jar in jars):
+        return
+    try:
+        for jar in KAFKA_CONNECTOR:
+            spark.sql(f"ADD JAR {jar}")
+    except (PySparkException, Py4JError) as error:
+        raise WrongSource(f"{source}: Spark's Kafka connector cannot be fetched from Maven: {failure(error)}") from None
+
+
+def _kafka_options(source: Source, start: str) -> dict[str, str]:
+    return {
+        "kafka.bootstrap.servers": ",".join(source.brokers),
+        "subscribe": source.location,
+        "startingOffsets": start,
+        **source.options,
+    }
+
+
+def _read_text(spark: SparkSession, source: Source) -> DataFrame:
+    """CSV (every column text, names in the first line) or JSON lines, what is malformed kept in CORRUPT."""
+    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT, **source.options}
+    if source.format == "csv":
+        options = {"header": "true", "escape": '"', **options, "inferSchema": "false"}
+    found = spark.read.format(source.format).options(**options).load(source.location).schema
+    columns = [column for column in found.fields if column.name != CORRUPT]
+    if not columns:
+        raise WrongSource(f"{source} holds no record that can be read as {source.format.upper()}")
+    schema = types.StructType([*columns, types.StructField(CORRUPT, types.StringType())])
+    return spark.read.format(source.format).options(**options).schema(schema).load(source.location)
+
+
+def require(frame: DataFrame, names: Iterable[str], source: Source) -> None:
+    """Raise WrongSource for the first of these columns that the frame has not; it lists those there are."""
+    require_names(frame.columns, names, source)
+
+
+def require_names(there: Sequence[str], names: Iterable[str], source: Source) -> None:
+    """The same, from the names alone."""
+    there = [column for column in there if column != CORRUPT]
+    for name in names:
+        if name not in there:
+            close = difflib.get_close_matches(name, there, 1)
+            meant = f" (did you mean {close[0]!r}?)" if close else ""
+            raise WrongSource(f"{source} has no column {name!r}{meant}; it has {', '.join(there) or 'none'}")
+
+
+def _reason(error: PySparkException) -> str:
+    """What Spark says, without its error class and its plan."""
+    text = str(error).splitlines()[0]
+    return re.sub(r"\s*SQLSTATE: \w+.*$", "", re.sub(r"^\[[A-Z_.]+\]\s*", "", text))
+
+
+def failure(error: Exception, source: Source | None = None) -> JobFailed:
+    """What made Spark give up, in a sentence: the innermost cause, as the executor or the JVM tells it."""
+    text = str(getattr(error, "java_exception", error))
+    causes = re.findall(r"Caused by: (.+)", text) or re.findall(r"^(\w+(?:\.\w+)*(?:Error|Exception): .+)$", text, re.MULTILINE)
+    reason = causes[-1] if causes else _reason_of_any(error)
+    return JobFailed(f"{source}: {reason}" if source else reason)
+
+
+def _reason_of_any(error: Any) -> str:
+    return _reason(error) if isinstance(error, PySparkException) else str(error).splitlines()[0]

@@ -1,0 +1,57 @@
+"""One Spark for all tests of the pipeline, small and quiet."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+from pyspark import SparkContext
+
+from service.spark.jobs import Pipeline
+from service.spark.progress import progress
+from service.spark.session import spark_session
+from service.spark.sinks import Sink
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+SETTINGS = {
+    "spark.driver.memory": "1g",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.streaming.stateStore.maintenanceInterval": "1h",
+    "spark.sql.warehouse.dir": "/tmp/partition-allocator-warehouse",  # noqa: S108 - nothing is written there
+}
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """The session, on two cores. Jobs that are run while it is there run on it."""
+    with spark_session("tests", master="local[2]", settings=SETTINGS) as session:
+        yield session
+        gateway = SparkContext._gateway
+    gateway.shutdown()
+    gateway.proc.stdin.close()  # the JVM ends with it
+    gateway.proc.wait(30)
+    SparkContext._gateway = SparkContext._jvm = None
+
+
+@pytest.fixture
+def pipeline(spark: SparkSession, tmp_path: Path) -> Pipeline:
+    """What a job is given; its results go into ``tmp_path / "results"``."""
+    return Pipeline(spark, Sink(spark, str(tmp_path / "results")), partial(progress, spark))
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[str, str], str]:
+    r"""``write("records.csv", "key\na\n")``: a file of this text, and its path."""
+
+    def write(name: str, text: str) -> str:
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8")
+        return str(path)
+
+    return write
