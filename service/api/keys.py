@@ -6,16 +6,43 @@ import math
 from typing import Any, Final
 
 import pyarrow as pa
+from marshmallow import ValidationError, fields
 
-from service.api import bulk
-from service.columns import filled, flat, validity
+from service.api import bulk, settings
+from service.columns import filled, flat, from_arrow, validity
+from service.config import environment_name
 from service.core import keys
-from service.core.errors import InvalidQuestion
+from service.core.errors import InvalidQuestion, LimitExceeded
 
 FEW: Final = 8
 """Fewer strings than these are read sooner without Arrow."""
 
 _TEXTUAL: Final = (*keys.TEXTS, *keys.BYTES)
+
+
+class KeyList(fields.Raw):
+    """The keys as they came, a list or an Arrow column: what they may be is the key format's to say."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+        if isinstance(value, pa.Table):
+            return value.column("key")
+        if not isinstance(value, list):
+            raise ValidationError("Not a list.")
+        return value
+
+
+def check_limit(count: int, at: str) -> None:
+    """Raise LimitExceeded for more keys than this installation allows. at : JSON pointer to the keys"""
+    allowed = settings().max_keys
+    if count > allowed:
+        raise LimitExceeded(environment_name("max_keys"), allowed, count, "keys", at)
+
+
+def read(values: Any, key_format: str | None, at: str) -> tuple[keys.Column, str]:
+    """The keys of a KeyList, and their format; raises InvalidQuestion. at : JSON pointer to a key, with {} for its index"""
+    if isinstance(values, pa.ChunkedArray):
+        return from_arrow(values, key_format, at)
+    return from_json(values, key_format or "string", at), key_format or "string"
 
 
 def from_json(values: list[Any], key_format: str, at: str) -> keys.Column:

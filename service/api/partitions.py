@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import numpy as np
 import pyarrow as pa
 from flask import request
-from marshmallow import INCLUDE, Schema, ValidationError, fields, post_load, validate
-from werkzeug.exceptions import BadRequest
+from marshmallow import INCLUDE, Schema, fields, post_load, validate
 
-from service.api import Blueprint, Parser, bulk, decision, keys, render, settings
-from service.api.bodies import read_body
+from service.api import Blueprint, bulk, decision, keys, render, settings
 from service.api.fields import INT32, Integer
+from service.api.keys import KeyList
 from service.api.schemas import KAFKA_VERSIONS, ExplainSchema, KafkaVersion, SpreadSchema
-from service.columns import from_arrow
+from service.api.streams import StreamParser, integer_or
 from service.config import environment_name
 from service.core.errors import InvalidQuestion, LimitExceeded
 from service.core.keys import BYTES, FORMATS, INTEGERS
@@ -28,7 +27,7 @@ from service.core.partitioners import PARTITIONERS, Answer, Partitioner, Questio
 from service.core.partitioners.explanation import explain
 
 if TYPE_CHECKING:
-    from flask import Request, Response
+    from flask import Response
 
     from service.core.keys import Column
     from service.core.model import Bools, Int32s, Int64s
@@ -39,53 +38,13 @@ MAX_COUNTS: Final = 100_000
 LONG: Final = 2**63 - 1
 
 
-class PartitionsParser(Parser):
-    """The service's parser, which also takes an Arrow stream with everything but the keys in the query."""
-
-    def load_json(self, req: Request, schema: Schema) -> Any:
-        """The body: JSON, or an Arrow stream."""
-        if req.mimetype != render.ARROW_STREAM:
-            return super().load_json(req, schema)
-        given: dict[str, Any] = {}
-        for name, value in super().load_querystring(req, schema).items() if req.args else ():
-            if name == "keys":
-                raise InvalidQuestion("the keys are in the stream", "/keys")
-            if name != "explain":
-                given[name] = _integer_or(value) if isinstance(schema.fields.get(name), Integer) else value
-        return given | {"keys": _arrow_keys(read_body(req))}
-
-    def load_querystring(self, req: Request, schema: Schema) -> Any:
-        """The query; beside an Arrow stream, what of it is not the question's."""
-        given = super().load_querystring(req, schema)
-        if req.mimetype == render.ARROW_STREAM and isinstance(given, dict):
-            return {name: value for name, value in given.items() if name == "explain"}
-        return given
-
-
 class PartitionsBlueprint(Blueprint):
-    """The resource, with its parser."""
+    """The resource, which also takes an Arrow stream."""
 
-    ARGUMENTS_PARSER = PartitionsParser()
+    ARGUMENTS_PARSER = StreamParser("keys", "key")
 
 
 blueprint = PartitionsBlueprint("partitions", __name__, description="key → partition")
-
-
-def _integer_or(value: Any) -> Any:
-    """A query's digits as an integer; anything else as it is, for the schema to refuse."""
-    digits = value.removeprefix("-") if isinstance(value, str) else ""
-    return int(value) if digits.isascii() and digits.isdigit() and len(digits) <= 19 else value
-
-
-def _arrow_keys(body: bytes) -> pa.ChunkedArray:
-    try:
-        with pa.ipc.open_stream(body) as stream:
-            table = stream.read_all()
-    except (pa.ArrowException, OSError) as error:
-        raise BadRequest(f"The body is no Arrow stream: {error}") from None
-    if table.column_names != ["key"]:
-        raise InvalidQuestion(f"the stream has the columns {table.column_names}; one is wanted, key", "")
-    return table.column("key")
 
 
 class Integers(fields.List[Any]):
@@ -105,15 +64,6 @@ class Integers(fields.List[Any]):
             if not len(values) or (values.min() >= self.minimum and values.max() <= self.maximum):
                 return values.astype(self.dtype)
         return np.array(super()._deserialize(value, attr, data, **kwargs), self.dtype)
-
-
-class KeyList(fields.Raw):
-    """The keys as they came: what they may be is the key format's to say."""
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
-        if not isinstance(value, list | pa.ChunkedArray):
-            raise ValidationError("Not a list.")
-        return value
 
 
 class RecordSchema(Schema):
@@ -250,25 +200,17 @@ def read(body: dict[str, Any]) -> Allocation:
         if "random_values" not in options:
             raise InvalidQuestion("keys or records are wanted", "/keys")
         values = [None] * len(options["random_values"])
-    allowed = settings().max_keys
-    if len(values) > allowed:
-        raise LimitExceeded(environment_name("max_keys"), allowed, len(values), "keys", at.partition("/{}")[0])
+    keys.check_limit(len(values), at.partition("/{}")[0])
     if body.get("window") is not None:
         options["window"] = (body["window"]["start"], body["window"]["size"])
     check_options(partitioner, tuple(options))
-    column, key_format = _column(values, body.get("key_format"), at)
+    column, key_format = keys.read(values, body.get("key_format"), at)
     explicit, given = _explicit(body.get("explicit_partition"), partitions, len(values))
     question = Question(
         body.get("partitions_count", 1), _encoded(partitioner, column, key_format), key_format, explicit, given, **options
     )
     version = body.get("kafka_version", KAFKA_VERSIONS[-1])
     return Allocation(version, body.get("topic_name"), partitioner, question, at, explicit_at)
-
-
-def _column(values: Any, key_format: str | None, at: str) -> tuple[Column, str]:
-    if isinstance(values, pa.ChunkedArray):
-        return from_arrow(values, key_format, at)
-    return keys.from_json(values, key_format or "string", at), key_format or "string"
 
 
 def _encoded(partitioner: Partitioner, column: Column, key_format: str) -> Any:
@@ -411,7 +353,7 @@ def allocate_partition() -> Response:
 
 
 def _bounded(name: str, value: str) -> int:
-    number = _integer_or(value)
+    number = integer_or(value)
     if type(number) is not int:
         raise InvalidQuestion("Not an integer.", f"/{name}")
     low, high = _INTEGERS[name]
@@ -425,7 +367,7 @@ def _typed(key: str | None, key_format: str) -> Any:
     if key is None or key_format in ("string", "uuid", *BYTES):
         return key
     if key_format in INTEGERS:
-        return _integer_or(key)
+        return integer_or(key)
     if key_format == "boolean":
         return {"true": True, "false": False}.get(key, key)
     if key in ("NaN", "Infinity", "-Infinity"):
