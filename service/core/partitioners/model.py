@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from service.core.errors import InvalidQuestion
 from service.core.registry import Strategy
@@ -93,12 +93,15 @@ class Hash:
 
 @dataclass(frozen=True)
 class Sign:
-    """How a hash becomes a partition: ``run(hashes, partitions_count)`` → int32[n]; ``before_modulo`` is its first step."""
+    """How a hash becomes a partition: ``run(hashes, partitions_count)`` → int32[n].
+
+    ``before_modulo`` is its first step, for an int or an int64[n]: the partition is its result's mathematical modulo.
+    """
 
     name: str
     rule: str
     run: Callable[[Int32s, int], Int32s]
-    before_modulo: Callable[[int], int]
+    before_modulo: Callable[[Any], Any]
 
 
 @dataclass(frozen=True)
@@ -109,12 +112,14 @@ class NullRule:
     run : ``run(question, rows, partitions)`` fills ``partitions[rows]`` and returns the Answer; rows : int64[...]
     options : the options of the question that it looks at
     because : what decided about one of the rows, with ``{i}`` for its number among them and ``{counter}`` for the counter then
+    counts_as : the hash that such a record counts as; None where not a hash, but a counter or chance decides
     """
 
     rule: str
     run: Callable[[Question, Int64s, Int32s], Answer]
     options: tuple[str, ...] = ()
     because: str = ""
+    counts_as: Callable[[], int] | None = None
 
 
 @dataclass(frozen=True)

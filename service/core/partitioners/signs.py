@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from service.core.model import Int32s
 
-_MIN = -(2**31)
-
 
 def _mask(hashes: Int32s, n: int) -> Int32s:
     return _modulo((hashes & np.int32(0x7FFFFFFF)).view(np.uint32), n)
@@ -46,7 +44,7 @@ def _pmod(hashes: Int32s, n: int) -> Int32s:
 MASK = Sign("mask", "(h & 0x7fffffff) % n", _mask, lambda h: h & 0x7FFFFFFF)
 UNSIGNED = Sign("unsigned", "(h as uint32) % n", _unsigned, lambda h: h % 2**32)
 REM_NEG = Sign("rem-neg", "|h % n|, the remainder having the sign of h", _magnitude, abs)
-ABS0 = Sign("abs0", "abs(h) % n, where abs(-2147483648) is 0", _abs0, lambda h: 0 if h == _MIN else abs(h))
+ABS0 = Sign("abs0", "abs(h) % n, where abs(-2147483648) is 0", _abs0, lambda h: abs(h) & 0x7FFFFFFF)
 PMOD = Sign("pmod", "the mathematical modulo of the signed h", _pmod, lambda h: h)
 
 

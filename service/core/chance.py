@@ -1,0 +1,66 @@
+"""How likely chance alone is, and how many samples rule it out."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from scipy.special import betainc
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+NEVER: Final = -1
+"""No number of samples would do."""
+
+MOST: Final = 1 << 40
+"""More samples than anybody takes."""
+
+
+def log_tail(successes: int, trials: int, probability: float) -> float:
+    """The natural logarithm of P(X ≥ successes) for a binomial X; exact to about ten digits, however small it is."""
+    if successes <= 0:
+        return 0.0
+    if successes > trials:
+        return -math.inf
+    if probability >= 1:
+        return 0.0
+    tail = float(betainc(successes, trials - successes + 1, probability))
+    if tail > 1e-280:
+        return math.log(tail)
+    # Too small for a float: the first term and what a geometric series makes of those after it, which fall faster and faster.
+    first = (
+        math.lgamma(trials + 1) - math.lgamma(successes + 1) - math.lgamma(trials - successes + 1)
+        + successes * math.log(probability) + (trials - successes) * math.log1p(-probability)
+    )  # fmt: skip
+    ratio = (trials - successes) / (successes + 1) * probability / (1 - probability)
+    return first - math.log1p(-ratio)
+
+
+def smallest(satisfied: object, start: int = 0) -> int:
+    """The smallest number from ``start`` on that a predicate is true of, which stays true once it is; NEVER if none is."""
+    test = satisfied
+    assert callable(test)  # noqa: S101
+    if test(start):
+        return start
+    step = 1
+    while not test(start + step):
+        step *= 2
+        if step > MOST:
+            return NEVER
+    low, high = start + step // 2, start + step
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if test(middle) else (middle, high)
+    return high
+
+
+def samples_until(agreements: npt.NDArray[np.float64], doubt: float) -> int:
+    """How many samples leave no more than ``doubt`` that any of several rivals still says the same; NEVER if one always does.
+
+    agreements : float64[rivals], the share of keys of which each says the same as the truth
+    """
+    if (agreements >= 1).any():
+        return NEVER
+    return smallest(lambda samples: np.power(agreements, samples).sum() <= doubt)

@@ -1,0 +1,37 @@
+"""Random keys, always the same, on which partitioners are compared when a request's own are too few."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from service.core.keys import BYTES, FLOATS, INTEGERS, Numbers, byte_strings, strings
+
+if TYPE_CHECKING:
+    from service.core.keys import Column
+
+PROBES: Final = 4096
+
+_LETTERS: Final = np.array(list("abcdefghijklmnopqrstuvwxyz0123456789-"))
+
+
+@cache
+def probes(key_format: str) -> Column:
+    """PROBES different keys of the format: text of 4 to 40 characters, bytes of 4 to 40, any numbers."""
+    draw = np.random.default_rng(0)
+    lengths = draw.integers(4, 41, PROBES)
+    if key_format == "uuid":
+        digits = [bytes(row).hex() for row in draw.integers(0, 256, (PROBES, 16), np.uint8)]
+        return strings([f"{d[:8]}-{d[8:12]}-{d[12:16]}-{d[16:20]}-{d[20:]}" for d in digits])
+    if key_format in BYTES:
+        return byte_strings([draw.bytes(int(length)) for length in lengths])
+    if key_format in INTEGERS:
+        bounds = np.iinfo(INTEGERS[key_format])
+        return Numbers(draw.integers(bounds.min, bounds.max, PROBES, INTEGERS[key_format], endpoint=True))
+    if key_format in FLOATS:
+        return Numbers(draw.normal(0, 1e6, PROBES).astype(FLOATS[key_format]))
+    if key_format == "boolean":
+        return Numbers(np.arange(PROBES) % 2 == 0)
+    return strings(["".join(_LETTERS[draw.integers(0, len(_LETTERS), length)]) for length in lengths])
