@@ -10,6 +10,7 @@ import logging
 import sys
 from typing import TYPE_CHECKING, Any
 
+import gunicorn.glogging
 import orjson
 import structlog
 from structlog.processors import ExceptionRenderer, JSONRenderer, TimeStamper
@@ -64,6 +65,16 @@ def configure() -> None:
     logging.root.handlers = [handler()]
     logging.root.setLevel(logging.WARNING)
     logging.captureWarnings(capture=True)
+
+
+class GunicornLogger(gunicorn.glogging.Logger):  # type: ignore[misc]
+    """Gunicorn's own words, as JSON. What it would say of requests is said by the app."""
+
+    def setup(self, cfg: Any) -> None:
+        """See gunicorn.glogging.Logger."""
+        super().setup(cfg)
+        self.error_log.handlers = [handler()]
+        self._access_log_enabled = False
 
 
 def access_log() -> structlog.typing.FilteringBoundLogger:

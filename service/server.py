@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import atexit
+import ipaddress
 import os
 import shutil
+import ssl
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gunicorn.app.base import BaseApplication
 
+from service import logs
 from service.app import create_app
+from service.config import environment_name
+from service.credentials import Credentials, UnfitCredentials
 from service.metrics import SHARED_FOLDER, forget_worker, share_among_workers
 from service.warm import warm
+from service.worker import Worker
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from flask import Flask
 
     from service.config import Settings
@@ -36,31 +44,110 @@ partition-allocator serves on {{url}}   (reference: {{url}}/docs, metrics: {{url
 """
 
 
+class Refusal(Exception):
+    """The service must not or cannot be started so; the text says why and what to do."""
+
+
 def serve(settings: Settings, host: str, port: int) -> None:
-    """Serve until told to stop (SIGTERM lets the requests in flight finish)."""
-    url = f"http://{'127.0.0.1' if host == '0.0.0.0' else host}:{port}"  # noqa: S104 - compared, not bound
+    """Serve until told to stop (SIGTERM lets the requests in flight finish). Raises Refusal."""
+    loopback = _is_loopback(host)
+    _check(settings, host, loopback=loopback)
+    logs.configure()
+    scheme, tls = "http", {}
+    if settings.tls_cert:
+        scheme = "https"
+        tls = {"certfile": settings.tls_cert, "keyfile": settings.tls_key, "ssl_context": _tls_contexts(settings)}
+    url = f"{scheme}://{'127.0.0.1' if host == '0.0.0.0' else host}:{port}"  # noqa: S104 - compared, not bound
     _Server(
         settings,
         _metrics_folder(),
+        log_requests=settings.access_log == "on" or (settings.access_log == "auto" and not loopback),
         bind=f"{host}:{port}",
         workers=settings.workers,
         threads=settings.threads,
-        worker_class="gthread",
+        worker_class=Worker,
+        logger_class=logs.GunicornLogger,
         preload_app=True,
         timeout=settings.max_request_seconds,
+        graceful_timeout=settings.max_request_seconds,
+        limit_request_fields=64,
         worker_tmp_dir="/dev/shm" if Path("/dev/shm").is_dir() else None,  # noqa: S108 - heartbeats stay off the disk
         control_socket_disable=True,
         loglevel="warning",
-        when_ready=lambda _: print(WELCOME.format(url=url), flush=True),  # noqa: T201 - this is the command's output
+        when_ready=lambda _: _welcome(url, loopback=loopback),
         child_exit=lambda _, worker: forget_worker(worker.pid),
+        **tls,
     ).run()
+
+
+def _check(settings: Settings, host: str, *, loopback: bool) -> None:
+    """Raise Refusal for what would fail later, or let in those whom nobody meant to let in."""
+    if settings.auth == "auto" and not settings.has_credentials() and not loopback:
+        tokens, jwks, auth = (environment_name(name) for name in ("tokens_file", "jwks", "auth"))
+        raise Refusal(
+            f"Others can reach {host}, and nothing says who of them may ask. Set {tokens} (`partition-allocator token` makes the "
+            f"lines of that file) or {jwks}; or let everyone ask with {auth}=off."
+        )
+    try:
+        if settings.auth != "off" and settings.has_credentials():
+            Credentials(settings)
+        if settings.tls_cert:
+            tls_context(settings.tls_cert, settings.tls_key)
+    except UnfitCredentials as error:
+        raise Refusal(str(error)) from None
+    except OSError as error:
+        raise Refusal(f"{settings.tls_cert} and {settings.tls_key} cannot be used: {error.strerror or error}") from None
+
+
+def _welcome(url: str, *, loopback: bool) -> None:
+    """Say where the service is: to somebody who tries it out with commands to paste, to a log in a line of its own."""
+    if loopback:
+        print(WELCOME.format(url=url), flush=True)  # noqa: T201 - this is the command's output
+    else:
+        logs.access_log().info("serving", url=url)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def tls_context(cert: str, key: str) -> ssl.SSLContext:
+    """TLS 1.2 or later, with Python's choice of ciphers. Raises OSError (ssl.SSLError) for files that do not fit."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.load_cert_chain(cert, key)
+    return context
+
+
+def _tls_contexts(settings: Settings) -> Callable[[Any, Any], ssl.SSLContext]:
+    """What gives each connection its context: made anew when the certificate is, so that renewing it takes no restart."""
+    made: dict[tuple[int, ...], ssl.SSLContext] = {}
+
+    def context(_: object, __: object) -> ssl.SSLContext:
+        files = (Path(settings.tls_cert).stat(), Path(settings.tls_key).stat())
+        stamp = tuple(number for file in files for number in (file.st_ino, file.st_mtime_ns))
+        if stamp not in made:
+            try:
+                fresh = tls_context(settings.tls_cert, settings.tls_key)
+            except OSError:  # one of the two files has been replaced and the other not yet
+                if made:
+                    return next(iter(made.values()))
+                raise
+            made.clear()
+            made[stamp] = fresh
+        return made[stamp]
+
+    return context
 
 
 class _Server(BaseApplication):  # type: ignore[misc]
     """Gunicorn without its own command line and files."""
 
-    def __init__(self, settings: Settings, metrics_folder: str, **options: Any) -> None:
-        self._settings = settings
+    def __init__(self, settings: Settings, metrics_folder: str, *, log_requests: bool, **options: Any) -> None:
+        self._settings, self._log_requests = settings, log_requests
         self._metrics_folder = metrics_folder
         self._options = options
         super().__init__()
@@ -72,7 +159,7 @@ class _Server(BaseApplication):  # type: ignore[misc]
     def load(self) -> Flask:
         warm(self._settings)
         share_among_workers(self._metrics_folder)
-        app = create_app(self._settings)
+        app = create_app(self._settings, log_requests=self._log_requests)
         app.extensions["warm"].set()
         return app
 

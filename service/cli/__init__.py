@@ -12,6 +12,7 @@ from service import __version__
 from service.cli.asking import settings
 from service.cli.pipeline import pipeline
 from service.cli.questions import QUESTIONS
+from service.cli.token import token
 
 
 @click.group(commands=QUESTIONS)
@@ -21,6 +22,7 @@ def main() -> None:
 
 
 main.add_command(pipeline)
+main.add_command(token)
 
 
 @main.command()
@@ -28,6 +30,10 @@ main.add_command(pipeline)
 @click.option("--port", envvar="PORT", default=8000, show_default=True, help="Port to listen on; also PORT.")
 def serve(host: str, port: int) -> None:
     """Serve over HTTP. Limits are settings of the environment; see the README."""
-    from service.server import serve as run  # noqa: PLC0415 - the other commands need no server
+    from service.server import Refusal  # noqa: PLC0415 - the other commands need no server
+    from service.server import serve as run  # noqa: PLC0415
 
-    run(settings(), host, port)
+    try:
+        run(settings(), host, port)
+    except Refusal as refusal:
+        raise click.ClickException(str(refusal)) from None
