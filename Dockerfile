@@ -1,7 +1,10 @@
 # The image runs with --read-only, any user id and one writable folder: a tmpfs on /tmp.
 #
 #   docker build -t partition-allocator .
-#   docker run --rm --read-only --tmpfs /tmp -p 8000:8000 partition-allocator
+#   docker run --rm --read-only --tmpfs /tmp -p 127.0.0.1:8000:8000 -e ALLOCATOR_AUTH=off partition-allocator
+#
+# It listens on all addresses of the container, so it starts only if told who may ask (ALLOCATOR_TOKENS_FILE, ALLOCATOR_JWKS) or
+# that everyone may (ALLOCATOR_AUTH=off).
 
 ARG PYTHON=3.13-slim-trixie
 
@@ -39,7 +42,7 @@ WORKDIR /
 USER 10001:10001
 EXPOSE 8000
 HEALTHCHECK --interval=15s --timeout=5s --start-period=30s \
-    CMD ["python", "-c", "import os, urllib.request as u; u.urlopen('http://127.0.0.1:' + os.environ['PORT'] + '/readyz', timeout=4)"]
+    CMD ["python", "-c", "import os, ssl, urllib.request as u; tls = os.environ.get('ALLOCATOR_TLS_CERT'); u.urlopen(('https' if tls else 'http') + '://127.0.0.1:' + os.environ['PORT'] + '/readyz', timeout=4, context=ssl._create_unverified_context() if tls else None)"]
 # Numba takes no folder that it cannot write to, not even to read, so the kernels go where it can: some megabytes.
 ENTRYPOINT ["/bin/sh", "-ec", "mkdir -p \"$NUMBA_CACHE_DIR\" && cp -R /opt/kernels/. \"$NUMBA_CACHE_DIR\" && exec partition-allocator \"$@\"", "partition-allocator"]
 CMD ["serve"]
