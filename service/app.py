@@ -15,6 +15,7 @@ from service.api import (
     decodings,
     group_assignments,
     operations,
+    partition_count_plans,
     partitioners,
     partitions,
     placers,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 RESOURCES: tuple[object, ...] = (
     partitions.blueprint,
     partitioners.blueprint,
+    partition_count_plans.blueprint,
     coordinators.blueprint,
     decodings.blueprint,
     group_assignments.blueprint,

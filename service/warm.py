@@ -10,6 +10,7 @@ from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 from werkzeug.test import Client
 
@@ -17,6 +18,7 @@ from service.api.render import ARROW_STREAM
 from service.app import create_app
 from service.config import Settings
 from service.core.assignors import GROUP_PROTOCOLS
+from service.core.frequent_keys import FrequentKeys
 from service.core.keys import FORMATS
 from service.core.partitioners import PARTITIONERS
 from service.core.placers import PLACERS
@@ -53,6 +55,13 @@ def warm(settings: Settings | None = None) -> None:
     for question in _placement_questions():
         client.post("/v1/replica-placements", json=question)
     client.get("/v1/coordinators", query_string={"group_id": "group"})
+    # With few and with many partitions; the list of frequent keys is otherwise for a million different keys.
+    plans = {"partitions_counts": [3, 65], "current_partitions_count": 3}
+    client.post("/v1/partition-count-plans", json={**plans, "histogram": [{"key": str(i), "records": i} for i in range(600)]})
+    frequent = FrequentKeys()
+    one = np.ones(1, np.int64)
+    frequent.add(one, one, np.zeros(1, np.bool_), 0)
+    frequent.merged(frequent)
 
 
 def _partition_questions() -> Iterator[dict[str, Any]]:

@@ -33,13 +33,7 @@ VALUES_PER_BYTE: Final = 4
 
 def read_body(request: Request) -> bytes:
     """The body. Raises the HTTP errors 400 (cut short, no gzip), 408 (too slow), 413 (too large), 415 (another coding), 503."""
-    coding = request.environ.get("HTTP_CONTENT_ENCODING", "identity").strip().lower()
-    if coding not in ("identity", "gzip", "x-gzip"):
-        refusal = Response(status=415, headers={"Accept-Encoding": "gzip"})
-        raise UnsupportedMediaType("The body may be encoded by gzip or not at all.", response=refusal)
-    length, limit = request.content_length, request.max_content_length or 0
-    if length is not None and length > limit:
-        raise RequestEntityTooLarge
+    coding, length, limit = _announced(request)
     try:
         if coding == "identity" and length is not None:
             if length > LARGE_BYTES:
@@ -53,6 +47,32 @@ def read_body(request: Request) -> bytes:
         return _gathered(pieces if coding == "identity" else _inflated(pieces), limit)
     except TimeoutError:
         raise RequestTimeout("The body came too slowly.") from None
+
+
+def body_pieces(request: Request) -> Iterator[bytes]:
+    """The body a little at a time, for a reader that never has all of it in memory. Raises the same errors, as it gets there."""
+    coding, length, limit = _announced(request)
+    pieces, size = _pieces(request, length), 0
+    try:
+        for piece in pieces if coding == "identity" else _inflated(pieces):
+            size += len(piece)
+            if size > limit:
+                raise RequestEntityTooLarge(f"The body is larger than {limit} bytes.")
+            yield piece
+    except TimeoutError:
+        raise RequestTimeout("The body came too slowly.") from None
+
+
+def _announced(request: Request) -> tuple[str, int | None, int]:
+    """What the headers say of the body: its coding and its length; and how long it may be."""
+    coding = request.environ.get("HTTP_CONTENT_ENCODING", "identity").strip().lower()
+    if coding not in ("identity", "gzip", "x-gzip"):
+        refusal = Response(status=415, headers={"Accept-Encoding": "gzip"})
+        raise UnsupportedMediaType("The body may be encoded by gzip or not at all.", response=refusal)
+    length, limit = request.content_length, request.max_content_length or 0
+    if length is not None and length > limit:
+        raise RequestEntityTooLarge
+    return coding, length, limit
 
 
 def check_json(text: bytes, limit: int) -> None:

@@ -34,6 +34,7 @@ REALM: Final = "partition-allocator"
 FAMILIES: Final = {
     "partition": "partitions",
     "coordinators": "partitions",
+    "keyless": "partitions",
     "group": "groups",
     "assignors": "groups",
     "replica": "placements",

@@ -44,3 +44,16 @@ class Boolean(fields.Boolean):
         if type(value) is not bool:
             raise ValidationError("Not a boolean.")
         return value
+
+
+class Number(fields.Float):
+    """A finite JSON number above 0: not ``true`` or ``"1"``."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(validate=validate.Range(min=0, min_inclusive=False), **kwargs)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> float:
+        if type(value) not in (int, float):
+            raise ValidationError("Not a number.")
+        number: float = super()._deserialize(value, attr, data, **kwargs)
+        return number

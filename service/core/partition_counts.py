@@ -242,7 +242,7 @@ class Counts:
             residues = hashing(self.names[p]).sign.run(self._distinct_hashes(p), multiple)
             self._keys[p, multiple] = np.bincount(residues, minlength=multiple).astype(np.int64) << self.distinct.level
         folded = (multiple // modulus, modulus)
-        records, sizes = self.tables[p][at].reshape(*folded, 2).sum(axis=0).T
+        records, sizes = np.ascontiguousarray(self.tables[p][at].reshape(*folded, 2).sum(axis=0).T)
         return Totals(self._keys[p, multiple].reshape(folded).sum(axis=0), records, sizes)
 
     def _distinct_hashes(self, p: int) -> Int32s:

@@ -12,8 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.core import keys
+from service.core.chance_skew import heaviest_of_few, heaviest_touched
+from service.core.distinct_keys import enter, find
 from service.core.errors import InvalidQuestion
-from service.core.partition_counts import PAIRED, TOGETHER, Counts, fingerprints_of
+from service.core.frequent_keys import count_frequent, put
+from service.core.partition_count_plans import Limits, Rates, plans
+from service.core.partition_counts import PAIRED, TOGETHER, Counts, add_up, fingerprints_of
 from service.core.partitioners import PARTITIONERS, Question, allocate, signs
 from service.core.partitioners.allocation import AS_NULL
 from tests.reference import partition_counts as plain
@@ -194,3 +198,13 @@ def test_merged_samples_are_as_good_as_one():
 def test_an_accumulator_is_arrays_numbers_and_bytes_throughout():
     distinct = counted(heavy_tailed(100), ("java",), (3,), None).distinct
     assert {type(getattr(distinct, field.name)) for field in fields(distinct)} <= {np.ndarray, int, dict, type(None)}
+
+
+def test_each_kernel_is_compiled_once():
+    """A second signature would be compiled while a request waits."""
+    rows = heavy_tailed(3000)
+    merged = counted(rows, ("java",), (3, 100, 70_001), 7, batch=500, max_keys=64)
+    merged.merge(counted([*rows, (None, 1, 1), ("", 1, 1)], ("java",), (3, 100, 70_001), 7, max_keys=64))
+    plans(merged, Rates(), Limits())
+    kernels = (enter, find, count_frequent, put, add_up, heaviest_of_few, heaviest_touched)
+    assert [len(kernel.signatures) for kernel in kernels] == [1] * len(kernels)

@@ -1,0 +1,295 @@
+"""The answer of ``/v1/partition-count-plans``: its schema, its JSON and its table."""
+
+from __future__ import annotations
+
+import base64
+import struct
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from marshmallow import Schema, fields
+
+from service.api.schemas import SpreadSchema
+from service.core.distinct_keys import BYTES, RECORDS
+from service.core.keys import FLOATS, INTEGERS
+
+if TYPE_CHECKING:
+    from service.core.partition_count_plans import Measure, Plan, Reach
+    from service.core.partition_counts import Counts, Moved
+
+LISTED: Final = 1_000
+"""Most partitions that a plan lists one by one."""
+
+LISTED_CELLS: Final = 10_000
+"""Most cells of a plan's matrix."""
+
+
+def _about(text: str, **more: Any) -> dict[str, Any]:
+    return {"description": text, **more}
+
+
+class HotKeySchema(Schema):
+    """One of the heaviest keys."""
+
+    key = fields.Raw(metadata=_about("as `key_format` writes it"))
+    records = fields.Integer(metadata=_about("in `by_records`"))
+    bytes = fields.Integer(metadata=_about("in `by_bytes`"))
+    share = fields.Float(metadata=_about("of all records, or of all bytes"))
+    error = fields.Integer(metadata=_about("by how much the number may be too large; 0 while the figures are exact"))
+
+
+class HottestKeysSchema(Schema):
+    """The heaviest keys."""
+
+    by_records = fields.List(fields.Nested(HotKeySchema))
+    by_bytes = fields.List(fields.Nested(HotKeySchema), metadata=_about("empty where no bytes were given"))
+
+
+class KeysSeenSchema(Schema):
+    """What the keys are, all together."""
+
+    distinct = fields.Integer(metadata=_about("different keys"))
+    records = fields.Integer(metadata=_about("with a key"))
+    bytes = fields.Integer(allow_none=True)
+    without_key = fields.Dict(
+        keys=fields.String(),
+        values=fields.Integer(),
+        metadata=_about("records, by partitioner, that it takes to have no key: in no other figure; /v1/keyless-distributions"),
+    )
+    exact = fields.Boolean(metadata=_about("false: there were too many different keys to hold each"))
+    method = fields.String(metadata=_about("how different and hottest keys were counted; records and bytes are always exact"))
+    relative_error = fields.Float(metadata=_about("standard error of every number of different keys, as a share of it"))
+
+
+class ChanceSchema(Schema):
+    """The skew that random partitions for the same keys would give."""
+
+    mean = fields.Float()
+    low = fields.Float(metadata=_about("in 99 of 100 cases it is from here"))
+    high = fields.Float(metadata=_about("to here"))
+
+
+class MeasureSchema(SpreadSchema):
+    """How keys, records or bytes lie on the partitions."""
+
+    counts = fields.List(fields.Integer(), metadata=_about(f"of each partition; left out above {LISTED} partitions"))
+    gini = fields.Float(metadata=_about("0: all have the same; near 1: one has all"))
+    empty_partitions = fields.Integer()
+    floor = fields.Float(metadata=_about("the skew that the hottest key makes by itself, whatever the partitioner"))
+    chance = fields.Nested(ChanceSchema)
+    verdict = fields.String(metadata=_about('the skew is "chance", "above chance" or "below chance", at 99 %'))
+
+
+class SharesSchema(Schema):
+    """Shares of all, from 0 to 1."""
+
+    keys = fields.Float()
+    records = fields.Float()
+    bytes = fields.Float(allow_none=True)
+
+
+class MatrixSchema(Schema):
+    """From old to new partition: the cells that are not empty, column by column, in this order."""
+
+    from_partition_ids = fields.List(fields.Integer())
+    to_partition_ids = fields.List(fields.Integer())
+    keys = fields.List(fields.Integer())
+    records = fields.List(fields.Integer())
+    bytes = fields.List(fields.Integer(), allow_none=True)
+
+
+class SplitSchema(Schema):
+    """One of today's partitions."""
+
+    partition_id = fields.Integer()
+    into = fields.List(fields.Integer(), metadata=_about("itself and the new partitions to which some of its keys go"))
+
+
+class BusiestSchema(Schema):
+    """What the busiest partition takes in."""
+
+    records_per_second = fields.Float(allow_none=True)
+    bytes_per_second = fields.Float(allow_none=True)
+
+
+class PlanSchema(Schema):
+    """One partitioner with one partition count."""
+
+    partitioner = fields.String()
+    partitions_count = fields.Integer()
+    keys = fields.Nested(MeasureSchema)
+    records = fields.Nested(MeasureSchema)
+    bytes = fields.Nested(MeasureSchema, allow_none=True, metadata=_about("null where no bytes were given"))
+    moved = fields.Nested(SharesSchema, allow_none=True, metadata=_about("share that leaves its partition of today"))
+    multiple = fields.Boolean(
+        allow_none=True,
+        metadata=_about("of today's count: then no two of today's partitions mix, and a key moves only out of its own"),
+    )
+    splits = fields.List(
+        fields.Nested(SplitSchema), allow_none=True, metadata=_about(f"where `multiple`, up to {LISTED} partitions; else null")
+    )
+    matrix = fields.Nested(MatrixSchema, allow_none=True, metadata=_about(f"null above {LISTED_CELLS} cells that are not empty"))
+    busiest = fields.Nested(BusiestSchema)
+    meets = fields.Dict(keys=fields.String(), values=fields.Boolean(), metadata=_about("each limit: is it kept?"))
+
+
+class ReachSchema(Schema):
+    """What one partitioner's counts reach."""
+
+    partitioner = fields.String()
+    smallest = fields.Dict(
+        keys=fields.String(),
+        values=fields.Integer(allow_none=True),
+        metadata=_about("the smallest of `partitions_counts` that keeps a limit, and `all` of them; null: none does"),
+    )
+    out_of_reach = fields.Dict(
+        keys=fields.String(), values=fields.String(), metadata=_about("limits that the hottest key alone breaks, and how")
+    )
+
+
+class PartitionCountPlansAnswerSchema(Schema):
+    """Every plan, and the smallest count that keeps the limits."""
+
+    kafka_version = fields.String()
+    current_partitions_count = fields.Integer(allow_none=True)
+    keys = fields.Nested(KeysSeenSchema)
+    hottest_keys = fields.Nested(HottestKeysSchema)
+    plans = fields.List(fields.Nested(PlanSchema), metadata=_about("of each partitioner, the counts in request order"))
+    limits = fields.List(fields.Nested(ReachSchema), metadata=_about("of each partitioner; empty objects without limits"))
+
+
+def document(counts: Counts, plans: list[Plan], reached: list[Reach], key_format: str, hottest: int) -> dict[str, Any]:
+    """The answer as JSON, as PartitionCountPlansAnswerSchema has it, but for the version."""
+    return {
+        "current_partitions_count": counts.current,
+        "keys": _seen(counts),
+        "hottest_keys": {
+            "by_records": _hot(counts, RECORDS, "records", key_format, hottest),
+            "by_bytes": _hot(counts, BYTES, "bytes", key_format, hottest),
+        },
+        "plans": [_plan(counts, plan) for plan in plans],
+        "limits": [vars(of) for of in reached],
+    }
+
+
+def _seen(counts: Counts) -> dict[str, Any]:
+    distinct = counts.distinct
+    method = f"every key's 64-bit hash, as there were no more than {distinct.max_keys}"
+    if distinct.level:
+        method = (
+            f"a sample of one in {2**distinct.level} of the keys, by their hashes; the hottest by Space-Saving, which "
+            "misses no key that weighs more than `error`"
+        )
+    return {
+        "distinct": distinct.distinct,
+        "records": counts.records,
+        "bytes": counts.bytes if counts.has_bytes else None,
+        "without_key": {name: counts.without_key(name)[0] for name in counts.names},
+        "exact": distinct.level == 0,
+        "method": method,
+        "relative_error": distinct.relative_error,
+    }
+
+
+def _hot(counts: Counts, column: int, what: str, key_format: str, count: int) -> list[dict[str, Any]]:
+    total = max(1, (counts.records, counts.bytes)[column])
+    return [
+        {"key": key_value(text, key_format), what: weight, "share": weight / total, "error": error}
+        for text, weight, error in counts.distinct.heaviest(column, count)
+    ]
+
+
+def key_value(serialized: bytes, key_format: str) -> Any:
+    """The JSON value of a key that Kafka's serializer of this format has made these bytes of."""
+    if key_format in INTEGERS:
+        return int.from_bytes(serialized, "big", signed=True)
+    if key_format in FLOATS:
+        number = struct.unpack(">f" if key_format == "float" else ">d", serialized)[0]
+        return number if np.isfinite(number) else {"inf": "Infinity", "-inf": "-Infinity"}.get(str(number), "NaN")
+    if key_format == "boolean":
+        return serialized != b"\0"
+    if key_format == "hex":
+        return serialized.hex()
+    if key_format in ("base64", "bytes"):
+        return base64.b64encode(serialized).decode()
+    return serialized.decode(errors="replace")
+
+
+def _plan(counts: Counts, plan: Plan) -> dict[str, Any]:
+    n, current = plan.partitions_count, counts.current
+    splits = None
+    if plan.multiple and current is not None and n <= LISTED:
+        splits = [{"partition_id": p, "into": list(range(p, n, current))} for p in range(current)]
+    return {
+        "partitioner": plan.partitioner,
+        "partitions_count": n,
+        "keys": _measure(plan.keys),
+        "records": _measure(plan.records),
+        "bytes": _measure(plan.bytes) if plan.bytes else None,
+        "moved": _shares(plan),
+        "multiple": plan.multiple,
+        "splits": splits,
+        "matrix": _matrix(plan.moved, has_bytes=plan.bytes is not None) if plan.moved else None,
+        "busiest": vars(plan.busiest),
+        "meets": plan.meets,
+    }
+
+
+def _measure(measure: Measure) -> dict[str, Any]:
+    return {
+        **({"counts": measure.counts} if len(measure.counts) <= LISTED else {}),
+        **vars(measure.spread),
+        "gini": measure.gini,
+        "empty_partitions": measure.empty_partitions,
+        "floor": measure.floor,
+        "chance": vars(measure.chance),
+        "verdict": measure.verdict,
+    }
+
+
+def _shares(plan: Plan) -> dict[str, Any] | None:
+    moved = plan.moved
+    if moved is None:
+        return None
+    return {
+        "keys": _share(moved.keys, plan.keys),
+        "records": _share(moved.records, plan.records),
+        "bytes": _share(moved.bytes, plan.bytes) if plan.bytes else None,
+    }
+
+
+def _share(part: int, of: Measure) -> float:
+    return part / max(1, int(of.counts.sum()))
+
+
+def _matrix(moved: Moved, *, has_bytes: bool) -> dict[str, Any] | None:
+    if moved.cells is None or moved.from_partitions is None or len(moved.from_partitions) > LISTED_CELLS:
+        return None
+    where = {"from_partition_ids": moved.from_partitions, "to_partition_ids": moved.to_partitions}
+    return where | moved.cells._asdict() | ({} if has_bytes else {"bytes": None})
+
+
+def rows(plans: list[Plan]) -> list[dict[str, Any]]:
+    """The answer's main table: one row a plan."""
+    table = []
+    for plan in plans:
+        row: dict[str, Any] = {"partitioner": plan.partitioner, "partitions_count": plan.partitions_count}
+        for what in ("keys", "records", "bytes"):
+            measure: Measure | None = getattr(plan, what)
+            row |= {
+                f"{what}_skew": measure and measure.spread.skew,
+                f"{what}_skew_floor": measure and measure.floor,
+                f"{what}_skew_by_chance": measure and measure.chance.mean,
+                f"{what}_skew_by_chance_low": measure and measure.chance.low,
+                f"{what}_skew_by_chance_high": measure and measure.chance.high,
+                f"{what}_gini": measure and measure.gini,
+                f"{what}_moved": (_shares(plan) or {}).get(what),
+            }
+        row |= {
+            "empty_partitions": plan.records.empty_partitions,
+            "multiple": plan.multiple,
+            "meets_limits": all(plan.meets.values()),
+        }
+        row |= {f"busiest_{name}": rate for name, rate in vars(plan.busiest).items()}
+        table.append(row)
+    return table
