@@ -15,9 +15,10 @@ from service.core.assignors import GROUP_PROTOCOLS, Assignor
 from service.core.assignors.classic.cooperative_sticky import CooperativeAssignment
 from service.core.assignors.releases import RELEASES, at_release
 from service.core.errors import LimitExceeded, UnknownStrategy
+from service.core.fewest_moves import fewest_possible_moves
 from service.core.grouping import transposed
 from service.core.measures import spread
-from service.core.movement import fewest_possible_moves, movement
+from service.core.movement import movement
 from service.groups import (
     WrongGroup,
     assignments_table,
@@ -142,9 +143,10 @@ class MovementSchema(Schema):
     fewest_possible_moves = fields.Integer(
         allow_none=True,
         metadata={
-            "description": "the least that `moved` could be for an assignment as balanced as this one (the same loads, in any "
-            "order; what is withheld for a follow-up counts as moved). null where members subscribe to different topics or "
-            "claim the same partition"
+            "description": "the least that `moved` could be for an assignment as balanced as this one (for every k, the k most loaded "
+            "members have together no more than here; what is withheld for a follow-up counts as moved). null where a partition "
+            "has several members, as in share groups with more members than partitions, and where thousands of members "
+            "subscribe to as many different sets of topics, so that the optimum would hold up the answer"
         },
     )
 

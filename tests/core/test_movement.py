@@ -6,13 +6,11 @@ from dataclasses import astuple
 
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from service.core.assignors import GROUP_PROTOCOLS
 from service.core.grouping import transposed
-from service.core.movement import fewest_possible_moves, movement
+from service.core.movement import movement
 from tests.groups import bodies, group_of, named
-from tests.reference.movement import fewest_possible_moves as fewest_by_trial
 from tests.reference.movement import movement as plain
 
 
@@ -56,45 +54,3 @@ def test_counts_each_member_and_partition(owned, expected):
         for member in "ab"
     ]
     assert astuple(moved({"topics": [{"topic_name": "t", "partitions_count": 3}], "members": members})[2]) == expected
-
-
-@given(
-    st.lists(st.sampled_from([None, "a", "b", "c"]), min_size=1, max_size=6), st.sampled_from(["range", "roundrobin", "sticky"])
-)
-@settings(max_examples=200, deadline=None)
-def test_no_assignment_with_the_same_loads_moves_fewer(owner_of, assignor):
-    group = group_of(
-        {
-            "topics": [{"topic_name": "t", "partitions_count": len(owner_of)}],
-            "members": [
-                {
-                    "member_id": member,
-                    "generation_id": 1,
-                    "owned_partitions": [
-                        {"topic_name": "t", "partition_ids": [i for i, o in enumerate(owner_of) if o == member]}
-                    ],
-                }
-                for member in "abc"
-            ],
-        }
-    )
-    loads = GROUP_PROTOCOLS["classic"][assignor].run(group).lengths()
-    assert fewest_possible_moves(group, loads) == fewest_by_trial(owner_of, list("abc"), loads.tolist())
-
-
-@given(bodies(min_members=1, sound=True))
-@settings(max_examples=300, deadline=None)
-def test_nothing_that_is_assigned_moves_fewer_than_the_fewest(body):
-    group, assignment, moves = moved(body, "roundrobin")
-    fewest = fewest_possible_moves(group, assignment.lengths())
-    assert fewest is None or fewest <= moves.moved
-
-
-def test_what_differing_members_or_a_contested_partition_must_move_is_not_said():
-    topics = [{"topic_name": name, "partitions_count": 2} for name in "tu"]
-    differing = [{"member_id": "a", "topic_names": ["t"]}, {"member_id": "b"}]
-    owning = [{"topic_name": "t", "partition_ids": [0]}]
-    contested = [{"member_id": member, "owned_partitions": owning} for member in "ab"]
-    for members in (differing, contested):
-        group, assignment, _ = moved({"topics": topics, "members": members})
-        assert fewest_possible_moves(group, assignment.lengths()) is None

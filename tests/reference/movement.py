@@ -17,14 +17,22 @@ def movement(before: dict[str, list[Partition]], after: dict[str, list[Partition
     return len(held & owned), moved, len(held - owned) - moved, len(owned - held)
 
 
-def fewest_possible_moves(owner_of: list[str | None], members: list[str], loads: list[int]) -> int:
-    """Try every assignment of the partitions whose members' loads are these, in any order.
+def fewest_possible_moves(
+    claimants: list[set[str]], subscribers: list[set[str]], members: list[str], loads: list[int]
+) -> int | None:
+    """Try every assignment of the partitions to subscribers whose loads are no less even than these; None if there is none.
 
-    owner_of : for each partition the member that owns it, or None
+    claimants, subscribers : for each partition the members that claim it, and those that may have it
     """
-    fewest = len(owner_of)
-    for holders in product(members, repeat=len(owner_of)):
-        if sorted(map(holders.count, members)) == sorted(loads):
-            moves = sum(owner not in (None, holder) for owner, holder in zip(owner_of, holders, strict=True))
-            fewest = min(fewest, moves)
+    fewest = None
+    for holders in product(*subscribers):
+        if no_less_even(list(map(holders.count, members)), loads):
+            moves = sum(bool(owners) and holder not in owners for owners, holder in zip(claimants, holders, strict=True))
+            fewest = moves if fewest is None else min(fewest, moves)
     return fewest
+
+
+def no_less_even(loads: list[int], than: list[int]) -> bool:
+    """For every k, have the k most loaded members together no more?"""
+    most, allowed = sorted(loads, reverse=True), sorted(than, reverse=True)
+    return all(sum(most[:k]) <= sum(allowed[:k]) for k in range(1, len(most) + 1))

@@ -1,0 +1,154 @@
+"""Flows of least cost through a network, for questions that have an exact optimum."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+from service.core.grouping import grouped_arrays
+from service.core.model import NONE
+
+if TYPE_CHECKING:
+    from service.core.model import Int32s, Int64s
+
+
+_FAR = np.int64(1) << np.int64(60)
+
+
+@njit(nogil=True, cache=True)
+def least_cost(nodes: int, tails: Int32s, heads: Int32s, capacities: Int64s, costs: Int32s) -> tuple[int, int]:
+    """The largest flow from node 0 to the last node, and the least that it costs.
+
+    nodes : their number, at least 2
+    tails, heads : int32[edges]   where each edge begins and ends
+    capacities : int64[edges]
+    costs : int32[edges]          per unit, not negative
+
+    Ford and Fulkerson's primal-dual method: as long as the sink can be reached, send what fits along cheapest paths only. The
+    cheapest path gets dearer from round to round, so that small costs make few rounds. Within a round Dinic's blocking flows.
+
+    Plain-Python twin: ``scipy.optimize.linprog``, in tests/core/test_flows.py.
+    """
+    edges = len(tails)
+    # Edge e, and its way back as edge ``edges + e``: where each ends, and how much more it can take.
+    ends = np.concatenate((heads, tails))
+    left = np.concatenate((capacities, np.zeros(edges, np.int64)))
+    price = np.concatenate((costs, -costs))
+    leaving_of, leaving = grouped_arrays(np.concatenate((tails, heads)), nodes)
+    back = edges
+
+    sink = nodes - 1
+    flow = cost = np.int64(0)
+    queue = np.empty(nodes, np.int32)
+    path = np.empty(nodes, np.int32)
+    while True:
+        distance = _cheapest(nodes, leaving_of, leaving, ends, left, price)
+        if distance[sink] == _FAR:
+            return int(flow), int(cost)
+        while True:
+            level = np.full(nodes, NONE, np.int32)
+            level[0] = 0
+            queue[0] = 0
+            at, end = 0, 1
+            while at < end and level[sink] == NONE:
+                node = queue[at]
+                at += 1
+                for i in range(leaving_of[node], leaving_of[node + 1]):
+                    edge = leaving[i]
+                    other = ends[edge]
+                    if left[edge] > 0 and level[other] == NONE and distance[other] == distance[node] + price[edge]:
+                        level[other] = level[node] + 1
+                        queue[end] = other
+                        end += 1
+            if level[sink] == NONE:
+                break
+            sent = _block(leaving_of, leaving, ends, left, price, distance, level, path, back)
+            flow += sent
+            cost += sent * distance[sink]
+
+
+@njit(nogil=True, cache=True)
+def _cheapest(nodes: int, leaving_of: Int32s, leaving: Int32s, ends: Int32s, left: Int64s, price: Int32s) -> Int64s:
+    """int64[nodes], the least cost from node 0 to each: Bellman and Ford's, with a queue."""
+    distance = np.full(nodes, _FAR, np.int64)
+    waiting = np.zeros(nodes, np.bool_)
+    queue = np.empty(nodes, np.int32)  # a ring; nobody waits twice
+    distance[0] = 0
+    queue[0] = 0
+    at, size = 0, 1
+    while size > 0:
+        node = queue[at]
+        at = (at + 1) % nodes
+        size -= 1
+        waiting[node] = False
+        for i in range(leaving_of[node], leaving_of[node + 1]):
+            edge = leaving[i]
+            other = ends[edge]
+            if left[edge] > 0 and distance[node] + price[edge] < distance[other]:
+                distance[other] = distance[node] + price[edge]
+                if not waiting[other]:
+                    waiting[other] = True
+                    queue[(at + size) % nodes] = other
+                    size += 1
+    return distance
+
+
+@njit(nogil=True, cache=True)
+def _block(
+    leaving_of: Int32s,
+    leaving: Int32s,
+    ends: Int32s,
+    left: Int64s,
+    price: Int32s,
+    distance: Int64s,
+    level: Int32s,
+    path: Int32s,
+    back: int,
+) -> int:
+    """Send along cheapest paths that go down the levels until each is blocked; returns how much. ``left`` is written.
+
+    path : int32[nodes]   scratch: the edges from node 0 to where the search stands
+    back : how many edges there are; edge e's way back is e + back, and the other way round
+    """
+    sink = len(level) - 1
+    following = leaving_of[:-1].copy()  # the next edge to try from each node
+    sent = np.int64(0)
+    node, depth = 0, 0
+    while True:
+        if node == sink:
+            fits = left[path[0]]
+            for i in range(1, depth):
+                fits = min(fits, left[path[i]])
+            full = depth
+            for i in range(depth - 1, -1, -1):
+                edge = path[i]
+                left[edge] -= fits
+                left[edge - back if edge >= back else edge + back] += fits
+                if left[edge] == 0:
+                    full = i
+            sent += fits
+            depth = full
+            edge = path[depth]
+            node = ends[edge - back if edge >= back else edge + back]
+            continue
+        found = False
+        while following[node] < leaving_of[node + 1]:
+            edge = leaving[following[node]]
+            other = ends[edge]
+            if left[edge] > 0 and level[other] == level[node] + 1 and distance[other] == distance[node] + price[edge]:
+                found = True
+                break
+            following[node] += 1
+        if found:
+            path[depth] = edge
+            depth += 1
+            node = other
+        elif depth == 0:
+            return int(sent)
+        else:
+            depth -= 1
+            edge = path[depth]
+            node = ends[edge - back if edge >= back else edge + back]
+            following[node] += 1
