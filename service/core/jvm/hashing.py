@@ -32,10 +32,13 @@ def string_hash_code(text: str) -> int:
 
 def java_hash_codes(names: Sequence[str]) -> Int32s:
     """String.hashCode() of each name. Returns int32[len(names)]."""
-    texts = [text_bytes(name) for name in names]
-    offsets = np.zeros(len(texts) + 1, np.int32)
-    np.cumsum([len(text) for text in texts], out=offsets[1:])
-    codes: Int32s = _string_hash_codes(offsets, np.frombuffer(bytearray(b"".join(texts)), np.uint8))
+    data, lengths = bytearray(text_bytes("".join(names))), list(map(len, names))
+    if len(data) > sum(lengths):  # not ASCII alone; each by itself, lest the halves of a pair meet where names do
+        texts = [text_bytes(name) for name in names]
+        data, lengths = bytearray(b"".join(texts)), list(map(len, texts))
+    offsets = np.zeros(len(names) + 1, np.int32)
+    np.cumsum(lengths, out=offsets[1:])
+    codes: Int32s = _string_hash_codes(offsets, np.frombuffer(data, np.uint8))
     return codes
 
 

@@ -28,12 +28,12 @@ from numba import njit
 from service.core.assignors.coordinator import (
     member_order,
     partition_beyond_the_end,
-    string_hashes,
     target_rows,
     topic_ids,
     topic_order,
 )
 from service.core.errors import KafkaAssignorFails
+from service.core.jvm.hashing import java_hash_codes
 from service.core.jvm.ordering import capacity_for_set, iteration_order
 from service.core.model import NONE, Ragged
 
@@ -54,7 +54,7 @@ def assign(group: Group, *, extra_stays: bool = True) -> Ragged:
         return Ragged(np.zeros(len(group) + 1, np.int32), np.empty(0, np.int32))
     ids = topic_ids(topics)
     order = member_order(group)
-    in_order = topic_order(group, int(order[0]), string_hashes((*topics.names, *group.unknown_topic_names)))
+    in_order = topic_order(group, int(order[0]), java_hash_codes((*topics.names, *group.unknown_topic_names)))
     capacity = capacity_for_set(len(group.subscriptions.row(0)))
     in_order = in_order[iteration_order(ids.hashes[in_order], capacity=capacity, ranks=ids.ranks[in_order])]
     subscribed = np.zeros(len(topics), np.bool_)

@@ -37,13 +37,13 @@ from service.core.assignors.coordinator import (
     homogeneous,
     member_order,
     partition_beyond_the_end,
-    string_hashes,
     target_rows,
     topic_ids,
     topic_order,
 )
 from service.core.errors import InvalidQuestion
 from service.core.grouping import grouped_arrays
+from service.core.jvm.hashing import java_hash_codes
 from service.core.jvm.ordering import DEFAULT_CAPACITY, hash_order, iteration_order
 from service.core.model import NONE, Ragged
 
@@ -217,7 +217,7 @@ def _heterogeneous(group: Group, order: Int32s, ids: TopicIds) -> Ragged:
 
 def _targets(group: Group, order: Int32s) -> Int32s:
     """int32[...], the topics of a homogeneous group, in the first member's order."""
-    names = string_hashes((*group.topics.names, *group.unknown_topic_names))
+    names = java_hash_codes((*group.topics.names, *group.unknown_topic_names))
     return topic_order(group, int(order[0]), names)
 
 
