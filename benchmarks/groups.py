@@ -1,132 +1,114 @@
-"""Partitions → group members: one million partitions over two thousand members."""
+"""Partitions → group members: every assignor beside the JVM's class, ``assign()`` alone on prepared input."""
 
 from __future__ import annotations
 
-import random
-import uuid
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
-import orjson
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Final
 
 from benchmarks import jvm
-from benchmarks.harness import Row, benchmark, seconds
-from benchmarks.servers import post, post_seconds, serving
+from benchmarks.harness import Row, benchmark, peak_bytes, seconds
+from benchmarks.shapes import SCENARIOS, Shape, body_of, fingerprint, group_of
 from service.core.assignors import GROUP_PROTOCOLS
-from service.core.model import NONE, Group, Ragged, Topics
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from benchmarks.harness import Sides
-
-JSON = "application/json"
-PATH = "/v1/group-assignments"
-CLASSIC = GROUP_PROTOCOLS["classic"]
-ASSIGNORS = ("range", "roundrobin")
+    from service.core.model import Group, Ragged
 
 
-def member_names(members: int) -> tuple[str, ...]:
-    """Ids as Kafka's consumers have them: ``consumer-orders-17-`` and a random UUID."""
-    random_ = random.Random(1)
-    return tuple(f"consumer-orders-{i + 1}-{uuid.UUID(int=random_.getrandbits(128), version=4)}" for i in range(members))
+@dataclass(frozen=True)
+class Subject:
+    """An assignor and the class that it reproduces."""
+
+    protocol: str
+    name: str
+    kafka_class: str
+
+    def __str__(self) -> str:
+        return f"{self.protocol}-{self.name}"
+
+    @property
+    def run(self) -> Callable[[Group], Ragged]:
+        """Ours."""
+        return GROUP_PROTOCOLS[self.protocol][self.name].run
 
 
-def topic_names(topics: int) -> tuple[str, ...]:
-    """``topic-0000`` … in their order."""
-    return tuple(f"topic-{i:04d}" for i in range(topics))
-
-
-def fresh_group(members: int, topics: int, partitions: int) -> Group:
-    """Every member subscribes to every topic and owns nothing."""
-    first = np.arange(0, (topics + 1) * partitions, partitions, dtype=np.int32)
-    subscribed = np.tile(np.arange(topics, dtype=np.int32), members)
-    return Group(
-        topics=Topics(names=topic_names(topics), first=first, racks=None, ids=(None,) * topics),
-        member_ids=member_names(members),
-        instance_ids=(None,) * members,
-        rack_ids=(),
-        racks=np.full(members, NONE, np.int32),
-        subscriptions=Ragged(np.arange(0, len(subscribed) + 1, topics, dtype=np.int32), subscribed),
-        generations=np.full(members, -1, np.int32),
-        owned=Ragged(np.zeros(members + 1, np.int32), np.empty(0, np.int32)),
-        unknown_topic_names=(),
-        unknown_partitions=np.empty((0, 2), np.int32),
-    )
-
-
-def fresh_body(assignor: str, members: int, topics: int, partitions: int) -> dict[str, Any]:
-    """The same group as a request; members that name no topics subscribe to all."""
-    return {
-        "group_protocol": "classic",
-        "assignor": assignor,
-        "topics": [{"topic_name": name, "partitions_count": partitions} for name in topic_names(topics)],
-        "members": [{"member_id": name} for name in member_names(members)],
-    }
-
-
-@benchmark(
-    *(
-        Row(
-            f"groups/{name}",
-            "s",
-            1.0,
-            "assign(group) on prepared input, 1,000,000 partitions × 2,000 members ÷ the JVM's assign()",
-        )
-        for name in ASSIGNORS
-    ),
-    rounds=2,
+CLIENTS: Final = "org.apache.kafka.clients.consumer"
+COORDINATOR: Final = "org.apache.kafka.coordinator.group.assignor"
+SUBJECTS: Final = (
+    Subject("classic", "range", f"{CLIENTS}.RangeAssignor"),
+    Subject("classic", "roundrobin", f"{CLIENTS}.RoundRobinAssignor"),
+    Subject("classic", "sticky", f"{CLIENTS}.StickyAssignor"),
+    Subject("classic", "cooperative-sticky", f"{CLIENTS}.CooperativeStickyAssignor"),
+    Subject("consumer", "uniform", f"{COORDINATOR}.UniformAssignor"),
+    Subject("consumer", "range", f"{COORDINATOR}.RangeAssignor"),
+    Subject("share", "simple", f"{COORDINATOR}.SimpleAssignor"),
 )
-def assign(members: int = 2_000, topics: int = 1_000, partitions: int = 1_000) -> Iterator[Sides]:
-    """1,000 topics of 1,000 partitions, to all of which every member subscribes, from nothing."""
-    jvm.require()
-    group = fresh_group(members, topics, partitions)
-
-    def ours() -> list[float]:
-        return [seconds(CLASSIC[name].run, group, runs=11) for name in ASSIGNORS]
-
-    def reference() -> list[float]:
-        shape = (str(members), str(topics), str(partitions), "homogeneous", "fresh")
-        runs = [jvm.times("time-groups.sh", f"classic-{name}", *shape, wanted=({},)) for name in ASSIGNORS]
-        return [lines[0]["median_ms"] / 1000 for lines in runs]
-
-    yield ours, reference
-
-
-@benchmark(
-    *(
-        Row(
-            f"groups/{name}-http",
-            "s",
-            3.0,
-            "the whole request, every partition owned before ÷ orjson on both bodies + assign(group)",
-        )
-        for name in ASSIGNORS
-    ),
-    rounds=3,
+SHAPES: Final = (
+    Shape(100, 100, 100),
+    Shape(1_000, 100, 1_000),
+    Shape(2_000, 1_000, 1_000),
+    Shape(200, 100, 100, heterogeneous=True),
+    Shape(1_000, 100, 1_000, heterogeneous=True),
 )
-def http(members: int = 2_000, topics: int = 1_000, partitions: int = 1_000) -> Iterator[Sides]:
-    """Each member comes with what the same assignor gave it before: a million owned partitions in, a million assigned out."""
-    group = fresh_group(members, topics, partitions)
-    with serving("service", "serve") as port:
-        asked: list[bytes] = []
-        answered: list[Any] = []
-        for name in ASSIGNORS:
-            body = fresh_body(name, members, topics, partitions)
-            before = orjson.loads(post(port, PATH, orjson.dumps(body), JSON))["assignments"]
-            for member, assignment in zip(body["members"], before, strict=True):
-                member["generation_id"] = 1
-                member["owned_partitions"] = assignment["partitions"]
-            asked.append(orjson.dumps(body))
-            answered.append(orjson.loads(post(port, PATH, asked[-1], JSON)))
+JVM_SECONDS: Final = 1.0
+"""For warming up, and again for measuring; one run at least."""
+
+
+def goal(subject: Subject, shape: Shape) -> float:
+    """The largest ratio of times that is good."""
+    if subject.name.endswith("sticky"):
+        if shape == SHAPES[2]:
+            return 0.2
+        if shape == SHAPES[4]:
+            return 0.05
+    return 1.0
+
+
+def declare(subject: Subject, shape: Shape) -> None:
+    """A row for each scenario, and for large groups one for the memory that the assignment after a member left takes."""
+    name = f"groups/{subject}/{shape}"
+    size = f"{shape.members:,} members × {shape.topics * shape.partitions:,} partitions"
+    rows = [Row(f"{name}/{scenario}", "s", goal(subject, shape), f"assign(), {size} ÷ the JVM's") for scenario in SCENARIOS]
+    if shape in {SHAPES[2], SHAPES[4]}:
+        rows.append(Row(f"{name}/memory", "MB", 0.5, "peak of assign() when one leaves ÷ what the JVM's keeps alive"))
+
+    @benchmark(*rows, rounds=2)
+    def assign(shape: Shape = shape) -> Iterator[Sides]:
+        """What members own is what the first assignment gave. Raises RuntimeError unless the JVM's answers are ours."""
+        fresh = group_of(shape)
+        before = subject.run(fresh)
+        groups = {scenario: group_of(shape, scenario, before) for scenario in SCENARIOS[1:]}
+        groups["fresh"] = fresh
+
+        @cache
+        def expected(scenario: str) -> str:
+            return str(fingerprint(subject.run(groups[scenario])))
 
         def ours() -> list[float]:
-            return [post_seconds(port, PATH, body, JSON, runs=3) for body in asked]
+            figures = [seconds(subject.run, groups[scenario], runs=11) for scenario in SCENARIOS]
+            return figures + [peak_bytes(subject.run, groups["leaves"]) / 1e6] * (len(rows) - len(figures))
 
-        def reference() -> list[float]:
-            return [
-                seconds(orjson.loads, body, runs=3) + seconds(orjson.dumps, answer, runs=3) + seconds(CLASSIC[name].run, group)
-                for name, body, answer in zip(ASSIGNORS, asked, answered, strict=True)
-            ]
+        with jvm.assignor(subject.kafka_class) as ask:
 
-        yield ours, reference
+            def reference() -> list[float]:
+                figures = []
+                for scenario in SCENARIOS:
+                    question = {"group": body_of(shape, scenario), "owning": scenario != "fresh", "seconds": JVM_SECONDS}
+                    answer = ask({**question, "memory": False})
+                    if answer["fingerprint"] != expected(scenario):
+                        raise RuntimeError(f"{name}/{scenario}: the JVM assigns otherwise")
+                    figures.append(answer["median_s"])
+                if len(rows) > len(figures):
+                    question = {"group": body_of(shape, "leaves"), "owning": True, "seconds": 0}
+                    figures.append(ask({**question, "memory": True})["live_bytes"] / 1e6)
+                return figures
+
+            yield ours, reference
+
+
+for _subject in SUBJECTS:
+    for _shape in SHAPES:
+        declare(_subject, _shape)

@@ -13,11 +13,13 @@ Its parameters are its size; the tests run it small.
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import statistics
 import time
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -25,6 +27,10 @@ if TYPE_CHECKING:
 
     Side = Callable[[], Sequence[float]]
     Sides = tuple[Side, Side]
+
+
+PATIENCE = 30.0
+"""Seconds after which a benchmark begins no further round."""
 
 
 class Skipped(Exception):
@@ -80,10 +86,16 @@ class Benchmark:
     sides: Callable[..., AbstractContextManager[Sides]]
 
     def run(self) -> list[Result]:
-        """Measure both sides in turn, ``rounds`` times each, the second round in the opposite order of the first, and so on."""
+        """Measure both sides in turn, ``rounds`` times each, the second round in the opposite order of the first, and so on.
+
+        No further round begins when half a minute has gone: a reference that slow stands for itself.
+        """
         figures: tuple[list[Sequence[float]], list[Sequence[float]]] = ([], [])
         with self.sides() as sides:
+            start = time.monotonic()
             for round_ in range(self.rounds):
+                if time.monotonic() - start > PATIENCE:
+                    break
                 for side in (0, 1) if round_ % 2 == 0 else (1, 0):
                     figures[side].append(sides[side]())
         ours, reference = ([statistics.median(column) for column in zip(*side, strict=True)] for side in figures)
@@ -118,3 +130,25 @@ def seconds(work: Callable[..., object], *arguments: Any, runs: int = 5) -> floa
         finally:
             gc.enable()
     return statistics.median(times)
+
+
+def peak_bytes(work: Callable[..., object], *arguments: Any) -> int:
+    """The memory that ``work(*arguments)`` takes: the process's largest resident size during the call less that before it.
+
+    Linux only. What earlier calls have freed is given back to the system first, so that it counts when it is taken again.
+    """
+    work(*arguments)
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
+    Path("/proc/self/clear_refs").write_text("5", "ascii")
+    before = _status("VmRSS")
+    result = work(*arguments)
+    peak = _status("VmHWM")
+    del result
+    return peak - before
+
+
+def _status(name: str) -> int:
+    """One of the sizes in /proc/self/status, in bytes."""
+    lines = Path("/proc/self/status").read_text("ascii").splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{name}:"))

@@ -1,4 +1,4 @@
-"""The real Kafka classes on the JVM, timed by the harness that lies beside the project (``../shared/reference``)."""
+"""The real Kafka classes on the JVM: our own program (``java/``), and the harness beside the project (../shared/reference)."""
 
 from __future__ import annotations
 
@@ -6,19 +6,24 @@ import json
 import shutil
 import subprocess
 import tempfile
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.harness import Skipped
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
 REFERENCE = Path(__file__).parents[2] / "shared" / "reference"
+PROGRAM = Path(__file__).parent / "java" / "TimeAssignors.java"
 
 
-def require() -> None:
-    """Raise Skipped if the harness or what it needs is not here."""
-    if not REFERENCE.is_dir():
+def require(*, harness: bool = True) -> None:
+    """Raise Skipped if Java is not here, or the harness and what it needs."""
+    if harness and not REFERENCE.is_dir():
         raise Skipped("the JVM's harness, ../shared/reference, is not here")
-    for program in ("java", "mvn"):
+    for program in ("java", "mvn") if harness else ("java",):
         if shutil.which(program) is None:
             raise Skipped(f"no {program}: apt-get install openjdk-17-jdk-headless maven")
 
@@ -41,3 +46,42 @@ def times(script: str, *arguments: str, wanted: tuple[dict[str, Any], ...]) -> l
                 return found
         errors.seek(0)
         raise RuntimeError(f"{script} {' '.join(arguments)} did not measure what was asked for: {lines} {errors.read()}")
+
+
+@contextmanager
+def assignor(kafka_class: str) -> Iterator[Callable[[dict[str, Any]], dict[str, Any]]]:
+    """``java/TimeAssignors.java`` with one real assignor: a function from its questions to its answers.
+
+    kafka_class : full name of the class; kafka-clients or kafka-group-coordinator has it
+    """
+    require(harness=False)
+    from tests.parity import class_path, coordinator_jars  # noqa: PLC0415 - it starts a JVM to fetch the jars
+
+    with tempfile.TemporaryFile("w+") as errors:
+        process = subprocess.Popen(
+            ["java", "-Xmx10g", "-Dslf4j.internal.verbosity=ERROR", "-cp", class_path(*coordinator_jars()), PROGRAM, kafka_class],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        )
+        questions, answers = process.stdin, process.stdout
+        assert questions is not None  # noqa: S101 - for mypy
+        assert answers is not None  # noqa: S101
+
+        def ask(question: dict[str, Any]) -> dict[str, Any]:
+            with suppress(BrokenPipeError):  # then there is no answer either
+                questions.write(json.dumps(question) + "\n")
+                questions.flush()
+            line = answers.readline()
+            if not line:
+                errors.seek(0)
+                raise RuntimeError(f"{PROGRAM.name} {kafka_class} ended: {errors.read()[-2000:]}")
+            answer: dict[str, Any] = json.loads(line)
+            return answer
+
+        try:
+            yield ask
+        finally:
+            process.kill()
+            process.communicate()

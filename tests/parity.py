@@ -19,13 +19,17 @@ JAVA = ("java", "-Xmx1g", "-XX:-OmitStackTraceInFastThrow", "-Dslf4j.internal.ve
 PROGRAMS = Path(__file__).parent / "java"
 
 
+def class_path(*coordinates: str) -> str:
+    """Of these Maven artifacts, and of what PySpark brings (logging, JSON, compression)."""
+    return ":".join((*fetch(*coordinates), f"{_find_spark_home()}/jars/*"))
+
+
 class Assignors:
     """A running program of ``tests/java`` that has the real assignors of one Kafka release."""
 
     def __init__(self, program: str, *coordinates: str) -> None:
-        jars = (*fetch(*coordinates), f"{_find_spark_home()}/jars/*")
         self._process = subprocess.Popen(
-            [*JAVA, "-cp", ":".join(jars), PROGRAMS / program],
+            [*JAVA, "-cp", class_path(*coordinates), PROGRAMS / program],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -57,8 +61,13 @@ def group_leader() -> Assignors:
     return Assignors("GroupLeader.java", f"org.apache.kafka:kafka-clients:{KAFKA}")
 
 
+def coordinator_jars(release: str = KAFKA) -> tuple[str, ...]:
+    """The artifacts that have the server-side assignors and what they need, the clients included."""
+    parts = ("clients", "group-coordinator", "group-coordinator-api", "coordinator-common", "server-common", "metadata")
+    return tuple(f"org.apache.kafka:kafka-{part}:{release}" for part in parts)
+
+
 @cache
 def group_coordinator(release: str = KAFKA) -> Assignors:
     """The server-side ones, of a release from 4.0.0 on."""
-    parts = ("clients", "group-coordinator", "group-coordinator-api", "coordinator-common", "server-common", "metadata")
-    return Assignors("GroupCoordinator.java", *(f"org.apache.kafka:kafka-{part}:{release}" for part in parts))
+    return Assignors("GroupCoordinator.java", *coordinator_jars(release))

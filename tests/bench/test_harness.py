@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks import groups, jvm, partitions, placements  # noqa: F401 - they declare the benchmarks
+from benchmarks import groups, groups_curve, groups_http, jvm, partitions, placements  # noqa: F401 - they declare the benchmarks
 from benchmarks.harness import BENCHMARKS, Benchmark, Result, Row, benchmark, seconds
 from benchmarks.harness import Skipped as NotHere
 
