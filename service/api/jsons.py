@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import gc
 import json
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 import orjson
 from flask.json.provider import JSONProvider
+
+MANY_OBJECTS: Final = 2**18
+"""Bytes of JSON from which on the cyclic collector is paused.
+
+What ``loads`` passes on to the old objects the collector looks at only when many have come of themselves. Done for every small
+body, it never would, and a worker would keep the traceback of each error that it has answered.
+"""
 
 
 def loads(text: bytes | str) -> Any:
@@ -15,21 +22,26 @@ def loads(text: bytes | str) -> Any:
 
     orjson refuses half a surrogate pair, which Java's strings may hold; such a text is read by the standard library.
     """
+    if len(text) < MANY_OBJECTS or not gc.isenabled():
+        return _loads(text)
     # A million small objects make the cyclic collector, which has nothing to find in them, the larger part of the work.
-    collecting = gc.isenabled()
     gc.disable()
+    try:
+        return _loads(text)
+    finally:
+        # All that was made counts as young, and enabling would begin by going through it; so it is passed on to the old.
+        gc.freeze()
+        gc.unfreeze()
+        gc.enable()
+
+
+def _loads(text: bytes | str) -> Any:
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError as error:
         if "surrogate" not in str(error):
             raise
         return json.loads(text, parse_constant=_refuse_constant)
-    finally:
-        if collecting:
-            # All that was made counts as young, and enabling would begin by going through it; so it is passed on to the old.
-            gc.freeze()
-            gc.unfreeze()
-            gc.enable()
 
 
 def _refuse_constant(name: str) -> NoReturn:
