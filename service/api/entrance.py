@@ -12,7 +12,6 @@ import time
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from flask import Response, current_app, g, request
-from werkzeug.datastructures import WWWAuthenticate
 from werkzeug.exceptions import Forbidden, ServiceUnavailable, Unauthorized
 
 from service.credentials import SCOPES, Credentials, NotAuthenticated
@@ -33,6 +32,7 @@ REALM: Final = "partition-allocator"
 
 FAMILIES: Final = {
     "partition": "partitions",
+    "co-partitionings": "partitions",
     "coordinators": "partitions",
     "keyless": "partitions",
     "group": "groups",
@@ -116,20 +116,18 @@ class Entrance:
 
     def _admit(self, credentials: Credentials, scope: str) -> None:
         """Let those pass who may use this family of endpoints (RFC 6750)."""
+        shown = request.environ.get("HTTP_AUTHORIZATION")
         try:
-            caller = credentials.caller(request.environ.get("HTTP_AUTHORIZATION"))
+            caller = credentials.caller(shown)
         except NotAuthenticated as error:
             self._metrics.rejected.labels("unauthenticated").inc()
-            told: dict[str, str | None] = {"realm": REALM}
-            if "HTTP_AUTHORIZATION" in request.environ:
-                told |= {"error": "invalid_token", "error_description": str(error)}
-            raise Unauthorized(str(error), www_authenticate=WWWAuthenticate("bearer", told)) from None
+            told = {} if shown is None else {"error": "invalid_token", "error_description": str(error)}
+            raise Unauthorized(str(error), response=_challenge(401, **told)) from None
         g.caller = caller.name
         if not caller.may(scope):
             self._metrics.rejected.labels("forbidden").inc()
-            challenge = WWWAuthenticate("bearer", {"realm": REALM, "error": "insufficient_scope", "scope": scope})
-            headers = {"WWW-Authenticate": challenge.to_header()}
-            raise Forbidden(f"This token does not have the scope {scope}.", response=Response(status=403, headers=headers))
+            challenge = _challenge(403, error="insufficient_scope", scope=scope)
+            raise Forbidden(f"This token does not have the scope {scope}.", response=challenge)
 
     def _turn_away(self, full: Full) -> None:
         self._metrics.rejected.labels("full").inc()
@@ -179,6 +177,12 @@ class Entrance:
         if g.entered:
             self._gate.leave()
         self._metrics.in_flight.dec()
+
+
+def _challenge(status: int, **told: str) -> Response:
+    """An answer that asks for a bearer token."""
+    parameters = ", ".join(f'{name}="{value}"' for name, value in {"realm": REALM, **told}.items())
+    return Response(status=status, headers={"WWW-Authenticate": f"Bearer {parameters}"})
 
 
 def entrance() -> Entrance:
