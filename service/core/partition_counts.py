@@ -248,13 +248,22 @@ class Counts:
     def _distinct_hashes(self, p: int) -> Int32s:
         """The hashes of the different keys that this partitioner hashes."""
         if p not in self._hashes:
-            hashings = [hashing(name) for name in self.names]
-            fingerprints, _, hashes = self.distinct.entries()
-            chosen = hashes[:, _functions(hashings).index((hashings[p].encoding, hashings[p].hash))]
-            if hashings[p].empty_as_null:
-                chosen = chosen[fingerprints != fingerprints_of(encodings.byte_strings([b""]))[0]]
-            self._hashes[p] = np.ascontiguousarray(chosen)
+            self._hashes[p] = self.entries(self.names[p])[2]
         return self._hashes[p]
+
+    def entries(self, name: str) -> tuple[Int64s, Int64s, Int32s]:
+        """The different keys held that this partitioner hashes.
+
+        Returns int64[held] fingerprints, int64[held, 2] weights, int32[held] hashes.
+        """
+        hashings = [hashing(each) for each in self.names]
+        of = hashings[self.names.index(name)]
+        fingerprints, weights, hashes = self.distinct.entries()
+        chosen = np.ascontiguousarray(hashes[:, _functions(hashings).index((of.encoding, of.hash))])
+        if not of.empty_as_null:
+            return fingerprints, weights, chosen
+        some = fingerprints != fingerprints_of(encodings.byte_strings([b""]))[0]
+        return fingerprints[some], weights[some], chosen[some]
 
 
 def fingerprints_of(keys: Keys) -> Int64s:
