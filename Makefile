@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 export PORT ?= 8000
 
-.PHONY: help run test test-fast parity lint format openapi bench demo lock clean
+.PHONY: help run test test-fast parity fuzz lint format openapi bench demo lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -20,6 +20,9 @@ test-fast: .venv/.dev ## the tests that take no more than a moment
 
 parity: .venv/.dev ## 100,000 random rebalances beside Kafka's own assignors, four minutes (docs/exactness.md)
 	$(BIN)/python -m tests.long_parity
+
+fuzz: .venv/.dev ## a million altered captures to /v1/decodings, ten minutes
+	$(BIN)/python -m tests.fuzz
 
 lint: .venv/.dev ## ruff, mypy --strict, import contracts, hadolint
 	$(BIN)/ruff check

@@ -1,0 +1,258 @@
+"""Offset commits by the million: keys and values of ``__consumer_offsets`` in, columns out.
+
+Nearly all records of the topic are offset commits. A kernel reads those that are well-formed; any other record, and any that the
+kernel finds odd, is left to ``group_records.read_group_record``, which knows every type and says what is wrong with the rest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numba import njit
+
+from service.core.model import Keys
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from service.core.model import Bools, Bytes, Int32s, Int64s
+
+    Int8s = npt.NDArray[np.int8]
+
+OTHER, COMMIT, TOMBSTONE = 0, 1, 2
+
+ABSENT: Final = -1
+"""The leader epoch, expiry or number of a record that has none."""
+
+
+@dataclass(frozen=True)
+class OffsetCommits:
+    """One row for each record; where ``kind`` is OTHER, nothing else in the row means anything.
+
+    kind : int8[n]   COMMIT, TOMBSTONE (of a commit: its group, topic and partition are there), or OTHER: not read
+    group, topic, metadata : Keys[n]   UTF-8
+    topic_id : Keys[n]   the Uuid's 16 bytes, or none
+    partition, leader_epoch : int32[n]
+    offset, commit_timestamp, expire_timestamp : int64[n]   timestamps in ms; ABSENT where there is none
+    """
+
+    kind: Int8s
+    group: Keys
+    topic: Keys
+    partition: Int32s
+    offset: Int64s
+    leader_epoch: Int32s
+    metadata: Keys
+    commit_timestamp: Int64s
+    expire_timestamp: Int64s
+    topic_id: Keys
+
+
+def read_offset_commits(keys: Keys, values: Keys) -> OffsetCommits:
+    """The offset commits among some records. keys, values : of the same length; a value that is not there is a tombstone."""
+    n = len(keys)
+    kind = np.zeros(n, np.int8)
+    spans = np.zeros((4, 2, n), np.int32)
+    numbers = np.full((5, n), ABSENT, np.int64)
+    _read(keys.offsets, keys.data, _valid(keys), values.offsets, values.data, _valid(values), kind, spans, numbers)
+    group, topic, metadata, topic_id = (
+        Keys(*_gathered(source.data, starts, lengths))
+        for source, (starts, lengths) in zip((keys, keys, values, values), spans, strict=True)
+    )
+    partition, offset, leader_epoch, commit_timestamp, expire_timestamp = numbers
+    return OffsetCommits(
+        kind,
+        group,
+        topic,
+        partition.astype(np.int32),
+        offset,
+        leader_epoch.astype(np.int32),
+        metadata,
+        commit_timestamp,
+        expire_timestamp,
+        topic_id,
+    )
+
+
+def _valid(keys: Keys) -> Bools:
+    return np.ones(len(keys), np.bool_) if keys.valid is None else keys.valid
+
+
+@njit(nogil=True, cache=True)
+def _read(
+    key_offsets: Int32s,
+    key_data: Bytes,
+    has_key: Bools,
+    value_offsets: Int32s,
+    value_data: Bytes,
+    has_value: Bools,
+    kind: Int8s,
+    spans: Int32s,
+    numbers: Int64s,
+) -> None:
+    """Fill ``kind``, ``spans`` and ``numbers``, which are zero, zero and ABSENT.
+
+    key_offsets, value_offsets : int32[n + 1];  key_data, value_data : uint8[...];  has_key, has_value : bool[n]
+    kind : int8[n]
+    spans : int32[4, 2, n]   start and length of group and topic in key_data, of metadata and topic id in value_data
+    numbers : int64[5, n]    partition, offset, leader epoch, commit and expire timestamp
+
+    Reproduces OffsetCommitKey.read and OffsetCommitValue.read of versions 0–4, also of LegacyOffsetCommit (Apache Kafka 4.3.1).
+    Plain-Python twin: service.core.wire.group_records itself.
+    """
+    for i in range(len(kind)):
+        if not has_key[i]:
+            continue
+        at, end = np.int64(key_offsets[i]), np.int64(key_offsets[i + 1])
+        if end - at < 2:
+            continue
+        record_type = _number(key_data, at, 2)
+        if record_type not in (0, 1):
+            continue
+        at = _text(key_data, at + 2, end, spans[0], i)
+        at = _text(key_data, at, end, spans[1], i)
+        if at < 0 or end - at < 4:
+            continue
+        numbers[0, i] = _number(key_data, at, 4)
+        if not has_value[i]:
+            kind[i] = TOMBSTONE
+        elif _value(value_data, np.int64(value_offsets[i]), np.int64(value_offsets[i + 1]), record_type, i, spans, numbers):
+            kind[i] = COMMIT
+
+
+@njit(nogil=True, cache=True)
+def _value(data: Bytes, at: np.int64, end: np.int64, record_type: np.int64, i: int, spans: Int32s, numbers: Int64s) -> bool:
+    """Read the value of row i, ``data[at:end]``; False if it is to be read with more care."""
+    if end - at < 2:
+        return False
+    version = _number(data, at, 2)
+    if version < 0 or version > (0 if record_type == 0 else 4):
+        return False
+    at += 2
+    wanted = np.int64(12 if version >= 3 else 8)
+    if end - at < wanted:
+        return False
+    numbers[1, i] = _number(data, at, 8)
+    if version >= 3:
+        numbers[2, i] = _number(data, at + 8, 4)
+    at += wanted
+    at = _compact_text(data, at, end, spans[2], i) if version >= 4 else _text(data, at, end, spans[2], i)
+    wanted = np.int64(16 if version == 1 else 8)
+    if at < 0 or end - at < wanted:
+        return False
+    numbers[3, i] = _number(data, at, 8)
+    if version == 1:
+        numbers[4, i] = _number(data, at + 8, 8)
+    return bool(version < 4) or _tagged(data, at + wanted, end, spans[3], i)
+
+
+@njit(nogil=True, cache=True)
+def _tagged(data: Bytes, at: np.int64, end: np.int64, span: Int32s, i: int) -> bool:
+    """Find the topic id, tag 0, among the tagged fields; a Uuid of zeros is none."""
+    count, at = _varint(data, at, end)
+    for _ in range(count):
+        tag, at = _varint(data, at, end)
+        size, at = _varint(data, at, end)
+        if at < 0:
+            return False
+        if tag == 0:
+            size = np.int64(16)
+        if end - at < size:
+            return False
+        if tag == 0:
+            span[0, i], span[1, i] = at, 16 if data[at : at + 16].any() else 0
+        at += size
+    return bool(at >= 0)
+
+
+@njit(nogil=True, cache=True)
+def _varint(data: Bytes, at: np.int64, end: np.int64) -> tuple[np.int64, np.int64]:
+    """An unsigned varint below 2³¹ and where it ends, or 0 and -1; at may be -1."""
+    value = np.int64(0)
+    if at >= 0:
+        for shift in range(0, 35, 7):
+            if at >= end:
+                break
+            byte = np.int64(data[at])
+            at += 1
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                if value >= 2**31:
+                    break
+                return value, at
+    return np.int64(0), np.int64(-1)
+
+
+@njit(nogil=True, cache=True)
+def _text(data: Bytes, at: np.int64, end: np.int64, span: Int32s, i: int) -> np.int64:
+    """Note where a string with a length of two bytes is. Returns where it ends, or -1."""
+    if at < 0 or end - at < 2:
+        return np.int64(-1)
+    return _noted(data, at + 2, _number(data, at, 2), end, span, i)
+
+
+@njit(nogil=True, cache=True)
+def _compact_text(data: Bytes, at: np.int64, end: np.int64, span: Int32s, i: int) -> np.int64:
+    """Note where a string with a compact length is. Returns where it ends, or -1."""
+    length, at = _varint(data, at, end)
+    return _noted(data, at, length - 1, end, span, i)
+
+
+@njit(nogil=True, cache=True)
+def _noted(data: Bytes, at: np.int64, length: np.int64, end: np.int64, span: Int32s, i: int) -> np.int64:
+    if at < 0 or length < 0 or length > 0x7FFF or end - at < length or not _is_utf8(data, at, at + length):
+        return np.int64(-1)
+    span[0, i], span[1, i] = at, length
+    return at + length
+
+
+@njit(nogil=True, cache=True)
+def _number(data: Bytes, at: np.int64, size: int) -> np.int64:
+    """A signed big-endian number of ``size`` bytes, which are there."""
+    value = np.int64(np.int8(data[at]))
+    for j in range(at + 1, at + size):
+        value = (value << 8) | np.int64(data[j])
+    return value
+
+
+@njit(nogil=True, cache=True)
+def _is_utf8(data: Bytes, at: np.int64, end: np.int64) -> bool:
+    """Is ``data[at:end]`` UTF-8, to the letter of RFC 3629?"""
+    while at < end:
+        first = np.int64(data[at])
+        at += 1
+        if first < 0x80:
+            continue
+        more = 1 if first < 0xE0 else 2 if first < 0xF0 else 3
+        if first < 0xC2 or first > 0xF4 or end - at < more:
+            return False
+        second = np.int64(data[at])
+        low = 0xA0 if first == 0xE0 else 0x90 if first == 0xF0 else 0x80
+        high = 0x9F if first == 0xED else 0x8F if first == 0xF4 else 0xBF
+        if second < low or second > high:
+            return False
+        for j in range(at + 1, at + more):
+            if np.int64(data[j]) & 0xC0 != 0x80:
+                return False
+        at += more
+    return True
+
+
+@njit(nogil=True, cache=True)
+def _gathered(data: Bytes, starts: Int32s, lengths: Int32s) -> tuple[Int32s, Bytes]:
+    """Pieces of ``data``, end to end.
+
+    data : uint8[...];  starts, lengths : int32[n]
+    Returns int32[n + 1] and uint8[...], as Keys has them.
+    """
+    offsets = np.zeros(len(starts) + 1, np.int32)
+    for i in range(len(starts)):
+        offsets[i + 1] = offsets[i] + lengths[i]
+    gathered = np.empty(offsets[-1], np.uint8)
+    for i in range(len(starts)):
+        start, to = np.int64(starts[i]), np.int64(offsets[i])
+        for j in range(np.int64(lengths[i])):
+            gathered[to + j] = data[start + j]
+    return offsets, gathered

@@ -1,0 +1,76 @@
+"""``make fuzz``: a million altered captures posted to ``/v1/decodings``, found by coverage (atheris, which is libFuzzer).
+
+Whatever the bytes are, the answer is what they say or a 422 with the place where reading failed; anything else ends the run,
+with the input in a file of its own. libFuzzer's flags follow: ``-runs=1000000 -seed=2 -max_total_time=60``.
+"""
+
+from __future__ import annotations
+
+import base64
+import sys
+import tempfile
+from pathlib import Path
+
+import atheris
+
+import service.core.jvm.hashing  # noqa: F401 - kernels cannot be instrumented, and are imported before
+
+with atheris.instrument_imports(include=["service.core.wire"]):
+    from tests.core.wire.captures import Capture, captures
+    from tests.core.wire.reading import KINDS
+
+from service.app import create_app  # which imports the readers, and would do so without instruments
+
+CLIENT = create_app().test_client()
+NO_VALUE = 0xFFFF
+
+
+def packed(capture: Capture) -> bytes:
+    """A capture as one input: its kind; of a record the length of the value, or NO_VALUE; then the bytes, the value first."""
+    head = bytes([KINDS.index(capture.kind)])
+    if capture.kind != "group_record":
+        return head + capture.data
+    length = NO_VALUE if capture.value is None else len(capture.value)
+    return head + length.to_bytes(2, "big") + (capture.value or b"") + capture.key
+
+
+def unpacked(data: bytes) -> Capture:
+    """The capture of any input."""
+    kind, rest = KINDS[data[0] % len(KINDS)] if data else KINDS[0], data[1:]
+    if kind != "group_record":
+        return Capture(kind, rest)
+    length, rest = int.from_bytes(rest[:2], "big"), rest[2:]
+    if length == NO_VALUE:
+        return Capture(kind, b"", rest, None)
+    return Capture(kind, b"", rest[length:], rest[:length])
+
+
+def ask(data: bytes) -> None:
+    """Post one input; raises AssertionError if the answer is neither of the two."""
+    capture = unpacked(data)
+    texts = {name: base64.b64encode(getattr(capture, name) or b"").decode() for name in ("key", "value", "data")}
+    body = {"kind": capture.kind}
+    if capture.kind == "group_record":
+        body |= {"key_base64": texts["key"], "value_base64": None if capture.value is None else texts["value"]}
+    else:
+        body |= {"bytes_base64": texts["data"], "assignor": "sticky"}
+    response = CLIENT.post("/v1/decodings", json=body)
+    if response.status_code != 200:
+        assert response.status_code == 422, response.text
+        problem = response.json
+        part = problem["errors"][0]["pointer"].removeprefix("/")
+        assert 0 <= problem["offset"] <= len(base64.b64decode(body[part])), problem
+
+
+def main() -> None:
+    """Fuzz, from the golden vectors on."""
+    with tempfile.TemporaryDirectory() as corpus:
+        for i, capture in enumerate(captures()):
+            (Path(corpus) / f"{i}").write_bytes(packed(capture))
+        flags = sys.argv[1:] or ["-runs=1000000"]
+        atheris.Setup([sys.argv[0], *flags, "-max_len=4096", "-len_control=0", corpus], ask)
+        atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main()
