@@ -138,6 +138,8 @@ class Connection(TConn):  # type: ignore[misc]
         while not self._enough():
             data = self.sock.recv(GATHERED)
             if not data:
+                if b"\r\n\r\n" in self._gathered:  # a thread will say what is wrong with it
+                    return
                 raise ConnectionResetError("closed before a request was there")
             self.idle = False
             self._gathered += data

@@ -48,8 +48,11 @@ def free_port() -> int:
 
 
 @contextmanager
-def serving(**environment: str) -> Iterator[Server]:
-    """``partition-allocator serve`` with these settings, ready; stopped by SIGTERM at the end."""
+def serving(*, verify: str | None = None, **environment: str) -> Iterator[Server]:
+    """``partition-allocator serve`` with these settings, ready; stopped by SIGTERM at the end.
+
+    verify : the certificates to trust, where the settings say TLS
+    """
     port = free_port()
     process = subprocess.Popen(
         [sys.executable, "-m", "service", "serve", "--port", str(port)],
@@ -58,9 +61,9 @@ def serving(**environment: str) -> Iterator[Server]:
         stderr=subprocess.STDOUT,
         text=True,
     )
-    server = Server(process, f"http://127.0.0.1:{port}")
+    server = Server(process, f"{'https' if verify else 'http'}://127.0.0.1:{port}")
     try:
-        _wait_until_ready(server)
+        _wait_until_ready(server, verify)
         yield server
     finally:
         process.send_signal(signal.SIGTERM)
@@ -72,13 +75,13 @@ def serving(**environment: str) -> Iterator[Server]:
             raise
 
 
-def _wait_until_ready(server: Server, seconds: float = 120) -> None:
+def _wait_until_ready(server: Server, verify: str | None, seconds: float = 120) -> None:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if server.process.poll() is not None:
             raise RuntimeError(f"the server ended: {server.process.communicate()[0]}")
         try:
-            if requests.get(f"{server.url}/readyz", timeout=5).ok:
+            if requests.get(f"{server.url}/readyz", timeout=5, verify=verify).ok:
                 return
         except requests.ConnectionError:
             time.sleep(0.05)

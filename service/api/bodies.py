@@ -6,6 +6,7 @@ import zlib
 from typing import TYPE_CHECKING, Final
 
 from flask import Response
+from gunicorn.http.errors import ParseException
 from werkzeug.exceptions import (
     BadRequest,
     ClientDisconnected,
@@ -47,6 +48,10 @@ def read_body(request: Request) -> bytes:
         return _gathered(pieces if coding == "identity" else _inflated(pieces), limit)
     except TimeoutError:
         raise RequestTimeout("The body came too slowly.") from None
+    except OSError:
+        raise ClientDisconnected from None
+    except ParseException:
+        raise BadRequest("The body's chunks are not as HTTP has them.") from None
 
 
 def body_pieces(request: Request) -> Iterator[bytes]:
@@ -61,6 +66,10 @@ def body_pieces(request: Request) -> Iterator[bytes]:
             yield piece
     except TimeoutError:
         raise RequestTimeout("The body came too slowly.") from None
+    except OSError:
+        raise ClientDisconnected from None
+    except ParseException:
+        raise BadRequest("The body's chunks are not as HTTP has them.") from None
 
 
 def _announced(request: Request) -> tuple[str, int | None, int]:

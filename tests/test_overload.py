@@ -1,0 +1,550 @@
+"""Too much, too slow, cut short and lying: a real server stays upright, and the next request is answered right."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import signal
+import socket
+import ssl
+import threading
+import time
+import warnings
+import zlib
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import requests
+import trustme
+
+from service.gate import Full, Gate
+from tests.serving import serving
+
+PATH = "/v1/partitions"
+QUESTION = {"partitions_count": 12, "keys": ["order-1", None]}
+MEBI = 2**20
+
+
+# ---- the gate ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_gate_lets_in_so_many_queues_so_many_and_turns_the_rest_away_at_once():
+    gate, entered, queued = Gate(2, 3), [], []
+    threads = [threading.Thread(target=lambda i=i: (gate.enter(queued.append), entered.append(i))) for i in range(5)]
+    for started, thread in enumerate(threads, 1):
+        thread.start()
+        while len(entered) + sum(queued) < started:
+            time.sleep(0.001)
+    assert sorted(entered) == [0, 1]
+    start = time.monotonic()
+    with pytest.raises(Full):
+        gate.enter()
+    assert time.monotonic() - start < 0.1
+    for i in range(2, 5):
+        gate.leave()
+        while len(entered) <= i:
+            time.sleep(0.001)
+        assert entered[i] == i, "who has waited longest is next"
+    for _ in range(2):
+        gate.leave()
+    for thread in threads:
+        thread.join()
+    assert sum(queued) == 0
+    gate.enter()
+    gate.enter()
+
+
+def test_who_waits_too_long_is_turned_away_and_keeps_no_place():
+    gate = Gate(1, 1, seconds=0.05)
+    gate.enter()
+    with pytest.raises(Full, match="waited"):
+        gate.enter()
+    gate.leave()
+    gate.enter()
+    gate.leave()
+
+
+def test_large_bodies_come_one_at_a_time():
+    gate = Gate(4, 4, seconds=0.2)
+    gate.enter_large()
+    refusals = []
+
+    def wait():
+        with pytest.raises(Full) as refused:
+            gate.enter_large()
+        refusals.append(str(refused.value))
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    time.sleep(0.05)
+    start = time.monotonic()
+    with pytest.raises(Full, match="the next one is waiting"):
+        gate.enter_large()
+    assert time.monotonic() - start < 0.1
+    waiting.join()
+    assert "waited" in refusals[0]
+    gate.leave_large()
+    gate.enter_large()
+
+
+# ---- bodies ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("packed", [gzip.compress, lambda body: gzip.compress(body[:5]) + gzip.compress(body[5:])])
+def test_a_body_may_be_packed_by_gzip(client, packed):
+    plain = client.post(PATH, json=QUESTION)
+    headers = {"Content-Encoding": "gzip"}
+    body = packed(json.dumps(QUESTION).encode())
+    assert client.post(PATH, data=body, content_type="application/json", headers=headers).json == plain.json
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{}",
+        gzip.compress(b"{}")[:-1],
+        gzip.compress(b"{}") + b"x",
+        zlib.compress(b"{}"),
+        gzip.compress(b"{}")[:-8] + b"\0" * 8,
+    ],
+)
+def test_what_is_no_gzip_is_a_400(client, body):
+    response = client.post(PATH, data=body, content_type="application/json", headers={"Content-Encoding": "gzip"})
+    assert response.status_code == 400
+
+
+@pytest.mark.parametrize("coding", ["br", "deflate", "zstd", "gzip, gzip", "x"])
+def test_other_codings_are_a_415_that_names_the_one_there_is(client, coding):
+    response = client.post(PATH, data=b"{}", content_type="application/json", headers={"Content-Encoding": coding})
+    assert response.status_code == 415
+    assert response.headers["Accept-Encoding"] == "gzip"
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        ('{"partitions_count": 1, "keys": [], "keys": ["a"]}', "/keys"),
+        ('{"partitions_count": 1, "\\u006beys": [], "keys": ["a"]}', "/keys"),
+        ('{"records": [{"key": "a"}, {"key": "a", "partition": 1, "key": "b"}]}', "/records/1/key"),
+        ('{"a~/": {"b": [[], {"c": 1, "c": 1}]}}', "/a~0~1/b/1/c"),
+    ],
+)
+def test_a_member_that_is_there_twice_is_named(client, body, pointer):
+    response = client.post(PATH, data=body, content_type="application/json")
+    assert response.status_code == 422
+    assert response.json["errors"][0]["pointer"] == pointer
+    assert "is there twice" in response.json["detail"]
+
+
+@pytest.mark.parametrize("body", ["[" * 100_000, '{"keys":' * 50_000, '["\\ud800",' + "[" * 100_000, "[" * 33 + "]" * 33])
+def test_deep_json_is_refused(client, body):
+    response = client.post(PATH, data=body, content_type="application/json")
+    assert response.status_code == 422
+    assert "brackets within brackets" in response.json["detail"]
+
+
+@pytest.mark.parametrize("number", ["1e400", "9" * 400, "-" + "9" * 5000, "1" * 20, "1e2", "0.0", "-0", "1E+999999999"])
+def test_huge_and_odd_numbers_are_refused_where_an_integer_is_wanted(client, number):
+    for body in (f'{{"partitions_count": {number}, "keys": ["a"]}}', f'{{"partitions_count": {number}, "keys": ["\\ud800"]}}'):
+        assert client.post(PATH, data=body, content_type="application/json").status_code in {400, 422}
+
+
+# ---- a real server -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def server():
+    with serving(ALLOCATOR_WORKERS="1", ALLOCATOR_MAX_BODY_BYTES=str(32 * MEBI)) as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def upright(request):
+    """Whatever a test has done to the server, it answers the next request right, and nothing is left of the one before."""
+    yield
+    if "server" in request.fixturenames:
+        running = request.getfixturevalue("server")
+        assert requests.post(running.url + PATH, json=QUESTION, timeout=10).json()["partitions"][0] == 10
+        deadline = time.monotonic() + 5
+        while running.metric("allocator_http_requests_in_flight") != 1:
+            assert time.monotonic() < deadline, "the gauge counts requests that are over"
+            time.sleep(0.05)
+
+
+def port(server) -> int:
+    return int(server.url.rpartition(":")[2])
+
+
+@contextmanager
+def connection(server):
+    with socket.create_connection(("127.0.0.1", port(server)), timeout=20) as sock:
+        yield sock
+
+
+def said(sock) -> bytes:
+    """All that the server says until it closes the connection."""
+    found = b""
+    while True:
+        try:
+            data = sock.recv(65536)
+        except ConnectionResetError:
+            return found
+        if not data:
+            return found
+        found += data
+
+
+def asked(server, text: bytes) -> bytes:
+    with connection(server) as sock:
+        sock.sendall(text)
+        sock.shutdown(socket.SHUT_WR)
+        return said(sock)
+
+
+def resident(server) -> int:
+    """Bytes that the server's processes hold, what they share counted once for each."""
+    total = 0
+    for pid in server.workers():
+        status = Path(f"/proc/{pid}/status").read_text()
+        total += int(status.split("VmRSS:")[1].split()[0]) * 1024
+    return total
+
+
+HEAD = b"POST /v1/partitions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nConnection: close\r\n"
+BODY = json.dumps(QUESTION).encode()
+GOOD = HEAD + b"Content-Length: %d\r\n\r\n" % len(BODY) + BODY
+
+
+def test_the_helper_asks_as_a_client_would(server):
+    assert asked(server, GOOD).startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        pytest.param(HEAD + b"Content-Length: -1\r\n\r\n" + BODY, 400, id="a negative length"),
+        pytest.param(HEAD + b"Content-Length: +5\r\n\r\n" + BODY, 400, id="a length with a sign"),
+        pytest.param(HEAD + b"Content-Length: 1e3\r\n\r\n" + BODY, 400, id="a length that is no integer"),
+        pytest.param(HEAD + b"Content-Length: 0x10\r\n\r\n" + BODY, 400, id="a length in hexadecimal digits"),
+        pytest.param(HEAD + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\n" + BODY, 400, id="two lengths"),
+        pytest.param(HEAD + b"Content-Length: 5, 5\r\n\r\n" + BODY, 400, id="two lengths in one"),
+        pytest.param(
+            HEAD + b"Content-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" % len(BODY), 400, id="a length and chunks"
+        ),
+        pytest.param(HEAD + b"Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", 501, id="an unknown transfer coding"),
+        pytest.param(HEAD + b"Transfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n", 400, id="chunks in chunks"),
+        pytest.param(HEAD + b"Transfer-Encoding: gzip, chunked\r\n\r\nzz\r\n", 400, id="a chunk that has no length"),
+        pytest.param(HEAD + b"Content-Length: 999999999999999\r\n\r\n", 413, id="more than may be"),
+        pytest.param(HEAD + b"Content-Length: %d\r\n\r\n" % (len(BODY) - 5) + BODY, 400, id="longer than it says"),
+        pytest.param(HEAD + b"X: " + b"x" * 9000 + b"\r\n\r\n", 431, id="an oversized header"),
+        pytest.param(HEAD + b"Authorization: Bearer " + b"x" * 100_000 + b"\r\n\r\n", 431, id="an oversized token"),
+        pytest.param(HEAD + b"".join(b"X-%d: x\r\n" % i for i in range(100)) + b"\r\n", 431, id="too many headers"),
+        pytest.param(b"GET /" + b"x" * 9000 + b" HTTP/1.1\r\n\r\n", 414, id="an oversized line"),
+        pytest.param(b"GET / HTTP/9.9\r\n\r\n", 505, id="another protocol"),
+        pytest.param(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 400, id="TLS where there is none"),
+        pytest.param(b"GET /v1/partitions?key=secret secret HTTP/1.1\r\n\r\n", 505, id="a line of too many words"),
+        pytest.param(b"GET / HTTP/1.1\r\nBad Header: secret\r\n\r\n", 400, id="a header with a blank in its name"),
+        pytest.param(b"GET / HTTP/1.1\r\nX: a\r\n b\r\n\r\n", 400, id="a folded header"),
+    ],
+)
+def test_what_is_no_proper_request_is_refused_with_a_problem(server, text, status):
+    answer = asked(server, text)
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 %d " % status), answer[:200]
+    assert b"application/problem+json" in head
+    assert json.loads(body)["status"] == status
+    assert b"secret" not in answer
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(HEAD + b"Content-Length: %d\r\n\r\n" % (len(BODY) + 1) + BODY, id="shorter than it says"),
+        pytest.param(HEAD + b"Content-Length: 100000\r\n\r\n" + b"x" * 20_000, id="much shorter than it says"),
+        pytest.param(HEAD + b"Transfer-Encoding: chunked\r\n\r\n5\r\n{", id="chunks cut short"),
+        pytest.param(b"POST /v1/part", id="a line cut short"),
+        pytest.param(HEAD, id="a head cut short"),
+        pytest.param(b"", id="nothing"),
+    ],
+)
+def test_what_is_cut_half_way_is_never_answered_as_if_it_were_whole(server, text):
+    answer = asked(server, text)
+    assert answer == b"" or answer.startswith(b"HTTP/1.1 400 ")
+    with connection(server) as sock:
+        sock.sendall(text)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")  # closed by a reset
+
+
+def test_chunks_and_pipelined_requests_and_waiting_for_100_are_answered(server):
+    chunked = b"".join(b"%x\r\n%s\r\n" % (len(BODY[i : i + 7]), BODY[i : i + 7]) for i in range(0, len(BODY), 7)) + b"0\r\n\r\n"
+    assert asked(server, HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + chunked).startswith(b"HTTP/1.1 200 OK")
+    kept = GOOD.replace(b"Connection: close\r\n", b"")
+    assert asked(server, kept + kept + GOOD).count(b"HTTP/1.1 200 OK") == 3
+    with connection(server) as sock:
+        sock.sendall(HEAD + b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n" % len(BODY))
+        assert sock.recv(100).startswith(b"HTTP/1.1 100")
+        sock.sendall(BODY)
+        assert b"HTTP/1.1 200 OK" in said(sock)
+
+
+def test_an_unread_body_does_not_become_the_next_request(server):
+    """Request smuggling: the body of a request that is refused looks like a request."""
+    inner = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+    outer = b"POST /v1/nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(inner)
+    answer = asked(server, outer + inner + GOOD)
+    assert re.findall(rb"HTTP/1.1 (\d+)", answer) == [b"404", b"200"]
+
+
+@pytest.mark.slow
+def test_slow_clients_hold_no_thread_and_are_dropped_in_the_end(server):
+    """Slowloris: three times as many as there are threads send a byte now and then, of a head or of a body."""
+    starts = (b"", b"POST /v1/par", HEAD, HEAD + b"Content-Length: 1000\r\n\r\n{", HEAD + b"Transfer-Encoding: x")
+    slow = [socket.create_connection(("127.0.0.1", port(server)), timeout=20) for _ in range(100)]
+    try:
+        start = time.monotonic()
+        for i, sock in enumerate(slow):
+            sock.sendall(starts[i % len(starts)])
+        times = []
+        while time.monotonic() - start < 3:
+            for sock in slow[1::5]:
+                sock.sendall(b"x")
+            before = time.monotonic()
+            assert requests.post(server.url + PATH, json=QUESTION, timeout=5).ok
+            assert requests.get(server.url + "/readyz", timeout=5).ok
+            times.append(time.monotonic() - before)
+            time.sleep(0.2)
+        assert max(times) < 1
+        for sock in slow:
+            said(sock)  # until the server closes it
+        assert 8 < time.monotonic() - start < 14
+    finally:
+        for sock in slow:
+            sock.close()
+
+
+@pytest.mark.slow
+def test_a_body_that_trickles_is_cut_off(server):
+    """The rest of a large body has to come at a rate; many that do not leave health and metrics alone."""
+    slow = [socket.create_connection(("127.0.0.1", port(server)), timeout=30) for _ in range(8)]
+    try:
+        for sock in slow:
+            sock.sendall(HEAD + b"Content-Length: 1000000\r\n\r\n" + b"x" * 20_000)
+        start = time.monotonic()
+        while time.monotonic() - start < 7:
+            for sock in slow:
+                sock.sendall(b"x" * 10)
+            before = time.monotonic()
+            assert requests.get(server.url + "/healthz", timeout=5).ok
+            assert time.monotonic() - before < 1
+            time.sleep(0.5)
+        answers = [said(sock) for sock in slow]
+        assert time.monotonic() - start < 15
+        assert all(answer.startswith(b"HTTP/1.1 408 ") for answer in answers)
+    finally:
+        for sock in slow:
+            sock.close()
+
+
+def test_clients_that_do_not_close_after_their_answer_hold_nobody_up(server):
+    """The server closes first, and waits for them in passing."""
+    lazy = [socket.create_connection(("127.0.0.1", port(server)), timeout=20) for _ in range(40)]
+    try:
+        for sock in lazy:
+            sock.sendall(GOOD)
+        start = time.monotonic()
+        assert requests.post(server.url + PATH, json=QUESTION, timeout=5).ok
+        assert time.monotonic() - start < 1
+    finally:
+        for sock in lazy:
+            sock.close()
+
+
+def test_a_bomb_goes_off_only_as_far_as_the_limit(server):
+    before = resident(server)
+    bomb = gzip.compress(b"[" + b"0," * (512 * MEBI), compresslevel=1)
+    headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+    assert requests.post(server.url + PATH, data=bomb, headers=headers, timeout=30).status_code == 413
+    assert resident(server) - before < 100 * MEBI
+
+
+@pytest.mark.parametrize("unit", [b"[],", b"{},", b'{"a":1},', b'"",', b"[[[]]],"])
+def test_json_that_would_fill_the_memory_is_refused_before_it_is_parsed(server, unit):
+    before = resident(server)
+    body = b'{"partitions_count":1,"keys":[' + unit * (30 * MEBI // len(unit)) + b"0]}"
+    response = requests.post(server.url + PATH, data=body, headers={"Content-Type": "application/json"}, timeout=60)
+    assert response.status_code == 413
+    assert "would take" in response.json()["detail"]
+    assert resident(server) - before < 150 * MEBI
+
+
+@pytest.mark.slow
+def test_a_million_topics_of_one_partition_are_answered():
+    topics = ",".join(f'{{"topic_name":"t{i}","partitions_count":1}}' for i in range(1_000_000))
+    body = f'{{"assignor":"roundrobin","topics":[{topics}],"members":[{{"member_id":"a"}},{{"member_id":"b"}}]}}'
+    with serving(ALLOCATOR_WORKERS="1") as server:
+        before = resident(server)
+        headers = {"Content-Type": "application/json"}
+        response = requests.post(f"{server.url}/v1/group-assignments", data=body.encode(), headers=headers, timeout=60)
+        assert response.status_code == 200
+        assert response.json()["member_load"]["counts"] == [500_000, 500_000]
+        assert resident(server) - before < 1024 * MEBI
+
+
+@pytest.mark.slow
+def test_what_does_not_fit_is_turned_away_at_once_while_health_and_metrics_answer():
+    busy = {"partitions_count": 12, "keys": [f"key-{i}" for i in range(400_000)]}
+    body = json.dumps(busy).encode()
+    limits = {"ALLOCATOR_MAX_CONCURRENT": "1", "ALLOCATOR_MAX_QUEUED": "2", "ALLOCATOR_THREADS": "8", "ALLOCATOR_WORKERS": "1"}
+    with serving(**limits) as server:
+        statuses, waits, stop = [], [], threading.Event()
+
+        def ask():
+            while not stop.is_set():
+                start = time.monotonic()
+                response = requests.post(server.url + PATH, data=body, headers={"Content-Type": "application/json"}, timeout=60)
+                statuses.append(response.status_code)
+                if response.status_code == 503:
+                    waits.append(time.monotonic() - start)
+                    assert response.headers["Retry-After"] == "1"
+                    assert response.json()["type"].endswith("service-unavailable")
+
+        threads = [threading.Thread(target=ask) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        health = []
+        queued = set()
+        while not (503 in statuses and statuses.count(200) >= 3):
+            start = time.monotonic()
+            assert requests.get(f"{server.url}/healthz", timeout=5).ok
+            health.append(time.monotonic() - start)
+            queued.add(server.metric("allocator_http_requests_queued"))
+        stop.set()
+        for thread in threads:
+            thread.join()
+        assert set(statuses) == {200, 503}
+        assert max(health) < 2
+        assert max(queued) > 0
+        assert server.metric("allocator_http_requests_rejected_total", reason="full") == statuses.count(503)
+        assert server.metric("allocator_http_requests_queued") == 0
+
+
+class Load:
+    """Clients that ask without end, each over connections of its own, and remember what went wrong."""
+
+    def __init__(self, server, clients: int, *, keep_alive: bool) -> None:
+        self.answered, self.lost, self.refused = 0, [], 0
+        self._server, self._keep_alive, self._stop = server, keep_alive, threading.Event()
+        self._threads = [threading.Thread(target=self._ask) for _ in range(clients)]
+        for thread in self._threads:
+            thread.start()
+
+    def _ask(self) -> None:
+        session = requests.Session()
+        while not self._stop.is_set():
+            try:
+                headers = {} if self._keep_alive else {"Connection": "close"}
+                response = session.post(self._server.url + PATH, json=QUESTION, timeout=10, headers=headers)
+                assert response.json()["partitions"][0] == 10
+                self.answered += 1
+            except requests.ConnectionError as error:
+                if "refused" in str(error):  # it was never taken
+                    self.refused += 1
+                    return
+                self.lost.append(repr(error))
+
+    def stop(self) -> None:
+        """No more requests."""
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("keep_alive", [True, False])
+def test_sigterm_under_load_loses_no_request(keep_alive):
+    with serving(ALLOCATOR_WORKERS="2") as server:
+        load = Load(server, 8, keep_alive=keep_alive)
+        while load.answered < 200:
+            time.sleep(0.01)
+        server.process.send_signal(signal.SIGTERM)
+        server.process.wait(20)
+        load.stop()
+        assert load.lost == []
+        assert load.refused > 0, "the server has gone"
+
+
+@pytest.mark.slow
+def test_a_killed_worker_costs_its_own_requests_only():
+    with serving(ALLOCATOR_WORKERS="2") as server:
+        load = Load(server, 8, keep_alive=True)
+        while load.answered < 200:
+            time.sleep(0.01)
+        victim = server.workers()[0]
+        os.kill(victim, signal.SIGKILL)
+        before = load.answered
+        deadline = time.monotonic() + 10
+        while load.answered < before + 200 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        load.stop()
+        assert load.answered >= before + 200
+        assert load.refused == 0
+        assert len(load.lost) <= 8, "at most one for each connection that the worker had"
+        assert len(server.workers()) == 2
+
+
+# ---- TLS ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_tls_is_12_or_later_and_as_patient(tmp_path):
+    authority = trustme.CA()
+    issued = authority.issue_cert("localhost", "127.0.0.1")
+    cert, key, trusted = tmp_path / "cert.pem", tmp_path / "key.pem", tmp_path / "ca.pem"
+    issued.cert_chain_pems[0].write_to_path(cert)
+    issued.private_key_pem.write_to_path(key)
+    authority.cert_pem.write_to_path(trusted)
+    with serving(ALLOCATOR_TLS_CERT=str(cert), ALLOCATOR_TLS_KEY=str(key), ALLOCATOR_WORKERS="1", verify=str(trusted)) as server:
+        url = server.url + PATH
+        answer = requests.post(url, json=QUESTION, timeout=10, verify=str(trusted))
+        assert answer.json()["partitions"][0] == 10
+        assert "max-age" in answer.headers["Strict-Transport-Security"]
+        large = {"partitions_count": 2, "keys": [f"key-{i}" for i in range(100_000)]}
+        assert len(requests.post(url, json=large, timeout=10, verify=str(trusted)).json()["partitions"]) == 100_000
+        slow = [socket.create_connection(("127.0.0.1", port(server)), timeout=20) for _ in range(40)]  # and say nothing
+        old = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        old.load_verify_locations(trusted)
+        for version, works in ((ssl.TLSVersion.TLSv1_1, False), (ssl.TLSVersion.TLSv1_2, True), (ssl.TLSVersion.TLSv1_3, True)):
+            with pytest.MonkeyPatch.context(), socket.create_connection(("127.0.0.1", port(server)), timeout=10) as sock:
+                context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+                context.load_verify_locations(trusted)
+                if not works:
+                    context.set_ciphers("ALL:@SECLEVEL=0")
+                _pin(context, version)
+                if works:
+                    with context.wrap_socket(sock, server_hostname="localhost") as tls:
+                        tls.sendall(GOOD)
+                        assert said(tls).startswith(b"HTTP/1.1 200")
+                else:
+                    with pytest.raises(ssl.SSLError):
+                        context.wrap_socket(sock, server_hostname="localhost")
+        with connection(server) as plain:
+            plain.sendall(GOOD)
+            assert not said(plain).startswith(b"HTTP/1.1 200")
+        renewed = authority.issue_cert("localhost", "127.0.0.1")
+        first = ssl.get_server_certificate(("127.0.0.1", port(server)), timeout=10)
+        renewed.private_key_pem.write_to_path(key)
+        assert ssl.get_server_certificate(("127.0.0.1", port(server)), timeout=10) == first, "half renewed, the old one counts"
+        renewed.cert_chain_pems[0].write_to_path(cert)
+        assert ssl.get_server_certificate(("127.0.0.1", port(server)), timeout=10) != first
+        for sock in slow:
+            sock.close()
+
+
+def _pin(context: ssl.SSLContext, version: ssl.TLSVersion) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        context.minimum_version = context.maximum_version = version
