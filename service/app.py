@@ -10,12 +10,15 @@ from flask import Flask
 from service import __version__
 from service.api import (
     assignors,
+    co_partitionings,
     coordinators,
     create_api,
     decodings,
     group_assignments,
     operations,
     partition_count_plans,
+    partitioner_comparisons,
+    partitioner_fingerprints,
     partitioners,
     partitions,
     placers,
@@ -32,7 +35,10 @@ if TYPE_CHECKING:
 RESOURCES: tuple[object, ...] = (
     partitions.blueprint,
     partitioners.blueprint,
+    partitioner_comparisons.blueprint,
+    partitioner_fingerprints.blueprint,
     partition_count_plans.blueprint,
+    co_partitionings.blueprint,
     coordinators.blueprint,
     decodings.blueprint,
     group_assignments.blueprint,

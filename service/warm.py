@@ -55,6 +55,8 @@ def warm(settings: Settings | None = None) -> None:
     for question in _placement_questions():
         client.post("/v1/replica-placements", json=question)
     client.get("/v1/coordinators", query_string={"group_id": "group"})
+    client.post("/v1/partitioner-comparisons", json={"partitions_count": 3, "keys": ["a", "b"]})
+    client.post("/v1/partitioner-fingerprints", json={"observations": [{"key": "a", "partition_id": 2}]})
     # With few and with many partitions; the list of frequent keys is otherwise for a million different keys.
     plans = {"partitions_counts": [3, 65], "current_partitions_count": 3}
     client.post("/v1/partition-count-plans", json={**plans, "histogram": [{"key": str(i), "records": i} for i in range(600)]})

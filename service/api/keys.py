@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from base64 import b64encode
 from typing import Any, Final
 
 import pyarrow as pa
@@ -43,6 +44,12 @@ def read(values: Any, key_format: str | None, at: str) -> tuple[keys.Column, str
     if isinstance(values, pa.ChunkedArray):
         return from_arrow(values, key_format, at)
     return from_json(values, key_format or "string", at), key_format or "string"
+
+
+def shown(values: Any, row: int) -> Any:
+    """A key of a KeyList as JSON has it; bytes of an Arrow column are base64."""
+    value = values[row].as_py() if isinstance(values, pa.ChunkedArray) else values[row]
+    return b64encode(value).decode() if isinstance(value, bytes) else value
 
 
 def from_json(values: list[Any], key_format: str, at: str) -> keys.Column:

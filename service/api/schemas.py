@@ -32,15 +32,20 @@ class KafkaVersion(fields.String):
         super().__init__(load_default=KAFKA_VERSIONS[-1], validate=known, metadata=about, **kwargs)
 
 
-class SpreadSchema(Schema):
-    """How even an answer is."""
+class EvennessSchema(Schema):
+    """How even something is."""
 
-    counts = fields.List(fields.Integer(), metadata={"description": "what each holder has"})
     min = fields.Integer()
     max = fields.Integer()
     mean = fields.Float()
     stddev = fields.Float()
     skew = fields.Float(metadata={"description": "max ÷ mean: 1.0 is perfectly even, and so is nothing at all"})
+
+
+class SpreadSchema(EvennessSchema):
+    """How even an answer is."""
+
+    counts = fields.List(fields.Integer(), metadata={"description": "what each holder has"})
 
 
 def spread_document(counts: Int32s | Int64s, evenness: Spread) -> dict[str, Any]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from service.core.keys import Column
     from service.core.model import Int32s, Int64s
     from service.core.partitioners.model import Partitioner
-    from service.core.writers import Writer
+    from service.core.writers import Writer, Writers
 
 MOST_COUNTED: Final = 1 << 20
 """Most partitions whose records are counted one by one."""
@@ -52,18 +52,20 @@ class Pair:
 class Comparison:
     """What the partitioners do with the keys.
 
-    writers : partitioners that agree on every key, each group as one
     spreads : for each writer how even the records are whose partition follows from the key; None above MOST_COUNTED partitions
     pairs : every two writers
-    ignoring_keys, excluded : the partitioners that are no writers (``service.core.writers.Writers``)
+    group : the partitioners as writers, and those that are none
     """
 
     records: int
-    writers: tuple[Writer, ...]
+    group: Writers
     spreads: tuple[Spread, ...] | None
     pairs: tuple[Pair, ...]
-    ignoring_keys: tuple[str, ...]
-    excluded: tuple[tuple[str, str], ...]
+
+    @property
+    def writers(self) -> tuple[Writer, ...]:
+        """Partitioners that agree on every key, each group as one."""
+        return self.group.writers
 
 
 def compare(
@@ -96,10 +98,8 @@ def compare(
         for a in range(n)
         for b in range(a + 1, n)
     )  # fmt: skip
-    return Comparison(
-        of.len_of(column), writers, tuple(spread(counts) for counts in held) if held.shape[1] else None, pairs,
-        group.ignoring_keys, group.excluded,
-    )  # fmt: skip
+    spreads = tuple(spread(counts) for counts in held) if held.shape[1] else None
+    return Comparison(of.len_of(column), group, spreads, pairs)
 
 
 @njit(nogil=True, cache=True)

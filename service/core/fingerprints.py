@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from service.core.model import Int64s
+    from service.core.model import Int32s, Int64s
     from service.core.observations import Observations
     from service.core.partitioners.model import Partitioner
     from service.core.writers import Writer, Writers
@@ -75,6 +75,7 @@ class Fingerprint:
     """What the observations say.
 
     verdict : "identified" (one writer, which explains everything), "mixture", "undecided" or "unexplained"
+    count_open : were several partition counts possible?
     hypotheses : writers × partition counts that were tried
     mixture : the writers found, at the likeliest partition count
     candidates : the likeliest first; where several counts are possible, only those that are not ruled out
@@ -85,6 +86,7 @@ class Fingerprint:
 
     verdict: str
     group: Writers
+    count_open: bool
     hypotheses: int
     mixture: Mixture
     candidates: tuple[Candidate, ...]
@@ -155,7 +157,7 @@ def fingerprint(
     trials = _try(writers, observations, partitions_counts)
     order = np.lexsort((trials.counts, -trials.log_likelihoods().max(axis=0)))
     shortlist = [int(n) for n in trials.counts[order[:COUNTS]]]
-    patterns = {n: seen.patterns(writers, observations, n) for n in shortlist}
+    patterns = seen.patterns(writers, observations, shortlist)
     mixtures = {n: unmix(patterns[n], hypotheses) for n in shortlist}
     found = [n for n in shortlist if mixtures[n].parts] or shortlist[:1]
     best = max(found, key=lambda n: mixtures[n].log_likelihood - _price(mixtures[n], observations.pairs))
@@ -211,7 +213,7 @@ def _judge(case: Case, group: Writers, most_candidates: int | None, most_example
     more = _more_samples(case, candidates[0], agreeing[rivals])
     verdict = _verdict(case, candidates[0], more)
     return Fingerprint(
-        verdict, group, case.hypotheses, mixture, candidates, int(surviving.sum()),
+        verdict, group, most_candidates is not None, case.hypotheses, mixture, candidates, int(surviving.sum()),
         None if verdict == "unexplained" else more, _examples(case, most_examples),
     )  # fmt: skip
 
@@ -274,8 +276,19 @@ def _verdict(case: Case, first: Candidate, more: int) -> str:
 
 
 def _examples(case: Case, most: int) -> tuple[tuple[int, ...], ...]:
-    parts = [part.writer for part in case.mixture.parts]
-    every = sum(1 << w for w in parts)
-    masks = [(every, 1 << w) for w in parts] + [(every, 0)]
+    parts = case.mixture.parts
+    every = sum(1 << part.writer for part in parts)
+    masks = [(every, 1 << part.writer) for part in parts]
+    # A search for what is not there would go through all observations.
+    if case.mixture.unexplained:
+        masks.append((every, 0))
     rows = seen.first_rows(case.writers, case.observations, case.mixture.partitions_count, masks, most)
+    if not case.mixture.unexplained:
+        rows.append([])
     return tuple(tuple(found) for found in rows)
+
+
+def explain(found: Fingerprint, observations: Observations) -> Int32s:
+    """int32[writers, n]: where each writer puts each key at the likeliest partition count; ``service.core.writers.UNDECIDED``."""
+    hashes = hash_all(found.group.writers, observations.column, observations.key_format)
+    return hashes.partitions(found.mixture.partitions_count)

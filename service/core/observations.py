@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 NO_KEY, EMPTY_KEY = 1, 2
 """Kinds of keys of which a writer may say nothing."""
 
+KIND = 60
+"""The bit from which on a pattern's code holds the kind; below, a bit for each writer."""
+
 
 @dataclass(frozen=True)
 class Observations:
@@ -123,31 +126,32 @@ def explained_by(partitions: Int32s, seen: Int32s) -> Int64s:
     return bits
 
 
-def patterns(writers: tuple[Writer, ...], observations: Observations, partitions_count: int) -> Patterns:
-    """The different pairs by who explains them, at one partition count."""
-    tally: dict[int, list[int]] = {}
+def patterns(writers: tuple[Writer, ...], observations: Observations, partitions_counts: list[int]) -> dict[int, Patterns]:
+    """The different pairs by who explains them, at each of several partition counts."""
+    tallies: dict[int, dict[int, list[int]]] = {n: {} for n in partitions_counts}
     for start, part in of.blocks(observations.column):
-        rows = slice(start, start + of.BLOCK)
-        times = observations.times[rows]
-        bits = explained_by(
-            of.hash_all(writers, part, observations.key_format).partitions(partitions_count), observations.partition_ids[rows]
-        )
+        rows = start + np.flatnonzero(observations.times[start : start + of.BLOCK])
+        seen, times = observations.partition_ids[rows], observations.times[rows]
         # Beside who explains a pair, its kind says who has nothing to say.
-        codes, which = np.unique(
-            bits[times > 0] | observations.kinds[rows][times > 0].astype(np.int64) << 60, return_inverse=True
-        )
-        pairs = np.bincount(which, minlength=len(codes))
-        seen = np.bincount(which, times[times > 0], minlength=len(codes)).astype(np.int64)
-        for code, number, often in zip(codes.tolist(), pairs.tolist(), seen.tolist(), strict=True):
-            row = tally.setdefault(code, [0, 0])
-            row[0] += number
-            row[1] += often
+        kinds = observations.kinds[rows].astype(np.int64) << KIND
+        hashes = of.hash_all(writers, part, observations.key_format)
+        for n, tally in tallies.items():
+            partitions = np.ascontiguousarray(hashes.partitions(n)[:, rows - start])
+            codes, which = np.unique(explained_by(partitions, seen) | kinds, return_inverse=True)
+            pairs, often = np.bincount(which), np.bincount(which, times).astype(np.int64)
+            for code, number, seen_times in zip(codes.tolist(), pairs.tolist(), often.tolist(), strict=True):
+                row = tally.setdefault(code, [0, 0])
+                row[0] += number
+                row[1] += seen_times
+    return {n: _patterns(writers, n, tally) for n, tally in tallies.items()}
+
+
+def _patterns(writers: tuple[Writer, ...], partitions_count: int, tally: dict[int, list[int]]) -> Patterns:
     codes = np.array(sorted(tally), np.int64)
     totals = np.array([tally[code] for code in sorted(tally)], np.int64).reshape(-1, 2)
     explained = (codes[:, None] >> np.arange(len(writers))) & 1 == 1
-    kinds = codes >> 60
     nothing = np.array([_says_nothing(writer) for writer in writers], np.bool_).reshape(-1, 3)
-    return Patterns(partitions_count, explained, nothing[:, kinds].T, totals[:, 0], totals[:, 1])
+    return Patterns(partitions_count, explained, nothing[:, codes >> KIND].T, totals[:, 0], totals[:, 1])
 
 
 def _says_nothing(writer: Writer) -> tuple[bool, bool, bool]:

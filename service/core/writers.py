@@ -35,7 +35,7 @@ BLOCK: Final = 1 << 16
 class Writer:
     """Partitioners that put each of the keys on the same partition.
 
-    names : of the partitioners, in the order of the table
+    names : of the partitioners, those first that a client has by default
     keyless, empty : the hash that no key, and an empty key, counts as; None where the key decides nothing; an empty key that is
         hashed like any other has ``empty_hashed``
     """
@@ -99,7 +99,7 @@ def _writer(group: list[Partitioner]) -> Writer:
     assert first.hash is not None  # noqa: S101 - writers_of has looked
     assert first.sign is not None  # noqa: S101
     empty_hashed, empty = _empty(first)
-    names = tuple(partitioner.name for partitioner in group)
+    names = tuple(partitioner.name for partitioner in sorted(group, key=lambda one: not one.setting.startswith("default")))
     return Writer(names, first.encoding, first.hash, first.sign, _keyless(first), empty, empty_hashed)
 
 

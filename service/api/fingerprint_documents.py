@@ -1,0 +1,233 @@
+"""What the observations say, as JSON, in a sentence and as a table."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+from marshmallow import Schema, fields
+
+from service.api import keys
+from service.api.partitioners import ExcludedSchema, WriterSchema, excluded_documents, writer_document
+from service.core.chance import NEVER
+
+if TYPE_CHECKING:
+    from service.core.fingerprints import Candidate, Fingerprint
+    from service.core.mixtures import Part
+    from service.core.observations import Observations
+    from service.core.writers import Writer
+
+VERDICTS: Final = ("identified", "mixture", "undecided", "unexplained")
+
+
+def _about(text: str, **more: Any) -> dict[str, Any]:
+    return {"description": text, **more}
+
+
+class ExampleSchema(Schema):
+    """A record that was seen."""
+
+    row = fields.Integer(metadata=_about("among the observations"))
+    key = fields.Raw(allow_none=True)
+    partition_id = fields.Integer()
+
+
+class FoundWriterSchema(WriterSchema):
+    """A writer whose part is no chance."""
+
+    share = fields.Float(metadata=_about("of the observations, by the greatest likelihood"))
+    pairs_explained = fields.Integer(metadata=_about("of those that the other writers do not explain"))
+    pairs_left = fields.Integer(metadata=_about("how many those are"))
+    chance_probability = fields.Float(metadata=_about("that chance alone explains as many"))
+    log10_chance = fields.Float(metadata=_about("its logarithm, for it may be too small for a number"))
+    examples = fields.List(fields.Nested(ExampleSchema), metadata=_about("the first that it alone explains"))
+
+
+class UnexplainedSchema(Schema):
+    """What no writer that was found explains."""
+
+    share = fields.Float(metadata=_about("of the observations; part of them may be explained by chance"))
+    pairs = fields.Integer()
+    examples = fields.List(fields.Nested(ExampleSchema))
+
+
+class CandidateSchema(WriterSchema):
+    """A writer at a partition count."""
+
+    partitions_count = fields.Integer()
+    pairs_explained = fields.Integer()
+    pairs = fields.Integer(metadata=_about("different pairs whose partition follows from the key"))
+    chance_probability = fields.Float(metadata=_about("that chance alone explains as many"))
+    log10_chance = fields.Float(metadata=_about("its logarithm, for it may be too small for a number"))
+    chance_of_any = fields.Float(metadata=_about("the most that it can be, that chance does so for any of the `hypotheses`"))
+    ruled_out = fields.Boolean(metadata=_about("do the pairs contradict it?"))
+    more_samples = fields.Integer(
+        allow_none=True,
+        metadata=_about(
+            "how many more samples, of other keys, rule it out with 99 % if the first candidate is right; "
+            "null: it is ruled out, or in the answer, or no number does (see `inseparable`)"
+        ),
+    )
+    inseparable = fields.Boolean(metadata=_about("does it put every key of this format where the first candidate does?"))
+
+
+class ObservationStepSchema(Schema):
+    """How an observation fits the writers, at the likeliest partition count."""
+
+    partition_id = fields.Integer()
+    explained_by = fields.List(fields.String(), metadata=_about("the first name of each writer that puts the key there"))
+    elsewhere = fields.Dict(fields.String(), fields.Integer(), metadata=_about("where the others put it"))
+
+
+class PartitionerFingerprintsAnswerSchema(Schema):
+    """Who wrote it."""
+
+    kafka_version = fields.String()
+    verdict = fields.String(
+        metadata=_about(
+            "`identified`: one writer explains everything; `mixture`: several do, or one and chance; "
+            "`undecided`: it takes more samples; `unexplained`: no partitioner explains more than chance",
+            enum=list(VERDICTS),
+        )
+    )
+    conclusion = fields.String(metadata=_about("the same in a sentence"))
+    partitions_count = fields.Integer(allow_none=True, metadata=_about("the likeliest count; null: nothing speaks for any"))
+    observations_count = fields.Integer()
+    pairs_count = fields.Integer(metadata=_about("different pairs of key and partition; the same one again proves nothing more"))
+    keys_count = fields.Integer(metadata=_about("different keys"))
+    hypotheses = fields.Integer(metadata=_about("writers × partition counts that were tried"))
+    more_samples = fields.Integer(
+        allow_none=True, metadata=_about("how many more samples, of other keys, leave one answer; null: no number does")
+    )
+    writers = fields.List(fields.Nested(FoundWriterSchema), metadata=_about("who wrote it, the greatest share first"))
+    unexplained = fields.Nested(UnexplainedSchema, allow_none=True, metadata=_about("null: no writer was found"))
+    candidates = fields.List(
+        fields.Nested(CandidateSchema),
+        metadata=_about("the likeliest first; where `partitions_count` is not given, those that are not ruled out"),
+    )
+    candidates_count = fields.Integer(metadata=_about("how many are not ruled out, listed or not"))
+    not_considered = fields.List(fields.Nested(ExcludedSchema), metadata=_about("partitioners without a say"))
+    explanation = fields.List(
+        fields.Nested(ObservationStepSchema), metadata=_about("with `explain=true`, one for each observation")
+    )
+
+
+def document(result: Fingerprint, observations: Observations, values: Any) -> dict[str, Any]:
+    """The answer but for what it repeats of the question. values : the keys as they came"""
+
+    def shown(rows: tuple[int, ...]) -> list[dict[str, Any]]:
+        return [
+            {"row": row, "key": keys.shown(values, row), "partition_id": int(observations.partition_ids[row])} for row in rows
+        ]
+
+    mixture = result.mixture
+    known = bool(mixture.parts) or result.candidates_count > 0
+    return {
+        "verdict": result.verdict,
+        "conclusion": conclusion(result, observations),
+        "partitions_count": mixture.partitions_count if known or not result.count_open else None,
+        "observations_count": len(observations.partition_ids),
+        "pairs_count": observations.pairs,
+        "keys_count": observations.keys,
+        "hypotheses": result.hypotheses,
+        "more_samples": _samples(result.more_samples),
+        "writers": [
+            _part(result.group.writers[part.writer], part) | {"examples": shown(rows)}
+            for part, rows in zip(mixture.parts, result.examples[:-1], strict=True)
+        ],
+        "unexplained": {
+            "share": mixture.chance_share if mixture.unexplained else 0.0,
+            "pairs": mixture.unexplained,
+            "examples": shown(result.examples[-1]),
+        }
+        if mixture.parts
+        else None,
+        "candidates": [_candidate(result, candidate) for candidate in result.candidates],
+        "candidates_count": result.candidates_count,
+        "not_considered": excluded_documents(result.group),
+    }
+
+
+def _part(writer: Writer, part: Part) -> dict[str, Any]:
+    return {
+        **writer_document(writer),
+        "share": part.share,
+        "pairs_explained": part.pairs,
+        "pairs_left": part.of,
+        "chance_probability": math.exp(part.log_chance),
+        "log10_chance": part.log_chance / math.log(10),
+    }
+
+
+def _candidate(result: Fingerprint, candidate: Candidate) -> dict[str, Any]:
+    return {
+        **writer_document(result.group.writers[candidate.writer]),
+        "partitions_count": candidate.partitions_count,
+        "pairs_explained": candidate.pairs,
+        "pairs": candidate.of,
+        "chance_probability": math.exp(candidate.log_chance),
+        "log10_chance": candidate.log_chance / math.log(10),
+        "chance_of_any": min(1.0, math.exp(candidate.log_chance) * result.hypotheses),
+        "ruled_out": candidate.ruled_out,
+        "more_samples": _samples(candidate.more_samples),
+        "inseparable": candidate.more_samples == NEVER,
+    }
+
+
+def _samples(count: int | None) -> int | None:
+    return None if count == NEVER else count
+
+
+def conclusion(result: Fingerprint, observations: Observations) -> str:
+    """The verdict in words."""
+    mixture, writers = result.mixture, result.group.writers
+    pairs, n = f"{observations.pairs} different pair{'s' if observations.pairs != 1 else ''}", mixture.partitions_count
+    if result.verdict == "identified":
+        names = writers[mixture.parts[0].writer].names
+        others = f" (or one of {len(names) - 1} others that no key tells from it)" if len(names) > 1 else ""
+        return f"{names[0]}{others} with {n} partitions explains all of {pairs}."
+    if result.verdict == "mixture":
+        parts = ", ".join(f"{part.share:.0%} {writers[part.writer].names[0]}" for part in mixture.parts)
+        if not mixture.unexplained:
+            return f"With {n} partitions: {parts}. Together they explain all of {pairs}."
+        return (
+            f"With {n} partitions: {parts}, {mixture.chance_share:.0%} chance. Of {pairs}, {mixture.unexplained} are left over: "
+            "their partition was named, or chosen by something that looks at no key or is not in the list."
+        )
+    if result.verdict == "unexplained":
+        return f"No partitioner explains more of {pairs} than chance would."
+    return f"{_undecided(result, observations)} {_how_many_more(result)}"
+
+
+def _undecided(result: Fingerprint, observations: Observations) -> str:
+    if observations.keys == 0:
+        return "Records without a key say nothing about the partitioner."
+    left = f"{result.candidates_count} candidate{'s are' if result.candidates_count != 1 else ' is'} left"
+    if observations.keys == 1:
+        return f"One sample is never proof: {left}, and chance alone explains it in 1 of {result.mixture.partitions_count} cases."
+    if result.candidates_count == 0:
+        return f"No single partitioner explains all of {observations.pairs} pairs, and they are too few to tell several apart."
+    return f"{left[0].upper()}{left[1:]}, and chance has not been ruled out." if not result.mixture.parts else f"{left}."
+
+
+def _how_many_more(result: Fingerprint) -> str:
+    more = result.more_samples
+    if more == NEVER:
+        return "No number of samples tells them apart."
+    return f"{more} more sample{'s' if more != 1 else ''}, of other keys, would decide it."
+
+
+def table(result: Fingerprint) -> pa.Table:
+    """The candidates."""
+    rows = [_candidate(result, candidate) for candidate in result.candidates]
+    columns = {
+        "partitioners": pa.array([" ".join(row["partitioners"]) for row in rows], pa.string()),
+        "hash": pa.array([row["hash"] for row in rows], pa.string()),
+        "sign_rule": pa.array([row["sign_rule"] for row in rows], pa.string()),
+    }
+    for name in ("partitions_count", "pairs_explained", "pairs", "more_samples"):
+        columns[name] = pa.array([row[name] for row in rows], pa.int64())
+    for name in ("chance_probability", "log10_chance", "chance_of_any"):
+        columns[name] = pa.array([row[name] for row in rows], pa.float64())
+    return pa.table({**columns, "ruled_out": pa.array([row["ruled_out"] for row in rows], pa.bool_())})

@@ -1,0 +1,248 @@
+"""Can two topics be joined: does the same key lie on the same partition of both, and if not, what has to change?
+
+Goals
+    What Kafka Streams demands of the inputs of a join ("co-partitioning requirements"): the same partition count, the same
+    partitioning strategy, the same key bytes. Streams itself looks at the counts alone
+    (CopartitionedTopicsEnforcer, Apache Kafka 4.3.1); where the rest differs it starts, and misses matches without a word.
+Method
+    Each part of the way from a key to a partition is compared by itself: key bytes, hash, sign rule, count.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from service.core.errors import InvalidQuestion
+from service.core.keys import BYTES, PULSAR, PULSAR_UTF8, SPARK
+from service.core.partitioners import PARTITIONERS
+from service.core.probes import probes
+from service.core.writers import hash_all, writers_of
+
+if TYPE_CHECKING:
+    from service.core.partitioners import Partitioner
+
+NUMBERS: Final = {
+    "short": "2 bytes of a short",
+    "int": "4 bytes of an int",
+    "long": "8 bytes of a long",
+    "float": "4 bytes of a float",
+    "double": "8 bytes of a double",
+    "boolean": "1 byte of a boolean",
+}
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A side of the join."""
+
+    topic_name: str
+    partitions_count: int
+    partitioner: Partitioner
+    key_format: str
+
+    def key_bytes(self) -> str:
+        """What a key's bytes are, in words; "text" and "bytes" may be the same."""
+        if self.key_format in NUMBERS:
+            return f"{NUMBERS[self.key_format]}, {'little' if self.partitioner.encoding is SPARK else 'big'}-endian"
+        if self.key_format in BYTES:
+            return "base64 text" if self.partitioner.encoding in (PULSAR, PULSAR_UTF8) else "bytes"
+        return "text"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A partitioner of the topic's own client that would do, and what selects it there."""
+
+    topic_name: str
+    partitioner: str
+    setting: str
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What keeps equal keys apart.
+
+    what : "partitions_count", "partitioner_ignores_keys", "hash", "sign_rule" or "key_bytes"
+    values : of either topic
+    remedies : any one of them would do
+    """
+
+    what: str
+    values: tuple[str, str]
+    detail: str
+    remedies: tuple[str, ...]
+    settings: tuple[Setting, ...] = ()
+
+
+@dataclass(frozen=True)
+class Copartitioning:
+    """The verdict on two topics.
+
+    meeting : share of equal keys that lie on the same partition of both, expected for any keys
+    streams_message : with which Kafka Streams refuses to start; None: it starts
+    notes : what holds only under a condition, and what concerns records without a key
+    """
+
+    differences: tuple[Difference, ...]
+    meeting: float
+    streams_message: str | None
+    notes: tuple[str, ...]
+
+    @property
+    def joinable(self) -> bool:
+        """Does every key of one topic lie on the same partition of the other?"""
+        return not self.differences
+
+
+def copartitioning(first: Topic, second: Topic) -> Copartitioning:
+    """Whether two topics can be joined, and what has to change."""
+    found = [_counts(first, second), _key_bytes(first, second)]
+    if (first.partitions_count, second.partitions_count) != (1, 1):  # there the partitioner has no choice
+        found.insert(1, _ignoring(first, second) or _hashes(first, second))
+    differences = tuple(difference for difference in found if difference is not None)
+    return Copartitioning(differences, _meeting(first, second, differences), _streams(first, second), _notes(first, second))
+
+
+def check(topic: Topic, at: str) -> None:
+    """Raise InvalidQuestion for a topic that cannot be. at : JSON pointer to it"""
+    partitioner = topic.partitioner
+    if partitioner.hash is not None and partitioner.sign is None:
+        raise InvalidQuestion(f"the partitioner {partitioner.name} gives tokens, not partitions", f"{at}/partitioner")
+    if topic.key_format not in partitioner.encoding.formats:
+        known = ", ".join(partitioner.encoding.formats)
+        detail = f"the partitioner {partitioner.name} takes no {topic.key_format} keys, but {known}"
+        raise InvalidQuestion(detail, f"{at}/key_format")
+
+
+def _counts(first: Topic, second: Topic) -> Difference | None:
+    a, b = first.partitions_count, second.partitions_count
+    if a == b:
+        return None
+    fewer, more = (first, second) if a < b else (second, first)
+    n, m = fewer.partitions_count, more.partitions_count
+    detail = f"a key's hash is taken modulo {a} in one topic and modulo {b} in the other"
+    if m % n == 0:
+        detail += f"; {m} being a multiple of {n}, partition p of {more.topic_name} belongs to partition p mod {n} of the other"
+    repartitioned = f"Kafka Streams: repartition() with Repartitioned.numberOfPartitions({m})"
+    return Difference(
+        "partitions_count",
+        (str(a), str(b)),
+        detail,
+        (
+            f"copy {fewer.topic_name} into a topic of {m} partitions ({repartitioned}); to add partitions would move no record",
+            f"copy {more.topic_name} into a topic of {n} partitions",
+            "join with a GlobalKTable or by foreign key, which needs no co-partitioning",
+        ),
+    )
+
+
+def _ignoring(first: Topic, second: Topic) -> Difference | None:
+    ignoring = [topic for topic in (first, second) if topic.partitioner.hash is None]
+    if not ignoring:
+        return None
+    settings = tuple(setting for topic in ignoring for setting in _settings(topic, second if topic is first else first))
+    names = " and ".join(topic.topic_name for topic in ignoring)
+    return Difference(
+        "partitioner_ignores_keys",
+        (first.partitioner.name, second.partitioner.name),
+        f"the partitions of {names} are chosen without a look at the key",
+        (
+            f"write {names} with a partitioner that hashes the key, and copy what is there",
+            f"repartition {names} by key before the join",
+        ),
+        settings,
+    )
+
+
+def _hashes(first: Topic, second: Topic) -> Difference | None:
+    a, b = first.partitioner, second.partitioner
+    assert a.hash is not None  # noqa: S101 - _ignoring has looked
+    assert b.hash is not None  # noqa: S101
+    assert a.sign is not None  # noqa: S101 - check has looked
+    assert b.sign is not None  # noqa: S101
+    if (a.hash, a.sign) == (b.hash, b.sign):
+        return None
+    settings = (*_settings(first, second), *_settings(second, first))
+    remedies = [f"write {one.topic_name} with {one.partitioner} ({one.setting}), and copy what is there" for one in settings]
+    remedies.append(f"repartition {first.topic_name} or {second.topic_name} by one client before the join")
+    if a.hash != b.hash:
+        detail = "the keys are hashed by different functions, so that equal keys meet only by chance"
+        return Difference("hash", (a.hash.name, b.hash.name), detail, tuple(remedies), settings)
+    detail = f"the hash is the same, but what becomes of a negative one is not: {a.sign.rule} and {b.sign.rule}"
+    return Difference("sign_rule", (a.sign.name, b.sign.name), detail, tuple(remedies), settings)
+
+
+def _settings(topic: Topic, other: Topic) -> tuple[Setting, ...]:
+    """The partitioner of the topic's client that hashes as the other topic's does, if there is one."""
+    client, wanted = topic.partitioner.name.partition(":")[0], other.partitioner
+    fitting = [
+        one
+        for one in PARTITIONERS
+        if one.name.partition(":")[0] == client
+        and wanted.hash is not None
+        and (one.hash, one.sign, one.encoding.run) == (wanted.hash, wanted.sign, wanted.encoding.run)
+    ]
+    # Records without a key should go where they went.
+    fitting.sort(key=lambda one: one.null.rule != topic.partitioner.null.rule)
+    return tuple(Setting(topic.topic_name, one.name, one.setting) for one in fitting[:1])
+
+
+def _key_bytes(first: Topic, second: Topic) -> Difference | None:
+    a, b = first.key_bytes(), second.key_bytes()
+    if a == b or {a, b} == {"text", "bytes"}:
+        return None
+    return Difference(
+        "key_bytes",
+        (f"{first.key_format}: {a}", f"{second.key_format}: {b}"),
+        "the serializers make different bytes of the same key",
+        (
+            f"serialize the keys of both topics as {first.key_format}, and copy what is in {second.topic_name}",
+            f"serialize the keys of both topics as {second.key_format}, and copy what is in {first.topic_name}",
+            "map the keys of one to the other's type and repartition before the join (Kafka Streams does so after selectKey())",
+        ),
+    )
+
+
+def _meeting(first: Topic, second: Topic, differences: tuple[Difference, ...]) -> float:
+    """On random keys; where their bytes or hashes have nothing to do with each other, what chance gives."""
+    if not differences:
+        return 1.0
+    chance = 1 / max(first.partitions_count, second.partitions_count)
+    if not {difference.what for difference in differences} <= {"partitions_count", "sign_rule"}:
+        return chance
+    column = probes(first.key_format)
+    places = []
+    for topic in (first, second):
+        writers = writers_of([topic.partitioner], first.key_format, has_null=False, has_empty=False).writers
+        if not writers:
+            return chance
+        places.append(hash_all(writers, column, first.key_format).partitions(topic.partitions_count)[0])
+    return float(np.mean(places[0] == places[1]))
+
+
+def _streams(first: Topic, second: Topic) -> str | None:
+    """What CopartitionedTopicsEnforcer.getSamePartitions throws in 4.3.1, behind the thread's name."""
+    if first.partitions_count == second.partitions_count:
+        return None
+    names = sorted(
+        ((topic.topic_name, topic.partitions_count) for topic in (first, second)), key=lambda one: one[0].encode("utf-16-be")
+    )
+    counts = ", ".join(f"{name}={count}" for name, count in names)
+    return f"Invalid topology: Topics not co-partitioned: [{{{counts}}}]"
+
+
+def _notes(first: Topic, second: Topic) -> tuple[str, ...]:
+    notes = []
+    formats = {first.key_format, second.key_format}
+    if {first.key_bytes(), second.key_bytes()} == {"text", "bytes"}:
+        notes.append("the bytes of one topic's keys have to be the UTF-8 of the other's")
+    elif formats == {"string", "uuid"}:
+        notes.append("the strings have to be UUIDs in lower case, as UUIDSerializer writes them")
+    if first.partitioner.hash is not None and first.partitioner.empty_key != second.partitioner.empty_key:
+        notes.append("records with an empty key do not meet: one partitioner takes an empty key for none")
+    if first.partitions_count == second.partitions_count == 1:
+        notes.append("with one partition each, keys meet whatever the partitioners")
+    return tuple(notes)
