@@ -435,15 +435,19 @@ class Comparison:
     """Every assignor beside Kafka's own, and how often what came of it.
 
     counts : by (subject, what), what being one of ``COLUMNS``
+    endless : the cases that we say Kafka never answers, until ``finish`` has put them to it
     """
 
     COLUMNS = ("alike", "fail alike", "open, alike", "open, unlike", "endless", "refused")
     AHEAD = 300
     """Questions that may wait in one JVM's pipe."""
+    PATIENCE = 2.0
+    """Seconds of a processor's time after which an assignor is taken never to end; these groups take it a millisecond otherwise."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
         self.counts: Counter[tuple[str, str]] = Counter()
+        self.endless: list[Case] = []
         self._kafkas: dict[tuple[bool, str], Kafka] = {}
 
     def kafka(self, subject: Subject) -> Kafka:
@@ -466,6 +470,8 @@ class Comparison:
         """Ask Kafka as well, and look at an earlier answer if enough are under way."""
         if "apart" in case.ours:
             self.counts[str(case.subject), case.ours["apart"]] += 1
+            if case.ours["apart"] == "endless":
+                self.endless.append(case)
             return
         kafka = self.kafka(case.subject)
         kafka.ask(case)
@@ -477,6 +483,21 @@ class Comparison:
         for kafka in self._kafkas.values():
             while kafka.waiting:
                 self._compare(*kafka.answer())
+        self._confirm_endless()
+
+    def _confirm_endless(self) -> None:
+        """Let Kafka work at the endless groups, each in a thread of its own; raise Differs if it comes to an end."""
+        cases, self.endless = self.endless, []
+        for kafka_class in {case.subject.kafka_class for case in cases}:
+            of_class = [case for case in cases if case.subject.kafka_class == kafka_class]
+            leader = parity.group_leader.__wrapped__()
+            try:
+                ended = leader.ended(kafka_class, [case.body for case in of_class], self.PATIENCE)
+            finally:
+                leader.kill()
+            for case, has_ended in zip(of_class, ended, strict=True):
+                if has_ended:
+                    raise Differs(case, {"ended": True})
 
     def _compare(self, case: Case, kafkas: Body | None) -> None:
         alike = case.ours == kafkas
@@ -491,6 +512,8 @@ class Comparison:
     def shrunk(self, found: Differs) -> Differs:
         """A smaller case that differs: whatever can be left out is left out, one thing at a time."""
         self.close()  # whose questions are still under way
+        if "apart" in found.case.ours:
+            return found
         smallest, left_out = found, True
         while left_out:
             left_out = False

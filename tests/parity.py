@@ -54,6 +54,22 @@ class Assignors:
         answer: dict[str, Any] = json.loads(self._process.stdout.readline())
         return answer
 
+    def ended(self, assignor: str, requests: list[dict[str, Any]], seconds: float) -> list[bool]:
+        """Has the assignor ended on each group before it has used so many seconds of a processor's time? Of ``group_leader`` only.
+
+        Those that have not run on until ``kill``.
+        """
+        question = {"class": assignor, "requests": requests, "seconds": seconds}
+        self._process.stdin.write(json.dumps(question).encode() + b"\n")
+        self._process.stdin.flush()
+        answer: list[bool] = json.loads(self._process.stdout.readline())["ended"]
+        return answer
+
+    def kill(self) -> None:
+        """End the program in the middle of its work."""
+        self._process.kill()
+        self.close()
+
 
 @cache
 def group_leader() -> Assignors:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from itertools import pairwise
+from itertools import count, islice, pairwise
+from random import Random
 
 import pytest
 
 from service.core.assignors.classic import roundrobin
 from tests import golden, long_parity
-from tests.long_parity import SUBJECTS, Comparison, Differs, Kafka, life, ours
+from tests.long_parity import SUBJECTS, Case, Comparison, Differs, Kafka, life, nearly_endless, ours
 from tests.parity import group_leader
 
 
@@ -58,6 +59,25 @@ def test_a_difference_is_found_and_made_small(comparison, monkeypatch):
     assert smallest.case.ours != smallest.kafkas
     assert len(smallest.case.body["members"]) <= 2
     assert sum(topic["partitions_count"] for topic in smallest.case.body["topics"]) <= 4
+
+
+@pytest.mark.slow
+def test_what_we_call_endless_does_not_end_on_the_jvm(comparison):
+    """The recorded groups, and two that are drawn; a group that is only said to be endless is found out."""
+    endless = [line["request"] for line in golden.lines("groups/endless")]
+    sticky = SUBJECTS[2]
+    drawn = (nearly_endless(Random(seed)) for seed in count())
+    endless += islice((body for body in drawn if ours(sticky, body) == {"apart": "endless"}), 2)
+    comparison.PATIENCE = 0.5
+    for body in endless:
+        comparison.take(Case(0, 0, sticky, body, ours(sticky, body)))
+    comparison.finish()
+    assert comparison.counts == {("classic sticky", "endless"): 4}
+    quick = next(life(1, 2))
+    comparison.take(dataclasses.replace(quick, ours={"apart": "endless"}))
+    with pytest.raises(Differs) as found:
+        comparison.finish()
+    assert comparison.shrunk(found.value) is found.value
 
 
 @pytest.mark.slow

@@ -5,6 +5,8 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -34,10 +36,14 @@ import org.apache.kafka.common.TopicPartition;
  * POST /v1/group-assignments}, one a line. Out, for each: {"assignments": ...} in the form of that endpoint's answer, or
  * {"error": {"exception", "message"}}.
  *
+ * Or {"class", "requests", "seconds"}: do the assignors end? Out: {"ended": [...]}, false for each that has used so many seconds of
+ * a processor's time by itself and runs on. They do so until this program ends.
+ *
  * What a member sends and what the leader makes of it is as in ConsumerCoordinator.metadata and onLeaderElected.
  */
 public final class GroupLeader {
     private static final ObjectMapper JSON = new ObjectMapper();
+    private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
 
     public static void main(String[] args) throws Exception {
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
@@ -47,13 +53,37 @@ public final class GroupLeader {
             JsonNode question = JSON.readTree(line);
             ObjectNode answer = JSON.createObjectNode();
             try {
-                answer.set("assignments", lead(Class.forName(question.get("class").asText()), question.get("request")));
+                Class<?> assignor = Class.forName(question.get("class").asText());
+                if (question.has("requests"))
+                    answer.set("ended", ended(assignor, question.get("requests"), question.get("seconds").asDouble()));
+                else answer.set("assignments", lead(assignor, question.get("request")));
             } catch (RuntimeException e) {
                 answer.putObject("error").put("exception", e.getClass().getName()).put("message", e.getMessage());
             }
             out.println(JSON.writeValueAsString(answer));
             out.flush();
         }
+    }
+
+    private static ArrayNode ended(Class<?> assignor, JsonNode requests, double seconds) throws InterruptedException {
+        List<Thread> threads = new ArrayList<>();
+        for (JsonNode request : requests) {
+            Thread thread = new Thread(() -> {
+                try {
+                    lead(assignor, request);
+                } catch (ReflectiveOperationException e) {
+                    throw new IllegalStateException(e);
+                }
+            });
+            thread.setDaemon(true);
+            thread.start();
+            threads.add(thread);
+        }
+        // A thread's time is -1 once it has ended.
+        while (threads.stream().anyMatch(t -> t.isAlive() && THREADS.getThreadCpuTime(t.getId()) < seconds * 1e9)) Thread.sleep(20);
+        ArrayNode ended = JSON.createArrayNode();
+        threads.forEach(thread -> ended.add(!thread.isAlive()));
+        return ended;
     }
 
     private static ArrayNode lead(Class<?> assignor, JsonNode request) throws ReflectiveOperationException {
