@@ -1,0 +1,170 @@
+"""Where records without a key go in the long run: each partition's expected share, not a draw.
+
+============== ======================================================== ====================================
+rule           the next partition                                       when it changes
+============== ======================================================== ====================================
+round-robin    in turn (Kafka up to 2.3; RoundRobinPartitioner)         with every record
+sticky         at random, another one than before (KIP-480, 2.4 – 3.2)  when a batch is complete
+uniform-sticky at random (KIP-794, adaptive partitioning off)           after batch.size bytes
+adaptive       at random, the less is queued for it the likelier        after batch.size bytes
+               (KIP-794, default since 3.3)
+============== ======================================================== ====================================
+
+All of them choose among the partitions that have a leader, or among all if none has. ``service.core.partitioners.drawing`` has
+the draws themselves. With partitioner.rack.aware (KIP-1123, Kafka 4.4) a producer chooses among the partitions whose leader is in
+its own rack, if there is one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from service.core.errors import InvalidQuestion, KafkaError
+from service.core.model import NONE
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from service.core.model import Bools, Int32s, Int64s
+
+    Floats = npt.NDArray[np.float64]
+
+ROUND_ROBIN, STICKY, UNIFORM_STICKY, ADAPTIVE = RULES = ("round-robin", "sticky", "uniform-sticky", "adaptive")
+RACK_AWARE: Final = (UNIFORM_STICKY, ADAPTIVE)
+"""The rules of the built-in partitioner, which partitioner.rack.aware means something to."""
+
+DRAWS: Final = 2**31
+"""toPositive(nextInt()) is one of so many numbers."""
+
+
+class ConfigException(KafkaError):
+    """The producer would not start."""
+
+    exception = "org.apache.kafka.common.config.ConfigException"
+
+
+@dataclass(frozen=True)
+class Keyless:
+    """The question: a topic, and the producers that write to it.
+
+    rule : one of RULES
+    racks : int32[partitions]            the rack of each partition's leader, or NONE
+    led : bool[partitions]               has the partition a leader?
+    queue_sizes : int64[partitions]      ADAPTIVE: batches that wait in the producer
+    slow : bool[partitions]              ADAPTIVE: the leader has not taken a batch for partitioner.availability.timeout.ms
+    batch_records : float64[partitions]  STICKY: how large a batch becomes before it is sent
+    rack_aware : partitioner.rack.aware
+    producer_racks : int32[groups]       client.rack of each group of producers, or NONE
+    producer_weights : float64[groups]   how much of all records each group writes
+    """
+
+    rule: str
+    racks: Int32s
+    led: Bools
+    queue_sizes: Int64s
+    slow: Bools
+    batch_records: Floats
+    rack_aware: bool
+    producer_racks: Int32s
+    producer_weights: Floats
+
+
+@dataclass(frozen=True)
+class Producers:
+    """What one group of producers does.
+
+    shares : float64[partitions]
+    frequency_table : int64[...] and partition_ids : int32[...], KIP-794's cumulative frequencies; None where Kafka uses none
+    same_rack : the share of the records that stay in the producers' rack
+    """
+
+    shares: Floats
+    frequency_table: Int64s | None
+    partition_ids: Int32s | None
+    same_rack: float
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """The answer. shares : float64[partitions], of all producers together."""
+
+    shares: Floats
+    producers: list[Producers]
+
+    @property
+    def skew(self) -> float:
+        """Max ÷ mean of the shares."""
+        return float(self.shares.max() * len(self.shares))
+
+
+def distribution(question: Keyless) -> Distribution:
+    """Each partition's expected share of the records.
+
+    Raises ConfigException for a rack-aware producer without a rack, InvalidQuestion for a rule that knows no racks.
+    """
+    if question.rack_aware and question.rule not in RACK_AWARE:
+        raise InvalidQuestion(f"{question.rule} knows no racks; {' and '.join(RACK_AWARE)} do", "/rack_aware")
+    if question.rack_aware and (question.producer_racks == NONE).any():
+        raise ConfigException("client.rack must be provided if partitioner.rack.aware is enabled")
+    producers = [_of_producers(question, int(rack)) for rack in question.producer_racks]
+    weights = question.producer_weights / question.producer_weights.sum()
+    return Distribution(np.array([of.shares for of in producers]).T @ weights, producers)
+
+
+def _of_producers(question: Keyless, rack: int) -> Producers:
+    """BuiltInPartitioner.nextPartition for producers of one rack."""
+    among = table = None
+    if question.rule == ADAPTIVE:
+        among, table = _frequencies(question, rack)
+    if among is None or table is None:
+        among = _near(question, np.flatnonzero(question.led), rack)
+        if not len(among):
+            among = np.arange(len(question.led))
+        table = None
+    shares = np.zeros(len(question.led))
+    shares[among] = _of_draws(np.arange(1, len(among) + 1) if table is None else table)
+    if question.rule == STICKY:
+        shares *= question.batch_records
+        shares /= shares.sum()
+    same = float(shares[question.racks == rack].sum()) if rack != NONE else 0.0
+    return Producers(shares, table, None if table is None else among.astype(np.int32), same)
+
+
+def _near(question: Keyless, partitions: Int64s, rack: int) -> Int64s:
+    """Those of the partitions whose leader is in this rack, where that counts and there is one; else all of them."""
+    near = partitions[question.racks[partitions] == rack] if question.rack_aware else partitions
+    return near if len(near) else partitions
+
+
+def _frequencies(question: Keyless, rack: int) -> tuple[Int64s, Int64s] | tuple[None, None]:
+    """RecordAccumulator.partitionReady and BuiltInPartitioner.updatePartitionLoadStats: the partitions and their table.
+
+    A slow leader's partition is left out if anything waits for it; one without a leader always. Kafka uses no table for fewer
+    than two partitions, nor when none is left out and as much waits for each.
+    """
+    led = np.flatnonzero(question.led)
+    waiting = question.queue_sizes[led]
+    left_out = question.slow[led] & (waiting > 0)
+    # Kafka writes a size only where something waits, and the next partition takes the place of one that is left out: with nothing
+    # waiting for it, it inherits that one's size.
+    inherited = np.where(left_out, waiting, 0)[:-1]
+    waiting = np.where(waiting > 0, waiting, np.concatenate([np.zeros(min(1, len(led)), np.int64), inherited]))
+    sizes, listed = waiting[~left_out], led[~left_out]
+    if not len(listed) or len(question.led) < 2 or (len(listed) == len(question.led) and (sizes == sizes[0]).all()):
+        return None, None
+    near = np.isin(listed, _near(question, listed, rack))
+    listed, sizes = listed[near], sizes[near]
+    table = np.cumsum(sizes.max() + 1 - sizes)
+    if table[-1] >= DRAWS:
+        raise InvalidQuestion("the queue sizes add up to more than Kafka's int table can hold", "/partitions")
+    return listed, table
+
+
+def _of_draws(table: Int64s) -> Floats:
+    """The share of the DRAWS whose remainder by ``table[-1]`` falls between each entry and the one before: float64[...]."""
+    whole, rest = divmod(DRAWS, int(table[-1]))
+    upto = table * whole + np.minimum(table, rest)
+    return np.diff(upto, prepend=0) / DRAWS
