@@ -45,7 +45,7 @@ GATHERED: Final = 16 * 2**10
 LONGEST_HEAD: Final = 64 * 2**10
 """Bytes after which a head is handed to the parser as it is, which refuses it."""
 
-STALL_SECONDS: Final = 10.0
+STALL_SECONDS: Final = 5.0
 """How long the rest of a body may come to a standstill."""
 
 RATE: Final = 64 * 2**10
@@ -187,12 +187,17 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         return True
 
     def set_accept_enabled(self, enabled: bool) -> None:  # noqa: FBT001 (Gunicorn's)
-        """See ThreadWorker. A worker that stops takes what the kernel has accepted for it: those clients may have sent all."""
-        if not self.alive and self._accepting:
-            for listener in self.sockets:
-                while self._accept(listener):
-                    pass
+        """See ThreadWorker.
+
+        A worker that stops takes what the kernel has accepted for it, for those clients may have sent all; then it stops
+        listening, so that others are refused at once and can go elsewhere.
+        """
         super().set_accept_enabled(enabled)
+        if not self.alive:
+            for listener in self.sockets:
+                while listener.fileno() >= 0 and self._accept(listener):
+                    pass
+                listener.close()
 
     # ---- and wait ------------------------------------------------------------------------------------------------------
 

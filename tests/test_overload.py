@@ -334,7 +334,7 @@ def test_a_body_that_trickles_is_cut_off(server):
         for sock in slow:
             sock.sendall(HEAD + b"Content-Length: 1000000\r\n\r\n" + b"x" * 20_000)
         start = time.monotonic()
-        while time.monotonic() - start < 7:
+        while time.monotonic() - start < 4:
             for sock in slow:
                 sock.sendall(b"x" * 10)
             before = time.monotonic()
@@ -343,7 +343,9 @@ def test_a_body_that_trickles_is_cut_off(server):
             time.sleep(0.5)
         answers = [said(sock) for sock in slow]
         assert time.monotonic() - start < 15
-        assert all(answer.startswith(b"HTTP/1.1 408 ") for answer in answers)
+        statuses = [answer.split()[1] for answer in answers]
+        assert set(statuses) <= {b"408", b"503"}  # those that held a place, and those that waited for one
+        assert statuses.count(b"408") >= 4
     finally:
         for sock in slow:
             sock.close()
