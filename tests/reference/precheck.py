@@ -1,0 +1,54 @@
+"""What the look at a JSON text finds, in plain Python."""
+
+from __future__ import annotations
+
+import json
+import re
+
+MAX_DEPTH, MAX_MEMBERS = 32, 64
+TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{},]|[-0-9][-+.0-9eE]*', re.DOTALL)
+ASCII_ESCAPE = re.compile(rb"\\u00([0-7][0-9a-fA-F])")
+
+
+def look(text: bytes) -> tuple[str, int, bytes | None]:
+    """("fine", "twice" or "too deep"; the bytes that the values take; the key that is there twice) for a well-formed text."""
+    size = 0
+    open_objects: list[list[bytes] | None] = []  # the keys of an object; None for a list
+    wants_key = False
+    for token in TOKEN.findall(text):
+        if token in (b"{", b"["):
+            if len(open_objects) == MAX_DEPTH:
+                return "too deep", size, None
+            wants_key = token == b"{"
+            open_objects.append([] if wants_key else None)
+            size += 192 if wants_key else 64
+        elif token in (b"}", b"]"):
+            open_objects.pop()
+            wants_key = False
+        elif token == b",":
+            size += 8
+            wants_key = bool(open_objects) and open_objects[-1] is not None
+        elif token[:1] == b'"' and wants_key:
+            size += 24
+            wants_key = False
+            name = same_characters(token)
+            keys = open_objects[-1]
+            if name in keys:
+                return "twice", size, token[1:-1]
+            if len(keys) < MAX_MEMBERS:
+                keys.append(name)
+        elif token[:1] == b'"':
+            width = 4 if b"\\u" in token.replace(b"\\\\", b"") or max(token) >= 0xF0 else 2 if max(token) >= 0xC4 else 1
+            size += 64 + width * (len(token) - 2)
+        else:
+            size += 32
+    return "fine", size, None
+
+
+def same_characters(key: bytes) -> str:
+    """A key with its ASCII escapes undone; the others stay as they stand."""
+    text = ASCII_ESCAPE.sub(
+        lambda found: json.dumps(chr(int(found[1], 16))).strip('"').encode() if found[1].lower() != b"22" else rb"\"", key
+    )
+    kept = re.sub(r"\\u(?!00[0-7])", r"\\\\u", text.decode())
+    return str(json.loads(kept))
