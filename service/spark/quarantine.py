@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from pyspark.sql import DataFrame
 
@@ -38,14 +38,24 @@ def rejects(records: pa.Array, reason: str) -> pa.RecordBatch:
     return pa.record_batch([pa.nulls(len(records), pa.binary()), reasons, records.cast(pa.string())], schema=SCHEMA)
 
 
-def divide(results: DataFrame, sink: Sink) -> tuple[list[bytes], dict[str, int]]:
+def divide(
+    results: DataFrame,
+    sink: Sink,
+    merge: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]] | None = None,
+    groups: int = 1,
+) -> tuple[list[bytes], dict[str, int]]:
     """The partial results, and how many rows were set aside for each reason; the rows themselves go into TABLE.
 
     results : of the columns RESULT; it is computed once
+    merge : gives one partial result for those of its batches; executors do so in that many ``groups`` before the driver
+        gets any, if there are more than one
     """
     results = results.persist()
     try:
-        computed = [bytes(row.partial) for row in results.where("partial is not null").select("partial").collect()]
+        of_tasks = results.where("partial is not null").select("partial")
+        if merge is not None and groups > 1:
+            of_tasks = of_tasks.repartition(groups).mapInArrow(merge, "partial binary")
+        computed = [bytes(row.partial) for row in of_tasks.collect()]
         rejected = results.where("partial is null").select("reason", "record")
         counts = {row["reason"]: int(row["count"]) for row in rejected.groupBy("reason").count().collect()}
         if counts:

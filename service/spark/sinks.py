@@ -76,7 +76,10 @@ class Sink:
             target.parent.mkdir(parents=True, exist_ok=True)
             if target.is_dir():
                 shutil.rmtree(target)  # what Spark wrote there before
-            target.write_bytes(data)
+            # Whoever is killed meanwhile leaves the old file or the new one, not half of one.
+            unfinished = target.with_name(f".{target.name}.unfinished")
+            unfinished.write_bytes(data)
+            unfinished.replace(target)
         else:
             files, path = self._hadoop(name)
             stream = files.create(path, True)

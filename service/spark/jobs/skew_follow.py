@@ -1,0 +1,136 @@
+"""``skew --follow``: the skew of a live topic, window by window, as Parquet and as Prometheus metrics of the driver.
+
+Each micro-batch writes ``windows.parquet/batch=N`` in place of what is there. After a crash Spark does the batch that was not
+committed again, with the same records and the same N: so nothing is counted twice, and nothing is lost.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet
+from prometheus_client import CollectorRegistry, Counter, Gauge, start_http_server
+
+from service.spark import sources
+from service.spark.columns import check_format
+from service.spark.errors import PipelineError
+from service.spark.quarantine import TABLE as QUARANTINE
+from service.spark.session import is_connect
+from service.spark.skew_scan import Scan, check_partitioners
+from service.spark.skew_windows import TYPES, Windows, WindowScan, summed
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from service.spark.jobs.model import Pipeline
+    from service.spark.sources import Source
+
+WINDOWS, SKEWS, CHECKPOINT = "windows.parquet", "skew.parquet", "checkpoint"
+KEPT_BATCHES = 1000
+"""Newest batches that are read again at a start."""
+
+MAX_KEYS = 1024
+"""Different keys are not asked about."""
+
+
+class Metrics:
+    """What the driver tells Prometheus, of one topic."""
+
+    def __init__(self, topic: str) -> None:
+        self.registry = CollectorRegistry()
+        self._topic = topic
+
+        def gauge(name: str, what: str, *labels: str) -> Gauge:
+            return Gauge(f"allocator_topic_{name}", what, ("topic", *labels), registry=self.registry)
+
+        def counter(name: str, what: str) -> Counter:
+            return Counter(
+                f"allocator_topic_{name}", f"{what} since the start of this process", ["topic"], registry=self.registry
+            )
+
+        self._skew = gauge("skew_ratio", "Skew of the newest window", "partitioner", "partitions_count")
+        self._window = gauge("window_start_seconds", "Start of the newest window")
+        self._records = gauge("window_records", "Records in the newest window")
+        self._seconds = gauge("batch_duration_seconds", "Time that the last batch took")
+        self._total = counter("records", "Records counted")
+        self._rejected = counter("rejected_records", "Records set aside")
+
+    def show(self, windows: Windows) -> None:
+        """Show the newest window."""
+        rows = windows.skews().to_pylist()
+        newest = [row for row in rows if row["window_start"] == rows[-1]["window_start"]]
+        for row in newest:
+            self._skew.labels(self._topic, row["partitioner"], row["partitions_count"]).set(row["skew"])
+        if newest:
+            self._window.labels(self._topic).set(newest[0]["window_start"])
+            self._records.labels(self._topic).set(newest[0]["records"] + newest[0]["records_without_key"])
+
+    def count(self, records: int, rejected: int, seconds: float) -> None:
+        """Count what a batch held."""
+        self._total.labels(self._topic).inc(records)
+        self._rejected.labels(self._topic).inc(rejected)
+        self._seconds.labels(self._topic).set(seconds)
+
+
+def follow(pipeline: Pipeline, source: Source, *, window_seconds: int, metrics_port: int, **options: Any) -> None:
+    """Follow the topic until the process is stopped. Raises PipelineError."""
+    if is_connect(pipeline.spark):
+        raise PipelineError("--follow shows metrics of the driver, and Spark Connect has none on this side")
+    stream = sources.follow(pipeline.spark, source)
+    key_columns = options["key_columns"] or ("key",)
+    sizes = options["size_columns"] or ("key", "value")
+    sources.require(stream, (*key_columns, *sizes), source)
+    key_format = check_format(pa.binary() if len(key_columns) == 1 else pa.string(), options["key_format"])
+    check_partitioners(options["partitioners"], key_format)
+    scan = Scan(
+        key_columns=tuple(key_columns),
+        key_format=key_format,
+        partitioners=tuple(options["partitioners"]),
+        partitions_counts=options["partitions_counts"],
+        separator=options["key_separator"],
+        size_columns=tuple(sizes),
+        max_keys=MAX_KEYS,
+    )
+    counted = stream.select(*scan.columns, "timestamp").mapInArrow(WindowScan(scan, "timestamp", window_seconds), TYPES)
+    windows, metrics = Windows(), Metrics(source.location)
+    _recall(pipeline, windows)
+    metrics.show(windows)
+    server, _ = start_http_server(metrics_port, registry=metrics.registry)
+    query = (
+        counted.writeStream.option("checkpointLocation", pipeline.sink.at(CHECKPOINT))
+        .foreachBatch(lambda frame, batch_id: _take(pipeline, windows, metrics, frame, batch_id))
+        .start()
+    )
+    try:
+        query.awaitTermination()
+    finally:
+        query.stop()
+        server.shutdown()
+
+
+def _take(pipeline: Pipeline, windows: Windows, metrics: Metrics, frame: DataFrame, batch_id: int) -> None:
+    """Take in a micro-batch; doing it twice changes nothing."""
+    start = time.monotonic()
+    table = frame.toArrow()
+    rows = summed(table)
+    pipeline.sink.table(f"{WINDOWS}/batch={batch_id}/part.parquet", rows)
+    rejected = table.filter(pa.compute.is_valid(table.column("reason")))
+    if rejected.num_rows:
+        pipeline.sink.table(f"{QUARANTINE}/batch={batch_id}/part.parquet", rejected.select(["window_start", "reason", "record"]))
+    windows.put(batch_id, rows)
+    pipeline.sink.table(f"{SKEWS}/batch={batch_id}/part.parquet", windows.skews(set(rows.column("window_start").to_pylist())))
+    metrics.show(windows)
+    records = (pa.compute.sum(rows.column("records")).as_py() or 0) // max(windows.plans(), 1)
+    metrics.count(records, rejected.num_rows, time.monotonic() - start)
+
+
+def _recall(pipeline: Pipeline, windows: Windows) -> None:
+    """What earlier runs wrote of the newest windows."""
+    if pipeline.sink.folder is not None:
+        written = sorted(
+            (pipeline.sink.folder / WINDOWS).glob("batch=*/part.parquet"), key=lambda path: int(path.parent.name[6:])
+        )
+        for path in written[-KEPT_BATCHES:]:
+            windows.put(int(path.parent.name[6:]), pa.parquet.ParquetFile(path).read())

@@ -1,0 +1,69 @@
+"""A few thousand keys, by their bytes, that stand for all: the histogram of a summary.
+
+Kept are the keys whose hash is below a threshold; when they become too many it is halved. So every key has the same chance to be
+in, a key that is in was counted from its first record on, and samples of parts of the data make that of the whole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+
+from service.core.keys import byte_strings
+from service.core.partitioners.murmur2 import murmur2
+
+if TYPE_CHECKING:
+    from service.core.model import Int64s, Keys
+
+KEYS: Final = 4096
+"""Most keys kept."""
+
+
+@dataclass
+class KeySample:
+    """``weights``: key → its records and bytes. All keys are in it while ``threshold`` is 2^32."""
+
+    threshold: int = 2**32
+    weights: dict[bytes, list[int]] = field(default_factory=dict)
+
+    def add(self, keys: Keys, sizes: Int64s | None) -> None:
+        """Add records: their serialized keys, and int64[n] bytes; those without a key are passed over."""
+        chosen = murmur2(keys).view(np.uint32) < self.threshold
+        if keys.valid is not None:
+            chosen &= keys.valid
+        rows = np.flatnonzero(chosen)
+        if not len(rows):
+            return
+        column = pa.Array.from_buffers(pa.binary(), len(keys), [None, pa.py_buffer(keys.offsets), pa.py_buffer(keys.data)])
+        of_rows = np.zeros(len(rows), np.int64) if sizes is None else sizes[rows]
+        table = pa.table({"key": column.take(pa.array(rows)), "bytes": of_rows})
+        found = table.group_by("key", use_threads=False).aggregate([("bytes", "count"), ("bytes", "sum")])
+        for key, records, size in zip(*(found.column(i).to_pylist() for i in range(3)), strict=True):
+            self._add(key, records, size)
+        self._trim()
+
+    def merge(self, other: KeySample) -> None:
+        """Add what another one has seen."""
+        self.threshold = min(self.threshold, other.threshold)
+        for key, (records, size) in other.weights.items():
+            self._add(key, records, size)
+        self._keep_below()
+        self._trim()
+
+    def _add(self, key: bytes, records: int, size: int) -> None:
+        weights = self.weights.setdefault(key, [0, 0])
+        weights[0] += records
+        weights[1] += size
+
+    def _trim(self) -> None:
+        while len(self.weights) > KEYS:
+            self.threshold //= 2
+            self._keep_below()
+
+    def _keep_below(self) -> None:
+        names = [*self.weights]
+        below = murmur2(byte_strings(names)).view(np.uint32) < self.threshold
+        self.weights = {name: self.weights[name] for name, is_below in zip(names, below.tolist(), strict=True) if is_below}

@@ -1,0 +1,291 @@
+"""What the counts of a scan come to: the plans, what moves between each two counts, the hottest keys, the tables, the summary.
+
+All of it is small: it depends on partitions, counts and ``max_keys``.
+"""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass, replace
+from itertools import combinations
+from math import lcm
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from service.core import keys as encodings
+from service.core.chance_skew import Weights, skew_by_chance
+from service.core.distinct_keys import BYTES, RECORDS
+from service.core.partition_count_plans import Limits, Plan, Rates, Reach, measure, plans, reach
+from service.core.partition_counts import Counts, fingerprints_of, hashing
+
+if TYPE_CHECKING:
+    from service.core.model import Int32s
+    from service.spark.key_sample import KeySample
+    from service.spark.skew_scan import Part
+
+NAMED: Final = 256
+"""Hottest keys that are listed."""
+
+
+@dataclass(frozen=True)
+class HotKey:
+    """One of the hottest keys.
+
+    key : as text: what the key format makes of its bytes
+    records, bytes : at least so many …
+    records_error : … and at most so many more
+    """
+
+    key: str
+    value: Any
+    records: int
+    bytes: int
+    records_error: int
+
+
+@dataclass(frozen=True)
+class Move:
+    """What lies elsewhere under the one count than under the other; ``exact`` unless it is estimated from a sample of keys."""
+
+    partitioner: str
+    from_count: int
+    to_count: int
+    records: int
+    bytes: int
+    exact: bool
+
+
+@dataclass(frozen=True)
+class Answer:
+    """All that a scan came to.
+
+    rejected : how many records were set aside, by reason
+    """
+
+    counts: Counts
+    sample: KeySample
+    rejected: dict[str, int]
+    key_format: str
+    plans: list[Plan]
+    reach: list[Reach]
+    moves: list[Move]
+    hottest: list[HotKey]
+    rates: Rates
+    limits: Limits
+
+    @property
+    def exact(self) -> bool:
+        """Is every different key known?"""
+        return self.counts.distinct.level == 0
+
+    def recommended(self, partitioner: str) -> int | None:
+        """The smallest count that keeps every limit; None if none does, or if there are no limits."""
+        return next(each.smallest.get("all") for each in self.reach if each.partitioner == partitioner)
+
+
+def answer(part: Part, rejected: dict[str, int], key_format: str, limits: Limits, duration_seconds: float | None) -> Answer:
+    """The answer: ``part`` is all that was scanned, ``duration_seconds`` the time in which its records came."""
+    counts = part.counts
+    rates = Rates()
+    if duration_seconds is not None:
+        rates = Rates(counts.records / duration_seconds, counts.bytes / duration_seconds if counts.has_bytes else None)
+    found = plans(counts, rates, limits)
+    if counts.distinct.level:
+        found = [_of_sample(plan, counts) for plan in found]
+    hottest = _hottest(counts, key_format)
+    moves = [move for name in counts.names for move in _moves(counts, name, key_format)]
+    return Answer(
+        counts, part.sample, rejected, key_format, found, reach(counts, found, rates, limits), moves, hottest, rates, limits
+    )
+
+
+def _of_sample(plan: Plan, counts: Counts) -> Plan:
+    """The plan with the chance band of the keys that were sampled, where they are not all known: their skew is the sample's."""
+    chance = skew_by_chance(Weights.equal(counts.distinct.held), plan.partitions_count)
+    return replace(plan, keys=measure(plan.keys.counts, 1 << counts.distinct.level, chance))
+
+
+def _hottest(counts: Counts, key_format: str) -> list[HotKey]:
+    by_records = counts.distinct.heaviest(RECORDS, NAMED)
+    sizes = {key: weight - error for key, weight, error in counts.distinct.heaviest(BYTES, 2 * NAMED)}
+    return [
+        HotKey(*_shown(key, key_format), weight - error, sizes.get(key, 0), error)
+        for key, weight, error in by_records
+        if weight > error
+    ]
+
+
+def json_key(key: bytes, key_format: str) -> Any:
+    """A serialized key as the JSON value that the service takes for it."""
+    return _shown(key, key_format)[1]
+
+
+def _shown(key: bytes, key_format: str) -> tuple[str, Any]:
+    """A serialized key as text, and as the JSON value that the service takes for it."""
+    if key_format in encodings.INTEGERS:
+        number = int.from_bytes(key, "big", signed=True)
+        return str(number), number
+    if key_format in encodings.FLOATS:
+        real = float(np.frombuffer(key, encodings.FLOATS[key_format].newbyteorder(">"))[0])
+        return repr(real), real if np.isfinite(real) else str(real).replace("inf", "Infinity").replace("nan", "NaN")
+    if key_format == "boolean":
+        return ("true", True) if key != b"\0" else ("false", False)
+    if key_format in encodings.TEXTS:
+        text = key.decode(errors="replace")
+        return text, text
+    value = key.hex() if key_format == "hex" else base64.b64encode(key).decode()
+    try:
+        text = key.decode()
+    except UnicodeDecodeError:
+        return f"0x{key.hex()}", value
+    return (text if text.isprintable() else f"0x{key.hex()}"), value
+
+
+def _column(keys: list[bytes], key_format: str) -> encodings.Column:
+    """Serialized keys as the column that they were."""
+    flat = encodings.byte_strings(keys)
+    if key_format in encodings.TEXTS:
+        return encodings.Text(flat)
+    kinds = encodings.INTEGERS | encodings.FLOATS | {"boolean": np.dtype(np.bool_)}
+    if key_format in kinds:
+        return encodings.Numbers(flat.data.view(kinds[key_format].newbyteorder(">")).astype(kinds[key_format]))
+    return flat
+
+
+def _moves(counts: Counts, name: str, key_format: str) -> list[Move]:
+    """Between each two counts. From the tables of residues where one has both; else from the keys, the hottest one by one."""
+    of = hashing(name)
+    fingerprints, weights, hashes = counts.entries(name)
+    hot = (
+        {key: [0, 0] for column in (RECORDS, BYTES) for key, _, _ in counts.distinct.heaviest(column, NAMED)}
+        if counts.distinct.level
+        else {}
+    )
+    for column in (RECORDS, BYTES):
+        for key, weight, error in counts.distinct.heaviest(column, 2 * NAMED) if hot else ():
+            hot[key][column] = weight - error
+    hot_weights = np.array([*hot.values()], np.int64).reshape(-1, 2)
+    hot_hashes: Int32s = np.zeros(0, np.int32)
+    if hot:
+        column_of_hot = _column([*hot], key_format)
+        hot_hashes = of.hash.run(of.encoding.run(column_of_hot, key_format), key_format)
+        light = ~np.isin(fingerprints, fingerprints_of(encodings.byte_strings([*hot])))
+        weights, hashes = weights[light], hashes[light]
+    totals = np.array([counts.records, counts.bytes]) - counts.without_key(name) + counts.keyless
+    partitions = {n: of.sign.run(hashes, n) for n in counts.partitions_counts}
+    hot_partitions = {n: of.sign.run(hot_hashes, n) for n in counts.partitions_counts}
+    rest = totals - hot_weights.sum(axis=0)
+    sampled = np.maximum(weights.sum(axis=0), 1)
+    found = []
+    for a, b in combinations(sorted(counts.partitions_counts), 2):
+        both = lcm(a, b)
+        exact = any(modulus % both == 0 for modulus in counts.moduli)
+        if exact:
+            _, records, sizes = counts.totals(name, both)
+            residues = np.arange(both)
+            moves = residues % a != residues % b
+            moved = [int(records[moves].sum()), int(sizes[moves].sum())]
+        else:
+            stays = partitions[a] == partitions[b]
+            hot_moved = hot_weights[hot_partitions[a] != hot_partitions[b]].sum(axis=0)
+            share = weights[~stays].sum(axis=0) / sampled
+            moved = [round(float(x)) for x in (hot_moved + share * rest)]
+            exact = counts.distinct.level == 0
+        found.append(Move(name, a, b, moved[0], moved[1], exact))
+    return found
+
+
+def tables(found: Answer) -> dict[str, pa.Table]:
+    """``partitions``: a row for each partition of each plan; ``plans``, ``moves`` and ``hottest_keys``: what their names say."""
+    counts = found.counts
+    return {
+        "partitions.parquet": pa.concat_tables([_partitions(plan) for plan in found.plans]),
+        "plans.parquet": pa.Table.from_pylist([_plan(plan) for plan in found.plans]),
+        "moves.parquet": pa.table(
+            {
+                "partitioner": pa.array([move.partitioner for move in found.moves], pa.string()),
+                "from_count": pa.array([move.from_count for move in found.moves], pa.int32()),
+                "to_count": pa.array([move.to_count for move in found.moves], pa.int32()),
+                "records": pa.array([move.records for move in found.moves], pa.int64()),
+                "bytes": pa.array([move.bytes if counts.has_bytes else None for move in found.moves], pa.int64()),
+                "exact": pa.array([move.exact for move in found.moves], pa.bool_()),
+            }
+        ),
+        "hottest_keys.parquet": pa.table(
+            {
+                "key": pa.array([key.key for key in found.hottest], pa.string()),
+                "records": pa.array([key.records for key in found.hottest], pa.int64()),
+                "records_share": pa.array([key.records / max(counts.records, 1) for key in found.hottest], pa.float64()),
+                "records_error": pa.array([key.records_error for key in found.hottest], pa.int64()),
+                "bytes": pa.array([key.bytes if counts.has_bytes else None for key in found.hottest], pa.int64()),
+            }
+        ),
+    }
+
+
+def _partitions(plan: Plan) -> pa.Table:
+    n = plan.partitions_count
+    return pa.table(
+        {
+            "partitioner": pa.repeat(plan.partitioner, n),
+            "partitions_count": pa.repeat(pa.scalar(n, pa.int32()), n),
+            "partition_id": pa.array(np.arange(n, dtype=np.int32)),
+            "records": pa.array(plan.records.counts),
+            "bytes": pa.array(plan.bytes.counts) if plan.bytes else pa.nulls(n, pa.int64()),
+            "distinct_keys": pa.array(plan.keys.counts),
+        }
+    )
+
+
+def _plan(plan: Plan) -> dict[str, Any]:
+    row: dict[str, Any] = {"partitioner": plan.partitioner, "partitions_count": plan.partitions_count}
+    for name, of in (("records", plan.records), ("bytes", plan.bytes), ("keys", plan.keys)):
+        row |= {
+            f"{name}_skew": of.spread.skew if of else None,
+            f"{name}_stddev": of.spread.stddev if of else None,
+            f"{name}_gini": of.gini if of else None,
+            f"{name}_empty_partitions": of.empty_partitions if of else None,
+            f"{name}_floor": of.floor if of else None,
+            f"{name}_chance_mean": of.chance.mean if of else None,
+            f"{name}_chance_low": of.chance.low if of else None,
+            f"{name}_chance_high": of.chance.high if of else None,
+            f"{name}_verdict": of.verdict if of else None,
+        }
+    return row | {f"meets_{limit}": kept for limit, kept in plan.meets.items()}
+
+
+def summary(found: Answer) -> dict[str, Any]:
+    """What ``/v1/partition-count-plans`` takes as it is: the question of this scan, with a histogram of its keys.
+
+    The histogram has every key while they are few. Else it has the hottest ones, and a sample that weighs as much as all others.
+    """
+    counts, sample = found.counts, found.sample
+    rows = {json_key(key, found.key_format): [*weights] for key, weights in sample.weights.items()}
+    if sample.threshold < 2**32:
+        hot = {key.value: [key.records, key.bytes] for key in found.hottest}
+        light = np.array([weights for key, weights in rows.items() if key not in hot], np.float64).reshape(-1, 2)
+        rest = np.array([counts.records, counts.bytes]) - np.array([*hot.values()], np.int64).reshape(-1, 2).sum(axis=0)
+        scaled = np.maximum(np.round(light * (rest / np.maximum(light.sum(axis=0), 1))), [1, 0]).astype(np.int64).tolist()
+        rows = hot | dict(zip((key for key in rows if key not in hot), scaled, strict=True))
+    histogram: list[dict[str, Any]] = [
+        {"key": key, "records": records} | ({"bytes": size} if counts.has_bytes else {}) for key, (records, size) in rows.items()
+    ]
+    histogram.sort(key=lambda row: (-row["records"], str(row["key"])))
+    keyless = counts.keyless.tolist()
+    if keyless[0]:
+        histogram.append({"key": None, "records": keyless[0]} | ({"bytes": keyless[1]} if counts.has_bytes else {}))
+    document: dict[str, Any] = {
+        "partitioners": list(counts.names),
+        "partitions_counts": list(counts.partitions_counts),
+        "key_format": found.key_format,
+        "histogram": histogram,
+        "current_partitions_count": counts.current,
+        "records_per_second": found.rates.records_per_second,
+        "bytes_per_second": found.rates.bytes_per_second,
+        "max_partition_records_per_second": found.limits.records_per_second,
+        "max_partition_bytes_per_second": found.limits.bytes_per_second,
+        "max_skew": found.limits.skew,
+    }
+    return {name: value for name, value in document.items() if value is not None}

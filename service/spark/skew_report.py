@@ -1,0 +1,253 @@
+"""The report of ``skew``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from service.spark.report import COLORS, SOFT, Figure, Figures, Report, Section, Table, chart, charts, number, share, size
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
+
+    from service.core.partition_count_plans import Measure, Plan
+    from service.spark.report import Plot
+    from service.spark.skew_answer import Answer
+    from service.spark.skew_scan import Scan
+
+TOP = 15
+"""Hottest keys in the plot."""
+
+BARS = 400
+"""Most partitions whose loads are drawn one by one."""
+
+
+def headline(found: Answer) -> dict[str, str]:
+    """The figures for the terminal."""
+    counts, distinct = found.counts, found.counts.distinct
+    figures = {
+        "records with a key": number(counts.records),
+        "records without a key": number(int(counts.keyless[0])),
+        "records set aside": _rejected(found),
+        "different keys": number(distinct.distinct)
+        if found.exact
+        else f"≈ {number(distinct.distinct)} ± {distinct.relative_error:.1%}",
+    }
+    if counts.has_bytes:
+        figures["bytes"] = size(counts.bytes)
+    if found.hottest:
+        hottest = found.hottest[0]
+        figures["hottest key"] = f"{hottest.key} ({share(hottest.records / counts.records)} of the records)"
+    for name in counts.names:
+        for plan in (plan for plan in found.plans if plan.partitioner == name):
+            figures[f"skew, {name}, {plan.partitions_count} partitions"] = (
+                f"{plan.records.spread.skew:.4g}  ({_band(plan.records)})"
+            )
+        if found.reach and found.reach[0].smallest:
+            figures[f"recommended, {name}"] = _recommended(found, name)
+    return figures
+
+
+def report(found: Answer, source: str, scan: Scan) -> Report:
+    """The whole page."""
+    key = " + ".join(scan.key_columns)
+    sections = [
+        Section("At a glance", (_glance(found),)),
+        Section(
+            "Skew by partition count",
+            (_skew_plot(found), _skew_table(found)),
+            "Skew is the fullest partition ÷ the mean; 1 is even. The band is what 99 of 100 random hashes would give for these "
+            "keys: inside it a skew is chance, and another partitioner would do no better. No count and no hash goes below the "
+            "floor, which the hottest key alone makes.",
+        ),
+        Section("Partitions", _partition_plots(found), "Records on each partition, the fullest first; the line is the mean."),
+    ]
+    if found.hottest:
+        sections.append(
+            Section(
+                "Hottest keys",
+                (_hot_plot(found), _hot_table(found)),
+                "All records of a key are on one partition, whatever their number.",
+            )
+        )
+    if len(found.counts.partitions_counts) > 1:
+        exact = all(move.exact for move in found.moves)
+        text = "The share of the records with a key that is on another partition under the other count."
+        sections.append(
+            Section(
+                "What moves",
+                _move_blocks(found),
+                text if exact else f"{text} Where marked ≈, it is estimated from a sample of the keys.",
+            )
+        )
+    return Report(
+        f"Skew of {source.rstrip('/').rpartition('/')[2]}", f"{source} · key {key} ({scan.key_format})", tuple(sections)
+    )
+
+
+def _glance(found: Answer) -> Figures:
+    counts = found.counts
+    figures = [
+        Figure("records with a key", number(counts.records)),
+        Figure("without a key", number(int(counts.keyless[0])), "in no other figure"),
+        Figure("set aside", _rejected(found), "in quarantine.parquet" if found.rejected else "", "bad" if found.rejected else ""),
+        Figure(
+            "different keys",
+            number(counts.distinct.distinct),
+            "exactly" if found.exact else f"± {counts.distinct.relative_error:.1%}, estimated",
+        ),
+    ]
+    if counts.has_bytes:
+        figures.append(Figure("bytes", size(counts.bytes)))
+    if found.hottest:
+        hottest = found.hottest[0]
+        figures.append(Figure("hottest key", share(hottest.records / counts.records), hottest.key))
+    if found.reach and found.reach[0].smallest:
+        for name in counts.names:
+            best = found.recommended(name)
+            reasons = next(each.out_of_reach for each in found.reach if each.partitioner == name)
+            remark = (
+                "partitions keep every limit" if best else "; ".join(reasons.values()) or "no count asked about keeps every limit"
+            )
+            figures.append(Figure(f"recommended, {name}", number(best) if best else "none", remark, "good" if best else "bad"))
+    return Figures(tuple(figures))
+
+
+def _rejected(found: Answer) -> str:
+    total = sum(found.rejected.values())
+    return number(total) if not total else f"{number(total)} ({', '.join(f'{n:,} {why}' for why, n in found.rejected.items())})"
+
+
+def _recommended(found: Answer, name: str) -> str:
+    best = found.recommended(name)
+    return f"{best} partitions" if best else "no count asked about keeps every limit"
+
+
+def _band(measure: Measure) -> str:
+    return f"{measure.verdict}: {measure.chance.low:.4g} to {measure.chance.high:.4g}"
+
+
+def _of(found: Answer, name: str) -> list[Plan]:
+    return sorted((plan for plan in found.plans if plan.partitioner == name), key=lambda plan: plan.partitions_count)
+
+
+def _skew_plot(found: Answer) -> Plot:
+    def draw(axes: Axes) -> None:
+        plans = _of(found, found.counts.names[0])
+        x = [plan.partitions_count for plan in plans]
+        low, high = ([getattr(plan.records.chance, end) for plan in plans] for end in ("low", "high"))
+        axes.fill_between(x, low, high, color=SOFT, alpha=0.18, linewidth=0, label="99% by chance")
+        floor = [plan.records.floor for plan in plans]
+        if max(floor) > 1.001:
+            axes.plot(x, floor, color=SOFT, linestyle=":", linewidth=1.2, label="floor: hottest key")
+        for i, name in enumerate(found.counts.names):
+            axes.plot(x, [plan.records.spread.skew for plan in _of(found, name)], color=COLORS[i % 8], marker="o", label=name)
+        if found.limits.skew is not None:
+            axes.axhline(found.limits.skew, color=COLORS[6], linestyle="--", linewidth=1, label="limit")
+        axes.set_xlabel("partitions")
+        axes.set_ylabel("skew of records")
+        axes.set_ylim(bottom=1)
+        if len(x) <= 12:
+            axes.set_xticks(x)
+        axes.legend(ncols=4, loc="upper left", bbox_to_anchor=(0, 1.18))
+
+    return chart(draw, height=3.3)
+
+
+def _skew_table(found: Answer) -> Table:
+    has_bytes = found.counts.has_bytes
+    columns = ("partitioner", "partitions", "skew", "by chance", "verdict", "floor", "Gini", "empty", "skew of keys")
+    rows = []
+    for plan in found.plans:
+        records = plan.records
+        band = f"{records.chance.low:.4g} – {records.chance.high:.4g}"
+        row: tuple[str, ...] = (plan.partitioner, str(plan.partitions_count), f"{records.spread.skew:.4g}", band, records.verdict)
+        row += (f"{records.floor:.4g}", f"{records.gini:.3f}", number(records.empty_partitions), f"{plan.keys.spread.skew:.4g}")
+        rows.append((*row, f"{plan.bytes.spread.skew:.4g}" if plan.bytes else "—") if has_bytes else row)
+    return Table(
+        (*columns, "skew of bytes") if has_bytes else columns, rows, folded="" if len(rows) <= 24 else f"All {len(rows)} plans"
+    )
+
+
+def _partition_plots(found: Answer) -> tuple[Plot | Table, ...]:
+    counts = found.counts
+    chosen = counts.current if counts.current in counts.partitions_counts else None
+    chosen = chosen or found.recommended(counts.names[0]) or min(counts.partitions_counts, key=lambda n: abs(n - 24))
+    plans = [plan for plan in found.plans if plan.partitions_count == chosen and chosen <= BARS][:4]
+    if not plans:
+        return ()
+
+    def draw(canvas: Canvas) -> None:
+        axes = canvas.subplots(1, len(plans), sharey=True, squeeze=False)[0]
+        for i, (plan, of) in enumerate(zip(plans, axes, strict=True)):
+            loads = np.sort(plan.records.counts)[::-1]
+            of.bar(np.arange(chosen), loads, width=0.85, color=COLORS[counts.names.index(plan.partitioner) % 8])
+            of.axhline(loads.mean(), color=SOFT, linewidth=1)
+            of.set_title(f"{plan.partitioner}, {chosen}")
+            of.grid(visible=False, axis="x")
+            of.set_xticks([])
+            of.yaxis.set_major_formatter(lambda value, _: _short(value))
+            if i == 0:
+                of.set_ylabel("records")
+
+    return (charts(draw, height=2.4),)
+
+
+def _short(value: float) -> str:
+    for unit, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= unit:
+            return f"{value / unit:g}{letter}"
+    return f"{value:g}"
+
+
+def _hot_plot(found: Answer) -> Plot:
+    keys = found.hottest[:TOP][::-1]
+
+    def draw(axes: Axes) -> None:
+        names = [_cut(key.key) for key in keys]
+        shares = [100 * key.records / found.counts.records for key in keys]
+        axes.barh(range(len(keys)), shares, color=COLORS[0], height=0.7)
+        axes.set_yticks(range(len(keys)), names)
+        axes.grid(visible=False, axis="y")
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}%")
+
+    return chart(draw, "Share of the records with a key.", height=0.5 + 0.22 * len(keys))
+
+
+def _cut(text: str) -> str:
+    return (text if len(text) <= 32 else text[:29] + "…").replace("$", r"\$")
+
+
+def _hot_table(found: Answer) -> Table:
+    counts = found.counts
+    rows = []
+    for key in found.hottest[:100]:
+        row: tuple[str, ...] = (
+            key.key,
+            number(key.records),
+            share(key.records / counts.records),
+            f"+{number(key.records_error)}" if key.records_error else "—",
+        )
+        rows.append((*row, size(key.bytes)) if counts.has_bytes else row)
+    columns = ("key", "records, at least", "share", "at most")
+    return Table((*columns, "bytes") if counts.has_bytes else columns, rows, folded=f"The {len(rows)} hottest keys")
+
+
+def _move_blocks(found: Answer) -> tuple[Table, ...]:
+    counts = found.counts
+    total = max(counts.records, 1)
+    tables = []
+    for name in counts.names:
+        moves = {(move.from_count, move.to_count): move for move in found.moves if move.partitioner == name}
+        ns = sorted(counts.partitions_counts)
+
+        def cell(a: int, b: int, moves: object = moves) -> str:
+            move = moves[min(a, b), max(a, b)]  # type: ignore[index]
+            return f"{'' if move.exact else '≈ '}{move.records / total:.1%}"
+
+        rows = [(str(a), *("—" if a == b else cell(a, b) for b in ns)) for a in ns]
+        few = len(ns) <= 10 and len(counts.names) == 1
+        tables.append(Table(("from ╲ to", *map(str, ns)), rows, "" if few else name, "" if few else f"Records that move, {name}"))
+    return tuple(tables)

@@ -1,0 +1,217 @@
+"""``skew``: the same partitions as the service, the same figures by every path, and what is said of what does not fit."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from service.cli import main
+from service.core.partitioners import PARTITIONERS
+from service.spark import splits
+from service.spark.jobs import skew
+from service.spark.skew_scan import Part
+from service.spark.sources import Source
+
+COUNTS = (4, 6, 12, 35)
+ASKED = {
+    "key_columns": ("key",),
+    "key_separator": "-",
+    "key_format": None,
+    "partitioners": ("java", "librdkafka:consistent_random"),
+    "partitions_counts": COUNTS,
+    "current": 12,
+    "size_columns": ("value",),
+    "duration_seconds": None,
+    "max_partition_records_per_second": None,
+    "max_partition_bytes_per_second": None,
+    "max_skew": None,
+    "max_keys": 2**16,
+}
+HASHING = tuple(p.name for p in PARTITIONERS if p.hash is not None and p.sign is not None)
+
+
+@cache
+def records() -> pa.Table:
+    """20,000 records: Zipf's keys, some of them null, and values of different lengths."""
+    draw = np.random.default_rng(6)
+    keys = [f"key-{key}" if key % 7 else None for key in draw.zipf(1.3, 20_000) % 5_000]
+    return pa.table({"key": pa.array(keys, pa.string()), "value": pa.array(["x" * n for n in draw.integers(0, 9, 20_000)])})
+
+
+@pytest.fixture
+def parquet(tmp_path):
+    """A folder of two files with several row groups each."""
+    folder = tmp_path / "records"
+    folder.mkdir()
+    pq.write_table(records().slice(0, 15_000), folder / "a.parquet", row_group_size=2_000)
+    pq.write_table(records().slice(15_000), folder / "b.parquet", row_group_size=1_000)
+    return str(folder)
+
+
+def scanned(pipeline, source, *, plain=True, **asked):
+    looked = skew.read(pipeline, Source.parse(source), ASKED | asked, plain=plain)
+    assert (looked.tasks is not None) == (plain and "csv" not in source and "json" not in source)
+    return skew.scanned(pipeline, looked)
+
+
+def figures(part: Part):
+    """Everything that was counted, in plain values."""
+    counts = part.counts
+    return {
+        "all": (counts.records, counts.bytes, counts.keyless.tolist(), counts.distinct.distinct),
+        "totals": {(p, n): [of.tolist() for of in counts.totals(p, n)] for p in counts.names for n in counts.partitions_counts},
+        "hottest": sorted(counts.distinct.heaviest(0, 50)),
+        "sample": part.sample.weights,
+    }
+
+
+@pytest.mark.parametrize("name", HASHING)
+def test_a_key_is_where_the_service_says(name, client, pipeline, parquet):
+    """Every partitioner that hashes keys: its partition is that of /v1/partitions."""
+    keys = [key for key in records().column("key").to_pylist() if key is not None]
+    body = {"partitioner": name, "partitions_count": 35, "keys": keys, "key_format": "string"}
+    if name == "java:sticky":  # it asks for what decides about records without a key, whether there are any or not
+        body |= {"sticky_batch_size": 16_384, "records": [{"key": key, "bytes": 1} for key in body.pop("keys")]}
+    answer = client.post("/v1/partitions", json=body).json
+    scan = skew.read(pipeline, Source.parse(parquet), ASKED | {"partitioners": (name,)}).scan
+    part = Part.unpacked(
+        b"".join(p for b in scan.of_batches(iter(records().to_batches())) for p in b.column("partial").to_pylist())
+    )
+    totals = part.counts.totals(name, 35)
+    assert totals.records.tolist() == np.bincount(answer["partitions"], minlength=35).tolist()
+    different = dict(zip(keys, answer["partitions"], strict=True))
+    assert totals.keys.tolist() == np.bincount([*different.values()], minlength=35).tolist()
+
+
+def test_each_path_gives_the_same(spark, pipeline, parquet, tmp_path):
+    """Executors that read Parquet themselves, Spark's own Parquet, CSV and JSON."""
+    spark.read.parquet(parquet).coalesce(2).write.option("header", "true").csv(str(tmp_path / "csv"), emptyValue="")
+    spark.read.parquet(parquet).coalesce(2).write.json(str(tmp_path / "json"))
+    plain, rejected = scanned(pipeline, parquet)
+    assert not rejected
+    values = records().to_pydict()
+    counted = Counter(key for key in values["key"] if key is not None)
+    assert plain.counts.records == counted.total()
+    assert plain.counts.keyless[0] == 20_000 - counted.total()
+    assert plain.counts.bytes + plain.counts.keyless[1] == sum(map(len, values["value"]))
+    assert {key.decode(): weights[0] for key, weights in plain.sample.weights.items()} == counted
+    for source in (parquet, f"json:{tmp_path / 'json'}", f"csv:{tmp_path / 'csv'}"):
+        assert figures(scanned(pipeline, source, plain=False)[0]) == figures(plain), source
+
+
+def test_a_row_group_is_read_by_one_split_alone(parquet):
+    """However small the splits are cut."""
+    files = splits.files(parquet)
+    for tasks in (1, 3, 50):
+        lists = splits.splits(files, tasks)
+        assert len(lists) <= tasks
+        batches = [batch for task in lists for batch in splits.batches_of(task, ["key"])]
+        assert pa.Table.from_batches(batches).column("key").to_pylist() == records().column("key").to_pylist()
+
+
+def test_folders_that_are_more_than_files_are_left_to_spark(tmp_path):
+    assert splits.files(str(tmp_path / "nothing")) is None
+    pq.write_to_dataset(records(), tmp_path / "by-value", partition_cols=["value"])
+    assert splits.files(str(tmp_path / "by-value")) is None
+
+
+def test_more_keys_than_are_held_are_estimated(pipeline, parquet):
+    exact, sampled = (scanned(pipeline, parquet, max_keys=limit)[0].counts for limit in (2**16, 1024))
+    assert sampled.distinct.level > 0
+    assert sampled.distinct.distinct == pytest.approx(exact.distinct.distinct, rel=0.2)
+    assert sampled.totals("java", 12).records.tolist() == exact.totals("java", 12).records.tolist()
+    assert sampled.distinct.heaviest(0, 1)[0][0] == exact.distinct.heaviest(0, 1)[0][0]
+
+
+def test_rows_that_hold_no_key_are_set_aside_and_counted(pipeline, write, tmp_path):
+    text = "".join(f'{{"key": "{i}", "value": "v"}}\n' for i in range(90)) + '{"key": "x", "value": "v"}\n{"key": \n'
+    part, rejected = scanned(pipeline, write("records.jsonl", text), key_format="long")
+    assert (part.counts.records, rejected) == (90, {"no long key": 1, "not readable as a record": 1})
+    aside = pq.read_table(tmp_path / "results" / "quarantine.parquet").to_pylist()
+    assert {(row["reason"], row["record"]) for row in aside} == {("no long key", "x"), ("not readable as a record", '{"key": ')}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--key-column", "kee"], "has no column 'kee' (did you mean 'key'?); it has key, value"),
+        (["--key-format", "uuid"], "no key in key is of the format uuid: 'key-"),
+        (["--partitioner", "jawa"], "there is no partitioner 'jawa'"),
+        (["--partitioner", "java:round-robin"], "looks at no key"),
+        (["--partitioner", "pulsar", "--key-format", "uuid"], "the partitioner pulsar takes no uuid keys"),
+        (["--partitions-counts", "0"], "a count is at least 1"),
+        (["--max-partition-records-per-second", "5"], "takes --duration-seconds"),
+        (["--follow"], "is no topic"),
+    ],
+)
+@pytest.mark.usefixtures("spark")
+def test_what_is_wrong_is_said_before_the_job_starts(parquet, arguments, complaint):
+    result = CliRunner().invoke(main, ["pipeline", "skew", parquet, *arguments])
+    assert result.exit_code > 0
+    assert complaint in result.output
+    assert "Traceback" not in result.output
+
+
+@pytest.fixture(scope="module")
+def done(spark, tmp_path_factory):  # noqa: ARG001 - the command runs on the session that is there
+    """The command's results: its folder, and what it printed."""
+    folder = tmp_path_factory.mktemp("skew")
+    pq.write_table(records(), folder / "records.parquet")
+    arguments = ["pipeline", "skew", str(folder / "records.parquet"), "--current", "12", "--partitions-counts", "6,12,35"]
+    arguments += ["--partitioner", "java", "--partitioner", "spark", "--max-skew", "3", "--size-column", "value"]
+    result = CliRunner().invoke(main, [*arguments, "--into", str(folder / "out")], catch_exceptions=False)
+    assert result.exit_code == 0
+    return folder / "out", result.output
+
+
+def test_the_summary_is_a_question_for_the_service(done, client):
+    """As it is; and while all keys are in it the service's figures are those of the tables."""
+    folder, shown = done
+    summary = (folder / "summary.json").read_bytes()
+    assert orjson.loads(summary) == orjson.loads(shown[: shown.rindex("}") + 1])
+    response = client.post("/v1/partition-count-plans", data=summary, content_type="application/json")
+    assert response.status_code == 200
+    of_service = {(plan["partitioner"], plan["partitions_count"]): plan for plan in response.json["plans"]}
+    for row in pq.read_table(folder / "plans.parquet").to_pylist():
+        plan = of_service[row["partitioner"], row["partitions_count"]]
+        for what in ("records", "bytes", "keys"):
+            assert row[f"{what}_skew"] == pytest.approx(plan[what]["skew"])
+
+
+def test_what_moves_is_what_is_elsewhere(done):
+    """Between each two counts, record by record."""
+    folder, _ = done
+    places = {}
+    for name in ("java", "spark"):
+        for n in (6, 12, 35):
+            keys = records().column("key").drop_null().to_pylist()
+            places[name, n] = _partitions(name, n, keys)
+    for row in pq.read_table(folder / "moves.parquet").to_pylist():
+        old, new = (places[row["partitioner"], row[end]] for end in ("from_count", "to_count"))
+        assert row["exact"]
+        assert row["records"] == int((old != new).sum())
+
+
+def _partitions(name, n, keys):
+    from service.app import create_app  # noqa: PLC0415
+
+    body = {"partitioner": name, "partitions_count": n, "keys": keys}
+    return np.array(create_app().test_client().post("/v1/partitions", json=body).json["partitions"])
+
+
+def test_the_report_needs_nothing_else(done):
+    """No script, no address to load from; every plot and table is there."""
+    text = (done[0] / "report.html").read_text()
+    assert "<script" not in text
+    assert " src=" not in text
+    assert "http" not in text.replace("http://www.w3.org", "")
+    for words in ("Skew by partition count", "Hottest keys", "What moves", "99% by chance", "prefers-color-scheme: dark"):
+        assert words in text
+    assert text.count("<svg") == 3
