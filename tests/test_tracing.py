@@ -1,0 +1,120 @@
+"""Traces reach a collector where one is configured, and nothing of OpenTelemetry is loaded elsewhere."""
+
+from __future__ import annotations
+
+import gzip
+import http.server
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+
+import pytest
+import requests
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from werkzeug.datastructures import Headers
+
+from service.tracing import Tracing
+from tests.serving import serving
+
+TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+QUESTION = {"assignor": "range", "topics": [{"topic_name": "t", "partitions_count": 3}], "members": [{"member_id": "secret-id"}]}
+
+
+@contextmanager
+def collector():
+    """A receiver of OTLP over HTTP: its address, and the spans that it got, with their resources."""
+    spans = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            assert self.path == "/v1/traces"
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            if self.headers.get("Content-Encoding") == "gzip":
+                body = gzip.decompress(body)
+            for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
+                for scope in resource.scope_spans:
+                    spans.extend((span, attributes(resource.resource)) for span in scope.spans)
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", spans
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def attributes(of) -> dict:
+    return {item.key: getattr(item.value, item.value.WhichOneof("value")) for item in of.attributes}
+
+
+@pytest.mark.slow
+def test_a_request_is_a_span_of_the_callers_trace_with_its_phases_in_it():
+    with collector() as (endpoint, spans):
+        settings = {"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_BSP_SCHEDULE_DELAY": "100", "ALLOCATOR_ACCESS_LOG": "on"}
+        with serving(**settings, ALLOCATOR_WORKERS="2", OTEL_RESOURCE_ATTRIBUTES="deployment.environment=test") as server:
+            headers = {"traceparent": f"00-{TRACE}-{PARENT}-01", "X-Request-ID": "asked"}
+            assert requests.post(f"{server.url}/v1/group-assignments", json=QUESTION, headers=headers, timeout=10).ok
+            assert requests.post(f"{server.url}/v1/group-assignments?no=1", json={}, timeout=10).status_code == 422
+            deadline = time.monotonic() + 10
+            while len([span for span, _ in spans if "/v1/" in span.name]) < 2 and time.monotonic() < deadline:
+                time.sleep(0.05)
+        of_trace = {span.name: span for span, _ in spans if span.trace_id.hex() == TRACE}
+        assert of_trace.keys() == {"POST /v1/group-assignments", "parse", "compute", "render"}
+        request = of_trace["POST /v1/group-assignments"]
+        assert request.parent_span_id.hex() == PARENT
+        assert attributes(request) == {
+            "http.request.method": "POST",
+            "http.route": "/v1/group-assignments",
+            "http.response.status_code": 200,
+            "request.id": "asked",
+        }
+        ends = [request.start_time_unix_nano]
+        for phase in ("parse", "compute", "render"):
+            span = of_trace[phase]
+            assert span.parent_span_id == request.span_id
+            assert attributes(span) == {"allocator.strategy": "classic-range"}
+            assert (
+                ends[-1] - 1_000_000
+                <= span.start_time_unix_nano
+                <= span.end_time_unix_nano
+                <= request.end_time_unix_nano + 1_000_000
+            )
+            ends.append(span.end_time_unix_nano)
+        others = [span for span, _ in spans if span.name == "POST /v1/group-assignments" and span.trace_id.hex() != TRACE]
+        assert [attributes(span)["http.response.status_code"] for span in others] == [422]
+        resources = spans[0][1]
+        assert resources["service.name"] == "partition-allocator"
+        assert resources["deployment.environment"] == "test"
+        assert not [span for span, _ in spans if b"secret" in span.SerializeToString()]
+
+
+def test_a_collector_that_is_not_there_disturbs_nobody(monkeypatch):
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")
+    tracing = Tracing("http://127.0.0.1:9")
+    for traceparent in ("", "00-zz-zz-01", "x" * 1000):
+        span = tracing.request("GET", "/v1/partitions", Headers({"traceparent": traceparent}), "id")
+        assert len(span.trace_id) == 32
+        span.answered(503)
+    tracing._provider.shutdown()
+
+
+def test_nothing_of_it_is_loaded_where_no_endpoint_is_configured():
+    program = """
+import sys
+from service.app import create_app
+client = create_app().test_client()
+assert client.get("/v1/partitions?key=a&partitions_count=2").status_code == 200
+loaded = sorted(name for name in sys.modules if name.startswith(("opentelemetry", "google.protobuf", "jwt", "cryptography")))
+assert loaded == [], loaded
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
