@@ -103,7 +103,7 @@ class ArrowBody:
 
     def _tables(self, key_format: str | None) -> Iterator[KeyTable]:
         first = 0
-        with pa.ipc.open_stream(pa.PythonFile(BufferedReader(_Pieces(self._pieces)), "r")) as stream:
+        with pa.ipc.open_stream(pa.PythonFile(BufferedReader(Pieces(self._pieces)), "r")) as stream:
             names = stream.schema.names
             if "key" not in names or not set(names) <= set(COLUMNS) or len(set(names)) < len(names):
                 raise InvalidQuestion(f"the stream has the columns {names}; key is wanted, and perhaps records and bytes", "")
@@ -116,7 +116,7 @@ class ArrowBody:
                 first += len(batch)
 
 
-class _Pieces(RawIOBase):
+class Pieces(RawIOBase):
     """Pieces of bytes as a file."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:

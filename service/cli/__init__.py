@@ -10,7 +10,9 @@ import click
 
 from service import __version__
 from service.cli.asking import settings
+from service.cli.partitioners import compare, fingerprint
 from service.cli.pipeline import pipeline
+from service.cli.plan import plan
 from service.cli.questions import QUESTIONS
 from service.cli.token import token
 
@@ -21,7 +23,10 @@ def main() -> None:
     """Kafka's partition allocation: key → partition, partition → consumer, replica → broker."""
 
 
+main.add_command(compare)
+main.add_command(fingerprint)
 main.add_command(pipeline)
+main.add_command(plan)
 main.add_command(token)
 
 
