@@ -13,13 +13,18 @@ import threading
 import time
 import warnings
 import zlib
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
 import requests
 import trustme
+from hypothesis import given
+from hypothesis import strategies as st
 
+from service.api.arrow_bodies import unpacked_bytes
 from service.gate import Full, Gate
 from tests.serving import serving
 
@@ -371,6 +376,52 @@ def test_a_bomb_goes_off_only_as_far_as_the_limit(server):
     headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
     assert requests.post(server.url + PATH, data=bomb, headers=headers, timeout=30).status_code == 413
     assert resident(server) - before < 100 * MEBI
+
+
+@pytest.mark.parametrize("codec", ["zstd", "lz4"])
+def test_a_bomb_in_an_arrow_stream_is_seen_before_it_goes_off(server, codec):
+    before = resident(server)
+    sink = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(compression=codec)
+    with pa.ipc.new_stream(sink, pa.schema([("key", pa.int64())]), options=options) as stream:
+        for rows in (10, 40 * MEBI):
+            stream.write_table(pa.table({"key": np.zeros(rows, np.int64)}))
+    bomb = sink.getvalue().to_pybytes()
+    assert len(bomb) < 2 * MEBI
+    headers = {"Content-Type": "application/vnd.apache.arrow.stream"}
+    response = requests.post(f"{server.url}{PATH}?partitions_count=2", data=bomb, headers=headers, timeout=30)
+    assert response.status_code == 413
+    assert resident(server) - before < 50 * MEBI
+
+
+@pytest.mark.parametrize("codec", [None, "zstd", "lz4"])
+@pytest.mark.parametrize(
+    "keys", [pa.array(["a", None, "b"]), pa.array(["a", "a", "b"]).dictionary_encode(), pa.array([], pa.int64())]
+)
+def test_an_arrow_stream_may_be_compressed(client, codec, keys):
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, pa.schema([("key", keys.type)]), options=pa.ipc.IpcWriteOptions(compression=codec)) as stream:
+        stream.write_table(pa.table({"key": keys}))
+    body = sink.getvalue().to_pybytes()
+    arrow = "application/vnd.apache.arrow.stream"
+    response = client.post(f"{PATH}?partitions_count=2", data=body, content_type=arrow, headers={"Accept": "application/json"})
+    expected = {"partitions_count": 2, "keys": keys.to_pylist(), **({} if len(keys) else {"key_format": "long"})}
+    if response.status_code == 200:
+        assert response.json["partitions"] == client.post(PATH, json=expected).json["partitions"]
+    else:
+        assert response.json["errors"][0]["pointer"] == "/keys", "a type of column that no key has"
+
+
+@given(st.data())
+def test_an_altered_arrow_stream_is_answered_or_refused(data):
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, pa.schema([("key", pa.string())]), options=pa.ipc.IpcWriteOptions(compression="zstd")) as stream:
+        stream.write_table(pa.table({"key": ["a" * 100, None, "b"]}))
+    body = bytearray(sink.getvalue().to_pybytes())
+    for _ in range(data.draw(st.integers(1, 4))):
+        body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
+    with suppress(pa.ArrowException, OSError, ValueError):
+        assert unpacked_bytes(bytes(body)) >= 0
 
 
 @pytest.mark.parametrize("unit", [b"[],", b"{},", b'{"a":1},', b'"",', b"[[[]]],"])

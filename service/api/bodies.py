@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING, Final
 
+import pyarrow as pa
 from flask import Response
 from gunicorn.http.errors import ParseException
 from werkzeug.exceptions import (
@@ -16,6 +17,7 @@ from werkzeug.exceptions import (
     UnsupportedMediaType,
 )
 
+from service.api.arrow_bodies import unpacked_bytes
 from service.api.entrance import entrance
 from service.api.precheck import Unfit, check
 from service.gate import LARGE_BYTES
@@ -97,6 +99,16 @@ def check_json(text: bytes, limit: int) -> None:
         raise RequestEntityTooLarge(
             f"The body's values would take {size} bytes; at most {VALUES_PER_BYTE * limit} are given to them."
         )
+
+
+def check_arrow(body: bytes, limit: int) -> None:
+    """Refuse what is no Arrow stream, and one whose columns would take more than the largest body when they are unpacked."""
+    try:
+        size = unpacked_bytes(body)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise BadRequest(f"The body is no Arrow stream: {error}") from None
+    if size > limit:
+        raise RequestEntityTooLarge(f"The stream's columns would take {size} bytes; at most {limit} are given to them.")
 
 
 def problem_at(pointer: str, detail: str) -> UnprocessableEntity:

@@ -9,7 +9,7 @@ from marshmallow import fields
 from werkzeug.exceptions import BadRequest
 
 from service.api import Parser
-from service.api.bodies import read_body
+from service.api.bodies import check_arrow, read_body
 from service.api.fields import Integer
 from service.api.render import ARROW_STREAM
 from service.core.errors import InvalidQuestion
@@ -40,7 +40,9 @@ class StreamParser(Parser):
                 raise InvalidQuestion(f"the {name} are in the stream", f"/{name}")
             if name != "explain":
                 given[name] = _typed(value, schema.fields.get(name))
-        return given | {self.member: self._table(read_body(req))}
+        body = read_body(req)
+        check_arrow(body, req.max_content_length or 0)
+        return given | {self.member: self._table(body)}
 
     def load_querystring(self, req: Request, schema: Schema) -> Any:
         """The query; beside an Arrow stream, what of it is not the question's."""

@@ -1,0 +1,77 @@
+"""How large an Arrow stream would be out of its compression, from its messages' metadata: a kilobyte may say it holds a terabyte.
+
+A stream is messages, each a FlatBuffer and a body (Arrow's IPC format, format/Message.fbs). Where a record batch is compressed,
+each of its buffers begins with its own length uncompressed, which Arrow believes and allocates.
+"""
+
+from __future__ import annotations
+
+from struct import error as StructError  # noqa: N812 - it is a class
+from struct import unpack_from
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+DICTIONARY_BATCH, RECORD_BATCH = 2, 3
+"""MessageHeader: the kinds of message that have buffers."""
+
+HEADER_TYPE, HEADER = 1, 2
+BUFFERS, COMPRESSION = 2, 3
+DATA = 1
+"""Fields by their number: of Message, of RecordBatch, of DictionaryBatch."""
+
+BUFFER_BYTES: Final = 16
+
+
+def unpacked_bytes(body: bytes) -> int:
+    """Bytes of the stream's buffers, uncompressed as they say. Raises pa.ArrowException or ValueError for what is no stream."""
+    try:
+        return sum(_of_message(message) for message in pa.ipc.MessageReader.open_stream(pa.py_buffer(body)))
+    except (StructError, IndexError):
+        raise ValueError("its messages cannot be read") from None
+
+
+def _of_message(message: pa.Message) -> int:
+    metadata = memoryview(message.metadata)
+    root = unpack_from("<I", metadata, 0)[0]
+    place = _field(metadata, root, HEADER_TYPE)
+    kind = metadata[place] if place else 0
+    if kind not in (DICTIONARY_BATCH, RECORD_BATCH):
+        return 0
+    batch = _table(metadata, root, HEADER)
+    if kind == DICTIONARY_BATCH:
+        batch = _table(metadata, batch, DATA)
+    sizes = list(_buffers(metadata, batch))
+    if not _field(metadata, batch, COMPRESSION):
+        return sum(length for _, length in sizes)
+    found = memoryview(message.body)
+    return sum(max(unpack_from("<q", found, offset)[0], length) if length else 0 for offset, length in sizes)
+
+
+def _buffers(metadata: memoryview, batch: int) -> Iterator[tuple[int, int]]:
+    """Offset and length of each buffer of a batch."""
+    vector = _table(metadata, batch, BUFFERS)
+    for number in range(unpack_from("<I", metadata, vector)[0]):
+        offset, length = unpack_from("<qq", metadata, vector + 4 + number * BUFFER_BYTES)
+        yield offset, length
+
+
+def _field(metadata: memoryview, table: int, number: int) -> int:
+    """Where a field of a FlatBuffer's table is; 0 if it is not there."""
+    entries: int = table - unpack_from("<i", metadata, table)[0]
+    if 4 + 2 * number >= unpack_from("<H", metadata, entries)[0]:
+        return 0
+    offset: int = unpack_from("<H", metadata, entries + 4 + 2 * number)[0]
+    return table + offset if offset else 0
+
+
+def _table(metadata: memoryview, table: int, number: int) -> int:
+    """Where the table or vector is that a field points to."""
+    place = _field(metadata, table, number)
+    if not place:
+        raise ValueError("its messages lack a part")
+    target: int = place + unpack_from("<I", metadata, place)[0]
+    return target
