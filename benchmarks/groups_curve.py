@@ -6,36 +6,38 @@ from itertools import pairwise
 from math import log
 from typing import TYPE_CHECKING, Final
 
-from benchmarks.groups import SUBJECTS, Subject
+import numpy as np
+
+from benchmarks.groups import SUBJECTS
 from benchmarks.harness import Row, benchmark, seconds
 from benchmarks.shapes import Shape, group_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
+    from benchmarks.groups import Subject
     from benchmarks.harness import Sides
 
 SIZES: Final = (1_000, 10_000, 100_000, 1_000_000, 4_000_000)
 TOPICS: Final = 100
 
 
-def declare(subject: Subject, *, heterogeneous: bool) -> None:
-    """A row for each step."""
-    name = f"groups/{subject}/curve{'-heterogeneous' * heterogeneous}"
+def declare(name: str, what: str, prepare: Callable[[int, Shape], Callable[[], object]], *, heterogeneous: bool = False) -> None:
+    """A row for each step.
+
+    prepare : what is timed at a size, from the number of partitions and the shape
+    """
 
     def row(fewer: int, more: int) -> Row:
-        return Row(f"{name}/{more}", "s", 1.0, f"assign() of {more:,} ÷ of {fewer:,} partitions × the growth of n log n")
+        return Row(f"{name}/{more}", "s", 1.0, f"{what} of {more:,} ÷ of {fewer:,} partitions × the growth of n log n")
 
     @benchmark(*(row(*step) for step in pairwise(SIZES)), rounds=3)
     def curve(members: int = 1_000, sizes: tuple[int, ...] = SIZES) -> Iterator[Sides]:
-        """A member joins; everything was owned before. The two sides measure the same, so that both feel the machine alike."""
-        groups = {}
-        for size in sizes:
-            shape = Shape(members, TOPICS, size // TOPICS, heterogeneous)
-            groups[size] = group_of(shape, "joins", subject.run(group_of(shape)))
+        """The two sides measure the same, so that both feel the machine alike."""
+        works = {size: prepare(size, Shape(members, TOPICS, size // TOPICS, heterogeneous)) for size in sizes}
 
         def times(of: tuple[int, ...]) -> list[float]:
-            return [seconds(subject.run, groups[size], runs=11 if size <= 1_000_000 else 5) for size in of]
+            return [seconds(works[size], runs=11 if size <= 1_000_000 else 5) for size in of]
 
         def reference() -> list[float]:
             steps = zip(times(sizes[:-1]), pairwise(sizes), strict=True)
@@ -44,6 +46,29 @@ def declare(subject: Subject, *, heterogeneous: bool) -> None:
         yield lambda: times(sizes[1:]), reference
 
 
+def assigning(subject: Subject) -> Callable[[int, Shape], Callable[[], object]]:
+    """A member joins; everything was owned before."""
+
+    def prepare(_: int, shape: Shape) -> Callable[[], object]:
+        group = group_of(shape, "joins", subject.run(group_of(shape)))
+        return lambda: subject.run(group)
+
+    return prepare
+
+
+def scattering(size: int, shape: Shape) -> Callable[[], object]:
+    """What the machine's memory costs: each partition written once, into a new array, member after member, and nothing else."""
+    order = np.arange(size, dtype=np.int32).reshape(-1, min(size, shape.members)).T.ravel()
+
+    def scatter() -> object:
+        target = np.empty(size, np.int32)
+        target[order] = order
+        return target
+
+    return scatter
+
+
 for _subject in SUBJECTS:
-    for _heterogeneous in (False, True):
-        declare(_subject, heterogeneous=_heterogeneous)
+    declare(f"groups/{_subject}/curve", "assign()", assigning(_subject))
+    declare(f"groups/{_subject}/curve-heterogeneous", "assign()", assigning(_subject), heterogeneous=True)
+declare("groups/memory/curve", "for comparison, one write for each partition,", scattering)

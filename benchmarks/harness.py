@@ -94,7 +94,7 @@ class Benchmark:
         with self.sides() as sides:
             start = time.monotonic()
             for round_ in range(self.rounds):
-                if time.monotonic() - start > PATIENCE:
+                if round_ and time.monotonic() - start > PATIENCE:
                     break
                 for side in (0, 1) if round_ % 2 == 0 else (1, 0):
                     figures[side].append(sides[side]())

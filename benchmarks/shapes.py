@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import random
+import sys
 import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -125,6 +126,18 @@ def fingerprint(assignment: Ragged) -> int:
     pairs = assignment.row_of_each_value().astype(np.uint64) << np.uint64(32)
     pairs = (pairs + assignment.values.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     return int(((pairs ^ (pairs >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)).sum())
+
+
+def bytes_of(group: Group) -> int:
+    """What the group takes: its arrays, its names."""
+    arrays = (group.topics.first, group.racks, group.generations, group.unknown_partitions)
+    rows = (group.subscriptions, group.owned)
+    names = (*group.member_ids, *group.topics.names, *(topic_id or "" for topic_id in group.topics.ids))
+    return (
+        sum(array.nbytes for array in arrays)
+        + sum(part.nbytes for one in rows for part in (one.offsets, one.values))
+        + sum(map(sys.getsizeof, names))
+    )
 
 
 def _ragged(rows: list[Int32s]) -> Ragged:

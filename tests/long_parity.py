@@ -442,7 +442,7 @@ class Comparison:
     AHEAD = 300
     """Questions that may wait in one JVM's pipe."""
     PATIENCE = 2.0
-    """Seconds of a processor's time after which an assignor is taken never to end; these groups take it a millisecond otherwise."""
+    """Seconds of a processor's time after which an assignor is taken never to end; groups that small take milliseconds."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed

@@ -55,9 +55,9 @@ class Assignors:
         return answer
 
     def ended(self, assignor: str, requests: list[dict[str, Any]], seconds: float) -> list[bool]:
-        """Has the assignor ended on each group before it has used so many seconds of a processor's time? Of ``group_leader`` only.
+        """Has the assignor ended on each group before it has used so many seconds of a processor's time?
 
-        Those that have not run on until ``kill``.
+        Of ``group_leader`` only; what has not ended runs on until ``kill``.
         """
         question = {"class": assignor, "requests": requests, "seconds": seconds}
         self._process.stdin.write(json.dumps(question).encode() + b"\n")

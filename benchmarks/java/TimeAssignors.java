@@ -44,7 +44,7 @@ import org.apache.kafka.timeline.TimelineHashMap;
  * Times one real assignor's assign(), its input prepared as the group leader or coordinator does. In, one a line: {"group": the
  * topics and members of a body of POST /v1/group-assignments, "owning": do members own what the first group's assignment gave
  * them?, "seconds": how long to measure, "memory": false}. Out, for each: {"median_s", "runs", "fingerprint" of the answer}, or
- * with "memory": true {"live_bytes"}, what assign() keeps alive at the same time, at most.
+ * with "memory": true {"live_bytes"}, what the prepared group and assign() together keep alive at the same time, at most.
  *
  * TimeAssignors CLASS, that of a ConsumerPartitionAssignor or of a coordinator's PartitionAssignor.
  */
@@ -77,9 +77,11 @@ public final class TimeAssignors {
             line = null;
             JsonNode group = question.get("group");
             Map<String, List<TopicPartition>> owned = question.get("owning").asBoolean() ? first : Map.of();
+            answer = null;
+            long before = question.get("memory").asBoolean() ? live() : 0;
             Run run = assignor instanceof PartitionAssignor server ? coordinator(server, group, owned)
                 : leader((ConsumerPartitionAssignor) assignor, group, owned);
-            out.println(JSON.writeValueAsString(question.get("memory").asBoolean() ? memory(run)
+            out.println(JSON.writeValueAsString(question.get("memory").asBoolean() ? memory(run, before)
                 : time(run, group, question.get("seconds").asDouble())));
             out.flush();
         }
@@ -109,11 +111,9 @@ public final class TimeAssignors {
         return (System.nanoTime() - start) / 1e9;
     }
 
-    /** What is alive above the prepared input, seen by collecting the garbage again and again while assign() runs, and after it. */
-    private static Map<String, Object> memory(Run run) throws InterruptedException {
-        answer = null;
+    /** What has come alive since before the group was made: by collecting garbage again and again while assign() runs, and after. */
+    private static Map<String, Object> memory(Run run, long before) throws InterruptedException {
         run.prepare();
-        long before = live();
         Thread work = new Thread(() -> answer = run.assign());
         long most = before, pause = 10;
         work.start();
@@ -235,13 +235,13 @@ public final class TimeAssignors {
 
             public Set<String> racksForPartition(Uuid id, int partition) { return Set.of(); }
         };
-        TimelineHashMap<String, JsonNode> members = new TimelineHashMap<>(new SnapshotRegistry(new LogContext()), 0);
+        TimelineHashMap<String, String> members = new TimelineHashMap<>(new SnapshotRegistry(new LogContext()), 0);
         Map<String, Set<String>> subscriptions = new HashMap<>();
         Map<String, org.apache.kafka.coordinator.group.modern.Assignment> targets = new HashMap<>();
         Map<Uuid, Map<Integer, String>> inverted = new HashMap<>();
         for (JsonNode member : group.get("members")) {
             String id = member.get("member_id").asText();
-            members.put(id, member);
+            members.put(id, id);
             subscriptions.put(id, new HashSet<>(topicNames(member, group)));
             Map<String, List<Integer>> byTopic = new TreeMap<>();
             for (TopicPartition p : owned.getOrDefault(id, List.of())) {
@@ -260,7 +260,7 @@ public final class TimeAssignors {
 
             public void prepare() {
                 Map<String, MemberSubscriptionAndAssignmentImpl> specs = new HashMap<>();
-                members.forEach((id, member) -> specs.put(id, new MemberSubscriptionAndAssignmentImpl(Optional.empty(),
+                members.forEach((id, same) -> specs.put(id, new MemberSubscriptionAndAssignmentImpl(Optional.empty(),
                     Optional.empty(), new TopicIds(subscriptions.get(id), resolver), targets.get(id))));
                 spec = new GroupSpecImpl(specs, type, inverted);
             }

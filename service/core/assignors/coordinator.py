@@ -139,7 +139,12 @@ def homogeneous(group: Group) -> bool:
 
     Reproduces ModernGroup.subscriptionType (Apache Kafka 4.3.1).
     """
-    counts = np.bincount(group.subscriptions.values)
+    lengths, topics = group.subscriptions.lengths(), group.subscriptions.values
+    if len(group) and (lengths == lengths[0]).all():
+        rows = topics.reshape(len(group), -1)
+        if (rows == rows[0]).all():
+            return True
+    counts = np.bincount(topics)
     return bool(np.all((counts == 0) | (counts == len(group))))
 
 

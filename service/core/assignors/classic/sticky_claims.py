@@ -197,16 +197,21 @@ def _first_other_subscription(order: Int32s, subscribed_of: Int32s, subscribed: 
     Members without topics before that one go unnoticed.
     """
     reference = np.zeros(topics, np.bool_)
-    size = 0
+    size = example = 0
     for member in order:
         start, stop = subscribed_of[member], subscribed_of[member + 1]
         if size == 0:
             for i in range(start, stop):
                 reference[subscribed[i]] = True
-            size = stop - start
+            size, example = stop - start, start
             continue
         if stop - start != size:
             return int(member), reference
+        differ = 0  # most often all lists are one list, which is told faster without a way out of the loop
+        for i in range(size):
+            differ += subscribed[start + i] != subscribed[example + i]
+        if differ == 0:
+            continue
         for i in range(start, stop):
             if not reference[subscribed[i]]:
                 return int(member), reference
