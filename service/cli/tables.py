@@ -20,7 +20,8 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from io import BufferedReader
+from io import BufferedReader, BytesIO
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
@@ -76,7 +77,7 @@ def options(command: Command) -> Command:
 def read(
     file: str, columns: Mapping[str, str], key_format: str | None = None, file_format: str | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """The file's record batches; on a terminal a bar (on standard error) shows how far they are.
+    """The file's record batches, at least one; on a terminal a bar (on standard error) shows how far they are.
 
     file : a path, or "-" for standard input (then ``file_format`` says what it is; no Parquet)
     columns : what the batches call a column ("key", or a name of TYPES) → what the file calls it
@@ -92,10 +93,26 @@ def read(
     try:
         with _open(file) as source, Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
             table = Table(source, columns["key"], wanted, bar, bar.add_task(Path(file).name, total=None))
+            batch = None
             for batch in READERS[file_format](table):
                 yield batch.select(list(wanted)).rename_columns(list(columns))
+            if batch is None:
+                yield pa.record_batch([pa.array([], kind) for kind in wanted.values()], names=list(columns))
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
         raise click.ClickException(f"{file}: {error}") from None
+
+
+def as_stream(batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
+    """Record batches, at least one, as the bytes of an Arrow stream, a batch at a time."""
+    sink = BytesIO()
+    first = next(batches)
+    with pa.ipc.new_stream(sink, first.schema) as writer:
+        for batch in chain([first], batches):
+            writer.write_batch(batch)
+            yield sink.getvalue()
+            sink.seek(0)
+            sink.truncate()
+    yield sink.getvalue()
 
 
 @contextmanager

@@ -139,3 +139,21 @@ def test_a_terminal_gets_a_progress_bar(tmp_path):
         shown = os.read(terminal, 10_000).decode()
         assert f"f.{suffix}" in shown
         assert "100%" in shown
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+def test_batches_become_an_arrow_stream_piece_by_piece(suffix, tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "BLOCK", 1000)
+    monkeypatch.setattr(tables, "ROWS", 100)
+    keys = [f"key-{i}" for i in range(1000)]
+    pieces = list(tables.as_stream(tables.read(write(tmp_path / f"f.{suffix}", keys, range(1000)), {"key": "id"})))
+    assert max(map(len, pieces)) < sum(map(len, pieces)) / 5
+    assert pa.ipc.open_stream(b"".join(pieces)).read_all()["key"].to_pylist() == keys
+
+
+def test_a_file_without_rows_is_a_stream_without_rows(tmp_path):
+    for suffix in ("csv", "parquet"):
+        file = write(tmp_path / f"f.{suffix}", [], [])
+        batches = tables.read(file, {"key": "id", "partition_id": "n"}, "string")
+        table = pa.ipc.open_stream(b"".join(tables.as_stream(batches))).read_all()
+        assert (table.column_names, len(table)) == (["key", "partition_id"], 0)
