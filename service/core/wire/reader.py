@@ -19,7 +19,7 @@ UINT16: Final = struct.Struct(">H")
 INT32: Final = struct.Struct(">i")
 INT64: Final = struct.Struct(">q")
 
-_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
+_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 
 
 def java_text(data: bytes) -> str:

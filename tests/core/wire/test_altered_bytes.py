@@ -106,4 +106,4 @@ def test_the_place_is_the_first_byte_of_what_could_not_be_read():
 
 def test_what_is_no_utf_8_becomes_what_java_makes_of_it():
     assert java_text(b"a\xff\xc3(\xe2\x82") == "a\ufffd\ufffd(\ufffd"
-    assert java_text(b"\xed\xa0\x80!") == "\ufffd!"
+    assert java_text(b"\xed\xa0\x80!\xed\xa0") == "\ufffd!\ufffd"

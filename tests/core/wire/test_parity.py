@@ -1,0 +1,87 @@
+"""Kafka's own readers beside ours, on thousands of altered captures: the same fields, or the same exception and message."""
+
+from __future__ import annotations
+
+import base64
+import json
+import random
+import subprocess
+
+import pytest
+
+from service.api.decodings import Capture as Question
+from service.api.decodings import assignment as answer_assignment
+from service.api.decodings import subscription as answer_subscription
+from service.core.wire.errors import Unreadable
+from service.core.wire.group_records import read_group_record
+from tests.core.wire.captures import captures
+from tests.core.wire.test_altered_bytes import LENGTHS_THAT_LIE
+from tests.parity import JAVA, PROGRAMS, class_path, coordinator_jars
+
+ODD_TEXT = (b"\xed\xa0\x80", b"\xed\xa0", b"\xf4\x90\x80\x80", b"\xc3(", b"\xf0\x9f\x98", b"\xff")
+
+
+def altered(chance, data):
+    """Flipped, cut off, cut out, overwritten by odd lengths and odd text, up to three times; or as it was."""
+    data = bytearray(data)
+    for _ in range(chance.randrange(4)):
+        at = chance.randrange(len(data) + 1)
+        odd = chance.choice(LENGTHS_THAT_LIE + ODD_TEXT)
+        match chance.randrange(6):
+            case 0 if at < len(data):
+                data[at] ^= 1 << chance.randrange(8)
+            case 1:
+                del data[at : at + chance.randrange(1, 20)]
+            case 2:
+                del data[at:]
+            case 3:
+                data[at : at + len(odd)] = odd
+            case 4:
+                data[at:at] = odd
+            case _:
+                data[at:at] = chance.randbytes(chance.randrange(8))
+    return bytes(data)
+
+
+def questions(seed, count):
+    chance = random.Random(seed)
+    known = [capture for capture in captures() if not capture.kind.endswith("user_data")]
+    for _ in range(count):
+        found = chance.choice(known)
+        if found.kind == "group_record":
+            key = altered(chance, found.key) if chance.random() < 0.3 else found.key
+            yield found._replace(key=key, value=None if found.value is None else altered(chance, found.value))
+        else:
+            yield found._replace(data=altered(chance, found.data))
+
+
+def line(capture):
+    parts = (capture.key, capture.value) if capture.kind == "group_record" else (capture.data,)
+    return ",".join([capture.kind, *("null" if part is None else base64.b64encode(part).decode() for part in parts)])
+
+
+def ours(capture):
+    try:
+        if capture.kind == "group_record":
+            record = read_group_record(capture.key, capture.value)
+            return {"key": record.key, "value": record.value}
+        answer = answer_subscription if capture.kind == "subscription" else answer_assignment
+        decoded = answer(Question(capture.kind, "4.3.1", capture.data, b"", None, "range", "member", None))["decoded"]
+    except Unreadable as error:
+        return {"exception": error.exception, "message": error.message}
+    return json.loads(json.dumps(decoded))
+
+
+@pytest.mark.slow
+def test_twenty_thousand_altered_captures_are_read_as_kafka_reads_them():
+    asked = list(questions(seed=1, count=20_000))
+    text = "".join(f"{line(capture)}\n" for capture in asked)
+    command = [*JAVA, "-cp", class_path(*coordinator_jars()), str(PROGRAMS / "RecordReader.java")]
+    done = subprocess.run(command, input=text.encode(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
+    answers = done.stdout.decode().splitlines()
+    for capture, answer in zip(asked, answers, strict=True):
+        expected = json.loads(answer)
+        assert ours(capture) == expected, line(capture)
+        if "exception" not in expected:  # the order of the fields as well
+            assert json.dumps(ours(capture)) == json.dumps(expected)
+    assert sum("exception" in answer for answer in answers) > 5000
