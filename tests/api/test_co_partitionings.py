@@ -1,0 +1,63 @@
+"""``/v1/co-partitionings`` over HTTP."""
+
+from __future__ import annotations
+
+import pytest
+
+PATH = "/v1/co-partitionings"
+ORDERS = {"topic_name": "orders", "partitions_count": 12, "partitioner": "librdkafka:consistent_random"}
+CUSTOMERS = {"topic_name": "customers", "partitions_count": 18}
+
+
+def test_what_differs_and_what_mends_it_is_told(client):
+    answer = client.post(PATH, json={"topics": [ORDERS, CUSTOMERS]}).json
+    assert not answer["joinable"]
+    assert answer["meeting_share"] == pytest.approx(1 / 18)
+    assert [one["what"] for one in answer["differences"]] == ["partitions_count", "hash"]
+    assert answer["differences"][0]["values"] == ["12", "18"]
+    assert answer["differences"][1]["settings"] == [
+        {"topic_name": "orders", "partitioner": "librdkafka:murmur2_random", "setting": "partitioner=murmur2_random"}
+    ]
+    assert answer["kafka_streams"] == {
+        "starts": False,
+        "message": "Invalid topology: Topics not co-partitioned: [{customers=18, orders=12}]",
+        "misses_matches": False,
+    }
+
+
+def test_streams_starts_and_misses_what_it_does_not_look_at(client):
+    answer = client.post(PATH, json={"topics": [ORDERS, {**CUSTOMERS, "partitions_count": 12}]}).json
+    assert answer["kafka_streams"] == {"starts": True, "message": None, "misses_matches": True}
+
+
+def test_topics_that_are_alike_can_be_joined(client):
+    answer = client.post(
+        PATH, json={"topics": [{"partitions_count": 12}, {"partitions_count": 12, "partitioner": "kafkajs"}]}
+    ).json
+    assert answer == {
+        "kafka_version": "4.3.1",
+        "joinable": True,
+        "meeting_share": 1.0,
+        "kafka_streams": {"starts": True, "message": None, "misses_matches": False},
+        "differences": [],
+        "notes": [],
+    }
+
+
+@pytest.mark.parametrize(
+    ("topics", "pointer", "detail"),
+    [
+        ([ORDERS], "/topics", "Length must be 2"),
+        ([ORDERS, ORDERS], "/topics/1/topic_name", "both topics are called orders"),
+        ([ORDERS, {"partitions_count": 1, "partitioner": "jaava"}], "/topics/1/partitioner", "no partitioner 'jaava'"),
+        ([ORDERS, {"partitions_count": 0}], "/topics/1/partitions_count", "greater than or equal to 1"),
+        ([{**ORDERS, "partitioner": "pulsar", "key_format": "int"}, CUSTOMERS], "/topics/0/key_format", "takes no int keys"),
+        ([{**ORDERS, "partitioner": "cassandra:murmur3"}, CUSTOMERS], "/topics/0/partitioner", "tokens"),
+    ],
+)
+def test_what_is_wrong_is_said_where_it_is(client, topics, pointer, detail):
+    response = client.post(PATH, json={"topics": topics})
+    assert response.status_code == 422
+    (error,) = response.json["errors"]
+    assert error["pointer"] == pointer
+    assert detail in error["detail"]
