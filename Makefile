@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 export PORT ?= 8000
 
-.PHONY: help run test test-fast parity fuzz lint format openapi bench demo lock clean
+.PHONY: help run test test-fast parity fuzz lint format openapi chart chart-tools bench demo lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -38,6 +38,11 @@ format: .venv/.dev ## let ruff format and mend
 openapi: .venv/.installed ## write openapi.yaml from the schemas
 	$(BIN)/python -c 'from service.app import create_app; print(create_app().extensions["openapi_yaml"], end="")' > openapi.yaml
 
+chart: .venv/.dev ## write the chart's schema, tables and dashboards from values.yaml and the code
+	$(BIN)/python -m helm.documents
+
+chart-tools: .venv/.chart-tools ## build what the chart is tested with: Helm and a Kubernetes API server, five minutes
+
 bench: .venv/.dev ## ratios against the reference, into benchmarks/results.json
 	$(BIN)/python -m benchmarks
 
@@ -61,6 +66,14 @@ clean: ## remove what the commands made
 	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	$(BIN)/python -m service.warm
+	@touch $@
+
+# There are no wheels of these; go.sum pins what they are built from. The version is what the server says it is.
+.venv/.chart-tools: helm/tools/go.mod helm/tools/go.sum .venv/.dev
+	cd helm/tools && export GOTOOLCHAIN=local && \
+	../../$(BIN)/go build -o ../../$(BIN)/etcd go.etcd.io/etcd/server/v3 && \
+	../../$(BIN)/go build -o ../../$(BIN)/ -ldflags '-s -X k8s.io/component-base/version.gitVersion=v1.34.1' \
+	    helm.sh/helm/v3/cmd/helm k8s.io/kubernetes/cmd/kube-apiserver
 	@touch $@
 
 .venv/.dev: requirements-dev.lock .venv/.installed

@@ -1,0 +1,1 @@
+"""The Helm chart, and what writes parts of it."""

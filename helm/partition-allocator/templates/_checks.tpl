@@ -1,0 +1,49 @@
+{{/* What a schema cannot say: values that contradict each other, or leave something out, in words that name them. */}}
+{{- define "allocator.checks" -}}
+{{- with .Values.auth -}}
+{{- if and (eq .mode "required") (not .tokens) (not .existingSecret) (not .jwt.jwks) -}}
+{{- fail "auth.mode is required, but nothing says who may come in: set auth.existingSecret (a Secret with the key tokens), auth.tokens or auth.jwt.jwks; or auth.mode: off" -}}
+{{- end -}}
+{{- if and .tokens .existingSecret -}}
+{{- fail "auth.tokens and auth.existingSecret exclude each other" -}}
+{{- end -}}
+{{- if and .jwt.jwks (not (and .jwt.audience .jwt.issuer)) -}}
+{{- fail "auth.jwt.jwks needs auth.jwt.audience and auth.jwt.issuer: a token that was made for somebody else must not be accepted" -}}
+{{- end -}}
+{{- if and (hasPrefix "/" .jwt.jwks) (not .existingSecret) -}}
+{{- fail "auth.jwt.jwks is a file of auth.existingSecret, which is not set" -}}
+{{- end -}}
+{{- end -}}
+{{- with .Values.tls -}}
+{{- if and .existingSecret (or .certificate .key) -}}
+{{- fail "tls.existingSecret excludes tls.certificate and tls.key" -}}
+{{- end -}}
+{{- if ne (empty .certificate) (empty .key) -}}
+{{- fail "tls.certificate and tls.key need each other" -}}
+{{- end -}}
+{{- end -}}
+{{- with .Values.autoscaling -}}
+{{- if and .enabled (gt (int .minReplicas) (int .maxReplicas)) -}}
+{{- fail (printf "autoscaling.minReplicas (%d) is above autoscaling.maxReplicas (%d)" (int .minReplicas) (int .maxReplicas)) -}}
+{{- end -}}
+{{- end -}}
+{{- if and .Values.networkPolicy.enabled (not .Values.networkPolicy.egress) -}}
+{{- if hasPrefix "https://" .Values.auth.jwt.jwks -}}
+{{- fail "auth.jwt.jwks is a URL, which the network policy keeps the pods from: add a rule to networkPolicy.egress" -}}
+{{- end -}}
+{{- if .Values.tracing.endpoint -}}
+{{- fail "tracing.endpoint is a URL, which the network policy keeps the pods from: add a rule to networkPolicy.egress" -}}
+{{- end -}}
+{{- end -}}
+{{- if and .Values.httpRoute.enabled (not .Values.httpRoute.parentRefs) -}}
+{{- fail "httpRoute.enabled needs httpRoute.parentRefs: the gateways that it joins" -}}
+{{- end -}}
+{{- with .Values.pipeline -}}
+{{- if and (or .cronJob.enabled .sparkApplication.enabled) (not .arguments) -}}
+{{- fail "pipeline.arguments is empty: name the job that partition-allocator pipeline is to run" -}}
+{{- end -}}
+{{- if and .sparkApplication.enabled (lt (int .executor.instances) 1) -}}
+{{- fail "pipeline.sparkApplication needs at least one of pipeline.executor.instances" -}}
+{{- end -}}
+{{- end -}}
+{{- end }}

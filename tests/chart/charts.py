@@ -1,0 +1,78 @@
+"""The chart as the real Helm renders it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.golden import PROJECT
+
+CHART = PROJECT / "helm" / "partition-allocator"
+CI_FILES = sorted((CHART / "ci").glob("*-values.yaml"))
+KUBERNETES = "1.34.0"
+"""The version that is rendered for where none is named."""
+
+TOKENS = {"auth": {"existingSecret": "tokens"}}
+"""What must be said."""
+
+
+def tool(name: str) -> str:
+    """The path of a program that `make chart-tools` builds; its test is skipped where there is none, but never in CI."""
+    found = shutil.which(name, path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
+    if found is None:
+        assert "CI" not in os.environ, f"{name} is missing"
+        pytest.skip(f"{name} is not installed; `make chart-tools` builds it")
+    return found
+
+
+def helm(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Helm, run to its end; what it says of the failure is in ``stderr``."""
+    return subprocess.run([tool("helm"), *arguments], capture_output=True, text=True, check=False, **options)
+
+
+def template(values: dict[str, Any], *arguments: str, kubernetes: str = KUBERNETES) -> subprocess.CompletedProcess[str]:
+    """``helm template`` with these values."""
+    return helm(
+        *("template", "allocator", str(CHART), "--namespace", "kafka", "--kube-version", kubernetes, "--values", "-"),
+        *arguments,
+        input=json.dumps(values),
+    )
+
+
+def render(values: dict[str, Any], **options: Any) -> dict[str, dict[str, Any]]:
+    """The resources that the chart makes of these values, as ``{"Kind name": resource}``."""
+    done = template(values, **options)
+    assert done.returncode == 0, done.stderr
+    resources = [document for document in yaml.safe_load_all(done.stdout) if document]
+    return {f"{resource['kind']} {resource['metadata']['name']}": resource for resource in resources}
+
+
+def refusal(values: dict[str, Any]) -> str:
+    """What Helm says against these values."""
+    done = template(values)
+    assert done.returncode != 0, "the values were accepted"
+    return done.stderr
+
+
+def pod_templates(resources: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The pods that the resources would make, by what makes them."""
+    pods = {}
+    for name, resource in resources.items():
+        spec = resource.get("spec", {})
+        if resource["kind"] == "Deployment":
+            pods[name] = spec["template"]
+        elif resource["kind"] == "CronJob":
+            pods[name] = spec["jobTemplate"]["spec"]["template"]
+        elif resource["kind"] == "SparkApplication":
+            pods |= {f"{name} {role}": spec[role]["template"] for role in ("driver", "executor")}
+        elif resource["kind"] == "ConfigMap" and "executor.yaml" in resource["data"]:
+            pods[name] = yaml.safe_load(resource["data"]["executor.yaml"])
+    return pods

@@ -1,0 +1,288 @@
+"""Dashboards, recording rules and alerts, against a real Prometheus that scrapes the real service under load."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+import shutil
+import signal
+import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import pytest
+import requests
+import yaml
+
+from service.credentials import new_token
+from tests.chart.charts import CHART
+from tests.golden import PROJECT
+from tests.serving import free_port, serving
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.slow
+
+RULES = CHART / "rules" / "partition-allocator.yaml"
+NAMESPACE = "kafka"
+
+
+def program(name: str) -> str:
+    """A program of Debian's package prometheus."""
+    found = shutil.which(name)
+    if found is None:
+        pytest.skip(f"{name} is not installed")
+    return found
+
+
+def dashboard(name: str) -> dict:
+    return json.loads((CHART / "dashboards" / name).read_text())
+
+
+PANELS = [panel for panel in dashboard("partition-allocator.json")["panels"] if panel["type"] != "row"]
+EXPRESSIONS = {f"{panel['title']} {target['refId']}": target["expr"] for panel in PANELS for target in panel["targets"]}
+VARIABLES = {
+    variable["name"]: variable["query"]
+    for variable in dashboard("partition-allocator.json")["templating"]["list"]
+    if variable["type"] == "query"
+}
+GROUPS = yaml.safe_load(RULES.read_text())["groups"]
+RECORDS = [rule["record"] for group in GROUPS for rule in group["rules"] if "record" in rule]
+ALERTS = {rule["alert"]: rule["expr"] for group in GROUPS for rule in group["rules"] if "alert" in rule}
+
+CAPACITY = dashboard("partition-allocator-capacity.json")
+QUESTIONS = {panel["title"]: panel["targets"][0] for panel in CAPACITY["panels"]}
+
+
+# ---- load ------------------------------------------------------------------------------------------------------------
+
+
+GROUP = {
+    "group_id": "billing",
+    "topics": [{"topic_name": "orders", "partitions_count": 8}],
+    "members": [
+        {"member_id": "a", "owned_partitions": [{"topic_name": "orders", "partition_ids": [4, 5, 6, 7]}]},
+        {"member_id": "b", "owned_partitions": [{"topic_name": "orders", "partition_ids": [0, 1, 2, 3]}]},
+    ],
+}
+BROKERS = [{"broker_id": i, "rack_id": f"r{i % 3}"} for i in range(6)]
+LARGE = {"partitions_count": 12, "keys": [f"key-{i}" for i in range(400_000)]}
+
+
+class Load:
+    """A caller of every kind of request, good and bad."""
+
+    def __init__(self, url: str, token: str, narrow: str) -> None:
+        self.url, self.headers, self.narrow = url, {"Authorization": f"Bearer {token}"}, {"Authorization": f"Bearer {narrow}"}
+        self.large = json.dumps(LARGE)
+        self.statuses: set[int] = set()
+
+    def ask(self, path: str, body: object, headers: dict[str, str] | None = None) -> None:
+        """Post a question; what becomes of it is remembered."""
+        text = body if isinstance(body, str) else json.dumps(body)
+        headers = {"Content-Type": "application/json", **(self.headers if headers is None else headers)}
+        self.statuses.add(requests.post(self.url + path, data=text, headers=headers, timeout=60).status_code)
+
+    def once(self) -> None:
+        """Every decision by several strategies, every refusal."""
+        for partitioner in ("java", "sarama:hash"):
+            self.ask(
+                "/v1/partitions", {"topic_name": "orders", "partitioner": partitioner, "partitions_count": 6, "keys": ["a", "b"]}
+            )
+        for assignor in ("range", "roundrobin", "sticky"):
+            self.ask("/v1/group-assignments", {"assignor": assignor, **GROUP})
+        for placer in ("striped", "rack-aware"):
+            self.ask(
+                "/v1/replica-placements",
+                {"placer": placer, "topic_name": "t", "partitions_count": 9, "replication_factor": 3, "brokers": BROKERS},
+            )
+        for i in range(6):
+            self.ask("/v1/partitions", {"topic_name": f"topic-{i}", "partitions_count": 6, "keys": ["a", "b"]})
+        self.ask("/v1/partitions", "{")
+        self.ask("/v1/partitions", {"partitions_count": 0})
+        self.ask("/v1/replica-placements", {"partitions_count": 1, "replication_factor": 9, "brokers": BROKERS})
+        self.ask("/v1/partitions", {"partitions_count": 1, "keys": []}, headers={})
+        self.ask("/v1/group-assignments", GROUP, headers=self.narrow)
+        self.ask("/v1/partitions", {"partitioner": "broken", "partitions_count": 1, "keys": ["a"]})
+        with ThreadPoolExecutor(8) as callers:
+            list(callers.map(lambda _: self.ask("/v1/partitions", self.large), range(8)))
+
+
+@pytest.fixture(scope="module")
+def plugin(tmp_path_factory) -> Path:
+    """An installed plug-in that fails, as the only way to a server error."""
+    folder = tmp_path_factory.mktemp("plugin")
+    (folder / "broken-1.0.dist-info").mkdir()
+    (folder / "broken-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
+    (folder / "broken-1.0.dist-info" / "entry_points.txt").write_text("[service.partitioners]\nbroken = broken:partitioner\n")
+    (folder / "broken.py").write_text(
+        "import dataclasses\n"
+        "from service.core.partitioners import PARTITIONERS\n\n"
+        "def fail(*_, **__):\n"
+        "    raise RuntimeError('a plug-in with a fault')\n\n"
+        "partitioner = dataclasses.replace(PARTITIONERS.builtins[0], name='broken', run=fail)\n"
+    )
+    return folder
+
+
+@pytest.fixture(scope="module")
+def load(plugin, tmp_path_factory):
+    """The service, small enough to be full, and somebody who asks it."""
+    (token, line), (narrow, narrow_line) = new_token("all", ("*",)), new_token("narrow", ("partitions",))
+    tokens = tmp_path_factory.mktemp("auth") / "tokens"
+    tokens.write_text(f"{line}\n{narrow_line}\n")
+    settings = {
+        "PYTHONPATH": str(plugin),
+        "ALLOCATOR_AUTH": "required",
+        "ALLOCATOR_TOKENS_FILE": str(tokens),
+        "ALLOCATOR_WORKERS": "1",
+        "ALLOCATOR_MAX_CONCURRENT": "1",
+        "ALLOCATOR_MAX_QUEUED": "1",
+        "ALLOCATOR_THREADS": "8",
+        "ALLOCATOR_MAX_SUBJECTS": "4",
+    }
+    with serving(**settings) as server:
+        yield Load(server.url, token, narrow)
+
+
+@pytest.fixture(scope="module")
+def prometheus(load, tmp_path_factory):
+    """The URL of a Prometheus that has scraped the service while it was asked."""
+    folder = tmp_path_factory.mktemp("prometheus")
+    target = load.url.removeprefix("http://")
+    config = {
+        "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
+        "rule_files": [str(RULES)],
+        "scrape_configs": [
+            {
+                "job_name": "allocator",
+                "static_configs": [{"targets": [target], "labels": {"namespace": NAMESPACE, "pod": "allocator-0"}}],
+            }
+        ],
+    }
+    (folder / "prometheus.yml").write_text(yaml.safe_dump(config))
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    load.once()
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [
+                program("prometheus"),
+                f"--config.file={folder}/prometheus.yml",
+                f"--storage.tsdb.path={folder}/data",
+                f"--web.listen-address=127.0.0.1:{port}",
+            ],
+            stdout=log,
+            stderr=log,
+        )
+    try:
+        for _ in range(4):
+            time.sleep(1.2)
+            load.once()
+        time.sleep(1.5)
+        yield url
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(30)
+
+
+def ask(url: str, expression: str) -> list[dict]:
+    """The series that an expression gives now, with numbers only (no NaN)."""
+    answer = requests.get(f"{url}/api/v1/query", params={"query": expression}, timeout=10).json()
+    assert answer["status"] == "success", answer.get("error")
+    return [series for series in answer["data"]["result"] if not math.isnan(float(series["value"][1]))]
+
+
+# ---- tests -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("prometheus")
+def test_the_load_has_every_outcome(load):
+    """Or the next tests would not say much."""
+    assert load.statuses >= {200, 400, 401, 403, 422, 500, 503}
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS.values(), ids=EXPRESSIONS)
+def test_no_panel_is_empty(prometheus, expression):
+    grafana = {"$__rate_interval": "1m", "$namespace": NAMESPACE, "$subject": ".*"}
+    for variable, value in grafana.items():
+        expression = expression.replace(variable, value)
+    assert "$" not in expression
+    assert ask(prometheus, expression)
+
+
+def test_the_variables_have_values(prometheus):
+    """Of each, the series that Grafana looks at have the label that it lists."""
+    assert list(VARIABLES) == ["namespace", "subject"]
+    for query in VARIABLES.values():
+        series, label = re.fullmatch(r"label_values\((.*), (\w+)\)", query).groups()
+        found = ask(prometheus, series.replace("$namespace", NAMESPACE))
+        assert {entry["metric"][label] for entry in found}
+
+
+@pytest.mark.parametrize("record", RECORDS)
+def test_every_recording_rule_records(prometheus, record):
+    assert ask(prometheus, record)
+
+
+@pytest.mark.parametrize("alert", ALERTS)
+def test_every_alert_looks_at_what_there_is(prometheus, alert):
+    """Without its threshold each gives a value: no metric or label is misspelt."""
+    bare = re.sub(r"\s[<>]=?\s[\d.]+\s*$", "", ALERTS[alert]).removeprefix("absent(")
+    bare = bare.removesuffix(")") if bare.count(")") > bare.count("(") else bare
+    assert bare != ALERTS[alert]
+    assert ask(prometheus, bare)
+
+
+def test_prometheus_takes_every_rule(prometheus):
+    groups = requests.get(f"{prometheus}/api/v1/rules", timeout=10).json()["data"]["groups"]
+    assert {rule["health"] for group in groups for rule in group["rules"]} == {"ok"}
+
+
+def test_the_alerts_fire_when_they_should_and_not_before():
+    done = subprocess.run(
+        [program("promtool"), "test", "rules", str(PROJECT / "tests" / "chart" / "rules_test.yaml")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+
+
+def test_every_alert_is_tried():
+    tried = yaml.safe_load((PROJECT / "tests" / "chart" / "rules_test.yaml").read_text())["tests"]
+    fired = {case["alertname"] for test in tried for case in test.get("alert_rule_test", ()) if case["exp_alerts"]}
+    assert fired == set(ALERTS)
+
+
+def test_the_chart_makes_a_rule_of_the_same_file():
+    from tests.chart.charts import TOKENS, render  # noqa: PLC0415 - needs Helm
+
+    rule = render({**TOKENS, "rules": {"enabled": True}})["PrometheusRule allocator-partition-allocator"]
+    assert rule["spec"]["groups"] == GROUPS
+
+
+@pytest.mark.parametrize("title", QUESTIONS)
+def test_the_capacity_tables_have_rows(load, title):
+    """What Grafana's Infinity data source would post, with what the dashboard holds at first, gives the columns it expects."""
+    target = QUESTIONS[title]
+    options = target["url_options"]
+    body = options["data"]
+    for variable in CAPACITY["templating"]["list"]:
+        if variable["type"] == "textbox":
+            body = body.replace(f"${variable['name']}", variable["query"])
+    headers = {header["key"]: header["value"] for header in options["headers"]} | {"Content-Type": options["body_content_type"]}
+    answer = requests.post(load.url + target["url"], data=body, headers=headers | load.headers, timeout=10)
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["Content-Type"].startswith("text/csv")
+    rows = list(csv.DictReader(io.StringIO(answer.text)))
+    assert len(rows) == 12
+    assert list(rows[0]) == [column["selector"] for column in target["columns"]]
+    for column in target["columns"]:
+        if column["type"] == "number":
+            assert all(row[column["selector"]].isdigit() for row in rows)

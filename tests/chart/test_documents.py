@@ -1,0 +1,112 @@
+"""The chart's schema and its README say what values.yaml says."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+
+import jsonschema
+import pytest
+import yaml
+
+from helm.documents import documents, schema, values
+from service.cli import main
+from tests.chart.charts import CHART, CI_FILES
+from tests.golden import PROJECT
+
+
+@pytest.mark.parametrize("path", documents(), ids=lambda path: path.name)
+def test_what_is_written_from_values_and_code_is_committed(path):
+    """`make chart` would change nothing."""
+    assert path.read_text() == documents()[path], f"run `make chart`: {path.relative_to(PROJECT)} is out of date"
+
+
+@pytest.mark.parametrize("path", [CHART / "values.yaml", *CI_FILES], ids=lambda path: path.name)
+def test_the_schema_accepts_the_defaults_and_what_ci_sets(path):
+    defaults = yaml.safe_load((CHART / "values.yaml").read_text())
+    stated = schema((CHART / "values.yaml").read_text())
+    jsonschema.Draft7Validator.check_schema(stated)
+    jsonschema.validate(_merged(defaults, yaml.safe_load(path.read_text())), stated)
+
+
+def test_the_schema_knows_each_setting_of_the_service():
+    settings = json.loads((CHART / "values.schema.json").read_text())["properties"]["settings"]["properties"]
+    assert settings["max_keys"]["type"] == "integer"
+    assert not {"auth", "tokens_file", "jwks", "tls_key"} & set(settings), "these have values of their own"
+
+
+def test_a_value_must_say_what_it_means():
+    with pytest.raises(ValueError, match=r"image\.tag has no line that begins with '# --'"):
+        values("image:\n  tag: ''\n")
+
+
+def test_a_meaning_may_take_several_lines_and_a_schema_adds_to_the_kind_of_the_default():
+    text = "# -- Pods,\n# all of them.\n# @schema {minimum: 0}\nreplicas: 2\n"
+    assert schema(text)["properties"]["replicas"] == {"type": "integer", "description": "Pods, all of them.", "minimum": 0}
+
+
+GUIDE = (PROJECT / "docs" / "operations.md").read_text()
+RULES = yaml.safe_load((CHART / "rules" / "partition-allocator.yaml").read_text())
+ALERTS = {rule["alert"]: rule for group in RULES["groups"] for rule in group["rules"] if "alert" in rule}
+
+
+def test_the_guide_says_of_each_alert_what_to_do():
+    """And of nothing else; each has some sentences."""
+    _, _, section = GUIDE.partition("\n## Alerts\n")
+    section, _, _ = section.partition("\n## ")
+    parts = dict(re.findall(r"^### (\w+)\n\n((?:.+\n?)+)", section, re.MULTILINE))
+    assert set(parts) == set(ALERTS)
+    assert min(map(len, parts.values())) > 100
+
+
+@pytest.mark.parametrize("alert", ALERTS)
+def test_an_alert_links_to_its_section(alert):
+    path, _, anchor = ALERTS[alert]["annotations"]["runbook_url"].partition("#")
+    assert (PROJECT / path).read_text() == GUIDE
+    assert anchor == alert.lower()
+    assert ALERTS[alert]["labels"]["severity"] in {"critical", "warning", "info"}
+
+
+def test_the_guides_values_and_panels_exist():
+    """What it sets by --set, names by a dotted path, and calls the dashboard's panels."""
+    known = {".".join(value.path) for value in values((CHART / "values.yaml").read_text())}
+    settings = set(json.loads((CHART / "values.schema.json").read_text())["properties"]["settings"]["properties"])
+    sections = {name.partition(".")[0] for name in known}
+    named = set(re.findall(r"`([a-zA-Z]+(?:\.\w+)+)(?:: [^`]*)?`", GUIDE)) | set(re.findall(r"--set '?([\w.]+)=", GUIDE))
+    for name in named:
+        section, _, rest = name.partition(".")
+        if section == "settings":
+            assert rest in settings, name
+        elif section in sections:
+            assert name in known, name
+    titles = {panel["title"] for panel in json.loads((CHART / "dashboards" / "partition-allocator.json").read_text())["panels"]}
+    for panel in re.findall(r"\*([A-Z][^*\n]+)\*(?!\*)", GUIDE):
+        assert panel.strip() in titles or f"**{panel}**" in GUIDE, panel
+
+
+def test_the_guides_commands_exist():
+    for command in re.findall(r"\$ partition-allocator (.*)", GUIDE + (CHART / "README.md").read_text()):
+        name, *options = shlex.split(command.partition("#")[0].partition(">")[0])
+        assert name in main.commands
+        known = {option for parameter in main.commands[name].params for option in parameter.opts}
+        assert {option for option in options if option.startswith("--")} <= known
+
+
+def test_grafana_is_told_where_the_service_is():
+    """The dashboard asks a data source of the type that the file provides."""
+    sources = yaml.safe_load((PROJECT / "helm" / "grafana" / "datasources.yaml").read_text())["datasources"]
+    provided = {source["type"] for source in sources}
+    for path in (CHART / "dashboards").glob("*.json"):
+        for panel in json.loads(path.read_text())["panels"]:
+            if panel["type"] != "row":
+                assert panel["datasource"]["type"] in provided
+    (service,) = [source for source in sources if source["type"] == "yesoreyeram-infinity-datasource"]
+    assert service["url"] in service["jsonData"]["allowedHosts"]
+    assert set(service["secureJsonData"]) == {service["jsonData"]["auth_method"]}
+
+
+def _merged(defaults, changes):
+    if isinstance(defaults, dict) and isinstance(changes, dict):
+        return {**defaults, **{key: _merged(defaults.get(key), value) for key, value in changes.items()}}
+    return changes
