@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import flask_smorest
 from apispec.ext.marshmallow import MarshmallowPlugin
-from flask import current_app, g
+from flask import current_app
+from flask.globals import app_ctx
 from flask_smorest.utils import prepare_response, resolve_schema_instance
 from marshmallow import RAISE
 from webargs.core import missing
@@ -123,8 +124,8 @@ def metrics() -> Metrics:
 
 def decision(name: str, strategy: str) -> Decision:
     """The report of the decision that this request asks for ("partition", "assignment", "placement"), once it has been read."""
-    extensions, started = current_app.extensions, g.start
-    allowed, span = extensions["settings"].max_request_seconds, g.get("span")
+    extensions, here = app_ctx.app.extensions, app_ctx.g  # each use of a proxy takes half a microsecond
+    started, allowed, span = here.start, extensions["settings"].max_request_seconds, here.get("span")
 
     def phase_ended(phase: str, phase_started: float, now: float) -> None:
         if span is not None:

@@ -12,6 +12,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from flask import Response, current_app, g, request
+from flask.globals import app_ctx, request_ctx
 from werkzeug.exceptions import Forbidden, ServiceUnavailable, Unauthorized
 
 from service.credentials import SCOPES, Credentials, NotAuthenticated
@@ -19,6 +20,9 @@ from service.gate import RETRY_SECONDS, Full, Gate
 from service.logs import access_log
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from wsgiref.types import StartResponse, WSGIEnvironment
+
     from flask import Flask
 
     from service.config import Settings
@@ -48,12 +52,16 @@ FAMILIES: Final = {
 SANE_ID: Final = re.compile(r"[A-Za-z0-9._:/+=@-]{1,128}")
 """What a caller's own X-Request-ID may be; anything else is replaced, for it goes into logs and headers."""
 
-HEADERS: Final = {
-    "X-Content-Type-Options": "nosniff",
-    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
-}
-"""Of every answer that does not say otherwise: it is data, not a page. No CORS header is ever sent, so browsers keep pages of
-other origins from reading it."""
+POLICY: Final = "Content-Security-Policy"
+
+HEADERS: Final = (("X-Content-Type-Options", "nosniff"),)
+"""Of every answer. No CORS header is ever sent, so browsers keep pages of other origins from reading any."""
+
+DATA_POLICY: Final = (POLICY, "default-src 'none'; frame-ancestors 'none'")
+"""Of every answer that does not say otherwise: it is data, not a page."""
+
+REQUEST_ID: Final = "allocator.request_id"
+"""Where the WSGI environment has the request's id."""
 
 PAGE_POLICY: Final = (
     "default-src 'none'; script-src 'self'{scripts}; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; "
@@ -87,22 +95,39 @@ class Entrance:
         self._gate = Gate(settings.max_concurrent, settings.max_queued)
         self._log = access_log() if log_requests else None
         self._scopes = {rule.rule: scope_of(rule.rule) for rule in app.url_map.iter_rules()}
-        self._headers = HEADERS | ({"Strict-Transport-Security": "max-age=31536000"} if settings.tls_cert else {})
+        self._headers = [*HEADERS, ("Strict-Transport-Security", "max-age=31536000")] if settings.tls_cert else [*HEADERS]
+        self._wsgi_app = app.wsgi_app
+        app.wsgi_app = self  # type: ignore[method-assign]  # as Flask would have it
         app.before_request(self.enter)
         app.after_request(self.answered)
         app.teardown_request(self.leave)
 
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """The app, with the headers that every answer has: put here they cost nothing, as a Flask response's they cost 10 µs."""
+        asked = environ.get("HTTP_X_REQUEST_ID")
+        request_id = asked if asked is not None and SANE_ID.fullmatch(asked) else os.urandom(16).hex()
+        environ[REQUEST_ID] = request_id
+
+        def start(status: str, headers: list[tuple[str, str]], *exc_info: Any) -> Any:
+            headers += (("X-Request-ID", request_id), *self._headers)
+            if not any(name == POLICY for name, _ in headers):
+                headers.append(DATA_POLICY)
+            return start_response(status, headers, *exc_info)
+
+        return self._wsgi_app(environ, start)
+
+    # The hooks look up Flask's context once: each use of one of its proxies takes half a microsecond.
+
     def enter(self) -> None:
         """A request has come."""
-        g.start = time.perf_counter()
-        asked = request.environ.get("HTTP_X_REQUEST_ID")
-        g.request_id = asked if asked is not None and SANE_ID.fullmatch(asked) else os.urandom(16).hex()
-        g.entered = False
+        here, request = app_ctx.g, request_ctx.request
+        here.start = time.perf_counter()
+        here.entered = False
         metrics = self._metrics
         metrics.in_flight.inc()
         rule = request.url_rule.rule if request.url_rule else ""
         if self._tracing is not None:
-            g.span = self._tracing.request(request.method, rule, request.headers, g.request_id)
+            here.span = self._tracing.request(request.method, rule, request.headers, request.environ[REQUEST_ID])
         scope = self._scopes.get(rule)
         if scope is None:
             return
@@ -112,7 +137,7 @@ class Entrance:
             self._gate.enter(metrics.queued.inc)
         except Full as full:
             self._turn_away(full)
-        g.entered = True
+        here.entered = True
 
     def _admit(self, credentials: Credentials, scope: str) -> None:
         """Let those pass who may use this family of endpoints (RFC 6750)."""
@@ -144,37 +169,36 @@ class Entrance:
 
     def answered(self, response: Response) -> Response:
         """An answer is on its way out."""
-        seconds = time.perf_counter() - g.start
+        here, request = app_ctx.g, request_ctx.request
+        seconds = time.perf_counter() - here.start
         route = request.url_rule.rule if request.url_rule else "unmatched"
-        self._metrics.observe_http(request.method, route, response.status_code, seconds)
-        headers = response.headers
-        headers["X-Request-ID"] = g.request_id
-        for name, value in self._headers.items():
-            headers.setdefault(name, value)
+        status = response.status_code
+        self._metrics.observe_http(request.method, route, status, seconds)
         if self._tracing is not None:
-            g.span.answered(response.status_code)
+            here.span.answered(status)
         if self._log is not None:
             self._log.info(
                 "request",
-                request_id=g.request_id,
+                request_id=request.environ[REQUEST_ID],
                 method=request.method,
                 route=route,
-                status=response.status_code,
+                status=status,
                 seconds=round(seconds, 6),
                 bytes=response.content_length,
                 remote=request.remote_addr,
-                caller=g.get("caller"),
-                **({"trace_id": g.span.trace_id} if self._tracing is not None else {}),
+                caller=here.get("caller"),
+                **({"trace_id": here.span.trace_id} if self._tracing is not None else {}),
             )
         return response
 
     def leave(self, _: BaseException | None) -> None:
         """The request is over."""
-        if "start" not in g:
+        here = app_ctx.g
+        if "start" not in here:
             return
-        if "large" in g:
+        if "large" in here:
             self._gate.leave_large()
-        if g.entered:
+        if here.entered:
             self._gate.leave()
         self._metrics.in_flight.dec()
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from flask import Response, current_app, g
+from flask import Response, current_app, request
 from marshmallow import Schema, fields
 
+from service.api.entrance import REQUEST_ID
 from service.api.jsons import dumps
 from service.core.errors import AllocatorError, InvalidQuestion, KafkaError
 from service.core.wire.errors import Unreadable
@@ -120,7 +121,7 @@ def from_exception(error: Exception) -> Response:
 
 
 def _request_id() -> dict[str, str]:
-    return {"request_id": g.request_id} if "request_id" in g else {}
+    return {"request_id": request.environ[REQUEST_ID]}
 
 
 def _flatten(messages: Any, at: str = "") -> Iterator[tuple[str, str]]:
