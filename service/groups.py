@@ -313,3 +313,31 @@ def assignments_table(group: Group, assignment: Ragged) -> pa.Table:
             ),
         }
     )
+
+
+def assignments_array(group: Group, assignment: Ragged) -> pa.ListArray:
+    """``[{member_id, partitions: [{topic_name, partition_ids}]}]`` as one row of nested Arrow, as JSON answers have it.
+
+    assignment : Ragged member → partitions, in the answer's order
+    """
+    partitions = _by_topic(group, assignment)
+    members = pa.StructArray.from_arrays([pa.array(group.member_ids, NAME), partitions], names=["member_id", "partitions"])
+    return pa.ListArray.from_arrays(pa.array([0, len(members)], pa.int32()), members)
+
+
+def topic_partitions_array(group: Group, partitions: Int32s) -> pa.ListArray:
+    """``[{topic_name, partition_ids}]`` as one row; partitions : int32[...], ascending."""
+    return _by_topic(group, Ragged(np.array([0, len(partitions)], np.int32), partitions))
+
+
+def _by_topic(group: Group, rows: Ragged) -> pa.ListArray:
+    """For each row of partitions, those of one topic together."""
+    topics, ids = group.topic_partitions(rows.values)
+    begins = np.ones(len(ids), np.bool_)
+    begins[1:] = topics[1:] != topics[:-1]
+    begins[rows.offsets[:-1][rows.lengths() > 0]] = True
+    runs = np.flatnonzero(begins).astype(np.int32)
+    names = pa.array((*group.topics.names, *group.unknown_topic_names), NAME).take(pa.array(topics[runs]))
+    of_topic = pa.ListArray.from_arrays(pa.array(np.append(runs, np.int32(len(ids)))), pa.array(ids))
+    each = pa.StructArray.from_arrays([names, of_topic], names=["topic_name", "partition_ids"])
+    return pa.ListArray.from_arrays(pa.array(np.searchsorted(runs, rows.offsets).astype(np.int32)), each)

@@ -1,0 +1,108 @@
+"""Does a placement obey what Kafka's own placer (StripedReplicaPlacer, KRaft) keeps to?
+
+Its two constraints: no broker holds two replicas of a partition, and no fenced broker leads. Its goals: a partition's replicas
+on as many racks as there can be, and leaders spread over the brokers. How evenly they are depends on its draws and on the size of
+racks, so "even" is: no broker leads more partitions than in the worst of DRAWS placements of the same size by the placer itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from service.core.jvm.random import JavaRandom
+from service.core.model import NONE, Wish
+from service.core.placers import striped
+
+if TYPE_CHECKING:
+    from service.core.model import Cluster, Int32s, Int64s, Ragged
+
+DRAWS: Final = 32
+"""Placements of the placer that a placement is measured by."""
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What is wrong with a topic's placement, and what mends it.
+
+    doubled : partitions of which a broker holds more than one replica
+    unknown : partitions with a replica on a broker that the cluster does not have
+    wrong_factor : partitions that have another number of replicas than the topic's factor
+    crowded : partitions on fewer racks than there could be (brokers without a rack are a rack of their own)
+    unled : partitions that no unfenced broker of the cluster leads
+    replicas, leaders : int64[brokers], what each broker has
+    most_leaders : how many partitions a broker may lead; see above
+    copies : the fewest replicas that have to be copied to another broker so that nothing of the first four is left
+    leader_changes : the fewest partitions that have to get another leader so that no broker leads more than it may
+
+    The partitions are rows of the placement: int32[...], ascending.
+    """
+
+    doubled: Int32s
+    unknown: Int32s
+    wrong_factor: Int32s
+    crowded: Int32s
+    unled: Int32s
+    replicas: Int64s
+    leaders: Int64s
+    most_leaders: int
+    copies: int
+    leader_changes: int
+
+    @property
+    def obeys(self) -> bool:
+        """Is there nothing to mend?"""
+        return not (self.copies or self.leader_changes or len(self.wrong_factor))
+
+
+def audit(cluster: Cluster, placement: Ragged, replication_factor: int) -> Audit:
+    """The audit of a topic's placement.
+
+    placement : Ragged partition → brokers, the leader first, NONE for one that the cluster does not have
+    Raises KafkaError where the cluster cannot hold so many replicas, so that there is nothing to be measured by.
+    """
+    partitions, brokers, lengths = placement.row_of_each_value(), placement.values, placement.lengths()
+    count, known = len(placement), placement.values != NONE
+    racks_count = len(cluster.rack_ids) + 1
+    racks = np.where(cluster.racks == NONE, racks_count - 1, cluster.racks).astype(np.int64)
+
+    holders = np.unique(partitions[known].astype(np.int64) * len(cluster) + brokers[known])
+    distinct = np.bincount(holders // len(cluster), minlength=count)
+    unknown = np.bincount(partitions[~known], minlength=count)
+    doubled = lengths - distinct - unknown
+    on_racks = np.unique(holders // len(cluster) * racks_count + racks[holders % len(cluster)])
+    racks_of = np.bincount(on_racks // racks_count, minlength=count)
+    racks_possible = min(replication_factor, len(np.unique(racks)))
+    # Each free place takes a copy, and a copy reaches at most one more rack: there is always one to spare on a rack held twice.
+    copies = np.maximum(np.maximum(replication_factor - distinct, racks_possible - racks_of), 0)
+
+    first = np.full(count, NONE, np.int32)
+    first[lengths > 0] = brokers[placement.offsets[:-1][lengths > 0]]
+    led = (first != NONE) & ~cluster.fenced[first]
+    leaders = np.bincount(first[first != NONE], minlength=len(cluster)).astype(np.int64)
+    most = _most_leaders(cluster, Wish(count, replication_factor))
+    allowed = np.where(cluster.fenced, 0, most)
+    return Audit(
+        doubled=_rows(doubled > 0),
+        unknown=_rows(unknown > 0),
+        wrong_factor=_rows(lengths != replication_factor),
+        crowded=_rows(racks_of < racks_possible),
+        unled=_rows(~led),
+        replicas=np.bincount(brokers[known], minlength=len(cluster)).astype(np.int64),
+        leaders=leaders,
+        most_leaders=most,
+        copies=int(copies.sum()),
+        leader_changes=int(np.maximum(leaders - allowed, 0).sum() + np.count_nonzero(first == NONE)),
+    )
+
+
+def _rows(mask: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Int32s:
+    return np.flatnonzero(mask).astype(np.int32)
+
+
+def _most_leaders(cluster: Cluster, wish: Wish) -> int:
+    """The most partitions that a broker leads in any of DRAWS placements."""
+    draws = (striped.place(cluster, wish, JavaRandom(seed)) for seed in range(DRAWS))
+    return max(int(np.bincount(placement[:, 0], minlength=1).max()) for placement in draws)

@@ -1,0 +1,208 @@
+"""A table of groups → the assignment of each under several assignors: Arrow in, Arrow out. Executors run this.
+
+A row is the body of ``POST /v1/group-assignments``: ``group_id``, ``group_protocol``, ``assignor``, ``kafka_version``, ``topics``
+and ``members``, nested as there. What one group's assignor refuses, or a row that is no group, is a row like any other.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from service.core.assignors import GROUP_PROTOCOLS
+from service.core.assignors.classic.cooperative_sticky import CooperativeAssignment
+from service.core.assignors.releases import RELEASES, at_release
+from service.core.errors import AllocatorError, InvalidQuestion, KafkaError, UnknownStrategy
+from service.core.fewest_moves import fewest_possible_moves
+from service.core.grouping import transposed
+from service.core.measures import spread
+from service.core.movement import movement
+from service.groups import (
+    MEMBER,
+    NAME,
+    TOPIC,
+    TOPIC_PARTITIONS,
+    assignments_array,
+    in_answer_order,
+    partitions_total,
+    plain_members,
+    plain_topics,
+    read_group,
+    subscriptions_total,
+    topic_partitions_array,
+)
+from service.spark.nested import CORRUPT, check_line, check_type, compact, conform, first_misfit, rejection
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from service.core.assignors import Assignor
+    from service.core.model import Group
+
+TEXTS: Final = ("group_id", "group_protocol", "assignor", "kafka_version")
+COLUMNS: Final = {**dict.fromkeys(TEXTS, NAME), "topics": pa.list_(TOPIC), "members": pa.list_(MEMBER), CORRUPT: NAME}
+REQUIRED: Final = ("topics", "members")
+
+RESULT: Final = pa.schema(
+    {
+        "group_id": NAME,
+        "group_protocol": NAME,
+        "assignor": NAME,
+        "kafka_version": NAME,
+        "own": pa.bool_(),
+        "members": pa.int32(),
+        "topics": pa.int32(),
+        "partitions": pa.int32(),
+        "min": pa.int64(),
+        "max": pa.int64(),
+        "mean": pa.float64(),
+        "stddev": pa.float64(),
+        "skew": pa.float64(),
+        "retained": pa.int64(),
+        "moved": pa.int64(),
+        "added": pa.int64(),
+        "revoked": pa.int64(),
+        "fewest_possible_moves": pa.int64(),
+        "follow_up_rebalance": pa.bool_(),
+        "warnings": pa.list_(NAME),
+        "assignments": pa.list_(pa.struct({"member_id": NAME, "partitions": pa.list_(TOPIC_PARTITIONS)})),
+        "unassigned": pa.list_(TOPIC_PARTITIONS),
+        "error": NAME,
+        "exception": NAME,
+        "detail": NAME,
+        "record": NAME,
+    }
+)
+"""A row for each group and assignor. ``own``: it is the assignor that the row names. ``error``: the class of what refuses the
+group, or WRONG_ROW where the row is no group, and then ``record`` is that row as JSON; what would be the result is null then."""
+
+WRONG_ROW: Final = "InvalidRow"
+
+MOST: Final = 10**8
+"""Partitions, and subscriptions, of one group: their arrays are some hundred bytes each in an executor's memory."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An assignor of a group protocol, as ``classic:range``."""
+
+    group_protocol: str
+    assignor: str
+
+    @staticmethod
+    def parse(text: str) -> Choice:
+        """The choice that ``protocol:assignor`` names, the protocol ``classic`` if there is none; raises UnknownStrategy."""
+        protocol, colon, assignor = text.rpartition(":")
+        choice = Choice(protocol if colon else "classic", assignor)
+        choice.strategy(RELEASES[-1])
+        return choice
+
+    def strategy(self, kafka_version: str) -> Assignor:
+        """The assignor as that release has it; raises UnknownStrategy, InvalidQuestion."""
+        if self.group_protocol not in GROUP_PROTOCOLS:
+            raise UnknownStrategy("group_protocol", self.group_protocol, tuple(GROUP_PROTOCOLS))
+        return at_release(GROUP_PROTOCOLS[self.group_protocol][self.assignor], kafka_version)
+
+
+def check_columns(schema: pa.Schema) -> None:
+    """Raise InvalidQuestion unless the table's columns can be groups."""
+    for name in REQUIRED:
+        if name not in schema.names:
+            raise InvalidQuestion(f"there is no column {name!r}; there are {', '.join(schema.names)}")
+    for name, kind in COLUMNS.items():
+        if name in schema.names:
+            check_type(schema.field(name).type, kind, name)
+
+
+def assign_groups(batches: Iterable[pa.RecordBatch], choices: tuple[Choice, ...] | None) -> Iterator[pa.RecordBatch]:
+    """RESULT rows of every group in the batches.
+
+    choices : the assignors to try on each group, beside its own; None: every assignor of the group's own protocol
+    """
+    for batch in batches:
+        columns = {name: batch.column(name) for name in COLUMNS if name in batch.schema.names}
+        for row in range(batch.num_rows):
+            yield from _assign_row({name: column.slice(row, 1) for name, column in columns.items()}, choices)
+
+
+def _assign_row(row: dict[str, pa.Array], choices: tuple[Choice, ...] | None) -> Iterator[pa.RecordBatch]:
+    texts = {name: row[name][0].as_py() if name in row else None for name in TEXTS}
+    protocol, version = texts["group_protocol"] or "classic", texts["kafka_version"] or RELEASES[-1]
+    known: dict[str, Any] = {"group_id": texts["group_id"], "kafka_version": version}
+    try:
+        check_line(row)
+        if protocol not in GROUP_PROTOCOLS:
+            raise UnknownStrategy("group_protocol", protocol, tuple(GROUP_PROTOCOLS))
+        offered = GROUP_PROTOCOLS[protocol]
+        own = Choice(protocol, texts["assignor"] or offered.builtins[0].name)
+        own.strategy(version)
+        group = _read(row)
+    except InvalidQuestion as error:
+        yield _result({**known, "error": WRONG_ROW, **rejection(row, error)})
+        return
+    known |= {"members": len(group), "topics": len(group.topics), "partitions": group.topics.partitions_count}
+    tried = (Choice(protocol, each.name) for each in offered) if choices is None else choices
+    for choice in dict.fromkeys((own, *tried)):
+        named = {"group_protocol": choice.group_protocol, "assignor": choice.assignor, "own": choice == own}
+        try:
+            yield _result({**known, **named, **_assign(group, choice.strategy(version))})
+        except AllocatorError as error:
+            exception = error.exception if isinstance(error, KafkaError) else None
+            yield _result({**known, **named, "error": type(error).__name__, "exception": exception, "detail": str(error)})
+
+
+def _read(row: dict[str, pa.Array]) -> Group:
+    """The group of a row; raises InvalidQuestion, which points into the body that the row is."""
+    lists = {}
+    for name, plain in (("topics", plain_topics), ("members", plain_members)):
+        try:
+            column = conform(row[name], COLUMNS[name])
+        except pa.ArrowInvalid as error:
+            raise InvalidQuestion(str(error), f"/{name}") from None
+        if column.null_count:
+            raise InvalidQuestion("is null", f"/{name}")
+        rows = compact(column.flatten())
+
+        def is_plain(some: pa.Array, plain: Any = plain) -> bool:
+            return not some.null_count and plain(some)
+
+        if not is_plain(rows):
+            at = first_misfit(rows, is_plain)
+            raise InvalidQuestion(f"not well-formed: {json.dumps(rows[at].as_py(), ensure_ascii=False)[:200]}", f"/{name}/{at}")
+        lists[name] = rows
+    topics, members = lists["topics"], lists["members"]
+    for asked, what in ((partitions_total(topics), "partitions"), (subscriptions_total(topics, members), "subscriptions")):
+        if asked > MOST:
+            raise InvalidQuestion(f"{asked} {what} are more than an executor takes of one group ({MOST})")
+    return read_group(topics, members)
+
+
+def _assign(group: Group, assignor: Assignor) -> dict[str, Any]:
+    """The columns of a result; raises KafkaError."""
+    assignment = assignor.run(group)
+    holders = transposed(assignment, group.topics.partitions_count + len(group.unknown_partitions))
+    loads = assignment.lengths()
+    cooperative = isinstance(assignment, CooperativeAssignment)
+    nobodys = np.flatnonzero(holders.lengths()[: group.topics.partitions_count] == 0).astype(np.int32)
+    return {
+        **asdict(spread(loads)),
+        **asdict(movement(group, holders)),
+        "fewest_possible_moves": fewest_possible_moves(group, loads + (assignment.withheld.lengths() if cooperative else 0)),
+        "follow_up_rebalance": assignment.follow_up_rebalance if cooperative else None,
+        "warnings": assignor.warnings(group) if assignor.warnings else [],
+        "assignments": assignments_array(group, in_answer_order(group, holders)),
+        "unassigned": topic_partitions_array(group, nobodys),
+    }
+
+
+def _result(columns: dict[str, Any]) -> pa.RecordBatch:
+    """One row of RESULT; what is not named is null."""
+    arrays = []
+    for member in RESULT:
+        value = columns.get(member.name)
+        arrays.append(value.cast(member.type) if isinstance(value, pa.Array) else pa.array([value], member.type))
+    return pa.record_batch(arrays, schema=RESULT)

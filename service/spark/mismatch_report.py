@@ -1,0 +1,105 @@
+"""The report of ``mismatch``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from service.spark.report import COLORS, Figure, Figures, Report, Section, Table, chart, number, share
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from service.spark.mismatch_scan import Part
+
+SHOWN = 3
+"""Partitioners of a writer that are named; the rest are counted."""
+
+
+def verdict(summary: dict[str, Any]) -> str:
+    """The verdict in words: ``99.9% java …, 0.1% librdkafka:consistent …``."""
+    if summary["verdict"] == "none":
+        return "no record has a key"
+    if summary["verdict"] == "unexplained":
+        return "no partitioner explains it at this partition count"
+    parts = [f"{share(part['share'])} {named(part['partitioners'])}" for part in summary["mixture"]]
+    if summary["chance_share"] > 0.0005:
+        parts.append(f"{share(summary['chance_share'])} nobody that looks at keys")
+    return ", ".join(parts)
+
+
+def named(partitioners: list[str]) -> str:
+    """The first partitioners of a writer, none of which a key can tell from the others."""
+    more = len(partitioners) - SHOWN
+    return " / ".join(partitioners[:SHOWN]) + (f" / {more} more" if more > 0 else "")
+
+
+def report(summary: dict[str, Any], part: Part, source: str) -> Report:
+    """The whole report."""
+    misplaced = summary["misplaced"]
+    how = "found out" if summary["partitions_count_found"] else "given"
+    at_a_glance = Figures(
+        (
+            Figure("records", number(summary["records"]), f"{number(summary['keyless'])} without a key"),
+            Figure("partitions", number(summary["partitions_count"]), how),
+            Figure(
+                f"not where {summary['expected']} puts them", number(misplaced), share(summary["misplaced_share"]),
+                "bad" if misplaced else "good",
+            ),
+            Figure("set aside", number(sum(summary["rejected"].values())), "in quarantine.parquet"),
+        )
+    )  # fmt: skip
+    writers = [
+        (named(each["partitioners"]), number(each["explained"]), share(each["explained"] / each["of"]) if each["of"] else "—")
+        for each in summary["writers"]
+    ]
+    chance = f"A writer that wrote none of it explains about one record in {summary['partitions_count']} by chance."
+    sections = [
+        Section("At a glance", (at_a_glance,), f"Who wrote it: {verdict(summary)}."),
+        Section(
+            "Who explains the records",
+            (
+                chart(lambda axes: _writers(axes, summary), height=0.9 + 0.3 * len(summary["writers"])),
+                Table(("partitioners that no key tells apart", "records explained", "share"), writers, folded="as a table"),
+            ),
+            chance,
+        ),
+        Section("Misplaced records of each partition", (chart(lambda axes: _partitions(axes, part)),)),
+    ]
+    if summary["examples"]:
+        rows = [
+            (
+                each["key"],
+                number(each["partition_id"]),
+                number(each["expected_partition_id"]),
+                ", ".join(each["explained_by"][:4]) or "—",
+            )
+            for each in summary["examples"]
+        ]
+        columns = ("key", "is on", f"{summary['expected']} puts it on", "explained by")
+        sections.append(Section("Examples of misplaced records", (Table(columns, rows),)))
+    return Report("Mismatch", source, tuple(sections))
+
+
+def _writers(axes: Axes, summary: dict[str, Any]) -> None:
+    names = [named(each["partitioners"][:2]) for each in summary["writers"]]
+    shares = [100 * each["explained"] / each["of"] if each["of"] else 0 for each in summary["writers"]]
+    bars = axes.barh(names, shares, color=COLORS[0], height=0.62)
+    axes.bar_label(bars, fmt="%.3g%%", padding=3)
+    axes.axvline(100 / summary["partitions_count"], color=COLORS[1], linewidth=1, linestyle="--", label="by chance")
+    axes.invert_yaxis()
+    axes.set_xlim(0, 112)
+    axes.set_xlabel("records explained, %")
+    axes.grid(axis="y", visible=False)
+    axes.legend(loc="lower right")
+
+
+def _partitions(axes: Axes, part: Part) -> None:
+    ids = np.arange(len(part.records))
+    axes.bar(ids, part.records - part.misplaced, color=COLORS[0], label="where they should be", width=0.8)
+    axes.bar(ids, part.misplaced, bottom=part.records - part.misplaced, color=COLORS[1], label="misplaced", width=0.8)
+    axes.set_xlabel("partition")
+    axes.set_ylabel("records with a key")
+    axes.grid(axis="x", visible=False)
+    axes.legend()

@@ -1,0 +1,325 @@
+"""The scan of ``mismatch``: records with the partition they are on in, who explains them out. Executors run this.
+
+What a task gives away does not grow with its records: counts for each writer, and two samples of the different (key, partition)
+pairs, one of those where the expected partitioner puts them and one of the others, so that a rare wrong writer is not lost among
+the right one's. A sample holds the PAIRS with the smallest hashes; so those of parts of the data make that of the whole.
+"""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from service.core.errors import InvalidQuestion
+from service.core.keys import SERIALIZED
+from service.core.mixtures import Patterns
+from service.core.partitioners import PARTITIONERS
+from service.core.partitioners.murmur3 import cassandra_tokens
+from service.core.writers import UNDECIDED, hash_all, peculiar, writers_of
+from service.spark.columns import read_keys
+from service.spark.quarantine import partials, rejects
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    import numpy.typing as npt
+
+    from service.core.model import Bools, Int32s, Int64s
+    from service.core.writers import Writer, Writers
+
+    UInt64s = npt.NDArray[np.uint64]
+
+PAIRS: Final = 2**15
+"""Different pairs of each sample."""
+
+EXAMPLES: Final = 20
+"""Misplaced records that are shown."""
+
+_GOLDEN: Final = np.uint64(0x9E3779B97F4A7C15)
+_MIX: Final = np.uint64(0xBF58476D1CE4E5B9)
+
+
+@dataclass
+class PairSample:
+    """The different pairs with the smallest hashes.
+
+    hashes : uint64[at most PAIRS], ascending
+    explained, undecided : int64[...], a bit for each writer: it puts the key there; a counter or chance decides
+    times : int64[...], how often the pair was seen
+    full : were there more pairs?
+    """
+
+    hashes: UInt64s = field(default_factory=lambda: np.empty(0, np.uint64))
+    explained: Int64s = field(default_factory=lambda: np.empty(0, np.int64))
+    undecided: Int64s = field(default_factory=lambda: np.empty(0, np.int64))
+    times: Int64s = field(default_factory=lambda: np.empty(0, np.int64))
+    full: bool = False
+
+    def add(self, hashes: UInt64s, explained: Int64s, undecided: Int64s, times: Int64s) -> None:
+        """Add pairs, the same one perhaps several times; all arrays [n]."""
+        if self.full:
+            near = hashes <= self.hashes[-1]
+            hashes, explained, undecided, times = hashes[near], explained[near], undecided[near], times[near]
+        everything = np.concatenate([self.hashes, hashes])
+        kept, first, rank = np.unique(everything, return_index=True, return_inverse=True)
+        counts = np.zeros(len(kept), np.int64)
+        np.add.at(counts, rank, np.concatenate([self.times, times]))
+        self.full = self.full or len(kept) > PAIRS
+        first = first[:PAIRS]
+        self.hashes, self.times = kept[:PAIRS], counts[:PAIRS]
+        self.explained = np.concatenate([self.explained, explained])[first]
+        self.undecided = np.concatenate([self.undecided, undecided])[first]
+
+    def merge(self, other: PairSample) -> None:
+        """Add another sample; what either has left out is left out."""
+        bounds = [int(each.hashes[-1]) for each in (self, other) if each.full]
+        full = bool(bounds)
+        self.full = False
+        self.add(other.hashes, other.explained, other.undecided, other.times)
+        if full:
+            keep = self.hashes <= np.uint64(min(bounds))
+            self.hashes, self.times = self.hashes[keep], self.times[keep]
+            self.explained, self.undecided = self.explained[keep], self.undecided[keep]
+            self.full = True
+
+    @property
+    def distinct(self) -> int:
+        """How many different pairs there were; an estimate (to about 1/√PAIRS) where there are more than the sample holds."""
+        if not self.full:
+            return len(self.hashes)
+        return round((len(self.hashes) - 1) / (int(self.hashes[-1]) + 1) * 2**64)
+
+
+@dataclass
+class Part:
+    """What some of the records came to.
+
+    records, misplaced : int64[partitions], on each partition; and those that the expected partitioner would put elsewhere
+    keyless : records without a key, which any partitioner may put anywhere
+    empty : batches with an empty key
+    undecided : records of which not the key decides under the expected partitioner
+    explained, decided : int64[writers], records that each writer would put where they are; of which it says anything
+    right, wrong : the samples
+    examples : misplaced records, the smallest hash first: hash, key, partition, expected partition, bits of the writers
+    """
+
+    records: Int64s
+    misplaced: Int64s
+    explained: Int64s
+    decided: Int64s
+    keyless: int = 0
+    empty: int = 0
+    undecided: int = 0
+    right: PairSample = field(default_factory=PairSample)
+    wrong: PairSample = field(default_factory=PairSample)
+    examples: dict[int, tuple[str, int, int, int]] = field(default_factory=dict)
+
+    def merge(self, other: Part) -> None:
+        """Add what other records came to."""
+        for name in ("records", "misplaced", "explained", "decided"):
+            getattr(self, name)[:] += getattr(other, name)
+        self.keyless += other.keyless
+        self.empty += other.empty
+        self.undecided += other.undecided
+        self.right.merge(other.right)
+        self.wrong.merge(other.wrong)
+        self.examples = dict(sorted((self.examples | other.examples).items())[:EXAMPLES])
+
+    def packed(self) -> bytes:
+        """As bytes."""
+        return pickle.dumps(self, pickle.HIGHEST_PROTOCOL)
+
+
+def merged(parts: Iterable[bytes]) -> Part:
+    """All packed parts together; at least one."""
+    found = (pickle.loads(part) for part in parts)  # noqa: S301 - our own
+    whole: Part = next(found)
+    for part in found:
+        whole.merge(part)
+    return whole
+
+
+@dataclass(frozen=True)
+class MismatchScan:
+    """What is asked about every record.
+
+    corrupt : the column that holds what could not be read as a record; None where there is none
+    expected : the partitioner that should have written all of it
+    partitioners : the names of those that may have
+    """
+
+    key_column: str
+    key_format: str
+    partition_column: str
+    partitions_count: int
+    expected: str
+    partitioners: tuple[str, ...]
+    corrupt: str | None = None
+
+    def writers(self, *, has_empty: bool = True) -> Writers:
+        """The partitioners by what they do with keys of the format; those that differ about empty keys apart."""
+        chosen = [PARTITIONERS[name] for name in self.partitioners]
+        return writers_of(chosen, self.key_format, has_null=False, has_empty=has_empty)
+
+    def expected_writer(self, writers: Writers) -> int:
+        """Its index; raises InvalidQuestion if it looks at no key of the format."""
+        for i, writer in enumerate(writers.writers):
+            if self.expected in writer.names:
+                return i
+        why = dict(writers.excluded).get(self.expected, "looks at no key: any partition is as it should be")
+        raise InvalidQuestion(f"the partitioner {self.expected} {why}")
+
+    def of_batches(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows of ``quarantine.RESULT`` for a task's batches."""
+        writers = self.writers()
+        expected = self.expected_writer(writers)
+        n, w = self.partitions_count, len(writers.writers)
+        part = Part(np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(w, np.int64), np.zeros(w, np.int64))
+        for batch in batches:
+            good, rejected = self._sound(batch)
+            yield from rejected
+            if good.num_rows:
+                self._add(part, writers, expected, good)
+        yield partials([part.packed()])
+
+    def _sound(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, list[pa.RecordBatch]]:
+        """The rows that can be looked at, and the others with their reasons."""
+        rejected = []
+        if self.corrupt:
+            corrupt = batch.column(self.corrupt)
+            if corrupt.null_count < len(corrupt):
+                rejected.append(rejects(corrupt.drop_null(), "not readable as a record"))
+                batch = batch.filter(pc.is_null(corrupt))
+        partitions = read_partitions(batch.column(self.partition_column))
+        fits = pc.fill_null(pc.and_(pc.greater_equal(partitions, 0), pc.less(partitions, self.partitions_count)), False)
+        bad_key = read_keys(batch.column(self.key_column), self.key_format)[1]
+        if fits.true_count < len(fits):
+            reason = f"no partition below {self.partitions_count}"
+            rejected.append(rejects(_records(batch.filter(pc.invert(fits))), reason))
+        if bad_key is not None:
+            bad_key = pc.and_(bad_key, fits)
+            rejected.append(rejects(_records(batch.filter(bad_key)), f"no {self.key_format} key"))
+            fits = pc.and_(fits, pc.invert(bad_key))
+        return (batch if fits.true_count == len(fits) else batch.filter(fits)), rejected
+
+    def _add(self, part: Part, writers: Writers, expected: int, batch: pa.RecordBatch) -> None:
+        """Add sound rows."""
+        keyless = batch.column(self.key_column).null_count
+        if keyless:
+            part.keyless += keyless
+            batch = batch.filter(pc.is_valid(batch.column(self.key_column)))
+        if not batch.num_rows:
+            return
+        column = read_keys(batch.column(self.key_column), self.key_format)[0]
+        where = np.asarray(read_partitions(batch.column(self.partition_column))).astype(np.int32)
+        part.empty += int(peculiar(column)[1])
+        theirs = hash_all(writers.writers, column, self.key_format).partitions(self.partitions_count)
+        explains, undecided = theirs == where, theirs == UNDECIDED
+        part.explained += explains.sum(axis=1)
+        part.decided += len(where) - undecided.sum(axis=1)
+        part.undecided += int(undecided[expected].sum())
+        wrong = ~(explains[expected] | undecided[expected])
+        part.records += np.bincount(where, minlength=self.partitions_count)
+        part.misplaced += np.bincount(where[wrong], minlength=self.partitions_count)
+        hashes = _pair_hashes(np.asarray(cassandra_tokens(SERIALIZED.run(column, self.key_format)), np.int64), where)
+        explained_bits, undecided_bits = _bits(explains), _bits(undecided)
+        times = np.ones(len(where), np.int64)
+        for rows, sample in ((~wrong, part.right), (wrong, part.wrong)):
+            if rows.any():
+                sample.add(hashes[rows], explained_bits[rows], undecided_bits[rows], times[rows])
+        if wrong.any():
+            self._show(part, batch, wrong, hashes, (where, theirs[expected], explained_bits))
+
+    def _show(
+        self, part: Part, batch: pa.RecordBatch, wrong: Bools, hashes: UInt64s, found: tuple[Int32s, Int32s, Int64s]
+    ) -> None:
+        """Keep the misplaced records with the smallest hashes as examples."""
+        where, expected, explained = found
+        rows = np.flatnonzero(wrong)
+        if len(part.examples) == EXAMPLES:
+            rows = rows[hashes[rows] < np.uint64(max(part.examples))]
+        nearest = rows[np.unique(hashes[rows], return_index=True)[1][:EXAMPLES]]
+        keys = _texts(batch.column(self.key_column).take(pa.array(nearest)))
+        for row, key in zip(nearest.tolist(), keys, strict=True):
+            part.examples[int(hashes[row])] = (key, int(where[row]), int(expected[row]), int(explained[row]))
+        part.examples = dict(sorted(part.examples.items())[:EXAMPLES])
+
+
+def settled(scan: MismatchScan, part: Part) -> tuple[tuple[Writer, int], ...]:
+    """The writers that the records tell apart, each with its index among all of them."""
+    places = {name: i for i, writer in enumerate(scan.writers().writers) for name in writer.names}
+    return tuple((writer, places[writer.names[0]]) for writer in scan.writers(has_empty=part.empty > 0).writers)
+
+
+def patterns(part: Part, writers: Sequence[tuple[Writer, int]], partitions_count: int) -> Patterns:
+    """The pairs by which of these writers explains them, each sample standing for all of its kind; there is a record with a key.
+
+    writers : as ``settled`` gives them
+    """
+    misplaced = part.misplaced.sum()
+    columns: list[tuple[Int64s, Int64s, npt.NDArray[np.float64], npt.NDArray[np.float64]]] = []
+    for sample, records in ((part.right, part.records.sum() - misplaced), (part.wrong, misplaced)):
+        if len(sample.hashes):
+            each = sample.distinct / len(sample.hashes)
+            seen = records / sample.times.sum()
+            columns.append((sample.explained, sample.undecided, np.full(len(sample.hashes), each), sample.times * seen))
+    explained, undecided, pairs, observations = (np.concatenate(column) for column in zip(*columns, strict=True))
+    kinds, rank = np.unique(np.stack([explained, undecided]), axis=1, return_inverse=True)
+    rank = rank.ravel()
+    bits = np.array([i for _, i in writers])
+    return Patterns(
+        partitions_count,
+        (kinds[0][:, None] >> bits & 1).astype(np.bool_),
+        (kinds[1][:, None] >> bits & 1).astype(np.bool_),
+        np.rint(np.bincount(rank, pairs)).astype(np.int64),
+        np.rint(np.bincount(rank, observations)).astype(np.int64),
+    )
+
+
+def read_partitions(column: pa.Array) -> pa.Array:
+    """A column of partitions as int64; null for what is no integer."""
+    if pa.types.is_integer(column.type):
+        return column.cast(pa.int64(), safe=False)
+    text = column.cast(pa.string())
+    return pc.if_else(pc.match_substring_regex(text, r"^[0-9]{1,10}$"), text, None).cast(pa.int64())
+
+
+def _pair_hashes(tokens: Int64s, partitions: Int32s) -> UInt64s:
+    """uint64[n], evenly spread: the key's 64-bit token, mixed with the partition."""
+    mixed = tokens.view(np.uint64) ^ (partitions.astype(np.uint64) * _GOLDEN)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * _MIX
+    spread: UInt64s = mixed ^ (mixed >> np.uint64(31))
+    return spread
+
+
+def _bits(flags: npt.NDArray[np.bool_]) -> Int64s:
+    """int64[n] of bool[writers, n]: writer i is bit i."""
+    total = np.zeros(flags.shape[1], np.int64)
+    for i, row in enumerate(flags):
+        total |= row.astype(np.int64) << i
+    return total
+
+
+def _texts(keys: pa.Array) -> list[str]:
+    """Keys for a reader: text as it is, bytes as text where they are, else in hex."""
+    return [_text(key) for key in keys.to_pylist()]
+
+
+def _text(key: Any) -> str:
+    if not isinstance(key, bytes):
+        return str(key)
+    try:
+        return key.decode()
+    except UnicodeDecodeError:
+        return f"0x{key.hex()}"
+
+
+def _records(batch: pa.RecordBatch) -> pa.Array:
+    """Rows as text: ``key=…, partition=…``."""
+    texts = (", ".join(f"{name}={_text(value)}" for name, value in row.items()) for row in batch.to_pylist())
+    return pa.array(texts, pa.string())
