@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+import pyarrow as pa
 from flask import request
 from marshmallow import Schema, ValidationError, fields, post_load, validate
 
@@ -128,7 +129,7 @@ def get_coordinator(question: Coordination) -> Response:
 
 
 def answer(question: Coordination, *, explained: bool) -> Response:
-    """The answer as JSON."""
+    """The answer in the media type that the request wants; as a table it is one row, without the explanation."""
     found = question.coordinator
     document: dict[str, Any] = {
         "kafka_version": question.kafka_version,
@@ -137,6 +138,9 @@ def answer(question: Coordination, *, explained: bool) -> Response:
         "partitions_count": question.partitions_count,
         "coordinator_key": found.key,
     }
+    media_type = render.wanted()
+    if media_type != render.JSON:
+        return render.table(pa.Table.from_pylist([document]), media_type)
     if explained:
         document["explanation"] = {
             "rule": "Utils.abs(key.hashCode()) % partitions_count, where abs(-2147483648) is 0",

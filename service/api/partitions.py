@@ -409,9 +409,7 @@ def _wanted() -> str:
     """The media type of the answer; an Arrow stream is answered by one unless another is asked for."""
     if not request.environ.get("CONTENT_TYPE") or request.mimetype != render.ARROW_STREAM:
         return render.wanted()
-    if "Accept" not in request.headers:
-        return render.ARROW_STREAM
-    return request.accept_mimetypes.best_match((render.ARROW_STREAM, render.JSON, render.CSV), default=render.ARROW_STREAM)
+    return render.wanted(render.ARROW_STREAM, render.JSON, render.CSV)
 
 
 def _document(allocation: Allocation, result: Answer, counts: Int64s | None, evenness: Spread | None) -> dict[str, Any]:

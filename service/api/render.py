@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 from flask import Response, request
+from werkzeug.datastructures import MIMEAccept
 
 from service.api.jsons import dumps
 
@@ -20,11 +21,17 @@ ARROW_STREAM = "application/vnd.apache.arrow.stream"
 CSV = "text/csv"
 
 
-def wanted() -> str:
-    """The media type that the request's Accept header prefers among JSON, ARROW_STREAM and CSV; JSON if it names none."""
+def wanted(*offered: str) -> str:
+    """The media type that the request's Accept header prefers; the first of those offered if it names none.
+
+    offered : default: JSON, ARROW_STREAM, CSV
+    """
+    offered = offered or (JSON, ARROW_STREAM, CSV)
     if request.environ.get("HTTP_ACCEPT", "*/*") == "*/*":  # request.headers would be made for this alone
-        return JSON
-    return request.accept_mimetypes.best_match((JSON, ARROW_STREAM, CSV), default=JSON)
+        return offered[0]
+    # Werkzeug takes "text/csv; charset=utf-8" for another type than text/csv.
+    accepted = MIMEAccept([(value.partition(";")[0].strip(), quality) for value, quality in request.accept_mimetypes])
+    return accepted.best_match(offered, default=offered[0])
 
 
 def answer(document: Any) -> Response:

@@ -1,0 +1,92 @@
+"""Which of JSON, CSV and Arrow an answer is: the one that ``Accept`` prefers."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pyarrow as pa
+import pytest
+
+ARROW = "application/vnd.apache.arrow.stream"
+KEYS = {"keys": ["a", "b", "c"]}
+BROKERS = [{"broker_id": i} for i in range(3)]
+QUESTIONS = {
+    "/v1/partitions": ({"partitions_count": 3, **KEYS}, 3, "record,partition_id"),
+    "/v1/coordinators": ({"group_id": 'a,"b"'}, 1, "kafka_version,topic_name,partition_id,partitions_count,coordinator_key"),
+    "/v1/group-assignments": (
+        {"topics": [{"topic_name": "t", "partitions_count": 4}], "members": [{"member_id": "m"}]},
+        4,
+        "topic_name,partition_id,member_id",
+    ),
+    "/v1/replica-placements": (
+        {"partitions_count": 5, "replication_factor": 2, "brokers": BROKERS},
+        5,
+        "topic_name,partition_id,replicas",
+    ),
+    "/v1/partitioner-comparisons": ({"partitioners": ["java", "sarama"], "partitions_count": 3, **KEYS}, None, None),
+    "/v1/partition-count-plans": ({"partitions_counts": [3, 6], **KEYS}, None, None),
+    "/v1/keyless-distributions": (
+        {"partitions": [{"partition_id": 0, "leader_id": 0}, {"partition_id": 1, "leader_id": 1}], "brokers": BROKERS[:2]},
+        2,
+        "partition_id,share",
+    ),
+}
+
+
+@pytest.mark.parametrize("path", QUESTIONS)
+def test_every_computing_answer_is_also_a_table(client, path):
+    body, rows, names = QUESTIONS[path]
+    answer = client.post(path, json=body, headers={"Accept": "text/csv"})
+    if answer.status_code == 422:
+        pytest.fail(answer.text)
+    assert answer.mimetype == "text/csv"
+    found = list(csv.DictReader(io.StringIO(answer.text, newline="")))
+    assert found
+    if rows is not None:
+        assert len(found) == rows
+        assert ",".join(found[0]) == names
+    table = pa.ipc.open_stream(client.post(path, json=body, headers={"Accept": ARROW}).data).read_all()
+    assert len(table) == len(found)
+
+
+@pytest.mark.parametrize(
+    ("accept", "expected"),
+    [
+        (None, "application/json"),
+        ("", "application/json"),
+        ("*/*", "application/json"),
+        ("image/png", "application/json"),
+        ("text/csv", "text/csv"),
+        ("TEXT/CSV", "text/csv"),
+        ("text/*", "text/csv"),
+        ("text/csv; charset=utf-8", "text/csv"),
+        ("text/csv;q=0.5, application/json;q=0.9", "application/json"),
+        ("text/csv;q=0.9, application/json;q=0.5", "text/csv"),
+        ("application/json;q=0.1, */*;q=0.05, text/csv;q=0.2", "text/csv"),
+        ("*/*;q=0.1, text/csv", "text/csv"),
+        ("text/csv;q=0, */*", "application/json"),
+        ("application/json;q=0, text/csv;q=0.001", "text/csv"),
+        (f"{ARROW}, text/csv;q=0.9", ARROW),
+        ("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", "application/json"),
+        ("text/csv;q=nonsense, application/json;q=0.5", "application/json"),
+        (";;,q=", "application/json"),
+    ],
+)
+def test_the_answer_is_what_the_accept_header_prefers(client, accept, expected):
+    headers = {} if accept is None else {"Accept": accept}
+    response = client.get("/v1/partitions?key=a&partitions_count=3", headers=headers)
+    assert response.mimetype == expected
+
+
+def test_a_problem_is_a_problem_whatever_is_wanted(client):
+    response = client.get("/v1/partitions?key=a", headers={"Accept": "text/csv"})
+    assert response.status_code == 422
+    assert response.mimetype == "application/problem+json"
+
+
+def test_names_with_commas_quotes_and_line_ends_come_back_as_they_were(client):
+    name = 'a,"b"\nc\r\n'
+    body = {"topics": [{"topic_name": "t", "partitions_count": 1}], "members": [{"member_id": name}]}
+    answer = client.post("/v1/group-assignments", json=body, headers={"Accept": "text/csv"})
+    assert next(csv.DictReader(io.StringIO(answer.text, newline="")))["member_id"] == name
