@@ -6,105 +6,20 @@ python -m helm.documents        # `make chart` writes them into the chart
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from grafana_foundation_sdk.builders import common, dashboard, prometheus, stat, table, timeseries
-from grafana_foundation_sdk.cog.builder import Builder
-from grafana_foundation_sdk.cog.encoder import JSONEncoder
-from grafana_foundation_sdk.cog.variants import Dataquery
+from grafana_foundation_sdk.builders import dashboard, table
 from grafana_foundation_sdk.models import dashboard as models
 from grafana_foundation_sdk.models import units
-from grafana_foundation_sdk.models.common import LegendDisplayMode, LegendPlacement
-from grafana_foundation_sdk.models.dashboard import (
-    DashboardCursorSync,
-    DataSourceRef,
-    DataTransformerConfig,
-    VariableOption,
-    VariableRefresh,
-    VariableSort,
-)
-from grafana_foundation_sdk.models.prometheus import PromQueryFormat
+from grafana_foundation_sdk.models.dashboard import DashboardCursorSync
+
+from helm.panels import HERE, INFINITY, Infinity, chart, choice, figure, quantiles, ranking, rate, text_input, total
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-PROMETHEUS: Final = DataSourceRef("prometheus", "$datasource")
-INFINITY: Final = DataSourceRef("yesoreyeram-infinity-datasource", "$datasource")
-HERE: Final = 'namespace=~"$namespace"'
-"""What every expression selects."""
+    from grafana_foundation_sdk.cog.builder import Builder
 
 GROUP_DECISIONS: Final = "assignment|rebalance"
 """Decisions about groups; those that are named in the others are topics."""
-
-Query = tuple[str, str]
-"""An expression, and the legend of its series."""
-
-
-def quantiles(histogram: str, by: str, *, select: str = "", which: tuple[float, ...] = (0.5, 0.99)) -> list[Query]:
-    """Quantiles of a histogram, a series for each of what ``by`` names."""
-    labels = ", ".join(f"{{{{{label.strip()}}}}}" for label in by.split(","))
-    return [
-        (
-            f"histogram_quantile({q}, sum by ({by}, le) (rate({histogram}_bucket{{{HERE}{select}}}[$__rate_interval])))",
-            f"{labels} p{q * 100:g}",
-        )
-        for q in which
-    ]
-
-
-def rate(counter: str, by: str, *, select: str = "") -> Query:
-    """What a counter gains in a second, a series for each of what ``by`` names."""
-    labels = " ".join(f"{{{{{label.strip()}}}}}" for label in by.split(","))
-    return f"sum by ({by}) (rate({counter}{{{HERE}{select}}}[$__rate_interval]))", labels
-
-
-def _all(counter: str, select: str = "") -> str:
-    """What a counter gains in a second, all its series together."""
-    return f"sum(rate({counter}{{{HERE}{select}}}[$__rate_interval]))"
-
-
-def chart(title: str, about: str, unit: str, queries: list[Query], span: int = 8) -> timeseries.Panel:
-    """Lines over time."""
-    legend = common.VizLegendOptions().display_mode(LegendDisplayMode.TABLE).placement(LegendPlacement.BOTTOM).show_legend(True)
-    panel = (
-        timeseries.Panel().title(title).description(about).datasource(PROMETHEUS).unit(unit).span(span).height(8).legend(legend)
-    )
-    for query in _targets(queries):
-        panel.with_target(query)
-    return panel.legend(legend).min(0).fill_opacity(8)
-
-
-def figure(title: str, about: str, unit: str, query: str, span: int = 4) -> stat.Panel:
-    """One number."""
-    last = common.ReduceDataOptions().calcs(["lastNotNull"])
-    panel = stat.Panel().title(title).description(about).datasource(PROMETHEUS).unit(unit).span(span).height(4)
-    return panel.reduce_options(last).with_target(_targets([(query, "")])[0])
-
-
-def ranking(title: str, about: str, query: str, columns: Mapping[str, str], span: int = 8) -> table.Panel:
-    """The labels and values of one moment, as a table. columns : label → its heading"""
-    target = prometheus.Dataquery().expr(query).format(PromQueryFormat.TABLE).instant().ref_id("A").datasource(PROMETHEUS)
-    order = {
-        "indexByName": {name: i for i, name in enumerate(columns)},
-        "renameByName": dict(columns),
-        "excludeByName": {"Time": True},
-    }
-    panel = table.Panel().title(title).description(about).datasource(PROMETHEUS).span(span).height(8)
-    return panel.with_target(target).with_transformation(DataTransformerConfig(id_val="organize", options=order))
-
-
-def _targets(queries: list[Query]) -> list[prometheus.Dataquery]:
-    return [
-        prometheus.Dataquery().expr(expression).legend_format(legend or "__auto").ref_id(chr(ord("A") + i)).datasource(PROMETHEUS)
-        for i, (expression, legend) in enumerate(queries)
-    ]
-
-
-def _choice(name: str, label: str, query: str) -> dashboard.QueryVariable:
-    """A variable whose values Prometheus knows; at first all of them."""
-    variable = dashboard.QueryVariable(name).label(label).query(query).datasource(PROMETHEUS).multi(True).include_all(True)
-    variable.all_value(".*").current(VariableOption(text="All", value="$__all"))
-    return variable.refresh(VariableRefresh.ON_TIME_RANGE_CHANGED).sort(VariableSort.ALPHABETICAL_ASC)
 
 
 def service() -> models.Dashboard:
@@ -114,9 +29,10 @@ def service() -> models.Dashboard:
     )
     board.tooltip(DashboardCursorSync.CROSSHAIR).readonly()
     board.with_variable(dashboard.DatasourceVariable("datasource").label("Data source").type("prometheus"))
-    board.with_variable(_choice("namespace", "Namespace", "label_values(allocator_build_info, namespace)"))
-    board.with_variable(_choice("subject", "Group or topic", f"label_values(allocator_subject_skew_ratio{{{HERE}}}, subject)"))
+    board.with_variable(choice("namespace", "Namespace", "label_values(allocator_build_info, namespace)"))
+    board.with_variable(choice("subject", "Group or topic", f"label_values(allocator_subject_skew_ratio{{{HERE}}}, subject)"))
 
+    panel: Builder[models.Panel]
     decisions = "allocator_skew_ratio_count"
     requests = "allocator_http_request_duration_seconds_count"
     groups = f'allocator_subject_skew_ratio{{{HERE}, subject=~"$subject", decision=~"{GROUP_DECISIONS}"}}'
@@ -130,13 +46,13 @@ def service() -> models.Dashboard:
             "Server errors",
             "Share of the requests that end in a 5xx other than 503.",
             units.PercentUnit,
-            f"""({_all(requests, ', status=~"5..", status!="503"')} or vector(0)) / {_all(requests)}""",
+            f"""({total(requests, ', status=~"5..", status!="503"')} or vector(0)) / {total(requests)}""",
         ),
         figure(
             "Turned away",
             "Share of the requests that found the service full.",
             units.PercentUnit,
-            f"""{_all("allocator_http_requests_rejected_total", ', reason="full"')} / {_all(requests)}""",
+            f"""{total("allocator_http_requests_rejected_total", ', reason="full"')} / {total(requests)}""",
         ),
         figure("In flight", "Requests being answered now.", units.Short, f"sum(allocator_http_requests_in_flight{{{HERE}}})"),
         figure("Queued", "Requests that wait for a decision now.", units.Short, f"sum(allocator_http_requests_queued{{{HERE}}})"),
@@ -267,7 +183,7 @@ def service() -> models.Dashboard:
             "Named subjects left out",
             "Groups and topics beyond ALLOCATOR_MAX_SUBJECTS, in a second.",
             units.RequestsPerSecond,
-            [(_all("allocator_subjects_dropped_total"), "left out")],
+            [(total("allocator_subjects_dropped_total"), "left out")],
         ),
         ranking(
             "Versions",
@@ -278,48 +194,6 @@ def service() -> models.Dashboard:
     ):
         board.with_panel(panel)
     return board.build()
-
-
-class Infinity(Builder[Dataquery], Dataquery):
-    """A question to the service by Grafana's Infinity data source: the body is posted, the answer's table comes as CSV."""
-
-    def __init__(self, path: str, body: str, columns: Mapping[str, str]) -> None:
-        """Columns : name → "string" or "number"."""
-        self._path, self._body, self._columns = path, body, columns
-
-    def build(self) -> Infinity:
-        """Its own builder, as the generator's are."""
-        return self
-
-    def to_json(self) -> dict[str, Any]:
-        """The query as the plug-in keeps it."""
-        return {
-            "refId": "A",
-            "datasource": INFINITY,
-            "type": "csv",
-            "source": "url",
-            "parser": "backend",
-            "format": "table",
-            "url": self._path,
-            "url_options": {
-                "method": "POST",
-                "headers": [{"key": "Accept", "value": "text/csv"}],
-                "params": [],
-                "body_type": "raw",
-                "body_content_type": "application/json",
-                "data": self._body,
-            },
-            "csv_options": {"delimiter": ","},
-            "root_selector": "",
-            "columns": [{"selector": name, "text": name, "type": kind} for name, kind in self._columns.items()],
-            "filters": [],
-        }
-
-
-def _input(name: str, label: str, default: str) -> dashboard.TextBoxVariable:
-    return (
-        dashboard.TextBoxVariable(name).label(label).default_value(default).current(VariableOption(text=default, value=default))
-    )
 
 
 def capacity() -> models.Dashboard:
@@ -338,7 +212,7 @@ def capacity() -> models.Dashboard:
         ("assignor", "Assignor", "uniform"),
         ("members", "Consumers (JSON)", json.dumps(members)),
     ):
-        board.with_variable(_input(name, label, default))
+        board.with_variable(text_input(name, label, default))
 
     placement = """{"placer": "$placer", "random_seed": 1, "topic_name": "$topic", "partitions_count": $partitions,
  "replication_factor": $replication, "brokers": $brokers}"""
@@ -369,13 +243,6 @@ def capacity() -> models.Dashboard:
         panel = table.Panel().title(title).description(about).datasource(INFINITY).span(span).height(18)
         board.with_panel(panel.with_target(query))
     return board.build()
-
-
-def text(board: models.Dashboard) -> str:
-    """A dashboard as Grafana reads it."""
-    for number, panel in enumerate(board.panels or [], 1):
-        panel.id_val = number
-    return json.dumps(board, cls=JSONEncoder, indent=1, sort_keys=True) + "\n"
 
 
 DASHBOARDS: Final = {"partition-allocator.json": service, "partition-allocator-capacity.json": capacity}

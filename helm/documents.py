@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from helm.dashboards import DASHBOARDS
-from helm.dashboards import text as dashboard_text
+from helm.panels import text as dashboard_text
 from service.config import Settings, environment_name, settings_table
 
 if TYPE_CHECKING:
@@ -71,7 +71,9 @@ def _comment(lines: list[str], line: int) -> tuple[str | None, dict[str, Any]]:
     while first and lines[first - 1].lstrip().startswith("# "):
         first -= 1
     block = [text.strip().removeprefix("# ") for text in lines[first:line]]
-    schema = next((yaml.safe_load(text.removeprefix("@schema ")) for text in block if text.startswith("@schema ")), {})
+    schema: dict[str, Any] = next(
+        (yaml.safe_load(text.removeprefix("@schema ")) for text in block if text.startswith("@schema ")), {}
+    )
     words = [text for text in block if not text.startswith("@schema ")]
     if not words or not words[0].startswith("-- "):
         return None, schema
