@@ -27,6 +27,37 @@ WORKDIR /
 RUN pip install --no-deps --no-build-isolation --no-cache-dir /src && \
     python -m service.warm
 
+FROM build AS pipeline-build
+WORKDIR /src
+COPY requirements-pipeline.lock ./
+RUN --mount=type=cache,target=/root/.cache/pip \
+    pip install --require-hashes -r requirements-pipeline.lock
+WORKDIR /
+# spark-submit takes a file: the module of the command `partition-allocator pipeline`, wherever this Python keeps it.
+RUN ln -s "$(python -c 'import service.cli.pipeline as it; print(it.__file__)')" /opt/allocator/pipeline.py
+
+FROM python:${PYTHON} AS pipeline
+# Hadoop's libraries ask for the user's name, so this one has an entry in /etc/passwd.
+# hadolint ignore=DL3008
+RUN apt-get update && \
+    apt-get install -y --no-install-recommends default-jre-headless && \
+    rm -rf /var/lib/apt/lists/* && \
+    useradd --uid 10001 --no-create-home --home-dir /tmp allocator
+COPY --from=pipeline-build /opt/allocator /opt/allocator
+COPY --from=build /opt/kernels /opt/kernels
+COPY spark-entrypoint.sh /opt/spark-entrypoint.sh
+ENV HOME=/tmp \
+    NUMBA_CACHE_DIR=/tmp/kernels \
+    NUMBA_CPU_NAME=generic \
+    PATH=/opt/allocator/bin:$PATH \
+    PYSPARK_PYTHON=/opt/allocator/bin/python \
+    PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONSAFEPATH=1 \
+    PYTHONUNBUFFERED=1
+WORKDIR /tmp
+USER 10001:10001
+ENTRYPOINT ["/bin/sh", "/opt/spark-entrypoint.sh"]
+
 FROM python:${PYTHON}
 COPY --from=build /opt/allocator /opt/allocator
 COPY --from=build /opt/kernels /opt/kernels

@@ -53,6 +53,8 @@ lock: ## resolve the dependencies anew (needs uv)
 	uv pip compile --universal --generate-hashes --no-annotate --no-header -q pyproject.toml --group build -o requirements.lock
 	uv pip compile --universal --generate-hashes --no-annotate --no-header -q pyproject.toml --extra pipeline --group build --group dev \
 	    -c requirements.lock -o requirements-dev.lock
+	uv pip compile --universal --generate-hashes --no-annotate --no-header -q pyproject.toml --extra pipeline \
+	    -c requirements-dev.lock -o requirements-pipeline.lock
 
 clean: ## remove what the commands made
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
