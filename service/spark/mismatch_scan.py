@@ -76,16 +76,9 @@ class PairSample:
         self.undecided = np.concatenate([self.undecided, undecided])[first]
 
     def merge(self, other: PairSample) -> None:
-        """Add another sample; what either has left out is left out."""
-        bounds = [int(each.hashes[-1]) for each in (self, other) if each.full]
-        full = bool(bounds)
-        self.full = False
+        """Add another sample. A full one has PAIRS hashes up to its largest, so nothing that it left out belongs to the whole."""
         self.add(other.hashes, other.explained, other.undecided, other.times)
-        if full:
-            keep = self.hashes <= np.uint64(min(bounds))
-            self.hashes, self.times = self.hashes[keep], self.times[keep]
-            self.explained, self.undecided = self.explained[keep], self.undecided[keep]
-            self.full = True
+        self.full = self.full or other.full
 
     @property
     def distinct(self) -> int:
