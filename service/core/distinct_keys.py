@@ -160,7 +160,7 @@ class DistinctKeys:
             done += entered
             if done == len(fingerprints) or room == self.max_keys:
                 return done
-            self._rebuild(4 * len(self.fingerprints))
+            self._rebuild(min(4 * len(self.fingerprints), 2 * self.max_keys))
 
     def _thin_out(self) -> None:
         """Keep every second key of the sample."""
