@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 export PORT ?= 8000
 
-.PHONY: help run test test-fast parity fuzz lint format openapi chart chart-tools bench demo lock clean
+.PHONY: help run test test-fast parity fuzz soak lint format openapi chart chart-tools bench demo lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -23,6 +23,9 @@ parity: .venv/.dev ## 100,000 random rebalances beside Kafka's own assignors, fo
 
 fuzz: .venv/.dev ## a million altered captures to /v1/decodings, ten minutes
 	$(BIN)/python -m tests.fuzz
+
+soak: .venv/.dev ## 100,000 mixed requests, right and wrong: no error, no more memory, three minutes (docs/reliability.md)
+	$(BIN)/python -m tests.soak
 
 lint: .venv/.dev ## ruff, mypy --strict, import contracts, hadolint
 	$(BIN)/ruff check

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import atexit
+import ctypes
 import ipaddress
 import os
 import shutil
 import ssl
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
     from flask import Flask
 
     from service.config import Settings
+
+M_ARENA_MAX = -8
+"""Of glibc's malloc.h."""
 
 JSON_HEADER = "-H 'content-type: application/json'"
 WELCOME = f"""\
@@ -53,6 +58,7 @@ def serve(settings: Settings, host: str, port: int) -> None:
     loopback = _is_loopback(host)
     _check(settings, host, loopback=loopback)
     logs.configure()
+    _share_heaps()
     scheme, tls = "http", {}
     if settings.tls_cert:
         scheme = "https"
@@ -97,6 +103,15 @@ def _check(settings: Settings, host: str, *, loopback: bool) -> None:
         raise Refusal(str(error)) from None
     except OSError as error:
         raise Refusal(f"{settings.tls_cert} and {settings.tls_key} cannot be used: {error.strerror or error}") from None
+
+
+def _share_heaps() -> None:
+    """Let glibc's malloc make two heaps for all threads: by default each keeps what it once needed in one of its own.
+
+    With 32 threads that doubled what a worker holds. Elsewhere (musl, macOS) nothing is to be done.
+    """
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL("libc.so.6").mallopt(M_ARENA_MAX, 2)
 
 
 def _welcome(url: str, *, loopback: bool) -> None:

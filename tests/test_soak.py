@@ -1,0 +1,18 @@
+"""A short soak; ``make soak`` is the long one."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.serving import serving
+from tests.soak import soak
+
+
+@pytest.mark.slow
+def test_two_thousand_mixed_requests_are_answered_alike_and_leave_nothing_behind():
+    with serving(ALLOCATOR_WORKERS="1") as server:
+        report = soak(server, 2_000)
+        assert report.faults == []
+        assert report.growth() < 1.25, "memory still settles in so short a run"
+        assert server.metric("allocator_http_requests_in_flight") == 1
+        assert server.metric("allocator_http_requests_queued") == 0
