@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 export PORT ?= 8000
 
-.PHONY: help run test test-fast parity fuzz soak lint format openapi chart chart-tools bench demo lock clean
+.PHONY: help run test test-fast parity fuzz soak lint format openapi chart chart-tools bench demo pipeline-demo lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -51,6 +51,9 @@ bench: .venv/.dev ## ratios against the reference, into benchmarks/results.json
 
 demo: .venv/.dev ## the three decisions on 336,776 real flights
 	$(BIN)/python -m demo
+
+pipeline-demo: .venv/.dev ## skew of the flights and of 50 million keys on Spark (needs a JDK), with a report each
+	$(BIN)/python -m demo.pipeline
 
 lock: ## resolve the dependencies anew (needs uv)
 	uv pip compile --universal --generate-hashes --no-annotate --no-header -q pyproject.toml --group build -o requirements.lock

@@ -28,7 +28,11 @@ COMMON = (
     ),
     click.Option(["--package", "packages"], multiple=True, help="Maven coordinates of a connector: Delta, Iceberg …"),
     click.Option(["--verbose"], is_flag=True, help="Show what Spark itself says."),
-    click.Option(["--json", "as_json"], is_flag=True, help="Print the summary as JSON even on a terminal."),
+    click.Option(
+        ["--json/--figures", "as_json"],
+        default=None,
+        help="Print the summary as JSON, or the figures; default: as to a terminal or not.",
+    ),
 )
 
 
@@ -71,7 +75,7 @@ def _run(
     spark_options: tuple[str, ...],
     packages: tuple[str, ...],
     verbose: bool,
-    as_json: bool,
+    as_json: bool | None,
     **parameters: Any,
 ) -> None:
     """Run the job, write what it gives, and say where it is."""
@@ -84,7 +88,7 @@ def _run(
         raise click.ClickException(str(error)) from None
     if done is None:
         return
-    if as_json or not sys.stdout.isatty():
+    if as_json or (as_json is None and not sys.stdout.isatty()):
         click.echo(done.summary_text, nl=False)
     else:
         Console(highlight=False).print(fill(table("", ""), [*done.headline.items()]))

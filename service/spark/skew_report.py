@@ -42,11 +42,9 @@ def headline(found: Answer) -> dict[str, str]:
         figures["hottest key"] = f"{hottest.key} ({share(hottest.records / counts.records)} of the records)"
     for name in counts.names:
         for plan in (plan for plan in found.plans if plan.partitioner == name):
-            figures[f"skew, {name}, {plan.partitions_count} partitions"] = (
-                f"{plan.records.spread.skew:.4g}  ({_band(plan.records)})"
-            )
+            figures[f"skew {name} × {plan.partitions_count}"] = f"{plan.records.spread.skew:.4g}  ({_band(plan.records)})"
         if found.reach and found.reach[0].smallest:
-            figures[f"recommended, {name}"] = _recommended(found, name)
+            figures[f"recommended {name}"] = _recommended(found, name)
     return figures
 
 

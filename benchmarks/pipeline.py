@@ -1,0 +1,145 @@
+"""The pipeline's ``skew`` beside Spark's own way to count keys by partition, over the same Parquet file in the same session."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark import SparkContext
+from pyspark.sql import functions
+
+from benchmarks.harness import Row, benchmark
+from service.spark.jobs import Pipeline, skew
+from service.spark.progress import progress
+from service.spark.session import spark_session
+from service.spark.sinks import Sink
+from service.spark.sources import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from benchmarks.harness import Sides
+
+KEYS = 50_000_000
+ROW_GROUP = 1_000_000
+FOUR = ("java", "librdkafka:consistent_random", "sarama", "spark")
+TWENTY = tuple(range(10, 210, 10))
+MEMORY = "1g"
+
+
+def key_file(count: int) -> str:
+    """A Parquet file of so many different keys of 16 hexadecimal digits; made once."""
+    target = Path(tempfile.gettempdir(), f"partition-allocator-keys-{count}.parquet")
+    if not target.exists():
+        draw, digits = np.random.default_rng(1), np.frombuffer(b"0123456789abcdef", np.uint8)
+        unfinished = target.with_suffix(f".{os.getpid()}")
+        with pq.ParquetWriter(unfinished, pa.schema([("key", pa.string())]), use_dictionary=False) as writer:
+            for start in range(0, count, ROW_GROUP):
+                n = min(ROW_GROUP, count - start)
+                data = digits[draw.integers(0, 16, n * 16, dtype=np.uint8)]
+                offsets = np.arange(0, 16 * n + 1, 16, dtype=np.int32)
+                writer.write_table(pa.table({"key": pa.StringArray.from_buffers(n, pa.py_buffer(offsets), pa.py_buffer(data))}))
+        unfinished.rename(target)
+    return str(target)
+
+
+@contextmanager
+def pipeline(cores: int = 2) -> Iterator[Pipeline]:
+    """A pipeline on that many cores of this machine."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        spark_session("benchmarks", master=f"local[{cores}]", settings={"spark.driver.memory": MEMORY}) as spark,
+    ):
+        yield Pipeline(spark, Sink(spark, folder), partial(progress, spark))
+
+
+def ours(on: Pipeline, path: str, names: tuple[str, ...], partitions_counts: tuple[int, ...]) -> float:
+    """Seconds of the job's scan: records, different and hottest keys, of every partitioner and count."""
+    asked: dict[str, Any] = dict.fromkeys((parameter.name or "" for parameter in skew.JOB.parameters), None)
+    asked |= {"key_columns": ("key",), "key_separator": "-", "size_columns": (), "max_keys": skew.MAX_KEYS}
+    asked |= {"partitioners": names, "partitions_counts": partitions_counts}
+    start = time.perf_counter()
+    skew.scanned(on, skew.read(on, Source.parse(path), asked))
+    return time.perf_counter() - start
+
+
+def sparks(on: Pipeline, path: str) -> float:
+    """Seconds of ``groupBy(pmod(hash(key), 12)).count()``."""
+    start = time.perf_counter()
+    on.spark.read.parquet(path).groupBy(functions.expr("pmod(hash(key), 12)")).count().collect()
+    return time.perf_counter() - start
+
+
+def _beside_spark(count: int, names: tuple[str, ...], partitions_counts: tuple[int, ...]) -> Iterator[Sides]:
+    path = key_file(count)
+    with pipeline() as on:
+        ours(on, path, names, partitions_counts)
+        sparks(on, path)
+        yield lambda: [ours(on, path, names, partitions_counts)], lambda: [sparks(on, path)]
+
+
+@benchmark(
+    Row("pipeline/one", "s", 1.0, "skew of 50 million keys in Parquet, 1 partitioner × 1 count ÷ Spark's groupBy().count()"),
+    rounds=3,
+)
+def one(count: int = KEYS) -> Iterator[Sides]:
+    """Ours finds the different and the hottest keys as well."""
+    yield from _beside_spark(count, ("java",), (12,))
+
+
+@benchmark(Row("pipeline/four-by-twenty", "s", 2.0, "the same, 4 partitioners × 20 counts ÷ Spark's groupBy().count()"), rounds=3)
+def four_by_twenty(count: int = KEYS) -> Iterator[Sides]:
+    """One scan for all of them."""
+    yield from _beside_spark(count, FOUR, TWENTY)
+
+
+@benchmark(Row("pipeline/two-cores", "s", 0.59, "skew of 50 million keys, 4 × 20, on two cores ÷ on one"), rounds=2)
+def two_cores(count: int = KEYS) -> Iterator[Sides]:
+    """Each side is a session of its own; what it takes to start is not counted."""
+    path = key_file(count)
+
+    def on(cores: int) -> float:
+        with pipeline(cores) as session:
+            ours(session, path, FOUR, TWENTY)
+            return ours(session, path, FOUR, TWENTY)
+
+    yield lambda: [on(2)], lambda: [on(1)]
+
+
+def driver_memory(count: int) -> float:
+    """MB that the driver held at most, Python and JVM together, in a process of its own."""
+    script = f"from benchmarks.pipeline import print_driver_memory; print_driver_memory({count})"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return float(done.stdout.splitlines()[-1])
+
+
+def print_driver_memory(count: int) -> None:
+    """Scan, and print the peaks of this process and of its JVM, which in local mode holds the executors too."""
+    path = key_file(count)
+    with pipeline() as on:
+        ours(on, path, FOUR, TWENTY)
+        jvm = SparkContext._gateway.proc.pid  # noqa: SLF001 - PySpark does not tell
+        peaks = [_peak_mb(pid) for pid in (os.getpid(), jvm)]
+    print(sum(peaks))
+
+
+def _peak_mb(pid: int) -> float:
+    line = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmHWM"))
+    return int(line.split()[1]) / 1024
+
+
+@benchmark(Row("pipeline/driver-memory", "MB", 1.1, "the driver's peak with 50 million keys ÷ with 5 million"), rounds=1)
+def memory(count: int = KEYS) -> Iterator[Sides]:
+    """4 × 20."""
+    key_file(count), key_file(count // 10)
+    yield lambda: [driver_memory(count)], lambda: [driver_memory(count // 10)]
