@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+import orjson
 import pyarrow as pa
 
 from service.core.assignors import GROUP_PROTOCOLS
@@ -118,15 +119,55 @@ def check_columns(schema: pa.Schema) -> None:
             check_type(schema.field(name).type, kind, name)
 
 
-def assign_groups(batches: Iterable[pa.RecordBatch], choices: tuple[Choice, ...] | None) -> Iterator[pa.RecordBatch]:
+def assign_groups(
+    batches: Iterable[pa.RecordBatch], choices: tuple[Choice, ...] | None, body_column: str | None = None
+) -> Iterator[pa.RecordBatch]:
     """RESULT rows of every group in the batches.
 
     choices : the assignors to try on each group, beside its own; None: every assignor of the group's own protocol
+    body_column : the column that holds the whole row, as JSON; None: the row is nested columns
     """
     for batch in batches:
+        if body_column is not None:
+            for text in batch.column(body_column).to_pylist():
+                yield from _assign_text(text, choices)
+            continue
         columns = {name: batch.column(name) for name in COLUMNS if name in batch.schema.names}
         for row in range(batch.num_rows):
             yield from _assign_row({name: column.slice(row, 1) for name, column in columns.items()}, choices)
+
+
+def _assign_text(text: str | bytes | None, choices: tuple[Choice, ...] | None) -> Iterator[pa.RecordBatch]:
+    try:
+        row = _read_text(text)
+    except InvalidQuestion as error:
+        record = text.decode(errors="replace") if isinstance(text, bytes) else text
+        detail = f"{error.pointer}: {error.detail}" if error.pointer else error.detail
+        yield _result({"error": WRONG_ROW, "detail": detail, "record": record})
+        return
+    yield from _assign_row(row, choices)
+
+
+def _read_text(text: str | bytes | None) -> dict[str, pa.Array]:
+    """A body's members as columns of one value; raises InvalidQuestion."""
+    if text is None:
+        raise InvalidQuestion("there is no body")
+    try:
+        body = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise InvalidQuestion(f"not JSON: {error}") from None
+    if not isinstance(body, dict):
+        raise InvalidQuestion("not a JSON object")
+    for name in (*(name for name in body if name not in COLUMNS), *(name for name in REQUIRED if name not in body)):
+        raise InvalidQuestion("is unknown" if name in body else "is missing", f"/{name}")
+    row = {}
+    for name, value in body.items():
+        try:
+            row[name] = pa.array([value])
+        except (pa.ArrowException, UnicodeEncodeError, OverflowError) as error:
+            raise InvalidQuestion(str(error), f"/{name}") from None
+        check_type(row[name].type, COLUMNS[name], f"/{name}")
+    return row
 
 
 def _assign_row(row: dict[str, pa.Array], choices: tuple[Choice, ...] | None) -> Iterator[pa.RecordBatch]:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from flask.testing import FlaskClient
 
+    from tests.broker import Broker
+
 VECTORS = ("groups/classic-cooperative-sticky", "groups/consumer-uniform", "groups/share-simple", "groups/errors")
 BROKERS = [{"broker_id": broker, "rack_id": rack, "fenced": broker == 5} for broker, rack in enumerate("aabbcc")]
 
@@ -108,6 +110,30 @@ def test_a_row_that_is_no_group_is_set_aside_with_the_reason_and_the_rest_goes_o
     assert detail in first["detail"]
     assert json.loads(first["record"])["topics"] == group(**body)["topics"]
     assert second["error"] is None
+
+
+def test_a_group_may_be_a_text() -> None:
+    """The value of a topic's record, or a column of CSV; what is none is set aside as it was."""
+    texts = [json.dumps(group(group_id="g")), '{"topics": [', "[]", None, json.dumps(group(generation=1))]
+    texts += [
+        json.dumps(group(members=[{"member": "a"}])),
+        json.dumps({"topics": []}),
+        json.dumps(group(topics=[{"topic_name": 1}])),
+    ]
+    table = pa.table({"value": pa.array([text and text.encode() for text in texts], pa.binary())})
+    rows = pa.Table.from_batches(assign_groups(table.to_batches(), (), "value")).to_pylist()
+    assert (rows[0]["group_id"], rows[0]["skew"]) == ("g", 1.0)
+    assert [row["record"] for row in rows[1:]] == texts[1:]
+    found = [
+        "not JSON",
+        "not a JSON object",
+        "no body",
+        "/generation: is unknown",
+        "a member 'member'",
+        "/members: is missing",
+        "int64",
+    ]
+    assert all(words in row["detail"] for words, row in zip(found, rows[1:], strict=True))
 
 
 def test_a_misspelt_member_is_refused_before_the_job_starts() -> None:
@@ -200,6 +226,18 @@ def test_a_fleet_on_spark(write: Callable[[str, str], str], tmp_path: Path) -> N
     report = (into / "report.html").read_text()
     assert "The most uneven groups" in report
     assert report.count("<svg") == 3
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("spark")
+def test_groups_come_from_a_live_topic(broker: Broker, tmp_path: Path) -> None:
+    """A body is a record's value; a tombstone is none."""
+    topic = broker.topic(2)
+    broker.produce(topic, [(f"g{i}", json.dumps(group(group_id=f"g{i}"))) for i in range(5)] + [("g9", None)])
+    done = CliRunner().invoke(main, ["pipeline", "fleet", f"kafka://{broker.bootstrap}/{topic}", "--into", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    summary = json.loads(done.stdout)["groups"]
+    assert (summary["groups"], summary["wrong_rows"], len(summary["assignors"])) == (5, 1, 4)
 
 
 @pytest.mark.parametrize(

@@ -79,6 +79,7 @@ def run(
     *,
     groups: Source | None,
     assignors: tuple[Choice, ...],
+    body_column: str | None,
     topics: Source | None,
     brokers: Source | None,
     placer: str | None,
@@ -88,7 +89,7 @@ def run(
     parts: dict[str, Part] = {}
     tables: dict[str, Any] = {}
     if groups is not None:
-        parts["groups"] = _groups(pipeline, groups, assignors)
+        parts["groups"] = _groups(pipeline, groups, assignors, body_column)
         tables[ASSIGNMENTS] = parts["groups"].place
     if topics is not None:
         parts["topics"] = _topics(pipeline, topics, brokers, placer)
@@ -111,15 +112,20 @@ def run(
 # ---- groups ------------------------------------------------------------------------------------------------------------
 
 
-def _groups(pipeline: Pipeline, source: Source, assignors: tuple[Choice, ...]) -> Part:
+def _groups(pipeline: Pipeline, source: Source, assignors: tuple[Choice, ...], body_column: str | None) -> Part:
     frame = sources.read(pipeline.spark, source)
-    _check(source, partial(fleet_groups.check_columns, to_arrow_schema(frame.schema)))
-    columns = [name for name in fleet_groups.COLUMNS if name in frame.columns]
+    body_column = body_column or ("value" if source.format == "kafka" else None)
+    if body_column is None:
+        _check(source, partial(fleet_groups.check_columns, to_arrow_schema(frame.schema)))
+        columns = [name for name in fleet_groups.COLUMNS if name in frame.columns]
+    else:
+        sources.require(frame, [body_column], source)
+        columns = [body_column]
     place, results = _mapped(
         pipeline,
         "assigning groups",
         frame.select(columns),
-        partial(fleet_groups.assign_groups, choices=assignors or None),
+        partial(fleet_groups.assign_groups, choices=assignors or None, body_column=body_column),
         fleet_groups.RESULT,
         ASSIGNMENTS,
     )
@@ -319,6 +325,7 @@ JOB: Final = Job(
             ["--assignor", "assignors"], type=ChoiceType(), multiple=True,
             help="An assignor to try on every group beside its own: range, consumer:uniform …; default: all of its protocol.",
         ),
+        click.Option(["--body-column"], help="A column with each group as JSON, instead of nested columns; of a topic: value."),
         click.Option(["--topics"], type=SOURCE, help="A table of topics to place, and to audit where it has placements."),
         click.Option(["--brokers"], type=SOURCE, help="Their cluster: broker_id, rack_id, fenced; unless each row has brokers."),
         click.Option(["--placer"], help="For the topics that name none; default: striped."),
