@@ -10,7 +10,7 @@ from numba import njit
 from service.core.model import NONE, Ragged
 
 if TYPE_CHECKING:
-    from service.core.model import Int32s
+    from service.core.model import Bools, Int32s
 
 
 def grouped(labels: Int32s, groups: int) -> Ragged:
@@ -47,6 +47,33 @@ def _first_repeat(offsets: Int32s, values: Int32s, columns: int) -> int:
                 return i
             last_row[values[i]] = row
     return NONE
+
+
+@njit(nogil=True, cache=True)
+def indices_of(flags: Bools) -> Int32s:
+    """int32[...], where the flags are set, ascending; np.flatnonzero takes twice the memory to say it in int64."""
+    count = 0
+    for flag in flags:
+        count += flag
+    indices: Int32s = np.empty(count, np.int32)
+    end = 0
+    for i in range(len(flags)):
+        if flags[i]:
+            indices[end] = i
+            end += 1
+    return indices
+
+
+@njit(nogil=True, cache=True)
+def rows_and_places(offsets: Int32s) -> tuple[Int32s, Int32s]:
+    """For each value of rows with these offsets its row, and its place in the row: int32[values] each."""
+    rows = np.empty(offsets[-1], np.int32)
+    places = np.empty(offsets[-1], np.int32)
+    for row in range(len(offsets) - 1):
+        for i in range(offsets[row], offsets[row + 1]):
+            rows[i] = row
+            places[i] = i - offsets[row]
+    return rows, places
 
 
 @njit(nogil=True, cache=True)

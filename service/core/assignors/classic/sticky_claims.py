@@ -19,6 +19,7 @@ import numpy as np
 from numba import njit
 
 from service.core.assignors.classic.racks import racks_matter
+from service.core.grouping import rows_and_places
 from service.core.jvm.hashing import java_hash_codes
 from service.core.jvm.ordering import iteration_order
 from service.core.jvm.sorting import java_order
@@ -107,9 +108,7 @@ def read_claims(group: Group) -> Claims:
     if odd_one != NONE:
         subscribed[subscriptions.values] = True
     counting = subscribed & (counts > 0)
-    known = np.arange(topics.partitions_count, dtype=np.int32)
-    topic_of = np.repeat(np.arange(len(topics), dtype=np.int32), topics.partitions_counts())
-    partition_ids = known - np.repeat(topics.first[:-1], topics.partitions_counts())
+    topic_of, partition_ids = rows_and_places(topics.first)
     if len(unknown):
         topic_of = np.concatenate([topic_of, unknown[:, 0]])
         partition_ids = np.concatenate([partition_ids, unknown[:, 1]])

@@ -25,7 +25,7 @@ from numba import njit
 
 from service.core.assignors.classic.racks import on_rack
 from service.core.errors import KafkaAssignorFails
-from service.core.grouping import grouped, grouped_arrays
+from service.core.grouping import grouped, grouped_arrays, indices_of
 from service.core.model import NONE
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def solve(group: Group, claims: Claims) -> Constrained:
     if surplus.any():
         _give_up(_by_partition_id(group, claims), kept, surplus)
     short, enough = claims.by_id[is_short[claims.by_id]], claims.by_id[has_enough[claims.by_id]]
-    free = np.flatnonzero(claims.free(group, kept, np.arange(len(claims.topics), dtype=np.int32))).astype(np.int32)
+    free = indices_of(claims.free(group, kept, np.arange(len(claims.topics), dtype=np.int32)))
     matched = np.empty(0, np.int32)
     if claims.rack_aware:
         matched, free, short, enough = _match(
