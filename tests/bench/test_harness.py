@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from benchmarks import groups, groups_curve, groups_http, jvm, partitions, placements  # noqa: F401 - they declare the benchmarks
-from benchmarks.harness import BENCHMARKS, Benchmark, Result, Row, benchmark, seconds
+from benchmarks import groups, groups_curve, groups_http, harness, partition_counts, partitions, placements  # noqa: F401
+from benchmarks.harness import BENCHMARKS, Result, Row, benchmark, peak_bytes, seconds
 from benchmarks.harness import Skipped as NotHere
+from benchmarks.shapes import SCENARIOS, Shape, body_of, group_of
+from service.core.assignors import GROUP_PROTOCOLS
+from tests.groups import group_of as read_body
 
 TIME = Row("a/time", "s", 1.0, "ours ÷ theirs")
 THROUGHPUT = Row("a/throughput", "requests/s", 1.25, "ours ÷ theirs")
@@ -89,23 +93,90 @@ SMALL = {
     "partitions/get": {"run_seconds": 1},
     "partitions/arrow": {"count": 1000},
     "partitions/json": {"count": 1000},
-    "groups/range": {"members": 20, "topics": 10, "partitions": 10},
-    "groups/range-http": {"members": 20, "topics": 10, "partitions": 10},
+    "groups/classic-cooperative-sticky/200x10000-heterogeneous/fresh": {"shape": Shape(20, 10, 10, heterogeneous=True)},
+    "groups/share-simple/2000x1000000/fresh": {"shape": Shape(20, 10, 10)},
+    "groups/consumer-uniform/http": {"shape": Shape(20, 10, 10)},
+    "groups/classic-sticky/curve-heterogeneous/10000": {"members": 20, "sizes": (1000, 2000)},
+    "groups/memory/curve/10000": {"members": 20, "sizes": (1000, 2000)},
+    "partition-counts/twenty": {"count": 1000},
+    "partition-counts/memory": {"count": 200_000, "times": 1},
     "placements/rack-aware": {"partitions": 1000, "brokers": 30},
 }
+"""One benchmark of each kind: its first row, and a size at which it takes no time."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("measured", BENCHMARKS, ids=lambda b: b.rows[0].name)
-def test_every_benchmark_runs(measured: Benchmark):
-    """On a small input, once; the JVM's harness, which has its own sizes, is left to ``make bench``."""
+@pytest.mark.parametrize("name", SMALL)
+def test_every_kind_of_benchmark_runs(name: str, monkeypatch):
+    """On a small input, once; the harness beside the project, which has its own sizes, is left to ``make bench``."""
+    monkeypatch.setattr(groups, "JVM_SECONDS", 0.01)
+    measured = next(b for b in BENCHMARKS if b.rows[0].name == name)
+    rows = 1 if "sizes" in SMALL[name] else len(measured.rows)
     try:
-        with measured.sides(**SMALL[measured.rows[0].name]) as (ours, reference):
+        with measured.sides(**SMALL[name]) as (ours, reference):
             sides = [ours()]
-            if "JVM" not in measured.rows[0].what:
+            if name.startswith("groups/") or "JVM" not in measured.rows[0].what:
                 sides.append(reference())
     except NotHere as reason:
         pytest.skip(str(reason))
     for figures in sides:
-        assert len(figures) == len(measured.rows)
+        assert len(figures) == rows
         assert all(figure > 0 for figure in figures)
+
+
+def test_every_assignor_is_measured_at_every_size_in_every_scenario():
+    names = {row.name for b in BENCHMARKS for row in b.rows}
+    for protocol, registry in GROUP_PROTOCOLS.items():
+        for assignor in registry.builtins:
+            for shape in groups.SHAPES:
+                assert {f"groups/{protocol}-{assignor.name}/{shape}/{scenario}" for scenario in SCENARIOS} <= names
+            assert f"groups/{protocol}-{assignor.name}/http" in names
+
+
+@pytest.mark.parametrize("heterogeneous", [False, True])
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_a_group_to_time_is_the_same_as_arrays_and_as_a_body(scenario, heterogeneous):
+    shape = Shape(12, 11, 7, heterogeneous)
+    group, read = group_of(shape, scenario), read_body(body_of(shape, scenario))
+    assert group.member_ids == read.member_ids
+    assert group.topics.names == read.topics.names
+    assert group.topics.ids == read.topics.ids
+    for one, other in ((group.topics.first, read.topics.first), (group.subscriptions.values, read.subscriptions.values)):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_what_was_assigned_is_owned_when_something_happens():
+    """Owned partitions keep their topic and id though topics grow; who leaves takes what it had away, who joins has nothing."""
+    shape = Shape(4, 3, 20)
+    before = GROUP_PROTOCOLS["classic"]["sticky"].run(group_of(shape))
+    sizes = {"leaves": 45, "joins": 60, "added": 60}
+    for scenario, size in sizes.items():
+        group = group_of(shape, scenario, before)
+        assert len(group.owned.values) == size
+        assert len(group) == 4 + {"leaves": -1, "joins": 1, "added": 0}[scenario]
+        assert GROUP_PROTOCOLS["classic"]["sticky"].run(group).lengths().sum() == group.topics.partitions_count
+    topics, ids = group_of(shape, "added", before).topic_partitions(group.owned.row(0))
+    np.testing.assert_array_equal(topics * 20 + ids, np.sort(before.row(0)))
+
+
+def test_a_memory_figure_is_what_a_call_takes_at_its_peak():
+    """Sixty-four megabytes, half of them only for a while."""
+
+    def takes() -> object:
+        kept = np.ones(32 << 20, np.uint8)
+        np.ones(32 << 20, np.uint8)
+        return kept
+
+    assert 60e6 < peak_bytes(takes) < 80e6
+
+
+def test_a_reference_that_takes_long_is_asked_once(declare, monkeypatch):
+    monkeypatch.setattr(harness, "PATIENCE", 0.0)
+    turns = []
+
+    @declare(TIME, rounds=5)
+    def slow():
+        yield lambda: turns.append("ours") or [1.0], lambda: turns.append("theirs") or [1.0]
+
+    assert slow.run()[0].ratio == 1.0
+    assert turns == ["ours", "theirs"]
