@@ -205,6 +205,9 @@ def capacity() -> models.Dashboard:
     for name, label, default in (
         ("topic", "Topic", "orders"),
         ("partitions", "Partitions", "12"),
+        ("counts", "Partition counts to compare", "6, 12, 24, 48"),
+        ("partitioner", "Partitioner", "java"),
+        ("keys", "Sample of keys (JSON)", json.dumps([f"order-{i}" for i in range(1, 101)])),
         ("replication", "Replication factor", "3"),
         ("placer", "Placer", "striped"),
         ("brokers", "Brokers (JSON)", json.dumps(brokers)),
@@ -214,11 +217,20 @@ def capacity() -> models.Dashboard:
     ):
         board.with_variable(text_input(name, label, default))
 
+    plan = """{"partitioners": ["$partitioner"], "partitions_counts": [$counts], "current_partitions_count": $partitions,
+ "keys": $keys}"""
     placement = """{"placer": "$placer", "random_seed": 1, "topic_name": "$topic", "partitions_count": $partitions,
  "replication_factor": $replication, "brokers": $brokers}"""
     assignment = """{"group_protocol": "$protocol", "assignor": "$assignor",
  "topics": [{"topic_name": "$topic", "partitions_count": $partitions}], "members": $members}"""
+    numbers = ("partitions_count", "keys_skew", "keys_skew_by_chance", "keys_gini", "keys_moved", "empty_partitions")
     for title, about, query, span in (
+        (
+            "How many partitions",
+            "What the sample of keys says of each count: skew, what chance alone would give, the share of keys that would move.",
+            Infinity("/v1/partition-count-plans", plan, {"partitioner": "string", **dict.fromkeys(numbers, "number")}),
+            24,
+        ),
         (
             "Which broker holds what",
             "The replicas of each partition, the leader first, as the placer would choose them.",
@@ -240,7 +252,7 @@ def capacity() -> models.Dashboard:
             12,
         ),
     ):
-        panel = table.Panel().title(title).description(about).datasource(INFINITY).span(span).height(18)
+        panel = table.Panel().title(title).description(about).datasource(INFINITY).span(span).height(8 if span == 24 else 18)
         board.with_panel(panel.with_target(query))
     return board.build()
 

