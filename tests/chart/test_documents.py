@@ -85,6 +85,14 @@ def test_the_guides_values_and_panels_exist():
         assert panel.strip() in titles or f"**{panel}**" in GUIDE, panel
 
 
+@pytest.mark.parametrize("path", [PROJECT / "docs" / "operations.md", CHART / "README.md"], ids=lambda path: path.name)
+def test_every_link_leads_somewhere(path):
+    for target in re.findall(r"\]\(([^)]+)\)", path.read_text()):
+        file, _, anchor = target.partition("#")
+        assert (path.parent / file).exists(), target
+        assert not anchor or f"\n### {anchor}\n" in path.read_text().lower(), target
+
+
 def test_the_guides_commands_exist():
     for command in re.findall(r"\$ partition-allocator (.*)", GUIDE + (CHART / "README.md").read_text()):
         name, *options = shlex.split(command.partition("#")[0].partition(">")[0])
