@@ -44,6 +44,7 @@ def test_the_readme_has_an_example_of_each_decision():
         "/v1/group-assignments",
         "/v1/replica-placements",
         "/v1/partitioner-fingerprints",
+        "/v1/partition-count-plans",
     ]
 
 
