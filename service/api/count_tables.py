@@ -123,9 +123,11 @@ class Pieces(RawIOBase):
         self._pieces, self._left = pieces, memoryview(b"")
 
     def readable(self) -> bool:
+        """It is."""
         return True
 
     def readinto(self, buffer: Any) -> int:
+        """Fill the buffer from the next piece; 0 at the end."""
         while not len(self._left):
             piece = next(self._pieces, None)
             if piece is None:

@@ -118,7 +118,7 @@ def count_frequent(
     fingerprints, weights : int64[n]; error : what a key that is not in the table may have weighed
     table, table_weights, table_errors : int64[slots], slots a power of two
     risen : bool[n], set to True where what the row's key weighs at least rises above ``risen_above``
-    Returns how many rows are done, and how many slots are in use. Plain-Python twin: tests/reference/distinct_keys.py.
+    Returns how many rows are done, and how many slots are in use. Plain-Python twin: tests/reference/partition_counts.py.
     """
     mask = len(table) - 1
     for i in range(len(fingerprints)):

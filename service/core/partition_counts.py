@@ -147,7 +147,7 @@ class Counts:
             if records is not None:
                 weights[:, 0] = records[rows]
             weights[:, 1] = 0 if sizes is None else sizes[rows]
-            self._add(_part(column, rows), key_format, weights, hashings, alike=records is None and sizes is None)
+            self._add(encodings.part(column, rows), key_format, weights, hashings, alike=records is None and sizes is None)
 
     def _add(self, column: Column, key_format: str, weights: Int64s, hashings: list[Hashing], *, alike: bool) -> None:
         """Add a block of keys; alike : is each one record, of no known size?"""
@@ -325,20 +325,6 @@ def _length(column: Column) -> int:
 def _namer(keys: Keys) -> Callable[[int], bytes]:
     """The bytes of a row's key."""
     return lambda row: keys.data[keys.offsets[row] : keys.offsets[row + 1]].tobytes()
-
-
-def _part(column: Column, rows: slice) -> Column:
-    """Some rows of a column, uncopied."""
-    if isinstance(column, encodings.Text):
-        return encodings.Text(_rows(column.keys, rows), column.surrogates)
-    if isinstance(column, encodings.Numbers):
-        return encodings.Numbers(column.values[rows], None if column.valid is None else column.valid[rows])
-    return _rows(column, rows)
-
-
-def _rows(keys: Keys, rows: slice) -> Keys:
-    valid = None if keys.valid is None else keys.valid[rows]
-    return type(keys)(keys.offsets[rows.start : rows.stop + 1], keys.data, valid)
 
 
 @njit(nogil=True, cache=True)

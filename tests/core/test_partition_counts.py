@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core import keys
+from service.core import frequent_keys, keys
 from service.core.chance_skew import heaviest_of_few, heaviest_touched
 from service.core.distinct_keys import enter, find
 from service.core.errors import InvalidQuestion
-from service.core.frequent_keys import count_frequent, put
+from service.core.frequent_keys import FrequentKeys, count_frequent, put
 from service.core.partition_count_plans import Limits, Rates, plans
 from service.core.partition_counts import PAIRED, TOGETHER, Counts, add_up, fingerprints_of
 from service.core.partitioners import PARTITIONERS, Question, allocate, signs
@@ -208,3 +208,43 @@ def test_each_kernel_is_compiled_once():
     plans(merged, Rates(), Limits())
     kernels = (enter, find, count_frequent, put, add_up, heaviest_of_few, heaviest_touched)
     assert [len(kernel.signatures) for kernel in kernels] == [1] * len(kernels)
+
+
+KEYS_AND_WEIGHTS = st.lists(
+    st.tuples(st.integers(1, 40).map(lambda key: key * 0x9E3779B97F4A7C15 % 2**63 + 1), st.integers(0, 9)), max_size=90
+)
+
+
+@given(KEYS_AND_WEIGHTS, st.integers(1, 20))
+def test_frequent_keys_are_counted_as_by_a_plain_table(rows, batch):
+    frequent, slots = FrequentKeys(), 16
+    frequent.fingerprints, frequent.weights, frequent.errors = (np.zeros(slots, np.int64) for _ in range(3))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(frequent_keys, "SLOTS", slots)
+        for start in range(0, len(rows), batch):
+            part = np.array(rows[start : start + batch], np.int64).reshape(-1, 2)
+            frequent.add(part[:, 0].copy(), part[:, 1].copy(), np.zeros(len(part), np.bool_), 0)
+        error, known = plain.frequent(rows, slots // 2)
+        assert frequent.error == error
+        keys_ = np.array(sorted({key for key, _ in rows}), np.int64)
+        weights, errors = frequent.weights_of(keys_)
+    for key, most, too_much in zip(keys_.tolist(), weights.tolist(), errors.tolist(), strict=True):
+        assert (most, too_much) == known.get(key, (error, error))
+        assert most - too_much <= sum(weight for one, weight in rows if one == key) <= most
+
+
+@given(KEYS_AND_WEIGHTS, KEYS_AND_WEIGHTS)
+def test_merged_lists_of_frequent_keys_hold_every_weight_between_their_bounds(one, other):
+    """Whatever either list has forgotten."""
+    lists = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(frequent_keys, "SLOTS", 16)
+        for rows in (one, other):
+            lists.append(FrequentKeys(*(np.zeros(16, np.int64) for _ in range(3))))
+            columns = np.array(rows, np.int64).reshape(-1, 2)
+            lists[-1].add(columns[:, 0].copy(), columns[:, 1].copy(), np.zeros(len(rows), np.bool_), 0)
+        merged = lists[0].merged(lists[1])
+        keys_ = np.array(sorted({key for key, _ in [*one, *other]}), np.int64)
+        weights, errors = merged.weights_of(keys_)
+    for key, most, too_much in zip(keys_.tolist(), weights.tolist(), errors.tolist(), strict=True):
+        assert most - too_much <= sum(weight for at, weight in [*one, *other] if at == key) <= most

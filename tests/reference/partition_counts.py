@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections import Counter, defaultdict
 
 Row = tuple[bytes, int, int]
@@ -50,3 +51,15 @@ def sample(fingerprints: list[int], max_keys: int) -> tuple[int, set[int]]:
         if fingerprint % 2**64 >> (64 - level) == 0:
             held.add(fingerprint)
     return level, held
+
+
+def frequent(rows: list[tuple[int, int]], room: int) -> tuple[int, dict[int, tuple[int, int]]]:
+    """Space-Saving that forgets half at a time: the error, and what each key known weighs at most, and by how much too much."""
+    error, known = 0, dict[int, tuple[int, int]]()
+    for key, weight in rows:
+        if key not in known and len(known) == room:
+            error = int(statistics.median(most for most, _ in known.values()))
+            known = {one: of for one, of in known.items() if of[0] > error}
+        most, too_much = known.get(key, (error, error))
+        known[key] = most + weight, too_much
+    return error, known
