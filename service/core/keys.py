@@ -7,6 +7,7 @@ encoding       whose                               the bytes
 ============== =================================== ==================================================
 ``SERIALIZED`` Kafka's serializers, every client   big-endian numbers, UTF-8, a UUID's 36 characters
 ``PULSAR``     Pulsar's key(), keyBytes()          the text; of bytes, their base64 text
+``LOW_BYTES``  node-sinek's murmurhash             the low byte of each UTF-16 unit
 ``SPARK``      Spark's typed hash                  little-endian words, -0.0 as 0.0
 ``OBJECT``     Object.hashCode() of a Java object  as SERIALIZED, text with its surrogates
 ============== =================================== ==================================================
@@ -201,6 +202,13 @@ def _pulsar_utf8(column: Column, key_format: str) -> Keys:
     return _without_surrogates(column) if isinstance(column, Text) else _pulsar_text(column, key_format)
 
 
+def _low_bytes(column: Column, key_format: str) -> Keys:
+    """What JavaScript's charCodeAt(i) & 0xff sees of a string."""
+    text = column.keys if isinstance(column, Text) else _serialize(column, key_format)
+    offsets, data = _low_bytes_of(text.offsets, text.data)
+    return Keys(offsets, data, text.valid)
+
+
 def _spark(column: Column, key_format: str) -> Keys:
     """Spark's HashExpression: a short or boolean is an int first; hashInt and hashLong are the hash of little-endian bytes."""
     if not isinstance(column, Numbers):
@@ -231,6 +239,7 @@ SERIALIZED: Final = Encoding("Kafka's serializers", FORMATS, _serialize)
 CASSANDRA: Final = Encoding("Cassandra's serialized partition key", ("string", *BYTES, *_NUMBERS), _serialize)
 OBJECT: Final = Encoding("Java object", ("string", *_NUMBERS), _object)
 SPARK: Final = Encoding("Spark value", ("string", *BYTES, *_NUMBERS), _spark)
+LOW_BYTES: Final = Encoding("low byte of each UTF-16 unit of a string", ("string",), _low_bytes)
 PULSAR: Final = Encoding("Pulsar's key string (bytes: their base64 text)", ("string", *BYTES), _pulsar_text)
 PULSAR_UTF8: Final = Encoding("UTF-8 of Pulsar's key string (bytes: their base64 text)", ("string", *BYTES), _pulsar_utf8)
 
@@ -375,3 +384,38 @@ def _replace_surrogates(offsets: Int32s, data: Bytes) -> tuple[Int32s, Bytes]:
             to += 1
         replaced_offsets[i + 1] = to
     return replaced_offsets, replaced[:to]
+
+
+@njit(nogil=True, cache=True)
+def _low_bytes_of(offsets: Int32s, data: Bytes) -> tuple[Int32s, Bytes]:
+    """The low byte of each UTF-16 unit of texts in UTF-8. Returns offsets and data."""
+    low_offsets = np.zeros_like(offsets)
+    low = np.empty_like(data)
+    to = 0
+    for i in range(len(offsets) - 1):
+        at = offsets[i]
+        while at < offsets[i + 1]:
+            lead = np.int64(data[at])
+            if lead < 0x80:
+                low[to] = lead
+                at += 1
+            elif lead < 0xE0:
+                low[to] = (lead << 6 | (data[at + 1] & 0x3F)) & 0xFF
+                at += 2
+            elif lead < 0xF0:
+                low[to] = (np.int64(data[at + 1]) << 6 | (data[at + 2] & 0x3F)) & 0xFF
+                at += 3
+            else:
+                point = (
+                    (lead & 7) << 18
+                    | np.int64(data[at + 1] & 0x3F) << 12
+                    | np.int64(data[at + 2] & 0x3F) << 6
+                    | np.int64(data[at + 3] & 0x3F)
+                )
+                low[to] = (0xD800 + ((point - 0x10000) >> 10)) & 0xFF
+                to += 1
+                low[to] = point & 0xFF
+                at += 4
+            to += 1
+        low_offsets[i + 1] = to
+    return low_offsets, low[:to]

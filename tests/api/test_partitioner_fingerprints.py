@@ -55,7 +55,7 @@ def test_one_sample_is_never_proof_and_the_answer_says_so(client):
     body = {"partitions_count": 15, "observations": [{"key": "TT0124", "partition_id": 10}]}
     answer = client.post(PATH, json=body).json
     assert answer["verdict"] == "undecided"
-    assert answer["conclusion"].startswith("One sample is never proof: 1 candidate is left")
+    assert answer["conclusion"].startswith("One sample is never proof: 2 candidates are left")
     assert answer["more_samples"] > 0
     assert answer["writers"] == []
     assert answer["unexplained"] is None

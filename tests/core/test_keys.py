@@ -119,3 +119,10 @@ def test_what_lies_under_a_null_is_nobodys_key():
     hidden = Keys(np.array([0, 1, 3], np.int32), np.frombuffer(bytearray(b"abc"), np.uint8), np.array([True, False]))
     assert pieces(hidden) == [b"a", None]
     assert pieces(keys_of([b"a", None])) == [b"a", None]
+
+
+@given(st.lists(st.none() | st.text(st.characters(exclude_categories=())), max_size=5))
+def test_the_low_byte_of_each_utf_16_unit_is_what_javascript_hashes(texts):
+    """Halves of surrogate pairs are units like any other."""
+    wanted = [None if text is None else text.encode("utf-16-le", "surrogatepass")[::2] for text in texts]
+    assert pieces(keys.LOW_BYTES.run(column(texts, "string"), "string")) == wanted

@@ -11,9 +11,9 @@ def signed(value: int, bits: int = 32) -> int:
     return value - (1 << bits) if value >> (bits - 1) else value
 
 
-def murmur2(key: bytes) -> int:
-    """Kafka's Utils.murmur2."""
-    m, h = 0x5BD1E995, 0x9747B28C ^ len(key)
+def murmur2(key: bytes, seed: int = 0x9747B28C) -> int:
+    """Kafka's Utils.murmur2, or the same with another seed."""
+    m, h = 0x5BD1E995, seed ^ len(key)
     whole = len(key) // 4 * 4
     for at in range(0, whole, 4):
         k = int.from_bytes(key[at : at + 4], "little") * m & MASK32

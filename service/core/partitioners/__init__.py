@@ -13,7 +13,19 @@ from typing import TYPE_CHECKING
 from service.core import keys
 from service.core.partitioners import counting, drawing, explicit, signs
 from service.core.partitioners.allocation import AS_NULL, HASHED, allocate, by_hash, by_spark_hash, ignoring_keys
-from service.core.partitioners.hashes import ARRAY, CASSANDRA, CRC32, FNV1A, LEGACY, MURMUR2, MURMUR3, OBJECT, SPARK, STRING
+from service.core.partitioners.hashes import (
+    ARRAY,
+    CASSANDRA,
+    CRC32,
+    FNV1A,
+    LEGACY,
+    MURMUR2,
+    MURMUR2_SEED_0,
+    MURMUR3,
+    OBJECT,
+    SPARK,
+    STRING,
+)
 from service.core.partitioners.model import Answer, Hash, NullRule, Partitioner, Question, Sign, check_options
 from service.core.partitioners.nulls import NO_NULL, SPARK_NULL, ZERO, as_empty
 from service.core.registry import Registry
@@ -63,6 +75,7 @@ def _partitioner(
 
 _JAVA, _JAVA_23, _JAVA_08, _SCALA = "kafka-clients 4.3.1", "kafka-clients 2.3.1", "kafka-clients 0.8.2.2", "kafka_2.11 0.8.2.2"
 _RD, _SARAMA, _GO, _FRANZ = "librdkafka 2.16.0", "sarama v1.61.1", "kafka-go v0.4.51", "franz-go v1.22.2"
+_SINEK = "node-sinek 6.13.0"
 _JS, _PULSAR, _SPARK = "kafkajs 2.2.4", "pulsar-client 4.2.4", "Spark 4.2.0"
 _CLASS, _P, _B, _R = "partitioner.class", "Producer.Partitioner", "Writer.Balancer", "RecordPartitioner"
 _MASK, _UNSIGNED, _REM_NEG, _ABS0, _PMOD = signs.MASK, signs.UNSIGNED, signs.REM_NEG, signs.ABS0, signs.PMOD
@@ -114,6 +127,8 @@ BUILTINS = (
     _partitioner("franz-go:sarama-fnv1a", _FRANZ, "StickyKeyPartitioner(SaramaHasher(fnv32a)), 64-bit", _R, FNV1A, _UNSIGNED, drawing.STICKY_RANDOM),
     _partitioner("franz-go:sarama-crc32", _FRANZ, "StickyKeyPartitioner(SaramaHasher(crc32.ChecksumIEEE)), 64-bit", _R, CRC32, _UNSIGNED, drawing.STICKY_RANDOM),
     _partitioner("franz-go:round-robin", _FRANZ, "RoundRobinPartitioner()", _R, None, None, counting.GO_ROUND_ROBIN),
+    _partitioner("sinek", _SINEK, "NProducer._getPartitionForKey", "default, murmurHashVersion=3", MURMUR3, _UNSIGNED, drawing.RANDOM_OF_ALL, AS_NULL, encoding=keys.LOW_BYTES),
+    _partitioner("sinek:murmur2", _SINEK, "NProducer._getPartitionForKey", "murmurHashVersion=2, up to 6.13: without Kafka's seed", MURMUR2_SEED_0, _UNSIGNED, drawing.RANDOM_OF_ALL, AS_NULL, encoding=keys.LOW_BYTES),
     _partitioner("pulsar", _PULSAR, "HashingScheme.JavaStringHash", "default", STRING, _MASK, counting.PULSAR_ROUND_ROBIN, encoding=keys.PULSAR),
     _partitioner("pulsar:murmur3", _PULSAR, "HashingScheme.Murmur3_32Hash", "hashingScheme", MURMUR3, _MASK, counting.PULSAR_ROUND_ROBIN, encoding=keys.PULSAR_UTF8),
     _partitioner("pulsar:round-robin", _PULSAR, "RoundRobinPartitionMessageRouterImpl", "default router, no batching", STRING, _MASK, counting.PULSAR_ROUND_ROBIN, encoding=keys.PULSAR),

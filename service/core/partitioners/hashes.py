@@ -35,6 +35,7 @@ def _object_hash_codes(encoded: Keys, key_format: str) -> Int32s:
 
 
 MURMUR2 = Hash("murmur2, seed 0x9747b28c", lambda encoded, _: murmur2(encoded))
+MURMUR2_SEED_0 = Hash("murmur2, seed 0", lambda encoded, _: murmur2(encoded, 0))
 LEGACY = Hash("murmur2 in IEEE doubles", lambda encoded, _: kafkajs_legacy_murmur2(encoded))
 CRC32 = Hash("CRC-32 (IEEE)", lambda encoded, _: crc32(encoded))
 FNV1A = Hash("FNV-1a 32", lambda encoded, _: fnv1a(encoded))

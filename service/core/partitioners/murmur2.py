@@ -12,25 +12,25 @@ from service.core.partitioners.words import word
 if TYPE_CHECKING:
     from service.core.model import Bytes, Int32s, Keys
 
-_SEED = np.uint32(0x9747B28C)
+SEED = 0x9747B28C
 _M = np.uint32(0x5BD1E995)
 
 
-def murmur2(keys: Keys) -> Int32s:
-    """Utils.murmur2 of each key. Returns int32[len(keys)]."""
-    hashes: Int32s = _murmur2(keys.offsets, keys.data)
+def murmur2(keys: Keys, seed: int = SEED) -> Int32s:
+    """Utils.murmur2 of each key; with another seed than Kafka's, the same algorithm. Returns int32[len(keys)]."""
+    hashes: Int32s = _murmur2(keys.offsets, keys.data, np.uint32(seed))
     return hashes
 
 
 @njit(nogil=True, cache=True)
-def _murmur2(offsets: Int32s, data: Bytes) -> Int32s:
+def _murmur2(offsets: Int32s, data: Bytes, seed: np.uint32) -> Int32s:
     """The loop. offsets : int32[n + 1]; data : uint8[...]. Returns int32[n]. Plain-Python twin: tests/reference/hashes.py."""
     hashes = np.empty(len(offsets) - 1, np.int32)
     for i in range(len(hashes)):
         at, end = np.uint64(offsets[i]), np.uint64(offsets[i + 1])
         length = end - at
         tail = length & np.uint64(3)
-        h = np.uint32(_SEED ^ np.uint32(length))
+        h = np.uint32(seed ^ np.uint32(length))
         blocks_end = end - tail
         while at < blocks_end:
             k = np.uint32(word(data, at) * _M)

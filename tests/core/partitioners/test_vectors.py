@@ -12,7 +12,7 @@ from tests.questions import ask
 FILES = (
     "adaptive",
     "aiokafka", "cassandra-tokens", "explicit", "franz-go", "java", "java-0.8", "java-2.3", "java-formats", "kafka-go",
-    "kafka-python", "kafkajs", "librdkafka", "pulsar", "round-robin", "sarama", "scala-0.8", "spark", "streams",
+    "kafka-python", "kafkajs", "librdkafka", "pulsar", "round-robin", "sarama", "scala-0.8", "sinek", "spark", "streams",
 )  # fmt: skip
 
 
