@@ -67,7 +67,7 @@ def assign(group: Group, *, extra_stays: bool = True) -> Ragged:
             f"{topics.partitions_counts()[topic]} (/members/{member}/owned_partitions)"
         )
     topic_of = np.repeat(np.arange(len(topics), dtype=np.int32), topics.partitions_counts())
-    holders, twice = _holders(order, subscribed, topics.first, topic_of, group.owned.offsets, group.owned.values)
+    holders, twice, plain = _holders(order, subscribed, topics.first, topic_of, group.owned.offsets, group.owned.values)
     if twice != NONE:
         topic = int(topic_of[twice])
         raise _left_over(
@@ -76,8 +76,9 @@ def assign(group: Group, *, extra_stays: bool = True) -> Ragged:
         )
     free = _free(in_order, topics.first, holders)
     kept_of, kept, wants = _kept(
-        order, topics.first, topic_of, group.owned.offsets, group.owned.values, holders, free, ids.hashes, ids.ranks, extra_stays
-    )
+        order, topics.first, topic_of, group.owned.offsets, group.owned.values,
+        holders, free, ids.hashes, ids.ranks, extra_stays, plain,
+    )  # fmt: skip
     return Ragged(*_filled(order, kept_of, kept, wants, free))
 
 
@@ -139,8 +140,10 @@ def explain(group: Group, assignment: Ragged, limit: int, *, extra_stays: bool =
 @njit(nogil=True, cache=True)
 def _holders(
     order: Int32s, subscribed: Bools, first: Int32s, topic_of: Int32s, owned_of: Int32s, owned: Int32s
-) -> tuple[Int32s, int]:
+) -> tuple[Int32s, int, bool]:
     """The position of the member that has each partition, or NONE: int32[partitions]; and a partition that two have, or NONE.
+
+    And is it plain: does all that members have exist, count, and stand in their lists once?
 
     order : int32[members]              the member at each position
     subscribed : bool[topics]           partitions of other topics count as nobody's
@@ -149,15 +152,18 @@ def _holders(
     owned_of, owned : int32[members + 1], int32[...]   member → partitions it has; those from ``first[-1]`` on do not exist
     """
     holders = np.full(first[-1], NONE, np.int32)
+    all_count, counting = subscribed.all(), 0
     for position in range(len(order)):
         member = order[position]
         for i in range(owned_of[member], owned_of[member + 1]):
             partition = owned[i]
-            if partition < first[-1] and subscribed[topic_of[partition]]:
-                if holders[partition] != NONE and holders[partition] != position:
-                    return holders, partition
-                holders[partition] = position
-    return holders, NONE
+            if partition < first[-1] and (all_count or subscribed[topic_of[partition]]):
+                if holders[partition] == NONE:
+                    holders[partition] = position
+                    counting += 1
+                elif holders[partition] != position:
+                    return holders, partition, False
+    return holders, NONE, counting == len(owned)
 
 
 @njit(nogil=True, cache=True)
@@ -180,7 +186,7 @@ def _free(topics: Int32s, first: Int32s, holders: Int32s) -> Int32s:
 
 
 @njit(nogil=True, cache=True)
-def _kept(
+def _kept(  # noqa: C901 (a kernel)
     order: Int32s,
     first: Int32s,
     topic_of: Int32s,
@@ -191,11 +197,12 @@ def _kept(
     hashes: Int32s,
     ranks: Int32s,
     extra_stays: bool,  # noqa: FBT001
+    plain: bool,  # noqa: FBT001
 ) -> tuple[Int32s, Int32s, Int32s]:
     """What the member at each position keeps (int32[members + 1] offsets, int32[...] partitions), and how many more it is to get.
 
     order, first, topic_of, owned_of, owned : as for ``_holders``
-    holders : what ``_holders`` gives; spoilt
+    holders, plain : what ``_holders`` gives; the former spoilt
     free : what ``_free`` gives; what members give up is appended
     hashes, ranks : int32[topics]       see TopicIds
 
@@ -213,7 +220,12 @@ def _kept(
     quota, extra = divmod(len(free), members)
     for position in range(members):
         start = end
-        for i in range(owned_of[order[position]], owned_of[order[position] + 1]):
+        owned_start, owned_stop = owned_of[order[position]], owned_of[order[position] + 1]
+        if plain:
+            end += owned_stop - owned_start
+            kept[start:end] = owned[owned_start:owned_stop]
+            owned_start = owned_stop
+        for i in range(owned_start, owned_stop):
             partition = owned[i]
             if partition < first[-1] and holders[partition] == position:
                 holders[partition] = NONE  # so that a partition listed twice counts once
