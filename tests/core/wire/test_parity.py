@@ -73,8 +73,8 @@ def ours(capture):
 
 
 @pytest.mark.slow
-def test_twenty_thousand_altered_captures_are_read_as_kafka_reads_them():
-    asked = list(questions(seed=1, count=20_000))
+def test_ten_thousand_altered_captures_are_read_as_kafka_reads_them():
+    asked = list(questions(seed=1, count=10_000))
     text = "".join(f"{line(capture)}\n" for capture in asked)
     command = [*JAVA, "-cp", class_path(*coordinator_jars()), str(PROGRAMS / "RecordReader.java")]
     done = subprocess.run(command, input=text.encode(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
@@ -84,4 +84,4 @@ def test_twenty_thousand_altered_captures_are_read_as_kafka_reads_them():
         assert ours(capture) == expected, line(capture)
         if "exception" not in expected:  # the order of the fields as well
             assert json.dumps(ours(capture)) == json.dumps(expected)
-    assert sum("exception" in answer for answer in answers) > 5000
+    assert sum("exception" in answer for answer in answers) > 3000

@@ -1,0 +1,66 @@
+"""A group and the lag of its partitions → a request to ``/v1/group-assignments``: Arrow in, Arrow out. Executors run this."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+SCHEMA: Final = pa.schema({"group": pa.string(), "question": pa.string()})
+
+
+def ask_for_balance(lags: pa.Table, members: pa.Table) -> pa.Table:
+    """SCHEMA row of one group: how is it best assigned if partitions weigh what they lag? No row for a group without members.
+
+    lags : topic, partition, partitions_count and weight of each of its partitions
+    members : the group's ``group_states`` rows, topics named
+    """
+    rows = members.to_pylist()
+    head = next((row for row in rows if row["member_id"] is None), None)
+    if head is None or head["empty"] or head["protocol"] == "streams":
+        return SCHEMA.empty_table()
+    topics = _topics(lags.to_pylist(), head["subscribed"] or ())
+    owned = _owned(rows)
+    # A share group's members own nothing that an assignor would look at by weight; a classic one is led by one of its members.
+    question = {
+        "group_protocol": head["protocol"],
+        "assignor": "balanced",
+        "group_id": head["group"],
+        "topics": topics,
+        "members": [{**member, "owned_partitions": owned.get(member["member_id"], [])} for member in json.loads(head["members"])],
+    }
+    if not topics:
+        return SCHEMA.empty_table()
+    return pa.table({"group": [head["group"]], "question": [json.dumps(question)]}, schema=SCHEMA)
+
+
+def _topics(lags: list[dict[str, Any]], subscribed: Iterable[str]) -> list[dict[str, Any]]:
+    """The topics that the group wants, each partition with its weight; one of unknown lag weighs nothing."""
+    counts: dict[str, int] = {}
+    weights: dict[str, dict[int, float]] = {}
+    wanted = set(subscribed)
+    for row in lags:
+        topic, partition = row["topic"], row["partition"]
+        if topic in wanted and partition is not None and partition >= 0:
+            counts[topic] = max(counts.get(topic, 0), partition + 1, row["partitions_count"] or 0)
+            weights.setdefault(topic, {})[partition] = float(max(0, row["weight"] or 0))
+    return [
+        {"topic_name": topic, "partitions_count": n, "partition_weights": [weights[topic].get(i, 0.0) for i in range(n)]}
+        for topic, n in sorted(counts.items())
+    ]
+
+
+def _owned(rows: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """What each member has, in the request's shape."""
+    by_member: dict[str, dict[str, list[int]]] = {}
+    for row in rows:
+        if row["member_id"] is not None and row["topic"] is not None and row["partition"] is not None:
+            by_member.setdefault(row["member_id"], {}).setdefault(row["topic"], []).append(row["partition"])
+    return {
+        member: [{"topic_name": topic, "partition_ids": sorted(ids)} for topic, ids in sorted(topics.items())]
+        for member, topics in by_member.items()
+    }

@@ -1,0 +1,124 @@
+"""The report of ``offsets``."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from service.spark.report import COLORS, Figure, Figures, Report, Section, Table, chart, number
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+
+DRAWN: Final = len(COLORS)
+"""Groups in the plot of lag over time."""
+
+
+def report(source: str, summary: dict[str, Any], history: Sequence[tuple[str, int, int | None]]) -> Report:
+    """The whole.
+
+    history : group, time in ms, and lag; empty if there is one snapshot only
+    """
+    partitions = summary["partitions"]
+    unreadable = summary["records"].get("unreadable", 0)
+    figures = Figures(
+        (
+            Figure("records", number(summary["records"].get("records", 0))),
+            Figure("groups", number(summary["groups"])),
+            Figure("committed partitions", number(partitions["committed"]), f"{number(partitions['expired'])} more have expired"),
+            Figure("lag", number(partitions["lag"]), f"over {number(partitions['with_lag'])} partitions"),
+            Figure(
+                "falling behind",
+                number(partitions["falling_behind"]),
+                "partitions whose lag does not shrink",
+                "bad" if partitions["falling_behind"] else "",
+            ),
+            Figure("unreadable", number(unreadable), "in quarantine.parquet", "bad" if unreadable else ""),
+        )
+    )
+    sections = [Section("At a glance", (figures,), f"As of {summary['as_of']}.")]
+    if history:
+        text = "The groups that lag most, at each snapshot of the logs' ends."
+        sections.append(Section("Lag over time", (chart(lambda axes: _draw(axes, history)),), text))
+    if summary["largest_lags"]:
+        sections.append(_groups(summary["largest_lags"]))
+    if summary["slowest_partitions"]:
+        sections.append(_partitions(summary["slowest_partitions"]))
+    kinds = [(name, number(count)) for name, count in summary["records"].items() if name.isupper()]
+    sections.append(Section("Records", (Table(("type", "records"), kinds, folded="What the topic holds"),)))
+    return Report("Offsets", source, tuple(sections))
+
+
+def _draw(axes: Axes, history: Sequence[tuple[str, int, int | None]]) -> None:
+    lines: dict[str, list[tuple[Any, int]]] = defaultdict(list)
+    for group, at, lag in history:
+        if lag is not None:
+            lines[group].append((datetime.fromtimestamp(at / 1000, UTC), lag))
+    for color, (group, points) in zip(COLORS, sorted(lines.items()), strict=False):
+        axes.plot([time for time, _ in points], [lag for _, lag in points], marker="o", color=color, label=group)
+    axes.set_ylabel("records behind")
+    axes.set_ylim(bottom=0)
+    if lines:
+        axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1))
+
+
+def _groups(rows: list[dict[str, Any]]) -> Section:
+    table = Table(
+        ("group", "protocol", "partitions", "expired", "lag", "largest", "trend", "caught up in"),
+        [
+            (
+                row["group"],
+                row["protocol"] or "none",
+                _number(row["partitions"]),
+                _number(row["expired"]),
+                _number(row["lag"]),
+                _number(row["largest_lag"]),
+                _trend(row["lag_per_second"]),
+                _duration(row["seconds_to_catch_up"]),
+            )
+            for row in rows
+        ],
+    )
+    return Section("Groups", (table,), "Those that lag most. A group is caught up when the slowest of its partitions is.")
+
+
+def _partitions(rows: list[dict[str, Any]]) -> Section:
+    table = Table(
+        ("group", "topic", "partition", "member", "committed", "log end", "lag", "trend", "caught up in"),
+        [
+            (
+                row["group"],
+                row["topic"],
+                str(row["partition"]),
+                row["member_id"] or "nobody",
+                _number(row["committed_offset"]),
+                _number(row["log_end_offset"]),
+                _number(row["lag"]),
+                _trend(row["lag_per_second"]),
+                _duration(row["seconds_to_catch_up"]),
+            )
+            for row in rows
+        ],
+    )
+    return Section("Partitions", (table,), "Those that lag most.")
+
+
+def _number(value: float | None) -> str:
+    return "—" if value is None else number(value)
+
+
+def _trend(slope: float | None) -> str:
+    return "—" if slope is None else f"{'+' if slope > 0 else ''}{number(slope)}/s"
+
+
+def _duration(seconds: float | None) -> str:
+    """``90 s``, ``2.5 h``; a dash for never or unknown."""
+    if seconds is None:
+        return "—"
+    for limit, size, unit in ((120, 1, "s"), (7200, 60, "min"), (172800, 3600, "h")):
+        if seconds < limit:
+            return f"{number(round(seconds / size, 1))} {unit}"
+    return f"{number(round(seconds / 86400, 1))} d"

@@ -1,0 +1,187 @@
+"""``offsets``: what the records of ``__consumer_offsets`` come to."""
+
+from __future__ import annotations
+
+import base64
+import json
+import random
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from service.core.coordinators import of_group
+from service.core.wire.errors import Unreadable
+from service.core.wire.group_records import read_group_record
+from service.spark import group_states, offset_records
+from service.spark.errors import WrongSource
+from service.spark.jobs import offsets
+from service.spark.sources import Source
+from tests.core.wire.captures import captures
+from tests.core.wire.encoding import classic_key, classic_value, commit_key, commit_value, consumer_group
+from tests.reference.committed_offsets import committed_offsets
+
+DAY = 24 * 60 * 60 * 1000
+START = 1_700_000_000_000
+TOPIC_ID = "rF37m2aYBi9oD5W9cXt1Fg"
+
+
+def table(log):
+    """Records as the Kafka source gives them. log : key, value, timestamp."""
+    keys, values, times = zip(*log, strict=True)
+    group = [0 if key is None else of_group(key.decode(errors="replace")).partition_id for key in keys]
+    columns = {
+        "key": pa.array(keys, pa.binary()),
+        "value": pa.array(values, pa.binary()),
+        "partition": pa.array(group, pa.int32()),
+    }
+    return pa.table(
+        {**columns, "offset": pa.array(range(len(log)), pa.int64()), "timestamp": pa.array(times, pa.timestamp("ms", "UTC"))}
+    )
+
+
+def run(pipeline, tmp_path, log, *names, **options):
+    """The job's outcome, and some of its tables as rows, by name."""
+    pq.write_table(table(log) if isinstance(log, list) else log, tmp_path / "records.parquet")
+    given = {"log_end": None, "as_of": None, "retention_minutes": offsets.RETENTION_MINUTES, "weight": "lag", **options}
+    outcome = offsets.JOB.run(pipeline, records=Source.parse(str(tmp_path / "records.parquet")), **given)
+    return outcome, {name: outcome.tables[name].toArrow().to_pylist() for name in names}
+
+
+def random_log(seed, records=1500):
+    """A fortnight of a cluster: groups that come and go, commits that expire by themselves, tombstones."""
+    chance, time = random.Random(seed), START
+    for _ in range(records):
+        time += chance.randrange(2 * 14 * DAY // records)
+        group, topic = f"g{chance.randrange(12)}", f"t{chance.randrange(4)}"
+        match chance.randrange(10):
+            case 0:
+                members = {f"m{i}": {f"t{chance.randrange(4)}": [i]} for i in range(chance.randrange(3))}
+                yield classic_key(group), chance.choice((None, classic_value(members, time), classic_value(members, time))), time
+            case 1:
+                yield commit_key(group, topic, chance.randrange(3)), None, time
+            case 2:
+                expires = time + chance.randrange(3 * DAY)
+                yield commit_key(group, topic, chance.randrange(3)), commit_value(chance.randrange(1000), time, expires), time
+            case _:
+                yield commit_key(group, topic, chance.randrange(3)), commit_value(chance.randrange(1000), time), time
+
+
+def test_every_record_is_read_or_set_aside_with_the_reason():
+    records = [(capture.key, capture.value, 0) for capture in captures() if capture.kind == "group_record"] + [(None, b"", 0)]
+    given = table(records).rename_columns(["key", "value", "log_partition", "log_offset", "timestamp"])
+    given = given.set_column(4, "timestamp", given.column(4).cast(pa.int64())).append_column(
+        "line", pa.nulls(len(given), pa.string())
+    )
+    read = pa.Table.from_batches(offset_records.read_records(given.to_batches(100)))
+    assert sorted(read.column("log_offset").to_pylist()) == list(range(len(records)))
+    for row in read.to_pylist():
+        key, value, _ = records[row["log_offset"]]
+        if row["reason"] is not None:
+            with pytest.raises((Unreadable, TypeError)):
+                read_group_record(key, value)
+            assert json.loads(row["record"])["key_base64"] == (None if key is None else base64.b64encode(key).decode())
+            continue
+        record = read_group_record(key, value)
+        assert (row["type"], row["tombstone"]) == (max(record.type, 1), value is None)
+        assert row["group"] == record.key.get("group", record.key.get("groupId"))
+        if record.type > 1 and value is not None:
+            assert json.loads(row["value"]) == record.value
+
+
+def state_of(*records):
+    rows = [read_group_record(key, value) for key, value in records]
+    latest = [
+        {"at": 5, "group": "g", "type": row.type, "member": row.key.get("memberId"), "value": json.dumps(row.value)}
+        for row in rows
+    ]
+    return group_states.read_group(pa.Table.from_pylist(latest)).to_pylist()
+
+
+def test_a_consumer_group_is_put_together_from_the_records_of_its_members():
+    head, *rows = state_of(*consumer_group("g", {"a": (["t"], {TOPIC_ID: [0, 2]}), "b": (["u", "t"], {})}))
+    assert (head["protocol"], head["empty"], head["subscribed"]) == ("consumer", False, ["t", "u"])
+    assert json.loads(head["members"])[0] == {"member_id": "a", "topic_names": ["t"], "generation_id": 7}
+    known = [(row["member_id"], row["partition"]) for row in rows]
+    assert known == [("a", None), ("a", 0), ("a", 2), ("b", None)]
+
+
+def test_nobody_knows_what_members_want_whose_bytes_cannot_be_read():
+    value = classic_value({"a": {"t": [0]}}, START)
+    (head, *rows) = state_of(
+        (classic_key("g"), value.replace(b"\x00\x01\x00\x00\x00\x01\x00\x01t", b"\xff\xff\x00\x00\x00\x01\x00\x01t"))
+    )
+    assert head["subscribed"] is None
+    assert [row["member_id"] for row in rows] == ["a"]
+
+
+@pytest.mark.slow
+def test_what_is_committed_and_expired_is_what_a_coordinator_would_have_after_replaying_the_log(pipeline, tmp_path):
+    log = list(random_log(1))
+    as_of = log[-200][2]
+    outcome, tables = run(pipeline, tmp_path, log, offsets.OFFSETS, as_of=as_of, retention_minutes=3 * 24 * 60)
+    rows = [row for row in tables[offsets.OFFSETS] if row["committed_offset"] is not None]
+    found = {(row["group"], row["topic"], row["partition"]): (row["committed_offset"], row["expired"]) for row in rows}
+    expected = committed_offsets(log, as_of, 3 * DAY)
+    assert found == expected
+    assert 10 < sum(expired for _, expired in expected.values()) < len(expected) - 10
+    assert outcome.summary["records"]["records"] == len(log)
+    assert outcome.summary["partitions"]["expired"] == sum(expired for _, expired in expected.values())
+
+
+@pytest.mark.slow
+def test_lag_has_a_trend_a_holder_and_an_end(pipeline, tmp_path, client):
+    log = [
+        (classic_key("g"), classic_value({"a": {"t": [0]}, "b": {"t": [1, 2]}}, START), START),
+        *((commit_key("g", "t", 0), commit_value(100 * i, START + 1000 * i), START + 1000 * i) for i in range(1, 11)),
+        (commit_key("g", "t", 1), commit_value(50, START + 500), START + 500),
+        (commit_key("gone", "t", 0), commit_value(10, START, START + 10), START + 600),
+        *((key, value, START + 700) for key, value in consumer_group("new", {"n": (["u"], {TOPIC_ID: [0]})})),
+        (commit_key("new", "u", 0), commit_value(7, START + 800, topic_id=TOPIC_ID), START + 800),
+        (b"\x00\x01\x00", None, START + 900),
+    ]
+    ends = [(f"{topic},{partition},{end},{START + 1000 * i}") for i in (1, 5, 9) for topic, partition, end in
+            (("t", 0, 1000 + 50 * i), ("t", 1, 100 + 10 * i), ("t", 2, 5), ("u", 0, 7))]  # fmt: skip
+    (tmp_path / "ends.csv").write_text("topic,partition,log_end_offset,time\n" + "\n".join(ends))
+    names = (offsets.OFFSETS, offsets.GROUPS, offsets.MEMBERS, offsets.HISTORY, offsets.QUARANTINE)
+    outcome, tables = run(pipeline, tmp_path, log, *names, log_end=Source.parse(str(tmp_path / "ends.csv")))
+    rows = {(row["group"], row["topic"], row["partition"]): row for row in tables[offsets.OFFSETS]}
+
+    first = rows["g", "t", 0]
+    assert (first["committed_offset"], first["log_end_offset"], first["lag"]) == (900, 1450, 550)
+    assert (first["consumed_per_second"], first["produced_per_second"]) == pytest.approx((100, 50))
+    assert (first["lag_per_second"], first["seconds_to_catch_up"]) == pytest.approx((-50, 11))
+    assert (first["member_id"], first["client_id"]) == ("a", "client-a")
+
+    second = rows["g", "t", 1]
+    assert (second["lag"], second["lag_per_second"], second["seconds_to_catch_up"]) == (140, pytest.approx(10), None)
+    uncommitted = rows["g", "t", 2]
+    assert (uncommitted["member_id"], uncommitted["committed_offset"], uncommitted["lag"]) == ("b", None, None)
+    assert (rows["gone", "t", 0]["expired"], rows["gone", "t", 0]["lag"]) == (True, None)
+    assert (rows["new", "u", 0]["member_id"], rows["new", "u", 0]["lag"], rows["new", "u", 0]["seconds_to_catch_up"]) == (
+        "n",
+        0,
+        0,
+    )
+
+    groups = {row["group"]: row for row in tables[offsets.GROUPS]}
+    assert (groups["g"]["lag"], groups["g"]["seconds_to_catch_up"]) == (690, None)
+    members = {(row["group"], row["member_id"]): row for row in tables[offsets.MEMBERS]}
+    assert (members["g", "a"]["lag"], members["g", "b"]["lag"]) == (550, 140)
+    assert [row["lag"] for row in tables[offsets.HISTORY] if row["group"] == "g"] == [950 + 60, 750 + 100, 690]
+    (unreadable,) = tables[offsets.QUARANTINE]
+    assert unreadable["reason"].startswith("key, byte 2:")
+
+    question = next(asked for asked in outcome.summary["group_assignments"] if asked["group_id"] == "g")
+    assert question["topics"] == [{"topic_name": "t", "partitions_count": 3, "partition_weights": [550.0, 140.0, 0.0]}]
+    assert question["members"][1]["owned_partitions"] == [{"topic_name": "t", "partition_ids": [1, 2]}]
+    del question["topics"][0]["partition_weights"]
+    asked = client.post("/v1/group-assignments", json={**question, "assignor": "sticky"})
+    assert asked.json["movement"]["retained"] == 3
+    assert "Lag over time" in outcome.report.html()
+    json.dumps(outcome.summary)
+
+
+def test_a_table_that_is_no_topic_is_refused_by_the_column_that_it_lacks(pipeline, tmp_path):
+    with pytest.raises(WrongSource, match="no column 'key'"):
+        run(pipeline, tmp_path, pa.table({"keys": [1]}))
