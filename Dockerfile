@@ -34,7 +34,7 @@ RUN --mount=type=cache,target=/root/.cache/pip \
     pip install --require-hashes -r requirements-pipeline.lock
 WORKDIR /
 # spark-submit takes a file: the module of the command `partition-allocator pipeline`, wherever this Python keeps it.
-RUN ln -s "$(python -c 'import service.cli.pipeline as it; print(it.__file__)')" /opt/allocator/pipeline.py
+RUN ln -s "$(python -c 'from importlib.util import find_spec as f; print(f("service.cli.pipeline").origin)')" /opt/allocator/pipeline.py
 
 FROM python:${PYTHON} AS pipeline
 # Hadoop's libraries ask for the user's name, so this one has an entry in /etc/passwd.

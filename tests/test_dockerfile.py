@@ -117,6 +117,17 @@ def test_the_pipeline_has_the_services_versions():
         assert service == spark
 
 
+def test_what_spark_submit_is_given_is_the_pipelines_command():
+    """The chart names the link."""
+    (step,) = [text for stage in stages() for found, text in stage.steps if found == "RUN" and text.startswith("ln -s")]
+    command, link = re.fullmatch(r'ln -s "\$\((.*)\)" (\S+)', step).groups()
+    _, *arguments = shlex.split(command)
+    ran = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=True, cwd="/")
+    assert Path(ran.stdout.strip()) == PROJECT / "service" / "cli" / "pipeline.py"
+    helpers = (PROJECT / "helm" / "partition-allocator" / "templates" / "_helpers.tpl").read_text()
+    assert f"\n{link}\n" in helpers
+
+
 def _entry(tmp_path: Path, variables: dict[str, str], *arguments: str) -> list[str]:
     """What the pipeline's entry point becomes, a line for each word."""
     kernels, programs = tmp_path / "kernels", tmp_path / "bin"
