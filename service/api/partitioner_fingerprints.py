@@ -77,7 +77,7 @@ class ObservationList(fields.List[Any]):
         if type(value) is list and set(map(type, value)) == {dict} and {"key", "partition_id"}.issuperset(set().union(*value)):
             array = bulk.read(list(map(methodcaller("get", "partition_id"), value)), pa.int32())
             if array is not None and not array.null_count:
-                partition_ids = np.array(array)
+                partition_ids = np.array(array.to_numpy(zero_copy_only=False))
                 if partition_ids.min() >= 0:
                     return Seen(list(map(methodcaller("get", "key"), value)), partition_ids)
         rows: Any = super()._deserialize(value, attr, data, **kwargs)
@@ -90,7 +90,7 @@ def _partition_ids(column: pa.ChunkedArray) -> Int32s:
     if column.null_count:
         raise ValidationError("Every observation has a partition_id.")
     try:
-        partition_ids = np.array(column.cast(pa.int32()))
+        partition_ids = np.array(column.cast(pa.int32()).to_numpy())
     except pa.ArrowException as error:
         raise ValidationError(f"{error}") from None
     if (partition_ids < 0).any():

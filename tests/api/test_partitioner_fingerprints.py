@@ -17,6 +17,7 @@ from service.api.partitioner_fingerprints import ObservationList, ObservationSch
 from service.api.render import ARROW_STREAM
 from service.app import create_app
 from service.config import Settings
+from service.core.observations import explained_by, matches
 from tests.api.test_partitioner_comparisons import stream
 from tests.questions import ask
 from tests.reference import fingerprints as twin
@@ -198,3 +199,12 @@ def test_both_ways_to_read_observations_accept_the_same(rows):
         read = Bulk().load({"observations": rows})["observations"]
         assert read.values == [row["key"] for row in plain]
         assert read.partition_ids.tolist() == [row["partition_id"] for row in plain]
+
+
+def test_however_it_is_asked_no_kernel_is_compiled_twice(client):
+    body = {"observations": seen()[:9]}
+    client.post(PATH, json=body)
+    client.post(PATH, json={**body, "partitions_count": 12})
+    columns = {name: pa.array([one[name] for one in body["observations"]]) for name in ("key", "partition_id")}
+    client.post(PATH, data=stream(**columns), content_type=ARROW_STREAM)
+    assert [len(kernel.signatures) for kernel in (matches, explained_by)] == [1, 1]
