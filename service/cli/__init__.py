@@ -14,7 +14,7 @@ from service.cli.partitioners import compare, fingerprint
 from service.cli.pipeline import pipeline
 from service.cli.plan import plan
 from service.cli.questions import QUESTIONS
-from service.cli.token import token
+from service.cli.tokens import token
 
 
 @click.group(commands=QUESTIONS)

@@ -7,6 +7,7 @@ or, for Spark Connect, ``sc://…``; default: the environment's ``SPARK_REMOTE``
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -65,6 +66,8 @@ def spark_session(
         require_java()
     builder = SparkSession.builder.appName(name)
     if remote:
+        if remote.startswith("local"):
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         builder = builder.remote(remote)
     elif not submitted:
         builder = builder.master(master or "local[*]")
@@ -77,6 +80,8 @@ def spark_session(
     with tempfile.TemporaryDirectory(prefix="partition-allocator-") as folder:
         spark = _start(builder, Path(folder) / "spark.log", verbose=verbose or submitted)
         try:
+            if submitted and not verbose and not is_connect(spark):
+                spark.sparkContext.setLogLevel("WARN")
             _ship(spark, Path(folder))
             yield spark
         finally:
@@ -127,8 +132,13 @@ def _ship(spark: SparkSession, folder: Path) -> None:
     """Give the executors this project; on one machine they find it where the driver does."""
     if is_connect(spark):
         spark.addArtifacts(str(core_zip(folder)), pyfile=True)
-    elif not str(spark.sparkContext.master).startswith("local"):
+    elif not is_local(spark):
         spark.sparkContext.addPyFile(str(core_zip(folder)))
+
+
+def is_local(spark: SparkSession) -> bool:
+    """Does everything run in this machine's one JVM, with the driver's Python and its files?"""
+    return not is_connect(spark) and re.fullmatch(r"local(\[.*\])?", str(spark.sparkContext.master)) is not None
 
 
 def is_connect(spark: SparkSession) -> bool:

@@ -17,7 +17,7 @@ from service.spark.columns import check_format, joined, read_keys
 from service.spark.errors import WrongSource
 from service.spark.jobs.model import Job, Outcome
 from service.spark.jobs.parameters import READ_OPTIONS, SOURCE, Integers
-from service.spark.session import is_connect
+from service.spark.session import is_connect, is_local
 from service.spark.skew_scan import MAX_KEYS, Scan, check_partitioners, merge_batches, merged
 from service.spark.sources import CORRUPT
 
@@ -158,9 +158,7 @@ def _plain_files(pipeline: Pipeline, source: Source) -> list[tuple[str, int]] | 
     """The files of plain Parquet that the executors can read themselves; None if Spark has to."""
     if source.format != "parquet" or source.options:
         return None
-    if "://" not in source.location and (
-        is_connect(pipeline.spark) or not str(pipeline.spark.sparkContext.master).startswith("local")
-    ):
+    if "://" not in source.location and not is_local(pipeline.spark):
         return None
     return splits.files(source.location)
 
