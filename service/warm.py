@@ -60,6 +60,7 @@ def warm(settings: Settings | None = None) -> None:
     # With few and with many partitions; the list of frequent keys is otherwise for a million different keys.
     plans = {"partitions_counts": [3, 65], "current_partitions_count": 3}
     client.post("/v1/partition-count-plans", json={**plans, "histogram": [{"key": str(i), "records": i} for i in range(600)]})
+    client.post("/v1/partition-count-plans", json={**plans, "keys": ["key"]})
     frequent = FrequentKeys()
     one = np.ones(1, np.int64)
     frequent.add(one, one, np.zeros(1, np.bool_), 0)

@@ -54,7 +54,9 @@ class KeysSeenSchema(Schema):
     without_key = fields.Dict(
         keys=fields.String(),
         values=fields.Integer(),
-        metadata=_about("records, by partitioner, that it takes to have no key: in no other figure; /v1/keyless-distributions"),
+        metadata=_about(
+            "records without a key (or with an empty one that the partitioner takes for none), by partitioner: in no other figure"
+        ),
     )
     exact = fields.Boolean(metadata=_about("false: there were too many different keys to hold each"))
     method = fields.String(metadata=_about("how different and hottest keys were counted; records and bytes are always exact"))

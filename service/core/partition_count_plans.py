@@ -32,7 +32,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Rates:
-    """What the whole topic takes in. None: not known."""
+    """What the whole topic takes in, of records with a key. None: not known."""
 
     records_per_second: float | None = None
     bytes_per_second: float | None = None
@@ -113,7 +113,7 @@ def gini(counts: Int64s) -> float:
 def plans(counts: Counts, rates: Rates, limits: Limits) -> list[Plan]:
     """Each partitioner with each count, in the order in which they were asked about."""
     weights = {
-        "keys": Weights.equal(counts.distinct.distinct),
+        "keys": Weights.equal(counts.distinct.held),  # a sample is as uneven as a sample is
         "records": counts.distinct.weights_for_chance(RECORDS),
         "bytes": counts.distinct.weights_for_chance(BYTES),
     }
@@ -137,7 +137,9 @@ def _plan(
     totals = counts.totals(name, n)._asdict()
     measures = {what: measure(totals[what], heaviest[what], chance) for what, chance in chances.items()}
     records, sizes = measures["records"], measures.get("bytes")
-    busiest = Rates(_share(records, rates.records_per_second), _share(sizes, rates.bytes_per_second))
+    busiest = Rates(
+        _busiest(records, counts.records, rates.records_per_second), _busiest(sizes, counts.bytes, rates.bytes_per_second)
+    )
     meets: dict[str, bool] = {}
     if limits.records_per_second is not None and busiest.records_per_second is not None:
         meets["records_per_second"] = busiest.records_per_second <= limits.records_per_second
@@ -182,10 +184,11 @@ def _heaviest(counts: Counts, column: int) -> int:
     return found[0][1] - found[0][2] if found else 0
 
 
-def _share(load: Measure | None, rate: float | None) -> float | None:
+def _busiest(load: Measure | None, total: int, rate: float | None) -> float | None:
     """The busiest partition's part of a rate."""
-    total = int(load.counts.sum()) if load else 0
-    return None if load is None or rate is None else load.spread.max / total * rate if total else 0.0
+    if load is None or rate is None:
+        return None
+    return load.spread.max / total * rate if total else 0.0
 
 
 def reach(counts: Counts, of: list[Plan], rates: Rates, limits: Limits) -> list[Reach]:

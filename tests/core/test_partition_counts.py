@@ -17,7 +17,7 @@ from service.core.distinct_keys import enter, find
 from service.core.errors import InvalidQuestion
 from service.core.frequent_keys import FrequentKeys, count_frequent, put
 from service.core.partition_count_plans import Limits, Rates, plans
-from service.core.partition_counts import PAIRED, TOGETHER, Counts, add_up, fingerprints_of
+from service.core.partition_counts import PAIRED, TOGETHER, Counts, add_up, count_up, fingerprints_of
 from service.core.partitioners import PARTITIONERS, Question, allocate, signs
 from service.core.partitioners.allocation import AS_NULL
 from tests.reference import partition_counts as plain
@@ -205,8 +205,9 @@ def test_each_kernel_is_compiled_once():
     rows = heavy_tailed(3000)
     merged = counted(rows, ("java",), (3, 100, 70_001), 7, batch=500, max_keys=64)
     merged.merge(counted([*rows, (None, 1, 1), ("", 1, 1)], ("java",), (3, 100, 70_001), 7, max_keys=64))
+    merged.add(keys.strings(["one", "two"]), "string")
     plans(merged, Rates(), Limits())
-    kernels = (enter, find, count_frequent, put, add_up, heaviest_of_few, heaviest_touched)
+    kernels = (enter, find, count_frequent, put, add_up, count_up, heaviest_of_few, heaviest_touched)
     assert [len(kernel.signatures) for kernel in kernels] == [1] * len(kernels)
 
 
@@ -248,3 +249,11 @@ def test_merged_lists_of_frequent_keys_hold_every_weight_between_their_bounds(on
         weights, errors = merged.weights_of(keys_)
     for key, most, too_much in zip(keys_.tolist(), weights.tolist(), errors.tolist(), strict=True):
         assert most - too_much <= sum(weight for at, weight in [*one, *other] if at == key) <= most
+
+
+@given(st.lists(st.text(max_size=3), max_size=50))
+def test_records_that_are_all_alike_are_counted_as_any_other(texts):
+    """Without records and bytes, which is the common case, there is half the work."""
+    alike = Counts(SOME, (3, 12, 70_001), 12)
+    alike.add(keys.strings(texts), "string")
+    check(alike, [(text, 1, 0) for text in texts])
