@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-import string
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -29,7 +28,8 @@ if TYPE_CHECKING:
     from service.core.model import Bools, Group, Int32s, Topics
 
 _NOTHING = np.empty(0, np.int32)
-_URL_SAFE = frozenset(string.ascii_letters + string.digits + "-_")
+_URL_SAFE = bytes.maketrans(b"-_+/", b"+/??")
+"""The alphabet of URLs as that of ``binascii``; what is of the latter alone becomes wrong."""
 
 
 @dataclass(frozen=True)
@@ -79,12 +79,15 @@ def _name_uuid(name: str) -> bytes:
 
 def _all_decoded(ids: tuple[str | None, ...]) -> bytes | None:
     """The Uuids, 16 bytes each, in one go; None unless all of them are plainly well-formed."""
-    given = [topic_id for topic_id in ids if topic_id is not None and len(topic_id) == 22]
-    text = "".join([topic_id + "AA" for topic_id in given])  # 24 characters each are 18 bytes, of which the last two are padding
-    if len(given) < len(ids) or not _URL_SAFE.issuperset(text):
+    given = [topic_id for topic_id in ids if topic_id is not None]
+    if len(given) < len(ids) or set(map(len, given)) != {22}:
         return None
-    padded = np.frombuffer(base64.urlsafe_b64decode(text), np.uint8).reshape(-1, 18)
-    return padded[:, :16].tobytes()
+    text = "AA".join((*given, ""))  # 24 characters each are 18 bytes, the last two of which are no part of it
+    try:
+        raw = binascii.a2b_base64(text.encode("ascii").translate(_URL_SAFE), strict_mode=True)
+    except ValueError:  # binascii.Error and UnicodeEncodeError are such
+        return None
+    return np.frombuffer(raw, np.uint8).reshape(-1, 18)[:, :16].tobytes()
 
 
 def _decoded(name: str, topic_id: str) -> bytes:
@@ -108,7 +111,7 @@ def member_order(group: Group) -> Int32s:
     """
     hashes = java_hash_codes(group.member_ids)
     learnt = timeline.iteration_order(hashes)
-    return learnt[iteration_order(hashes[learnt], ranks=_ranks(hashes[learnt], [group.member_ids[member] for member in learnt]))]
+    return learnt[iteration_order(hashes[learnt], ranks=_ranks(hashes[learnt], group.member_ids, learnt))]
 
 
 def topic_order(group: Group, member: int, hashes: Int32s) -> Int32s:
@@ -117,20 +120,19 @@ def topic_order(group: Group, member: int, hashes: Int32s) -> Int32s:
     hashes : int32[topics]   ``java_hash_codes`` of all topic names, those that do not exist at the end
     """
     topics = group.subscriptions.row(member)
-    known, unknown = group.topics.names, group.unknown_topic_names
-    names = [known[topic] if topic < len(known) else unknown[topic - len(known)] for topic in topics]
-    order = iteration_order(hashes[topics], capacity=capacity_for_set(len(topics)), ranks=_ranks(hashes[topics], names))
-    topics = topics[order]
-    return topics[topics < len(known)]
+    names = (*group.topics.names, *group.unknown_topic_names)
+    ranks = _ranks(hashes[topics], names, topics)
+    topics = topics[iteration_order(hashes[topics], capacity=capacity_for_set(len(topics)), ranks=ranks)]
+    return topics[topics < len(group.topics)]
 
 
-def _ranks(hashes: Int32s, names: Sequence[str]) -> Int32s | None:
-    """The names' natural order, which HashMap asks for only where hash codes are equal."""
+def _ranks(hashes: Int32s, names: Sequence[str], chosen: Int32s) -> Int32s | None:
+    """The natural order of the names chosen, which HashMap asks for only where hash codes are equal."""
     ascending = np.sort(hashes)
     if (ascending[1:] != ascending[:-1]).all():
         return None
-    ranks = np.empty(len(names), np.int32)
-    ranks[java_order(names)] = np.arange(len(names), dtype=np.int32)
+    ranks = np.empty(len(chosen), np.int32)
+    ranks[java_order([names[i] for i in chosen])] = np.arange(len(chosen), dtype=np.int32)
     return ranks
 
 
