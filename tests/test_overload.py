@@ -14,6 +14,7 @@ import time
 import warnings
 import zlib
 from contextlib import contextmanager, suppress
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,7 @@ import trustme
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.api.arrow_bodies import unpacked_bytes
+from service.api.arrow_bodies import checked_messages, unpacked_bytes
 from service.gate import Full, Gate
 from tests.serving import serving
 
@@ -389,9 +390,10 @@ def test_a_bomb_in_an_arrow_stream_is_seen_before_it_goes_off(server, codec):
     bomb = sink.getvalue().to_pybytes()
     assert len(bomb) < 2 * MEBI
     headers = {"Content-Type": "application/vnd.apache.arrow.stream"}
-    response = requests.post(f"{server.url}{PATH}?partitions_count=2", data=bomb, headers=headers, timeout=30)
-    assert response.status_code == 413
-    assert resident(server) - before < 50 * MEBI
+    for path in (f"{PATH}?partitions_count=2", "/v1/partition-count-plans?partitions_counts=2&key_format=long"):
+        response = requests.post(server.url + path, data=bomb, headers=headers, timeout=30)
+        assert response.status_code == 413, response.text
+        assert resident(server) - before < 50 * MEBI
 
 
 @pytest.mark.parametrize("codec", [None, "zstd", "lz4"])
@@ -412,6 +414,23 @@ def test_an_arrow_stream_may_be_compressed(client, codec, keys):
         assert response.json["errors"][0]["pointer"] == "/keys", "a type of column that no key has"
 
 
+@given(st.lists(st.integers(1, 400), max_size=9), st.sampled_from([None, "zstd"]), st.booleans())
+def test_a_stream_that_is_looked_at_message_by_message_stays_as_it_was(cuts, codec, dictionary):
+    keys = pa.array(["a", None, "b"] * 50)
+    table = pa.table({"key": keys.dictionary_encode() if dictionary else keys})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression=codec)) as stream:
+        stream.write_table(table, max_chunksize=40)
+    body = sink.getvalue().to_pybytes()
+    bounds = [0, *sorted(min(cut, len(body)) for cut in cuts), len(body)]
+    pieces = (body[start:end] for start, end in pairwise(bounds))
+    assert b"".join(checked_messages(pieces, 10_000)) == body
+    for cut in cuts:
+        assert b"".join(checked_messages(iter([body[:cut]]), 10_000)) == body[:cut], "what is cut short is Arrow's to refuse"
+    with pytest.raises(OverflowError):
+        list(checked_messages(iter([body]), 100))
+
+
 @given(st.data())
 def test_an_altered_arrow_stream_is_answered_or_refused(data):
     sink = pa.BufferOutputStream()
@@ -422,6 +441,8 @@ def test_an_altered_arrow_stream_is_answered_or_refused(data):
         body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
     with suppress(pa.ArrowException, OSError, ValueError):
         assert unpacked_bytes(bytes(body)) >= 0
+    with suppress(pa.ArrowException, OSError, ValueError, OverflowError):
+        assert b"".join(checked_messages(iter([bytes(body)]), 10_000)) == body
 
 
 @pytest.mark.parametrize("unit", [b"[],", b"{},", b'{"a":1},', b'"",', b"[[[]]],"])

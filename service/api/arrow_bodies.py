@@ -18,20 +18,67 @@ if TYPE_CHECKING:
 DICTIONARY_BATCH, RECORD_BATCH = 2, 3
 """MessageHeader: the kinds of message that have buffers."""
 
-HEADER_TYPE, HEADER = 1, 2
+HEADER_TYPE, HEADER, BODY_LENGTH = 1, 2, 3
 BUFFERS, COMPRESSION = 2, 3
 DATA = 1
 """Fields by their number: of Message, of RecordBatch, of DictionaryBatch."""
 
 BUFFER_BYTES: Final = 16
 
+CONTINUATION: Final = 0xFFFFFFFF
+PREFIX_BYTES: Final = 8
+"""A message begins with this mark and the length of its metadata."""
 
-def unpacked_bytes(body: bytes) -> int:
-    """Bytes of the stream's buffers, uncompressed as they say. Raises pa.ArrowException or ValueError for what is no stream."""
+
+def unpacked_bytes(body: bytes, *, whole: bool = True) -> int:
+    """Bytes of the stream's buffers, uncompressed as they say. Raises pa.ArrowException, OSError or ValueError for what is none.
+
+    whole : is it a stream, or one message of it?
+    """
     try:
+        if not whole:
+            return _of_message(pa.ipc.read_message(body))
         return sum(_of_message(message) for message in pa.ipc.MessageReader.open_stream(pa.py_buffer(body)))
     except (StructError, IndexError):
         raise ValueError("its messages cannot be read") from None
+
+
+def checked_messages(pieces: Iterator[bytes], limit: int) -> Iterator[bytes]:
+    """A stream of any length, message by message, each looked at before it is passed on.
+
+    limit : bytes that one message may be, packed or unpacked. Raises OverflowError beyond it, ValueError for what is no stream.
+    """
+    held = bytearray()
+
+    def has(size: int) -> bool:
+        while len(held) < size and (piece := next(pieces, None)) is not None:
+            held.extend(piece)
+        return len(held) >= size
+
+    while has(PREFIX_BYTES):
+        mark, length = unpack_from("<Ii", held)
+        if mark != CONTINUATION or length <= 0:
+            break  # the end of the stream, or none at all: Arrow says which
+        if not has(PREFIX_BYTES + min(length, limit)):
+            break
+        metadata = memoryview(bytes(held[PREFIX_BYTES : PREFIX_BYTES + length]))
+        try:
+            place = _field(metadata, unpack_from("<I", metadata)[0], BODY_LENGTH)
+            end = PREFIX_BYTES + length + (unpack_from("<q", metadata, place)[0] if place else 0)
+        except (StructError, IndexError):
+            raise ValueError("its messages cannot be read") from None
+        if not PREFIX_BYTES <= end <= limit:
+            raise OverflowError(end)
+        if not has(end):
+            break
+        message = bytes(held[:end])
+        del held[:end]
+        size = unpacked_bytes(message, whole=False)
+        if size > limit:
+            raise OverflowError(size)
+        yield message
+    yield bytes(held)
+    yield from pieces
 
 
 def _of_message(message: pa.Message) -> int:

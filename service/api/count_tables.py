@@ -12,9 +12,10 @@ import numpy as np
 import pyarrow as pa
 from flask import after_this_request
 from marshmallow import Schema, ValidationError, fields
-from werkzeug.exceptions import BadRequest, HTTPException
+from werkzeug.exceptions import BadRequest, HTTPException, RequestEntityTooLarge
 
 from service.api import Parser, bulk, keys, render, settings
+from service.api.arrow_bodies import checked_messages
 from service.api.bodies import body_pieces
 from service.api.fields import Integer, Number
 from service.columns import from_arrow
@@ -85,6 +86,7 @@ class ArrowBody:
 
     def __init__(self, request: Request) -> None:
         self._pieces = body_pieces(request)
+        self._limit = request.max_content_length or 0
         after_this_request(self._take_in)
 
     def _take_in(self, response: Response) -> Response:
@@ -98,12 +100,17 @@ class ArrowBody:
         """Its batches. Raises BadRequest for what is no Arrow stream, InvalidQuestion for what is wrong with a column."""
         try:
             yield from self._tables(key_format)
-        except (pa.ArrowException, OSError) as error:
+        except OverflowError as error:
+            raise RequestEntityTooLarge(
+                f"A batch of the stream takes {error} bytes; at most {self._limit} are given to one."
+            ) from None
+        except (pa.ArrowException, OSError, ValueError) as error:
             raise BadRequest(f"The body is no Arrow stream: {error}") from None
 
     def _tables(self, key_format: str | None) -> Iterator[KeyTable]:
         first = 0
-        with pa.ipc.open_stream(pa.PythonFile(BufferedReader(Pieces(self._pieces)), "r")) as stream:
+        pieces = checked_messages(self._pieces, self._limit)
+        with pa.ipc.open_stream(pa.PythonFile(BufferedReader(Pieces(pieces)), "r")) as stream:
             names = stream.schema.names
             if "key" not in names or not set(names) <= set(COLUMNS) or len(set(names)) < len(names):
                 raise InvalidQuestion(f"the stream has the columns {names}; key is wanted, and perhaps records and bytes", "")
