@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 import click
-import pyarrow as pa
 from rich.console import Console
 
 from service.api.jsons import loads
@@ -53,7 +52,7 @@ def plan(
     given = {"key": key_column, "records": records_column, "bytes": bytes_column}
     columns = {name: column for name, column in given.items() if column is not None}
     batches = tables.read(file, columns, key_format, file_format)
-    answer = ask_stream(f"{PATH}?{urlencode(query)}", _as_stream(batches))
+    answer = ask_stream(f"{PATH}?{urlencode(query)}", tables.as_stream(batches))
     if as_json or not sys.stdout.isatty():
         click.echo(answer)
         return
@@ -62,37 +61,6 @@ def plan(
     for lines in (_limits(document), _hottest(document)):
         for line in lines:
             console.print(line, highlight=False)
-
-
-def _as_stream(batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
-    """The batches as the bytes of an Arrow stream, one batch at a time."""
-    written: list[bytes] = []
-
-    class Sink:
-        closed = False
-
-        def write(self, data: bytes) -> int:
-            written.append(bytes(data))
-            return len(data)
-
-        def flush(self) -> None:
-            """Nothing is held back."""
-
-        def close(self) -> None:
-            """Nor anything to be closed."""
-
-    first = next(batches, None)
-    if first is None:
-        first = pa.record_batch({"key": pa.array([], pa.string())})
-    with pa.ipc.new_stream(pa.PythonFile(Sink(), "w"), first.schema) as writer:
-        writer.write_batch(first)
-        yield b"".join(written)
-        for batch in batches:
-            written.clear()
-            writer.write_batch(batch)
-            yield b"".join(written)
-        written.clear()
-    yield b"".join(written)
 
 
 def _plans(answer: dict[str, Any]) -> Table:

@@ -130,14 +130,14 @@ def patterns(writers: tuple[Writer, ...], observations: Observations, partitions
     """The different pairs by who explains them, at each of several partition counts."""
     tallies: dict[int, dict[int, list[int]]] = {n: {} for n in partitions_counts}
     for start, part in of.blocks(observations.column):
-        rows = start + np.flatnonzero(observations.times[start : start + of.BLOCK])
-        seen, times = observations.partition_ids[rows], observations.times[rows]
+        rows = slice(start, start + of.BLOCK)
+        first = np.flatnonzero(observations.times[rows])
+        seen, times = observations.partition_ids[rows], observations.times[rows][first]
         # Beside who explains a pair, its kind says who has nothing to say.
-        kinds = observations.kinds[rows].astype(np.int64) << KIND
+        kinds = observations.kinds[rows][first].astype(np.int64) << KIND
         hashes = of.hash_all(writers, part, observations.key_format)
         for n, tally in tallies.items():
-            partitions = np.ascontiguousarray(hashes.partitions(n)[:, rows - start])
-            codes, which = np.unique(explained_by(partitions, seen) | kinds, return_inverse=True)
+            codes, which = np.unique(explained_by(hashes.partitions(n), seen)[first] | kinds, return_inverse=True)
             pairs, often = np.bincount(which), np.bincount(which, times).astype(np.int64)
             for code, number, seen_times in zip(codes.tolist(), pairs.tolist(), often.tolist(), strict=True):
                 row = tally.setdefault(code, [0, 0])
