@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
+from service.columns import flat
 from service.core.keys import byte_strings
 from service.core.partitioners.murmur2 import murmur2
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from service.core.model import Int64s, Keys
 
 KEYS: Final = 4096
@@ -41,6 +44,12 @@ class KeySample:
         of_rows = np.zeros(len(rows), np.int64) if sizes is None else sizes[rows]
         table = pa.table({"key": column.take(pa.array(rows)), "bytes": of_rows})
         found = table.group_by("key", use_threads=False).aggregate([("bytes", "count"), ("bytes", "sum")])
+        if len(found) > KEYS:
+            # More than may stay: lower the threshold before there is Python work for each.
+            hashes = murmur2(flat(found.column("key").combine_chunks())).view(np.uint32)
+            self.threshold = min(self.threshold, _threshold(hashes))
+            found = found.filter(pa.array(hashes < self.threshold))
+            self._keep_below()
         for key, records, size in zip(*(found.column(i).to_pylist() for i in range(3)), strict=True):
             self._add(key, records, size)
         self._trim()
@@ -67,3 +76,11 @@ class KeySample:
         names = [*self.weights]
         below = murmur2(byte_strings(names)).view(np.uint32) < self.threshold
         self.weights = {name: self.weights[name] for name, is_below in zip(names, below.tolist(), strict=True) if is_below}
+
+
+def _threshold(hashes: npt.NDArray[np.uint32]) -> int:
+    """The largest 2^32 ÷ 2^k that no more than KEYS of these hashes are below."""
+    ascending, threshold = np.sort(hashes), 2**32
+    while np.searchsorted(ascending, threshold) > KEYS:
+        threshold //= 2
+    return threshold
