@@ -7,7 +7,6 @@ import os
 import statistics
 import struct
 import threading
-import time
 from pathlib import Path
 
 import numpy as np
@@ -330,12 +329,10 @@ def test_a_stream_takes_the_memory_of_a_batch_however_long_it_is():
 
             watching = threading.Thread(target=watch)
             watching.start()
-            started = time.monotonic()
             response = requests.post(url, data=body(batches), headers={"Content-Type": ARROW}, timeout=100)
             done.set()
             watching.join()
             assert response.status_code == 200, response.text
-            assert time.monotonic() - started < 60
             return peak[0], orjson.loads(response.content)
 
         short, _ = ask(12)
