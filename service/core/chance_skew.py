@@ -10,7 +10,7 @@ The random numbers come from a fixed seed, so that the same question has the sam
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -67,6 +67,10 @@ class Weights:
     def equal(count: int) -> Weights:
         """So many keys that weigh the same."""
         return Weights(np.ones(count), 0.0, 0.0) if count <= HEAVY else Weights(np.zeros(0), float(count), float(count))
+
+    def and_one(self, weight: float) -> Weights:
+        """These and one more, unless it weighs nothing."""
+        return replace(self, heavy=np.append(self.heavy, float(weight))) if weight else self
 
     @property
     def total(self) -> float:

@@ -117,24 +117,30 @@ def plans(counts: Counts, rates: Rates, limits: Limits) -> list[Plan]:
         "records": counts.distinct.weights_for_chance(RECORDS),
         "bytes": counts.distinct.weights_for_chance(BYTES),
     }
-    heaviest = {"keys": min(1, counts.distinct.held), "records": _heaviest(counts, RECORDS), "bytes": _heaviest(counts, BYTES)}
-    chances = {
-        (what, n): skew_by_chance(of, n)
-        for n in counts.partitions_counts
-        for what, of in weights.items()
-        if what != "bytes" or counts.has_bytes
-    }
-    return [
-        _plan(counts, name, n, heaviest, {what: chances[what, n] for what in weights if (what, n) in chances}, rates, limits)
-        for name in counts.names
-        for n in counts.partitions_counts
-    ]
+    found = []
+    chances: dict[tuple[str, int, int], Chance] = {}
+    for name in counts.names:
+        alone = dict(zip(("records", "bytes"), counts.as_one_key(name), strict=True))
+        for n in counts.partitions_counts:
+            of_plan = {}
+            for what, of in weights.items():
+                if what == "bytes" and not counts.has_bytes:
+                    continue
+                asked = (what, n, alone.get(what, 0))
+                if asked not in chances:
+                    chances[asked] = skew_by_chance(of.and_one(alone.get(what, 0)), n)
+                of_plan[what] = chances[asked]
+            found.append(_plan(counts, name, n, of_plan, rates, limits))
+    return found
 
 
-def _plan(
-    counts: Counts, name: str, n: int, heaviest: dict[str, int], chances: dict[str, Chance], rates: Rates, limits: Limits
-) -> Plan:
+def _plan(counts: Counts, name: str, n: int, chances: dict[str, Chance], rates: Rates, limits: Limits) -> Plan:
     totals = counts.totals(name, n)._asdict()
+    heaviest = {
+        "keys": min(1, counts.distinct.held),
+        "records": _heaviest(counts, name, RECORDS),
+        "bytes": _heaviest(counts, name, BYTES),
+    }
     measures = {what: measure(totals[what], heaviest[what], chance) for what, chance in chances.items()}
     records, sizes = measures["records"], measures.get("bytes")
     busiest = Rates(
@@ -178,10 +184,10 @@ def measure(counts: Int64s, heaviest: int, chance: Chance) -> Measure:
     )
 
 
-def _heaviest(counts: Counts, column: int) -> int:
-    """The least that the heaviest key weighs."""
+def _heaviest(counts: Counts, name: str, column: int) -> int:
+    """The least that the heaviest key weighs; all records without a key are one where the partitioner takes them so."""
     found = counts.distinct.heaviest(column, 1)
-    return found[0][1] - found[0][2] if found else 0
+    return max(found[0][1] - found[0][2] if found else 0, counts.as_one_key(name)[column])
 
 
 def _busiest(load: Measure | None, total: int, rate: float | None) -> float | None:
@@ -196,7 +202,6 @@ def reach(counts: Counts, of: list[Plan], rates: Rates, limits: Limits) -> list[
 
     of : the ``plans`` of these counts
     """
-    out_of_reach = _out_of_reach(counts, rates, limits)
     found = []
     for name in counts.names:
         ascending = sorted((plan for plan in of if plan.partitioner == name), key=lambda plan: plan.partitions_count)
@@ -204,23 +209,23 @@ def reach(counts: Counts, of: list[Plan], rates: Rates, limits: Limits) -> list[
         smallest = {limit: next((plan.partitions_count for plan in ascending if plan.meets[limit]), None) for limit in kept}
         if kept:
             smallest["all"] = next((plan.partitions_count for plan in ascending if all(plan.meets.values())), None)
-        found.append(Reach(name, smallest, out_of_reach))
+        found.append(Reach(name, smallest, _out_of_reach(counts, name, rates, limits)))
     return found
 
 
-def _out_of_reach(counts: Counts, rates: Rates, limits: Limits) -> dict[str, str]:
+def _out_of_reach(counts: Counts, name: str, rates: Rates, limits: Limits) -> dict[str, str]:
     """Limits that the heaviest key breaks by itself."""
     reasons = {}
     for limit, total, column, rate, allowed in (
         ("records_per_second", counts.records, RECORDS, rates.records_per_second, limits.records_per_second),
         ("bytes_per_second", counts.bytes, BYTES, rates.bytes_per_second, limits.bytes_per_second),
     ):
-        alone = None if rate is None or total == 0 else _heaviest(counts, column) / total * rate
+        alone = None if rate is None or total == 0 else _heaviest(counts, name, column) / total * rate
         if alone is not None and allowed is not None and alone > allowed:
             reasons[limit] = f"the heaviest key alone brings {alone:.6g}, so that no partition count keeps it"
     if limits.skew is not None:
-        shares = [_heaviest(counts, RECORDS) / counts.records if counts.records else 0.0]
-        shares += [_heaviest(counts, BYTES) / counts.bytes] if counts.has_bytes and counts.bytes else []
+        totals = np.array([counts.records, counts.bytes]) + counts.as_one_key(name)
+        shares = [_heaviest(counts, name, column) / totals[column] for column in (RECORDS, BYTES) if totals[column]] or [0.0]
         if max(shares) > 0 and max(counts.partitions_counts) * max(shares) > limits.skew:
             most = floor(limits.skew / max(shares))
             reasons["skew"] = f"the heaviest key has {max(shares):.2%}, so that no count above {most} keeps it"

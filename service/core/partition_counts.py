@@ -78,12 +78,17 @@ class Moved:
 
 @dataclass(frozen=True)
 class Hashing:
-    """What of a partitioner decides about a record with a key. ``empty_as_null``: it takes an empty key for none."""
+    """What of a partitioner decides where records go, as far as keys do.
+
+    empty_as_null : it takes an empty key for none
+    null_hash : the hash that a record without a key counts as; None where a counter or chance decides
+    """
 
     encoding: Encoding
     hash: Hash
     sign: Sign
     empty_as_null: bool
+    null_hash: int | None
 
 
 class Counts:
@@ -154,6 +159,7 @@ class Counts:
         self._hashes, self._keys = {}, {}
         serialized = encodings.SERIALIZED.run(column, key_format)
         alike = alike and serialized.valid is None
+        of_all = weights if serialized.valid is None else weights.copy()
         self._weigh(serialized, weights, alike=alike)
         fingerprints = fingerprints_of(serialized)
         encoded = {encoding: encoding.run(column, key_format) for encoding in {of.encoding for of in hashings}}
@@ -163,6 +169,8 @@ class Counts:
             weighing = weights
             if of.empty_as_null:
                 weighing = np.where((np.diff(serialized.offsets) == 0)[:, None], 0, weights)
+            if of.null_hash is not None and serialized.valid is not None:
+                weighing, hashes = of_all, np.where(serialized.valid, hashes, np.int32(of.null_hash))
             for table, modulus in zip(self.tables[p], self.moduli, strict=True):
                 residues = sign.run(hashes, modulus)
                 if alike and not of.empty_as_null:
@@ -212,8 +220,15 @@ class Counts:
 
     def without_key(self, name: str) -> tuple[int, int]:
         """Records and bytes that this partitioner takes to be without a key; they are in no other figure."""
-        apart = self.keyless + (self.empty if hashing(name).empty_as_null else 0)
+        of = hashing(name)
+        if of.null_hash is not None:
+            return 0, 0
+        apart = self.keyless + (self.empty if of.empty_as_null else 0)
         return int(apart[0]), int(apart[1])
+
+    def as_one_key(self, name: str) -> tuple[int, int]:
+        """Records and bytes without a key that this partitioner sends where their one hash says, as if they had a key."""
+        return (0, 0) if hashing(name).null_hash is None else (int(self.keyless[0]), int(self.keyless[1]))
 
     def totals(self, name: str, partitions_count: int) -> Totals:
         """What lies on each partition of one count. ``keys`` is an estimate if ``distinct.level`` is not 0."""
@@ -290,7 +305,14 @@ def hashing(name: str) -> Hashing:
         raise InvalidQuestion(f"the partitioner {name} looks at no key, so that no count moves any", "/partitioners")
     if partitioner.sign is None:
         raise InvalidQuestion(f"the partitioner {name} gives tokens, not partitions", "/partitioners")
-    return Hashing(partitioner.encoding, partitioner.hash, partitioner.sign, partitioner.empty_key == AS_NULL)
+    counts_as = partitioner.null.counts_as
+    return Hashing(
+        partitioner.encoding,
+        partitioner.hash,
+        partitioner.sign,
+        empty_as_null=partitioner.empty_key == AS_NULL,
+        null_hash=None if counts_as is None else counts_as(),
+    )
 
 
 def _functions(hashings: list[Hashing]) -> list[tuple[Encoding, Hash]]:

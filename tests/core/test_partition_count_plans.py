@@ -123,3 +123,19 @@ def test_nothing_at_all_is_even():
     assert (plan.records.spread.skew, plan.records.gini, plan.records.verdict) == (1.0, 0.0, "chance")
     assert plan.meets == {"skew": True}
     assert plan.moved.keys == 0
+
+
+def test_records_without_a_key_that_a_client_hashes_as_one_are_a_hot_key():
+    """The consistent partitioner of librdkafka takes no key for an empty one: all of them go to one partition."""
+    rows = [(f"key-{i}", 1, 1) for i in range(100)] + [(None, 1, 1)] * 300
+    counts = Counts(("librdkafka:consistent", "java"), (4, 8), 4)
+    counts.add(keys.strings([key for key, _, _ in rows]), "string")
+    assert (counts.without_key("librdkafka:consistent"), counts.without_key("java")) == ((0, 0), (300, 0))
+    hot, *_, evenly = found = plans(counts, Rates(40.0), Limits(20.0, None, 1.5))
+    assert hot.records.counts.sum() == 400
+    assert hot.records.spread.max >= 300
+    assert (hot.records.floor, hot.records.verdict) == (3.0, "chance")
+    assert (evenly.records.counts.sum(), evenly.records.floor) == (100, 1.0)
+    of_hot, of_java = reach(counts, found, Rates(40.0), Limits(20.0, None, 1.5))
+    assert set(of_hot.out_of_reach) == {"records_per_second", "skew"}
+    assert of_java.out_of_reach == {}

@@ -50,10 +50,11 @@ def partitions_of(name, texts, count) -> dict[str, int]:
 
 def check(result: Counts, rows) -> None:
     for name in result.names:
-        hashed = [row for row in rows if row[0] is not None and (row[0] or PARTITIONERS[name].empty_key != AS_NULL)]
+        as_null = {None, ""} if PARTITIONERS[name].empty_key == AS_NULL else {None}
+        hashed = [row for row in rows if row[0] not in as_null or PARTITIONERS[name].null.counts_as is not None]
         apart = [row for row in rows if row not in hashed]
         assert result.without_key(name) == (sum(row[1] for row in apart), sum(row[2] for row in apart))
-        texts = sorted({row[0] for row in hashed})
+        texts = sorted({row[0] for row in hashed}, key=str)
         for count in result.partitions_counts:
             new = partitions_of(name, texts, count)
             expected = plain.lying_on(hashed, new, count)

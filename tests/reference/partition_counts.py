@@ -5,14 +5,14 @@ from __future__ import annotations
 import statistics
 from collections import Counter, defaultdict
 
-Row = tuple[bytes, int, int]
-"""A key with its records and bytes."""
+Row = tuple[bytes | None, int, int]
+"""A key with its records and bytes; None is no key."""
 
 
 def lying_on(rows: list[Row], partition_of: dict[bytes, int], partitions_count: int) -> dict[str, list[int]]:
     """Different keys, records and bytes of each partition."""
     found = {what: [0] * partitions_count for what in ("keys", "records", "bytes")}
-    for key in {key for key, _, _ in rows}:
+    for key in {key for key, _, _ in rows if key is not None}:
         found["keys"][partition_of[key]] += 1
     for key, records, size in rows:
         found["records"][partition_of[key]] += records
@@ -23,7 +23,7 @@ def lying_on(rows: list[Row], partition_of: dict[bytes, int], partitions_count: 
 def moving(rows: list[Row], old: dict[bytes, int], new: dict[bytes, int]) -> dict[tuple[int, int], list[int]]:
     """(old, new partition) → different keys, records and bytes."""
     cells: dict[tuple[int, int], list[int]] = defaultdict(lambda: [0, 0, 0])
-    for key in {key for key, _, _ in rows}:
+    for key in {key for key, _, _ in rows if key is not None}:
         cells[old[key], new[key]][0] += 1
     for key, records, size in rows:
         cells[old[key], new[key]][1] += records
