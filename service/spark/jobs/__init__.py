@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from service.spark.jobs import fleet, mismatch, offsets, skew
+from service.spark.jobs import fleet, load, mismatch, offsets, skew
 from service.spark.jobs.model import Job, Outcome, Pipeline
 
 __all__ = ["JOBS", "Job", "Outcome", "Pipeline"]
 
-JOBS: tuple[Job, ...] = (skew.JOB, fleet.JOB, offsets.JOB, mismatch.JOB)
+JOBS: tuple[Job, ...] = (skew.JOB, load.JOB, fleet.JOB, offsets.JOB, mismatch.JOB)
 """In the order in which they are listed."""
