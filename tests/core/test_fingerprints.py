@@ -259,6 +259,16 @@ def test_a_key_that_is_seen_again_proves_nothing_more():
     assert once.candidates == often.candidates
 
 
+def test_one_key_is_no_proof_even_where_chance_would_hardly_ever_do_it():
+    """One in a million: still, a rule that happens to agree on one key is not ruled out by it."""
+    n = 1_000_000
+    found = judge(KEYS[:1], place("java", KEYS[:1], n), range(n, n + 1))
+    assert writers(found) == ["java"]
+    assert found.verdict == "undecided"
+    assert found.more_samples == 1
+    assert judge(KEYS[:2], place("java", KEYS[:2], n), range(n, n + 1)).verdict == "identified"
+
+
 def test_samples_that_are_said_to_be_enough_are():
     """Where the first candidate is right, as many more keys as are asked for leave it alone, in all but one of a hundred cases."""
     asked = decided = 0
