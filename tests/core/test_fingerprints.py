@@ -270,7 +270,7 @@ def test_one_key_is_no_proof_even_where_chance_would_hardly_ever_do_it():
 
 
 def test_samples_that_are_said_to_be_enough_are():
-    """Where the first candidate is right, as many more keys as are asked for leave it alone, in all but one of a hundred cases."""
+    """Where the first candidate is right, as many more keys as are asked for leave it alone, in 99 of 100 cases."""
     asked = decided = 0
     for name in ("java", "librdkafka:consistent_random", "pulsar"):
         for start in range(50):
