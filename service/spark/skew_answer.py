@@ -173,7 +173,8 @@ def _moves(counts: Counts, name: str, key_format: str) -> list[Move]:
         hot_hashes = of.hash.run(of.encoding.run(column_of_hot, key_format), key_format)
         light = ~np.isin(fingerprints, fingerprints_of(encodings.byte_strings([*hot])))
         weights, hashes = weights[light], hashes[light]
-    totals = np.array([counts.records, counts.bytes]) - counts.without_key(name) + counts.keyless
+    keyless = np.array(counts.as_one_key(name))  # where a client hashes records without a key as one
+    totals = np.array([counts.records, counts.bytes]) - counts.without_key(name) + counts.keyless - keyless
     partitions = {n: of.sign.run(hashes, n) for n in counts.partitions_counts}
     hot_partitions = {n: of.sign.run(hot_hashes, n) for n in counts.partitions_counts}
     rest = totals - hot_weights.sum(axis=0)
@@ -191,6 +192,8 @@ def _moves(counts: Counts, name: str, key_format: str) -> list[Move]:
             stays = partitions[a] == partitions[b]
             hot_moved = hot_weights[hot_partitions[a] != hot_partitions[b]].sum(axis=0)
             share = weights[~stays].sum(axis=0) / sampled
+            if of.null_hash is not None and len({int(of.sign.run(np.array([of.null_hash], np.int32), n)[0]) for n in (a, b)}) > 1:
+                hot_moved = hot_moved + keyless
             moved = [round(float(x)) for x in (hot_moved + share * rest)]
             exact = counts.distinct.level == 0
         found.append(Move(name, a, b, moved[0], moved[1], exact))

@@ -11,11 +11,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
 
 from service.cli import main
+from service.core.keys import byte_strings
+from service.core.partition_counts import hashing
 from service.core.partitioners import PARTITIONERS
-from service.spark import splits
+from service.core.partitioners.murmur2 import murmur2
+from service.spark import key_sample, splits
 from service.spark.jobs import skew
+from service.spark.key_sample import KeySample
 from service.spark.skew_scan import Part
 from service.spark.sources import Source
 
@@ -55,6 +61,13 @@ def parquet(tmp_path):
     return str(folder)
 
 
+def keys_of(name):
+    """The records that the keys place: those without one too, where the client hashes them as one."""
+    if hashing(name).null_hash is not None:
+        return records().column("key").to_pylist()
+    return records().column("key").drop_null().to_pylist()
+
+
 def scanned(pipeline, source, *, plain=True, **asked):
     looked = skew.read(pipeline, Source.parse(source), ASKED | asked, plain=plain)
     assert (looked.tasks is not None) == (plain and "csv" not in source and "json" not in source)
@@ -75,7 +88,7 @@ def figures(part: Part):
 @pytest.mark.parametrize("name", HASHING)
 def test_a_key_is_where_the_service_says(name, client, pipeline, parquet):
     """Every partitioner that hashes keys: its partition is that of /v1/partitions."""
-    keys = [key for key in records().column("key").to_pylist() if key is not None]
+    keys = keys_of(name)
     body = {"partitioner": name, "partitions_count": 35, "keys": keys, "key_format": "string"}
     if name == "java:sticky":  # it asks for what decides about records without a key, whether there are any or not
         body |= {"sticky_batch_size": 16_384, "records": [{"key": key, "bytes": 1} for key in body.pop("keys")]}
@@ -87,13 +100,14 @@ def test_a_key_is_where_the_service_says(name, client, pipeline, parquet):
     totals = part.counts.totals(name, 35)
     assert totals.records.tolist() == np.bincount(answer["partitions"], minlength=35).tolist()
     different = dict(zip(keys, answer["partitions"], strict=True))
+    different.pop(None, None)
     assert totals.keys.tolist() == np.bincount([*different.values()], minlength=35).tolist()
 
 
-def test_each_path_gives_the_same(spark, pipeline, parquet, tmp_path):
+def test_each_path_gives_the_same(pipeline, parquet, tmp_path):
     """Executors that read Parquet themselves, Spark's own Parquet, CSV and JSON."""
-    spark.read.parquet(parquet).coalesce(2).write.option("header", "true").csv(str(tmp_path / "csv"), emptyValue="")
-    spark.read.parquet(parquet).coalesce(2).write.json(str(tmp_path / "json"))
+    records().to_pandas().to_csv(tmp_path / "records.csv", index=False)
+    records().to_pandas().to_json(tmp_path / "records.jsonl", orient="records", lines=True)
     plain, rejected = scanned(pipeline, parquet)
     assert not rejected
     values = records().to_pydict()
@@ -102,8 +116,45 @@ def test_each_path_gives_the_same(spark, pipeline, parquet, tmp_path):
     assert plain.counts.keyless[0] == 20_000 - counted.total()
     assert plain.counts.bytes + plain.counts.keyless[1] == sum(map(len, values["value"]))
     assert {key.decode(): weights[0] for key, weights in plain.sample.weights.items()} == counted
-    for source in (parquet, f"json:{tmp_path / 'json'}", f"csv:{tmp_path / 'csv'}"):
+    for source in (parquet, str(tmp_path / "records.jsonl"), str(tmp_path / "records.csv")):
         assert figures(scanned(pipeline, source, plain=False)[0]) == figures(plain), source
+
+
+def test_a_topic_gives_what_its_records_are(broker, pipeline):
+    """Its bytes are those of keys and values."""
+    topic = broker.topic(3)
+    pairs = [*zip(*(records().slice(0, 3000).column(name).to_pylist() for name in ("key", "value")), strict=True)]
+    broker.produce(topic, pairs)
+    source = Source.parse(f"kafka://{broker.bootstrap}/{topic}")
+    part, rejected = skew.scanned(pipeline, skew.read(pipeline, source, ASKED | {"key_format": "string", "size_columns": ()}))
+    assert not rejected
+    assert {k.decode(): of[0] for k, of in part.sample.weights.items()} == Counter(key for key, _ in pairs if key is not None)
+    assert part.counts.bytes == sum(len(key) + len(value) for key, value in pairs if key is not None)
+    assert part.counts.keyless.tolist() == [
+        sum(key is None for key, _ in pairs),
+        sum(len(value) for key, value in pairs if key is None),
+    ]
+
+
+@given(st.lists(st.lists(st.integers(0, 40), max_size=60), min_size=1, max_size=6), st.integers(1, 20))
+def test_a_sample_of_the_parts_is_that_of_the_whole(batches, most):
+    """The keys whose hash is below the threshold, with all that they ever weighed; never more than fit."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(key_sample, "KEYS", most)
+        whole, merged = KeySample(), KeySample()
+        for numbers in batches:
+            keys = byte_strings([b"%d" % number for number in numbers])
+            sizes = np.array(numbers, np.int64)
+            whole.add(keys, sizes)
+            part = KeySample()
+            part.add(keys, sizes)
+            merged.merge(part)
+    counted = Counter(b"%d" % number for numbers in batches for number in numbers)
+    for sample in (whole, merged):
+        below = {key for key in counted if murmur2(byte_strings([key])).view(np.uint32)[0] < sample.threshold}
+        assert sample.weights == {key: [counted[key], counted[key] * int(key)] for key in below}
+        assert len(below) <= most
+    assert whole.threshold == merged.threshold
 
 
 def test_a_row_group_is_read_by_one_split_alone(parquet):
@@ -191,7 +242,7 @@ def test_what_moves_is_what_is_elsewhere(done):
     places = {}
     for name in ("java", "spark"):
         for n in (6, 12, 35):
-            keys = records().column("key").drop_null().to_pylist()
+            keys = keys_of(name)
             places[name, n] = _partitions(name, n, keys)
     for row in pq.read_table(folder / "moves.parquet").to_pylist():
         old, new = (places[row["partitioner"], row[end]] for end in ("from_count", "to_count"))
