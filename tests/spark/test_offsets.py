@@ -45,7 +45,11 @@ def run(pipeline, tmp_path, log, *names, **options):
     pq.write_table(table(log) if isinstance(log, list) else log, tmp_path / "records.parquet")
     given = {"log_end": None, "as_of": None, "retention_minutes": offsets.RETENTION_MINUTES, "weight": "lag", **options}
     outcome = offsets.JOB.run(pipeline, records=Source.parse(str(tmp_path / "records.parquet")), **given)
-    return outcome, {name: outcome.tables[name].toArrow().to_pylist() for name in names}
+    return outcome, {name: rows_of(outcome.tables[name]) for name in names}
+
+
+def rows_of(found):
+    return (pq.read_table(found) if isinstance(found, str) else found.toArrow()).to_pylist()
 
 
 def random_log(seed, records=1500):
