@@ -74,7 +74,9 @@ class PartitionCountPlansSchema(Schema):
     keys = KeyList(metadata=_about("one for each record", example=["order-1", "order-2"]))
     histogram = Histogram(metadata=_about("instead of `keys`"))
     duration_seconds = Number(metadata=_about("the time in which these records came; it gives the topic's rates"))
-    records_per_second = Number(metadata=_about("instead of `duration_seconds`: what the whole topic takes in, of records with a key"))
+    records_per_second = Number(
+        metadata=_about("instead of `duration_seconds`: what the whole topic takes in, of records with a key")
+    )
     bytes_per_second = Number(metadata=_about("the same in bytes"))
     max_partition_records_per_second = Number(metadata=_about("limit of the busiest partition"))
     max_partition_bytes_per_second = Number(metadata=_about("limit of the busiest partition"))
