@@ -144,7 +144,8 @@ class MovementSchema(Schema):
         allow_none=True,
         metadata={
             "description": "the least that `moved` could be for an assignment as balanced as this one "
-            "(for every k, the k most loaded members have together no more than here; what is withheld for a follow-up counts as moved). null where a partition "
+            "(for every k, the k most loaded members have together no more than here; what is withheld for a follow-up counts as "
+            "moved). null where a partition "
             "has several members, as in share groups with more members than partitions, and where thousands of members "
             "subscribe to as many different sets of topics, so that the optimum would hold up the answer"
         },
