@@ -5,6 +5,7 @@ The service reads bodies into these rows, the pipeline tables; both then hold a 
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -19,7 +20,7 @@ from service.core.model import NONE, Group, Ragged, Topics
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from service.core.model import Bools, Int32s
+    from service.core.model import Bools, Float64s, Int32s
 
 NAME = pa.string()
 TOPIC = pa.struct(
@@ -28,6 +29,7 @@ TOPIC = pa.struct(
         "topic_id": NAME,
         "partitions_count": pa.int32(),
         "partition_racks": pa.list_(pa.list_(NAME)),
+        "partition_weights": pa.list_(pa.float64()),
     }
 )
 TOPIC_PARTITIONS = pa.struct({"topic_name": NAME, "partition_ids": pa.list_(pa.int32())})
@@ -83,8 +85,11 @@ def _plain_names(names: pa.Array, longest: int = INT32) -> bool:
 def plain_topics(topics: pa.StructArray) -> bool:
     """Is every row of type TOPIC, none null, well-formed by itself?"""
     names, counts, racks = topics.field("topic_name"), topics.field("partitions_count"), topics.field("partition_racks")
+    weights = topics.field("partition_weights").values
     return bool(
         names.null_count == counts.null_count == racks.values.null_count == racks.values.values.null_count == 0
+        and weights.null_count == 0
+        and (len(weights) == 0 or 0 <= pc.min(weights).as_py() <= pc.max(weights).as_py() <= sys.float_info.max)
         and _plain_names(names, LONGEST_TOPIC_NAME)
         and pc.all(pc.match_substring_regex(topics.field("topic_id"), TOPIC_ID), min_count=0).as_py()
         and (len(counts) == 0 or pc.min(counts).as_py() > 0)
@@ -153,7 +158,9 @@ def read_group(topics: pa.StructArray, members: pa.StructArray) -> Group:
     rack_ids, member_racks, partition_racks = _racks(members.field("rack_id"), topics.field("partition_racks"), np.diff(first))
     owned, unknown_partitions = _owned(members.field("owned_partitions"), owned_topics, first)
     return Group(
-        topics=Topics(tuple(known.to_pylist()), first, partition_racks, tuple(topics.field("topic_id").to_pylist())),
+        topics=Topics(
+            tuple(known.to_pylist()), first, partition_racks, tuple(topics.field("topic_id").to_pylist()), _weights(topics)
+        ),
         member_ids=tuple(members.field("member_id").to_pylist()),
         instance_ids=tuple(members.field("instance_id").to_pylist()),
         rack_ids=rack_ids,
@@ -169,11 +176,17 @@ def read_group(topics: pa.StructArray, members: pa.StructArray) -> Group:
 def _topic_faults(topics: pa.StructArray) -> Iterator[tuple[int, Any]]:
     yield from _repeats(topics, "topic_name", "Another topic has this name.")
     yield from _repeats(topics, "topic_id", "Another topic has this id.")
-    racks, counts = topics.field("partition_racks"), topics.field("partitions_count")
-    wrong = pc.fill_null(pc.not_equal(pc.list_value_length(racks), counts), False)
-    for at in np.flatnonzero(wrong.to_numpy(zero_copy_only=False))[:MAX_ERRORS].tolist():
-        detail = f"Has {len(racks[at])} entries, but the topic has {counts[at]} partitions."
-        yield at, {"partition_racks": [detail]}
+    counts = topics.field("partitions_count")
+    for name in ("partition_racks", "partition_weights"):
+        lists = topics.field(name)
+        wrong = pc.fill_null(pc.not_equal(pc.list_value_length(lists), counts), False)
+        for at in np.flatnonzero(wrong.to_numpy(zero_copy_only=False))[:MAX_ERRORS].tolist():
+            detail = f"Has {len(lists[at])} entries, but the topic has {counts[at]} partitions."
+            yield at, {name: [detail]}
+    without = _nulls(topics.field("partition_weights"))
+    if not without.all():
+        for at in np.flatnonzero(without)[:MAX_ERRORS].tolist():
+            yield at, {"partition_weights": ["Another topic has weights, and this one has none."]}
 
 
 def _member_faults(members: pa.StructArray) -> Iterator[tuple[int, Any]]:
@@ -260,6 +273,12 @@ def _racks(of_members: pa.Array, of_topics: pa.ListArray, counts: Int32s) -> tup
     partitions, racks = np.divmod(pairs, len(rack_ids))
     lengths = np.bincount(partitions, minlength=int(counts.sum())).astype(np.int32)
     return rack_ids, member_racks, Ragged(_offsets(lengths), racks.astype(np.int32))
+
+
+def _weights(topics: pa.StructArray) -> Float64s | None:
+    """float64[partitions], the load of each partition; None where no topic has any (``_topic_faults``: all have, or none)."""
+    weights = topics.field("partition_weights")
+    return None if weights.null_count else weights.flatten().to_numpy(zero_copy_only=False)
 
 
 def _owned(rows_of: pa.ListArray, topic_of_row: Int32s, first: Int32s) -> tuple[Ragged, Int32s]:

@@ -46,6 +46,12 @@ def flat(assignments: list[Body]) -> dict[str, list[tuple[str, int]]]:
     }
 
 
+def weights_of(count: int) -> st.SearchStrategy[Body]:
+    """A topic's weights, whole numbers and others."""
+    weights = st.lists(st.integers(0, 9) | st.floats(0, 1e9), min_size=count, max_size=count)
+    return st.fixed_dictionaries({"partition_weights": weights})
+
+
 @st.composite
 def bodies(draw: st.DrawFn, *, min_members: int = 0, racks: bool | None = None, sound: bool = False) -> Body:
     """Up to ten topics and members: static ones, racks that match or do not, unknown topics, odd previous assignments.
@@ -55,6 +61,7 @@ def bodies(draw: st.DrawFn, *, min_members: int = 0, racks: bool | None = None, 
     """
     names = draw(st.lists(st.sampled_from(TOPIC_NAMES), max_size=8, unique=True))
     racked = draw(st.booleans()) if racks is None else racks
+    weighed = draw(st.booleans())
     equal = draw(st.none() | st.integers(1, 7))
     topics = []
     for name in names:
@@ -63,6 +70,7 @@ def bodies(draw: st.DrawFn, *, min_members: int = 0, racks: bool | None = None, 
         if racked and draw(st.integers(0, 5)):
             replicas = st.lists(st.sampled_from((*RACKS, "")), max_size=3)
             topic["partition_racks"] = draw(st.lists(replicas, min_size=count, max_size=count))
+        topic |= draw(weights_of(count)) if weighed else {}
         topics.append(topic)
     counts = {topic["topic_name"]: topic["partitions_count"] for topic in topics} if sound else {}
     ids = draw(st.lists(st.sampled_from(MEMBER_IDS), min_size=min_members, max_size=9, unique=True))

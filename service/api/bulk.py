@@ -34,13 +34,14 @@ def read(value: Any, wanted: pa.DataType) -> pa.Array | None:
     """``value``, a JSON list, as an Arrow array of type ``wanted``; None unless every row fits it to the letter.
 
     Missing and null members become nulls (the caller looks at ``null_count``); members that ``wanted`` does not name,
-    floats for integers, strings for lists and anything out of range are all None.
+    floats for integers, booleans for numbers, strings for lists and anything out of range are all None.
     """
     if type(value) is not list:
         return None
     try:
         # Inference alone sees members without a place and floats that are whole; conversion alone sees the rest.
-        if not _fits(pa.infer_type(value), wanted):
+        found = pa.infer_type(value)
+        if not _fits(found, wanted) or not _numbers(value, pa.list_(found), pa.list_(wanted)):
             return None
         return pa.array(value, wanted)
     except (pa.ArrowException, UnicodeEncodeError, OverflowError):
@@ -58,4 +59,28 @@ def _fits(found: pa.DataType, wanted: pa.DataType) -> bool:
         return pa.types.is_list(found) and _fits(found.value_type, wanted.value_type)
     if pa.types.is_integer(wanted):
         return bool(pa.types.is_integer(found))
+    if pa.types.is_floating(wanted):
+        return bool(pa.types.is_integer(found) or pa.types.is_floating(found))
     return bool(found.equals(wanted))
+
+
+def _numbers(value: Any, found: pa.DataType, wanted: pa.DataType) -> bool:
+    """Is there no boolean where a float is wanted? Neither inference nor conversion sees it: they take true for 1.0."""
+    if value is None or not _floats(found, wanted):
+        return True
+    if pa.types.is_struct(wanted):
+        return all(_numbers(value.get(f.name), f.type, wanted.field(f.name).type) for f in found)
+    if pa.types.is_floating(wanted.value_type):
+        return bool not in set(map(type, value))
+    return all(_numbers(each, found.value_type, wanted.value_type) for each in value)
+
+
+def _floats(found: pa.DataType, wanted: pa.DataType) -> bool:
+    """Are floats wanted anywhere where something was found?"""
+    if pa.types.is_null(found):
+        return False
+    if pa.types.is_struct(wanted):
+        return any(_floats(f.type, wanted.field(f.name).type) for f in found)
+    if pa.types.is_list(wanted):
+        return _floats(found.value_type, wanted.value_type)
+    return bool(pa.types.is_floating(wanted))

@@ -47,10 +47,10 @@ class Boolean(fields.Boolean):
 
 
 class Number(fields.Float):
-    """A finite JSON number above 0: not ``true`` or ``"1"``."""
+    """A finite JSON number above 0, or also 0: not ``true`` or ``"1"``."""
 
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(validate=validate.Range(min=0, min_inclusive=False), **kwargs)
+    def __init__(self, *, zero: bool = False, **kwargs: Any) -> None:
+        super().__init__(validate=validate.Range(min=0, min_inclusive=zero), **kwargs)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> float:
         if type(value) not in (int, float):

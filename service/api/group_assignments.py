@@ -9,7 +9,7 @@ import numpy as np
 from marshmallow import Schema, ValidationError, fields, post_load
 
 from service.api import Blueprint, Parser, decision, groups, render, settings
-from service.api.schemas import ExplainSchema, SpreadSchema, spread_document
+from service.api.schemas import ExplainSchema, SpreadSchema, WeightedSpreadSchema, spread_document
 from service.config import environment_name
 from service.core.assignors import GROUP_PROTOCOLS, Assignor
 from service.core.assignors.classic.cooperative_sticky import CooperativeAssignment
@@ -17,7 +17,7 @@ from service.core.assignors.releases import RELEASES, at_release
 from service.core.errors import LimitExceeded, UnknownStrategy
 from service.core.fewest_moves import fewest_possible_moves
 from service.core.grouping import transposed
-from service.core.measures import spread
+from service.core.measures import spread, weighted_load, weighted_spread
 from service.core.movement import movement
 from service.groups import (
     WrongGroup,
@@ -163,6 +163,10 @@ class GroupAssignmentAnswerSchema(Schema):
         fields.Nested(TopicPartitionsAnswerSchema), metadata={"description": "the partitions that nobody gets"}
     )
     member_load = fields.Nested(SpreadSchema, metadata={"description": "partitions per member; counts in request order"})
+    weighted_member_load = fields.Nested(
+        WeightedSpreadSchema,
+        metadata={"description": "with `partition_weights`: what each member's partitions weigh; totals in request order"},
+    )
     movement = fields.Nested(MovementSchema)
     follow_up_rebalance = fields.Boolean(
         metadata={
@@ -212,6 +216,9 @@ def assign_group(question: GroupAssignment, query: dict[str, bool]) -> Response:
             "member_load": spread_document(assignment.lengths(), load),
             "movement": {**asdict(moves), "fewest_possible_moves": fewest},
         }
+        if group.topics.weights is not None:
+            loads = weighted_load(assignment, group.topics.weights)
+            answer["weighted_member_load"] = {"totals": loads, **asdict(weighted_spread(loads))}
         if isinstance(assignment, CooperativeAssignment):
             answer["follow_up_rebalance"] = assignment.follow_up_rebalance
         if question.assignor.warnings and (warnings := question.assignor.warnings(group)):

@@ -14,7 +14,7 @@ from marshmallow import Schema, ValidationError, fields, validate
 from numba import njit
 
 from service.api import bulk
-from service.api.fields import Integer
+from service.api.fields import Integer, Number
 from service.api.writing import COMMA, opened, pieces, write, write_number
 from service.core.model import NONE, Group, Ragged
 from service.groups import LONGEST_TOPIC_NAME, MAX_ERRORS, MEMBER, NAME, TOPIC, TOPIC_ID, plain_members, plain_topics
@@ -113,6 +113,14 @@ class TopicSchema(Schema):
         fields.List(Name(empty=True)),
         allow_none=True,
         metadata={"description": "for each partition the racks of its replicas; a replica without a rack is left out, or empty"},
+    )
+    partition_weights = fields.List(
+        Number(zero=True),
+        allow_none=True,
+        metadata={
+            "description": "the load of each partition (lag, bytes/s, records/s), of all topics or of none. Kafka's assignors do "
+            "not look at it; the answer says what load each member gets"
+        },
     )
 
 

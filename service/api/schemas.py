@@ -48,6 +48,17 @@ class SpreadSchema(EvennessSchema):
     counts = fields.List(fields.Integer(), metadata={"description": "what each holder has"})
 
 
+class WeightedSpreadSchema(Schema):
+    """How evenly a load is spread that need not be an integer."""
+
+    totals = fields.List(fields.Float(), metadata={"description": "what each holder has"})
+    min = fields.Float()
+    max = fields.Float()
+    mean = fields.Float()
+    stddev = fields.Float()
+    skew = fields.Float(metadata={"description": "max ÷ mean: 1.0 is perfectly even, and so is nothing at all"})
+
+
 def spread_document(counts: Int32s | Int64s, evenness: Spread) -> dict[str, Any]:
     """The answer's member for ``evenness``, as SpreadSchema has it."""
     return {"counts": counts, **asdict(evenness)}

@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 if TYPE_CHECKING:
-    from service.core.model import Int32s, Int64s
+    from service.core.model import Float64s, Int32s, Int64s, Ragged
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,17 @@ class Spread:
 
     min: int
     max: int
+    mean: float
+    stddev: float
+    skew: float
+
+
+@dataclass(frozen=True)
+class WeightedSpread:
+    """Evenness of loads that need not be integers, otherwise as Spread."""
+
+    min: float
+    max: float
     mean: float
     stddev: float
     skew: float
@@ -38,6 +49,21 @@ def spread(counts: Int32s | Int64s, holders: int | None = None) -> Spread:
     least, most, total, squares = _moments(counts.astype(np.int64, copy=False), holders)
     mean = total / holders
     return Spread(least, most, mean, (squares / holders) ** 0.5, most / mean if total else 1.0)
+
+
+def weighted_load(rows: Ragged, weights: Float64s) -> Float64s:
+    """float64[len(rows)], what the values of each row weigh together; a value beyond ``weights`` weighs nothing."""
+    holders, known = rows.row_of_each_value(), rows.values < len(weights)
+    return np.bincount(holders[known], weights[rows.values[known]], len(rows)).astype(np.float64, copy=False)
+
+
+def weighted_spread(loads: Float64s) -> WeightedSpread:
+    """The evenness of loads. loads : float64[...]"""
+    if len(loads) == 0:
+        return WeightedSpread(0.0, 0.0, 0.0, 0.0, 1.0)
+    mean = float(loads.mean())
+    most = float(loads.max())
+    return WeightedSpread(float(loads.min()), most, mean, float(loads.std()), most / mean if mean else 1.0)
 
 
 # These two hold on to the GIL: they take a millisecond for a million, and for one key to give it up would cost more than they do.

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     Int32s = npt.NDArray[np.int32]
+    Float64s = npt.NDArray[np.float64]
     Int64s = npt.NDArray[np.int64]
     Bytes = npt.NDArray[np.uint8]
     Bools = npt.NDArray[np.bool_]
@@ -78,12 +79,14 @@ class Topics:
     first : int32[topics + 1]   the topic's first partition; ``first[-1]`` is the number of partitions
     racks : Ragged partition → racks of its replicas, ascending, none twice; None when no partition has any
     ids : the topic_id (base64 Uuid) of each topic; None where the request gives none
+    weights : float64[partitions]   the load of each partition (lag, bytes/s, records/s); None when the request gives none
     """
 
     names: tuple[str, ...]
     first: Int32s
     racks: Ragged | None
     ids: tuple[str | None, ...]
+    weights: Float64s | None = None
 
     def __len__(self) -> int:
         return len(self.names)
@@ -135,10 +138,12 @@ class Group:
         """The topic and the partition_id of each partition, existing or not: int32[...] each."""
         topics = self.topics
         topic_of = np.repeat(np.arange(len(topics), dtype=np.int32), topics.partitions_counts())
+        if not len(self.unknown_partitions):
+            found = topic_of[partitions]
+            return found, partitions - topics.first[found]
         id_of = np.arange(topics.partitions_count, dtype=np.int32) - topics.first[topic_of]
-        if len(self.unknown_partitions):
-            topic_of = np.concatenate([topic_of, self.unknown_partitions[:, 0]])
-            id_of = np.concatenate([id_of, self.unknown_partitions[:, 1]])
+        topic_of = np.concatenate([topic_of, self.unknown_partitions[:, 0]])
+        id_of = np.concatenate([id_of, self.unknown_partitions[:, 1]])
         return topic_of[partitions], id_of[partitions]
 
 

@@ -1,4 +1,8 @@
-"""A group and the lag of its partitions → a request to ``/v1/group-assignments``: Arrow in, Arrow out. Executors run this."""
+"""A group and the lag of its partitions → a request to ``/v1/group-assignments``: Arrow in, Arrow out. Executors run this.
+
+The service answers it as it is: who gets what from the group's own assignor (or, if the service does not know that one, from the
+default of its protocol), and how much of the lag each member has then (``weighted_member_load``).
+"""
 
 from __future__ import annotations
 
@@ -7,14 +11,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
+from service.core.assignors import GROUP_PROTOCOLS
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 SCHEMA: Final = pa.schema({"group": pa.string(), "question": pa.string()})
 
 
-def ask_for_balance(lags: pa.Table, members: pa.Table) -> pa.Table:
-    """SCHEMA row of one group: how is it best assigned if partitions weigh what they lag? No row for a group without members.
+def ask_for_load(lags: pa.Table, members: pa.Table) -> pa.Table:
+    """SCHEMA row of one group: how is it assigned, its partitions weighing what they lag? No row for a group without members.
 
     lags : topic, partition, partitions_count and weight of each of its partitions
     members : the group's ``group_states`` rows, topics named
@@ -26,9 +32,10 @@ def ask_for_balance(lags: pa.Table, members: pa.Table) -> pa.Table:
     topics = _topics(lags.to_pylist(), head["subscribed"] or ())
     owned = _owned(rows)
     # A share group's members own nothing that an assignor would look at by weight; a classic one is led by one of its members.
+    known = {assignor.name for assignor in GROUP_PROTOCOLS[head["protocol"]]}
     question = {
         "group_protocol": head["protocol"],
-        "assignor": "balanced",
+        "assignor": head["assignor"] if head["assignor"] in known else None,
         "group_id": head["group"],
         "topics": topics,
         "members": [{**member, "owned_partitions": owned.get(member["member_id"], [])} for member in json.loads(head["members"])],

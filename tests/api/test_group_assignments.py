@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import statistics
 
 import orjson
 import pyarrow as pa
@@ -383,3 +384,54 @@ def test_a_body_is_answered_alike_whether_arrow_or_the_schema_reads_it(app, body
             patch.setattr(groups, "LARGE", large)
             answers.append(app.test_client().post(URL, data=text, content_type="application/json", headers=NAMED).data)
     assert answers[0] == answers[1]
+
+
+WEIGHED = {
+    "topics": [
+        {"topic_name": "t", "partitions_count": 3, "partition_weights": [5, 0.5, 0]},
+        {"topic_name": "a", "partitions_count": 1, "partition_weights": [7]},
+    ],
+    "members": [{"member_id": "c1"}, {"member_id": "c2", "topic_names": ["t"]}, {"member_id": "c3", "topic_names": []}],
+}
+
+
+def test_partition_weights_say_what_load_each_member_gets(client):
+    """Range gives c1 a-0, t-0 and t-1, c2 t-2; the assignment is that without weights, and a member with nothing counts."""
+    plain = json.loads(json.dumps(WEIGHED))
+    for topic in plain["topics"]:
+        del topic["partition_weights"]
+    answer = client.post("/v1/group-assignments", json=WEIGHED).json
+    load = answer.pop("weighted_member_load")
+    assert answer == client.post("/v1/group-assignments", json=plain).json
+    assert load["totals"] == [12.5, 0, 0]
+    assert (load["min"], load["max"], load["mean"], load["skew"]) == (0, 12.5, 12.5 / 3, 3)
+    assert load["stddev"] == pytest.approx(statistics.pstdev([12.5, 0, 0]))
+
+
+@pytest.mark.parametrize("size", [0, 2**20], ids=["small", "read by Arrow"])
+@pytest.mark.parametrize(
+    ("weights", "pointer", "detail"),
+    [
+        ([1, 2], "/topics/0/partition_weights", "Has 2 entries, but the topic has 3 partitions."),
+        ([1, 2, -1], "/topics/0/partition_weights/2", "Must be greater than or equal to 0."),
+        ([1, True, 1], "/topics/0/partition_weights/1", "Not a number."),
+        ([1, None, 1], "/topics/0/partition_weights/1", "Field may not be null."),
+        ([1, "2", 1], "/topics/0/partition_weights/1", "Not a number."),
+        (None, "/topics/0/partition_weights", "Another topic has weights, and this one has none."),
+    ],
+)
+def test_wrong_weights_are_named(client, size, weights, pointer, detail):
+    """Whether the body is read in bulk or not."""
+    wrong = json.loads(json.dumps(WEIGHED))
+    wrong["topics"][0]["partition_weights"] = weights
+    problem = client.post("/v1/group-assignments", data=json.dumps(wrong) + " " * size, content_type="application/json").json
+    assert problem["errors"] == [{"pointer": pointer, "detail": detail}]
+
+
+def test_a_large_body_with_weights_is_answered_as_a_small_one(client):
+    """Arrow reads whole numbers and others as the schema does."""
+    small = client.post("/v1/group-assignments", json=WEIGHED).json
+    assert (
+        client.post("/v1/group-assignments", data=json.dumps(WEIGHED) + " " * 2**20, content_type="application/json").json
+        == small
+    )

@@ -356,7 +356,7 @@ def _questions(now: DataFrame, groups: DataFrame, weight: str) -> DataFrame:
     return (
         lags.groupBy("group")
         .cogroup(groups.groupBy("group"))
-        .applyInArrow(group_questions.ask_for_balance, from_arrow_schema(group_questions.SCHEMA))
+        .applyInArrow(group_questions.ask_for_load, from_arrow_schema(group_questions.SCHEMA))
     )
 
 
