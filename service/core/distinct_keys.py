@@ -22,7 +22,7 @@ from service.core.chance_skew import HEAVY, Weights
 from service.core.frequent_keys import FrequentKeys
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from service.core.model import Bools, Int32s, Int64s
 
@@ -84,49 +84,53 @@ class DistinctKeys:
     def _at(self, slots: Int64s) -> tuple[Int64s, Int64s, Int32s]:
         return self.fingerprints[slots], self.weights[slots], self.hashes[slots]
 
-    def add(self, fingerprints: Int64s, weights: Int64s, hashes: Int32s, name: Callable[[int], bytes | None]) -> None:
+    def add(self, fingerprints: Int64s, weights: Int64s, hashes: Sequence[Int32s], name: Callable[[int], bytes | None]) -> None:
         """Add the keys of a batch, each as often as it comes.
 
         fingerprints : int64[n]   never 0
-        weights : int64[n, 2]
-        hashes : int32[n, functions]
+        weights : int64[n, 2], or int64[1, 2] if they are all alike
+        hashes : int32[n] of each function
         name : the bytes of the batch's key of that row; None where they are not known
         """
         risen = np.zeros(len(fingerprints), np.bool_)
+        done = 0
         if self.frequent is None:
-            done = self._enter(fingerprints, weights, hashes, risen)
+            rows = np.arange(len(fingerprints))
+            done = self._enter(fingerprints, *_of_rows(rows, weights, hashes), risen)
             self._name(fingerprints, risen, name)
             if done == len(fingerprints):
                 return
             # Full: what has been counted so far goes into the lists of frequent keys, and the rest of the batch into both.
             self.frequent = self._as_frequent()
             self._thin_out()
-            fingerprints, weights, hashes, risen = fingerprints[done:], weights[done:], hashes[done:], risen[done:] & False
-            rest, skipped = name, done
-            name = lambda row: rest(row + skipped)  # noqa: E731 - the rows of what is left of the batch
-        done = 0
-        nowhere = np.zeros(len(fingerprints), np.bool_)
-        while (done := done + self._enter(fingerprints[done:], weights[done:], hashes[done:], nowhere[done:])) < len(nowhere):
-            self._thin_out()
+        self._sample(fingerprints, weights, hashes, done)
+        risen[:] = False
         for column, frequent in enumerate(self.frequent):
-            if weights[:, column].any():
-                frequent.add(fingerprints, weights[:, column].copy(), risen, int(self.risen_above[column]))
+            of_column = np.ascontiguousarray(weights[done if len(weights) > 1 else 0 :, column])
+            if of_column.any():
+                frequent.add(fingerprints[done:], of_column, risen[done:], int(self.risen_above[column]))
         self._name(fingerprints, risen, name)
+
+    def _sample(self, fingerprints: Int64s, weights: Int64s, hashes: Sequence[Int32s], done: int = 0) -> None:
+        """Enter those of the rows from ``done`` on that the sample takes: few, so that nothing is done for the others."""
+        rows = done + np.flatnonzero(fingerprints[done:].view(np.uint64) < np.uint64(2 ** (64 - self.level)))
+        some, (of_rows, hashed) = fingerprints[rows], _of_rows(rows, weights, hashes)
+        done = 0
+        nowhere = np.zeros(len(rows), np.bool_)
+        while (done := done + self._enter(some[done:], of_rows[done:], hashed[done:], nowhere[done:])) < len(rows):
+            self._thin_out()
 
     def merge(self, other: DistinctKeys) -> None:
         """Add what another one has seen."""
         fingerprints, weights, hashes = other.entries()
         if self.frequent is None and other.frequent is None:
-            self.add(fingerprints, weights, hashes, lambda row: other.names.get(int(fingerprints[row])))
+            self.add(fingerprints, weights, [*hashes.T], lambda row: other.names.get(int(fingerprints[row])))
             return
         mine, others = self._as_frequent(), other._as_frequent()
         self.frequent = (mine[RECORDS].merged(others[RECORDS]), mine[BYTES].merged(others[BYTES]))
         while self.level < other.level:
             self._thin_out()
-        done = 0
-        nowhere = np.zeros(len(fingerprints), np.bool_)
-        while (done := done + self._enter(fingerprints[done:], weights[done:], hashes[done:], nowhere[done:])) < len(nowhere):
-            self._thin_out()
+        self._sample(fingerprints, weights, [*hashes.T])
         self._rank(self.names | other.names)
 
     def heaviest(self, column: int, count: int) -> list[tuple[bytes, int, int]]:
@@ -224,6 +228,12 @@ class DistinctKeys:
             return self.frequent[column].weights_of(fingerprints)
         slots = find(fingerprints, self.fingerprints)
         return np.where(slots >= 0, self.weights[slots, column], 0), np.zeros(len(slots), np.int64)
+
+
+def _of_rows(rows: Int64s, weights: Int64s, hashes: Sequence[Int32s]) -> tuple[Int64s, Int32s]:
+    """int64[rows, 2] and int32[rows, functions] of some rows of a batch."""
+    of_rows = weights[rows] if len(weights) > 1 else np.repeat(weights, len(rows), axis=0)
+    return of_rows, np.stack([of[rows] for of in hashes], axis=1)
 
 
 @njit(nogil=True, cache=True)

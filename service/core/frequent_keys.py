@@ -11,40 +11,53 @@ from numba import njit
 if TYPE_CHECKING:
     from service.core.model import Bools, Int64s
 
-SLOTS: Final = 2**15
-"""Of a list, half of which may be in use: 0.8 MB, so that the processor keeps it at hand."""
+SLOTS: Final = 2**14
+"""Of a list, half of which may be in use: 0.4 MB …"""
+
+CELLS: Final = 2**16
+"""… and 0.5 MB for the keys that are in no list, so that the processor keeps all of it at hand."""
+
+CELL_SHIFT: Final = 20
+"""A cell is a fingerprint's bits from here on: neither those of its slot, nor those that decide about a sample."""
 
 
 @dataclass
 class FrequentKeys:
-    """An open-addressing hash table of fingerprints with what each key weighs at most.
+    """An open-addressing hash table of fingerprints with what each key weighs at most, and a filter before it.
 
-    When half of the slots are in use, the keys that weigh no more than the median are forgotten; the median becomes ``error``,
-    and a key that comes (again) later is taken to have weighed that much. So a weight is never too small, and too large by no
-    more than the error at the time of its entry. After a total weight W the error is at most W ÷ (SLOTS ÷ 4).
+    A key that is not in the table belongs to one of CELLS, by its fingerprint. A cell holds the most that any of its keys can
+    have weighed: what all of them weigh since, together. A key enters the table when its cell would rise above ``error``, with
+    what the cell holds as its own error. When half of the slots are in use, the keys that weigh no more than the median go back
+    to their cells, and the median becomes ``error``. So a weight is never too small, and too large by no more than its error.
+
+    Every key in the table weighs more than ``error``; each time it rises at least SLOTS ÷ 4 of them come as much nearer to it,
+    which only records can undo: after a total weight W it is at most W ÷ (SLOTS ÷ 4). Of many light keys it is about W ÷ CELLS,
+    and nine in ten never enter (Homem & Carvalho, "Finding top-k elements in data streams", 2010).
 
     fingerprints : int64[SLOTS]   0 is a free slot
     weights : int64[SLOTS]        what the key weighs at most
     errors : int64[SLOTS]         by how much that may be too much
+    cells : int64[CELLS]          what a key that is not in the table weighs at most, none above ``error``
     """
 
     fingerprints: Int64s = field(default_factory=lambda: np.zeros(SLOTS, np.int64))
     weights: Int64s = field(default_factory=lambda: np.zeros(SLOTS, np.int64))
     errors: Int64s = field(default_factory=lambda: np.zeros(SLOTS, np.int64))
+    cells: Int64s = field(default_factory=lambda: np.zeros(CELLS, np.int64))
     held: int = 0
     error: int = 0
 
     def add(self, fingerprints: Int64s, weights: Int64s, risen: Bools, risen_above: int) -> None:
         """Add keys, each as often as it comes.
 
-        fingerprints, weights : int64[n] each
+        fingerprints : int64[n]; weights : int64[n], or int64[1] if they are all alike
         risen : bool[n], set to True where what a key weighs at least rises above ``risen_above``
         """
         done = 0
         while True:
             entered, self.held = count_frequent(
-                fingerprints[done:], weights[done:], self.error, risen_above, self.held,
-                self.fingerprints, self.weights, self.errors, risen[done:],
+                fingerprints[done:], weights if len(weights) == 1 else weights[done:], self.error, risen_above, self.held,
+                self.fingerprints, self.weights, self.errors, self.cells, risen[done:],
             )  # fmt: skip
             done += entered
             if done == len(fingerprints):
@@ -52,16 +65,14 @@ class FrequentKeys:
             self._forget(int(np.median(self.weights[self.fingerprints != 0])))
 
     def merged(self, other: FrequentKeys) -> FrequentKeys:
-        """The list of both streams: a key that only one knows may have weighed the other's error there."""
+        """The list of both streams: a key that only one knows may have weighed what its cell holds in the other."""
         known = np.union1d(self.fingerprints, other.fingerprints)
         known = known[known != 0]
         weights, errors = (a + b for a, b in zip(self.weights_of(known), other.weights_of(known), strict=True))
-        both = FrequentKeys(error=self.error + other.error)
+        both = FrequentKeys(cells=self.cells + other.cells, error=self.error + other.error)
         if len(known) > SLOTS // 4:
             both.error = max(both.error, int(np.partition(weights, -(SLOTS // 4))[-(SLOTS // 4)]))
-            heavy = weights > both.error
-            known, weights, errors = known[heavy], weights[heavy], errors[heavy]
-        both.held = put(known, weights, errors, 0, both.fingerprints, both.weights, both.errors)
+        both.held = put(known, weights, errors, both.error, both.fingerprints, both.weights, both.errors, both.cells)
         return both
 
     def weights_of(self, fingerprints: Int64s) -> tuple[Int64s, Int64s]:
@@ -69,7 +80,8 @@ class FrequentKeys:
         order = np.argsort(self.fingerprints)
         at = order[np.searchsorted(self.fingerprints, fingerprints, sorter=order).clip(max=SLOTS - 1)]
         known = self.fingerprints[at] == fingerprints
-        return np.where(known, self.weights[at], self.error), np.where(known, self.errors[at], self.error)
+        elsewhere = self.cells[fingerprints.view(np.uint64) >> np.uint64(CELL_SHIFT) & np.uint64(len(self.cells) - 1)]
+        return np.where(known, self.weights[at], elsewhere), np.where(known, self.errors[at], elsewhere)
 
     def surest(self, count: int) -> tuple[Int64s, Int64s]:
         """At most ``count`` keys whose weight is known to within a tenth: fingerprints and least weights, heaviest first."""
@@ -79,26 +91,38 @@ class FrequentKeys:
         return self.fingerprints[slots], least[slots]
 
     def _forget(self, weight: int) -> None:
-        """Forget the keys that weigh no more than this."""
+        """Give the keys that weigh no more than this back to their cells."""
         known, weights, errors = self.fingerprints, self.weights, self.errors
         self.fingerprints, self.weights, self.errors = (np.zeros(SLOTS, np.int64) for _ in range(3))
-        self.held = put(known, weights, errors, weight, self.fingerprints, self.weights, self.errors)
+        self.held = put(known, weights, errors, weight, self.fingerprints, self.weights, self.errors, self.cells)
         self.error = weight
+
+
+@njit(nogil=True, cache=True, inline="always")
+def cell(fingerprint: np.int64, cells: int) -> np.int64:
+    """The cell of a key."""
+    return np.int64((np.uint64(fingerprint) >> np.uint64(CELL_SHIFT)) & np.uint64(cells - 1))
 
 
 @njit(nogil=True, cache=True)
 def put(
-    fingerprints: Int64s, weights: Int64s, errors: Int64s, above: int, table: Int64s, table_weights: Int64s, table_errors: Int64s
-) -> int:
-    """Put the keys that weigh more than ``above`` into an empty table.
+    fingerprints: Int64s, weights: Int64s, errors: Int64s, above: int,
+    table: Int64s, table_weights: Int64s, table_errors: Int64s, cells: Int64s,
+) -> int:  # fmt: skip
+    """Put the keys that weigh more than ``above`` into an empty table, and the others into their cells.
 
     fingerprints, weights, errors : int64[n], different keys; a fingerprint of 0 is passed over
-    table, table_weights, table_errors : int64[slots], slots a power of two. Returns how many slots are in use.
+    table, table_weights, table_errors : int64[slots], slots a power of two; cells : int64[cells], a power of two
+    Returns how many slots are in use.
     """
     mask = len(table) - 1
     held = 0
     for i in range(len(fingerprints)):
-        if fingerprints[i] == 0 or weights[i] <= above:
+        if fingerprints[i] == 0:
+            continue
+        if weights[i] <= above:
+            c = cell(fingerprints[i], len(cells))
+            cells[c] = max(cells[c], weights[i])
             continue
         slot = np.int64(np.uint64(fingerprints[i]) & np.uint64(mask))
         while table[slot] != 0:
@@ -111,31 +135,35 @@ def put(
 @njit(nogil=True, cache=True)
 def count_frequent(
     fingerprints: Int64s, weights: Int64s, error: int, risen_above: int, held: int,
-    table: Int64s, table_weights: Int64s, table_errors: Int64s, risen: Bools,
+    table: Int64s, table_weights: Int64s, table_errors: Int64s, cells: Int64s, risen: Bools,
 ) -> tuple[int, int]:  # fmt: skip
     """Count rows until one needs a slot and half of them are in use.
 
-    fingerprints, weights : int64[n]; error : what a key that is not in the table may have weighed
-    table, table_weights, table_errors : int64[slots], slots a power of two
+    fingerprints : int64[n]; weights : int64[n], or int64[1] if they are all alike; error : what a cell may rise to
+    table, table_weights, table_errors : int64[slots], slots a power of two; cells : int64[cells], a power of two
     risen : bool[n], set to True where what the row's key weighs at least rises above ``risen_above``
     Returns how many rows are done, and how many slots are in use. Plain-Python twin: tests/reference/partition_counts.py.
     """
     mask = len(table) - 1
+    step = 1 if len(weights) > 1 else 0
     for i in range(len(fingerprints)):
-        fingerprint = fingerprints[i]
+        fingerprint, weight = fingerprints[i], weights[i * step]
         slot = np.int64(np.uint64(fingerprint) & np.uint64(mask))
         while table[slot] != 0 and table[slot] != fingerprint:
             slot = (slot + 1) & mask
-        before = table_weights[slot]
         if table[slot] == 0:
+            c = cell(fingerprint, len(cells))
+            if cells[c] + weight <= error:
+                cells[c] += weight
+                continue
             if held == len(table) // 2:
                 return i, held
             held += 1
             table[slot] = fingerprint
-            table_errors[slot] = error
-            before = np.int64(error)
-        table_weights[slot] = before + weights[i]
+            table_weights[slot] = table_errors[slot] = cells[c]
+        before = table_weights[slot]
+        table_weights[slot] = before + weight
         least = before - table_errors[slot]
-        if least <= risen_above < least + weights[i]:
+        if least <= risen_above < least + weight:
             risen[i] = True
     return len(fingerprints), held

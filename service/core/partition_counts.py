@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from service.core.keys import Column, Encoding
-    from service.core.model import Int32s, Int64s, Keys
+    from service.core.model import Bools, Int32s, Int64s, Keys
     from service.core.partitioners.model import Hash, Sign
 
 BLOCK: Final = 2**16
@@ -45,6 +45,9 @@ TOGETHER: Final = 2**15
 
 PAIRED: Final = 2**16
 """Largest least common multiple of today's count and another for which it is known what moves from where to where."""
+
+ONE: Final = np.array([1, 0], np.int64)
+"""What most records weigh: one record, of no known size."""
 
 LARGEST: Final = 2**62
 """All records, and all bytes, together are below this."""
@@ -132,11 +135,19 @@ class Counts:
         """The bytes of all records with a key."""
         return int(self.all[1])
 
-    def add(self, column: Column, key_format: str, records: Int64s | None = None, sizes: Int64s | None = None) -> None:
+    def add(
+        self,
+        column: Column,
+        key_format: str,
+        records: Int64s | None = None,
+        sizes: Int64s | None = None,
+        fingerprints: Int64s | None = None,
+    ) -> None:
         """Add a batch.
 
         column : n keys; null is a record without a key
         records, sizes : int64[n], how many records and bytes each stands for; None: one record, and no bytes known
+        fingerprints : int64[n], ``fingerprints_of`` the serialized keys, if the caller has them already
         Raises InvalidQuestion if a partitioner takes no such keys, or if the totals exceed 2^62.
         """
         hashings = [hashing(name) for name in self.names]
@@ -148,54 +159,65 @@ class Counts:
         self.has_bytes |= sizes is not None
         for start in range(0, n, BLOCK):
             rows = slice(start, min(start + BLOCK, n))
-            weights = np.ones((rows.stop - start, 2), np.int64)
-            if records is not None:
-                weights[:, 0] = records[rows]
-            weights[:, 1] = 0 if sizes is None else sizes[rows]
-            self._add(encodings.part(column, rows), key_format, weights, hashings, alike=records is None and sizes is None)
+            block = encodings.part(column, rows)
+            serialized = encodings.SERIALIZED.run(block, key_format)
+            empty = serialized.offsets[1:] == serialized.offsets[:-1]
+            weights = None
+            if not (records is None and sizes is None and serialized.valid is None) or empty.any():
+                weights = np.ones((len(serialized), 2), np.int64)
+                if records is not None:
+                    weights[:, 0] = records[rows]
+                weights[:, 1] = 0 if sizes is None else sizes[rows]
+            known = fingerprints_of(serialized) if fingerprints is None else fingerprints[rows]
+            self._add(block, key_format, serialized, known, empty, weights, hashings)
 
-    def _add(self, column: Column, key_format: str, weights: Int64s, hashings: list[Hashing], *, alike: bool) -> None:
-        """Add a block of keys; alike : is each one record, of no known size?"""
+    def _add(
+        self, column: Column, key_format: str, serialized: Keys, fingerprints: Int64s, empty: Bools, weights: Int64s | None,
+        hashings: list[Hashing],
+    ) -> None:  # fmt: skip
+        """Add a block of keys.
+
+        weights : None is the common case, with a fraction of the work: each is one record with a key that is not empty
+        """
         self._hashes, self._keys = {}, {}
-        serialized = encodings.SERIALIZED.run(column, key_format)
-        alike = alike and serialized.valid is None
-        of_all = weights if serialized.valid is None else weights.copy()
-        self._weigh(serialized, weights, alike=alike)
-        fingerprints = fingerprints_of(serialized)
+        of_all = None if weights is None else weights.copy()
+        if weights is None:
+            self.all[0] += len(serialized)
+        else:
+            self._weigh(serialized, empty, weights)
         encoded = {encoding: encoding.run(column, key_format) for encoding in {of.encoding for of in hashings}}
         hashed = {(coded, hash_): hash_.run(encoded[coded], key_format) for coded, hash_ in _functions(hashings)}
         for p, of in enumerate(hashings):
             hashes, sign = hashed[of.encoding, of.hash], of.sign
             weighing = weights
-            if of.empty_as_null:
-                weighing = np.where((np.diff(serialized.offsets) == 0)[:, None], 0, weights)
+            if weights is not None and of.empty_as_null:
+                weighing = np.where(empty[:, None], 0, weights)
             if of.null_hash is not None and serialized.valid is not None:
                 weighing, hashes = of_all, np.where(serialized.valid, hashes, np.int32(of.null_hash))
             for table, modulus in zip(self.tables[p], self.moduli, strict=True):
                 residues = sign.run(hashes, modulus)
-                if alike and not of.empty_as_null:
-                    count_up(residues, table)  # half the work, and the common case
+                if weighing is None:
+                    count_up(residues, table)
                 else:
                     add_up(residues, weighing, table)
             for w, n in enumerate(self.wide):
-                stays = sign.run(hashes, n) == sign.run(hashes, self.current or n)
-                self.wide_moved[p, w] += weighing[~stays].sum(axis=0)
-        columns = np.stack(list(hashed.values()), axis=1)
+                moves = sign.run(hashes, n) != sign.run(hashes, self.current or n)
+                self.wide_moved[p, w] += ONE * np.count_nonzero(moves) if weighing is None else weighing[moves].sum(axis=0)
+        columns = list(hashed.values())
         name = _namer(serialized)
-        if serialized.valid is not None:
-            present = np.flatnonzero(serialized.valid)
-            self.distinct.add(fingerprints[present], weights[present], columns[present], lambda row: name(int(present[row])))
-        else:
+        if weights is None:
+            self.distinct.add(fingerprints, ONE[None], columns, name)
+        elif serialized.valid is None:
             self.distinct.add(fingerprints, weights, columns, name)
+        else:
+            present = np.flatnonzero(serialized.valid)
+            columns = [column[present] for column in columns]
+            self.distinct.add(fingerprints[present], weights[present], columns, lambda row: name(int(present[row])))
 
-    def _weigh(self, keys: Keys, weights: Int64s, *, alike: bool) -> None:
+    def _weigh(self, keys: Keys, empty: Bools, weights: Int64s) -> None:
         """Count all records; those without a key weigh nothing from here on."""
-        empty = keys.offsets[1:] == keys.offsets[:-1]
         if empty.any():
             self.empty += weights[empty if keys.valid is None else empty & keys.valid].sum(axis=0)
-        if alike:
-            self.all[0] += len(weights)
-            return
         if keys.valid is not None:
             self.keyless += weights[~keys.valid].sum(axis=0)
             weights[~keys.valid] = 0

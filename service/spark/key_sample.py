@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from service.columns import flat
 from service.core.keys import byte_strings
-from service.core.partitioners.murmur2 import murmur2
+from service.core.partition_counts import fingerprints_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -32,9 +32,9 @@ class KeySample:
     threshold: int = 2**32
     weights: dict[bytes, list[int]] = field(default_factory=dict)
 
-    def add(self, keys: Keys, sizes: Int64s | None) -> None:
-        """Add records: their serialized keys, and int64[n] bytes; those without a key are passed over."""
-        chosen = murmur2(keys).view(np.uint32) < self.threshold
+    def add(self, keys: Keys, fingerprints: Int64s, sizes: Int64s | None) -> None:
+        """Add records: their serialized keys, the int64[n] fingerprints, and int64[n] bytes. Null keys are passed over."""
+        chosen = _upper(fingerprints) < self.threshold
         if keys.valid is not None:
             chosen &= keys.valid
         rows = np.flatnonzero(chosen)
@@ -46,7 +46,7 @@ class KeySample:
         found = table.group_by("key", use_threads=False).aggregate([("bytes", "count"), ("bytes", "sum")])
         if len(found) > KEYS:
             # More than may stay: lower the threshold before there is Python work for each.
-            hashes = murmur2(flat(found.column("key").combine_chunks())).view(np.uint32)
+            hashes = hashes_of(flat(found.column("key").combine_chunks()))
             self.threshold = min(self.threshold, _threshold(hashes))
             found = found.filter(pa.array(hashes < self.threshold))
             self._keep_below()
@@ -74,11 +74,20 @@ class KeySample:
 
     def _keep_below(self) -> None:
         names = [*self.weights]
-        below = murmur2(byte_strings(names)).view(np.uint32) < self.threshold
+        below = hashes_of(byte_strings(names)) < self.threshold
         self.weights = {name: self.weights[name] for name, is_below in zip(names, below.tolist(), strict=True) if is_below}
 
 
-def _threshold(hashes: npt.NDArray[np.uint32]) -> int:
+def hashes_of(keys: Keys) -> npt.NDArray[np.uint64]:
+    """uint64[len(keys)] below 2^32, by which keys are chosen: the upper halves of their fingerprints."""
+    return _upper(fingerprints_of(keys))
+
+
+def _upper(fingerprints: Int64s) -> npt.NDArray[np.uint64]:
+    return fingerprints.view(np.uint64) >> np.uint64(32)
+
+
+def _threshold(hashes: npt.NDArray[np.uint64]) -> int:
     """The largest 2^32 ÷ 2^k that no more than KEYS of these hashes are below."""
     ascending, threshold = np.sort(hashes), 2**32
     while np.searchsorted(ascending, threshold) > KEYS:

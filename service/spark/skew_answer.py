@@ -6,7 +6,7 @@ All of it is small: it depends on partitions, counts and ``max_keys``.
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from math import lcm
 from typing import TYPE_CHECKING, Any, Final
@@ -15,9 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from service.core import keys as encodings
-from service.core.chance_skew import Weights, skew_by_chance
 from service.core.distinct_keys import BYTES, RECORDS
-from service.core.partition_count_plans import Limits, Plan, Rates, Reach, measure, plans, reach
+from service.core.partition_count_plans import Limits, Plan, Rates, Reach, plans, reach
 from service.core.partition_counts import Counts, fingerprints_of, hashing
 
 if TYPE_CHECKING:
@@ -92,19 +91,11 @@ def answer(part: Part, rejected: dict[str, int], key_format: str, limits: Limits
     if duration_seconds is not None:
         rates = Rates(counts.records / duration_seconds, counts.bytes / duration_seconds if counts.has_bytes else None)
     found = plans(counts, rates, limits)
-    if counts.distinct.level:
-        found = [_of_sample(plan, counts) for plan in found]
     hottest = _hottest(counts, key_format)
     moves = [move for name in counts.names for move in _moves(counts, name, key_format)]
     return Answer(
         counts, part.sample, rejected, key_format, found, reach(counts, found, rates, limits), moves, hottest, rates, limits
     )
-
-
-def _of_sample(plan: Plan, counts: Counts) -> Plan:
-    """The plan with the chance band of the keys that were sampled, where they are not all known: their skew is the sample's."""
-    chance = skew_by_chance(Weights.equal(counts.distinct.held), plan.partitions_count)
-    return replace(plan, keys=measure(plan.keys.counts, 1 << counts.distinct.level, chance))
 
 
 def _hottest(counts: Counts, key_format: str) -> list[HotKey]:

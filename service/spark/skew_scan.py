@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from service.core.errors import InvalidQuestion
 from service.core.keys import SERIALIZED
-from service.core.partition_counts import Counts, hashing
+from service.core.partition_counts import Counts, fingerprints_of, hashing
 from service.spark.columns import joined, read_keys
 from service.spark.key_sample import KeySample
 from service.spark.quarantine import partials, rejects
@@ -88,9 +88,10 @@ class Scan:
             batch, key = batch.filter(pc.invert(bad)), key.filter(pc.invert(bad))
             column = read_keys(key, self.key_format)[0]
         if batch.num_rows:
-            sizes = self._sizes(batch)
-            part.counts.add(column, self.key_format, None, sizes)
-            part.sample.add(SERIALIZED.run(column, self.key_format), sizes)
+            sizes, serialized = self._sizes(batch), SERIALIZED.run(column, self.key_format)
+            fingerprints = fingerprints_of(serialized)
+            part.counts.add(column, self.key_format, None, sizes, fingerprints)
+            part.sample.add(serialized, fingerprints, sizes)
 
     def _sizes(self, batch: pa.RecordBatch) -> Int64s | None:
         """int64[n], each record's bytes; None where they are not asked for."""

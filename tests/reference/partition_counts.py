@@ -53,13 +53,23 @@ def sample(fingerprints: list[int], max_keys: int) -> tuple[int, set[int]]:
     return level, held
 
 
-def frequent(rows: list[tuple[int, int]], room: int) -> tuple[int, dict[int, tuple[int, int]]]:
-    """Space-Saving that forgets half at a time: the error, and what each key known weighs at most, and by how much too much."""
-    error, known = 0, dict[int, tuple[int, int]]()
+def frequent(rows: list[tuple[int, int]], room: int, cells: int) -> tuple[int, dict[int, tuple[int, int]], Counter[int]]:
+    """Space-Saving that forgets half at a time, behind a filter.
+
+    Returns the error, what each key known weighs at most and by how much too much, and what the keys of each cell weigh at most.
+    """
+    error, known, filtered = 0, dict[int, tuple[int, int]](), Counter[int]()
     for key, weight in rows:
-        if key not in known and len(known) == room:
+        cell = (key >> 20) % cells
+        if key not in known and filtered[cell] + weight > error and len(known) == room:
             error = int(statistics.median(most for most, _ in known.values()))
+            for one, (most, _) in known.items():
+                if most <= error:
+                    filtered[(one >> 20) % cells] = max(filtered[(one >> 20) % cells], most)
             known = {one: of for one, of in known.items() if of[0] > error}
-        most, too_much = known.get(key, (error, error))
+        if key not in known and filtered[cell] + weight <= error:
+            filtered[cell] += weight
+            continue
+        most, too_much = known.get(key, (filtered[cell], filtered[cell]))
         known[key] = most + weight, too_much
-    return error, known
+    return error, known, filtered

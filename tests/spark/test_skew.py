@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 
 from service.cli import main
 from service.core.keys import byte_strings
-from service.core.partition_counts import hashing
+from service.core.partition_counts import fingerprints_of, hashing
 from service.core.partitioners import PARTITIONERS
-from service.core.partitioners.murmur2 import murmur2
 from service.spark import key_sample, splits
 from service.spark.jobs import skew
 from service.spark.key_sample import KeySample
@@ -145,13 +144,13 @@ def test_a_sample_of_the_parts_is_that_of_the_whole(batches, most):
         for numbers in batches:
             keys = byte_strings([b"%d" % number for number in numbers])
             sizes = np.array(numbers, np.int64)
-            whole.add(keys, sizes)
+            whole.add(keys, fingerprints_of(keys), sizes)
             part = KeySample()
-            part.add(keys, sizes)
+            part.add(keys, fingerprints_of(keys), sizes)
             merged.merge(part)
     counted = Counter(b"%d" % number for numbers in batches for number in numbers)
     for sample in (whole, merged):
-        below = {key for key in counted if murmur2(byte_strings([key])).view(np.uint32)[0] < sample.threshold}
+        below = {key for key in counted if key_sample.hashes_of(byte_strings([key]))[0] < sample.threshold}
         assert sample.weights == {key: [counted[key], counted[key] * int(key)] for key in below}
         assert len(below) <= most
     assert whole.threshold == merged.threshold
