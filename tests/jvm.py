@@ -5,6 +5,8 @@ PySpark's own Ivy fetches the jars (into ``~/.ivy2*``, once), so that neither Ma
 
 from __future__ import annotations
 
+import fcntl
+import tempfile
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -47,7 +49,9 @@ def fetch(*coordinates: str) -> tuple[str, ...]:
     nothing = java.scala.Option.apply(None)
     nobody = java.scala.jdk.javaapi.CollectionConverters.asScala(java.java.util.ArrayList()).toSeq()
     settings = ivy.buildIvySettings(nothing, nothing, True, log)
-    found = ivy.resolveMavenCoordinates(",".join(coordinates), settings, nothing, False, nobody, False, log)
+    with Path(tempfile.gettempdir(), "partition-allocator-ivy.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # Ivy does not expect another process at its cache; tests run side by side
+        found = ivy.resolveMavenCoordinates(",".join(coordinates), settings, nothing, False, nobody, False, log)
     return tuple(java.scala.jdk.javaapi.CollectionConverters.asJava(found))
 
 
