@@ -117,18 +117,21 @@ def benchmark(*rows: Row, rounds: int = 5) -> Callable[[Callable[..., Iterator[S
 
 
 def seconds(work: Callable[..., object], *arguments: Any, runs: int = 5) -> float:
-    """Median wall time of ``work(*arguments)`` after one run that does not count, Python's cyclic collector paused."""
+    """Median wall time of ``work(*arguments)`` after one run that does not count, Python's cyclic collector paused.
+
+    It collects once, as the JVM's side does, not before each run: going through all objects empties the processor's caches.
+    """
     work(*arguments)
     times = []
-    for _ in range(runs):
-        gc.collect()
-        gc.disable()
-        try:
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(runs):
             start = time.perf_counter()
             work(*arguments)
             times.append(time.perf_counter() - start)
-        finally:
-            gc.enable()
+    finally:
+        gc.enable()
     return statistics.median(times)
 
 

@@ -30,6 +30,7 @@ from numba import njit
 
 from service.core.flows import least_cost
 from service.core.grouping import transposed
+from service.core.measures import occurrences
 from service.core.model import NONE, Ragged
 
 if TYPE_CHECKING:
@@ -50,19 +51,19 @@ def fewest_possible_moves(group: Group, loads: Int32s) -> int | None:
     """
     topics = len(group.topics)
     subscribed = _rows_below(group.subscriptions, topics)
-    readers = transposed(subscribed, topics)
+    readers_counts = occurrences(subscribed.values, topics)
     counts = group.topics.partitions_counts()
-    offered = readers.lengths() > 0
+    offered = readers_counts > 0
     if loads.sum() != counts[offered].sum():
         return None
     topic_of = np.repeat(np.arange(topics, dtype=np.int32), counts)
     rows = _claims(group.owned.offsets, group.owned.values, topic_of, subscribed.offsets, subscribed.values, topics)
     claims, claimed = Ragged(*rows[:2]), rows[2]
-    alike = bool(np.isin(readers.lengths(), (0, len(group))).all())
+    alike = bool((~offered | (readers_counts == len(group))).all())
     if alike and len(claims.values) == np.count_nonzero(claimed & offered[topic_of]):
         more = np.cumsum(np.sort(claims.lengths())[::-1]) - np.cumsum(np.sort(loads)[::-1])
         return max(0, int(more.max(initial=0)))
-    kinds = _Kinds.of(subscribed, readers, counts, topic_of, claims, claimed)
+    kinds = _Kinds.of(subscribed, transposed(subscribed, topics), counts, topic_of, claims, claimed)
     return _cheapest_flow(kinds, loads)
 
 

@@ -26,8 +26,7 @@ def transposed(rows: Ragged, columns: int) -> Ragged:
 
     rows : Ragged row → values, each 0 … columns - 1
     """
-    places = grouped(rows.values, columns)
-    return Ragged(places.offsets, rows.row_of_each_value()[places.values])
+    return Ragged(*_transposed(rows.offsets, rows.values, columns))
 
 
 def first_repeat(rows: Ragged, columns: int) -> int:
@@ -74,6 +73,23 @@ def rows_and_places(offsets: Int32s) -> tuple[Int32s, Int32s]:
             rows[i] = row
             places[i] = i - offsets[row]
     return rows, places
+
+
+@njit(nogil=True, cache=True)
+def _transposed(offsets: Int32s, values: Int32s, columns: int) -> tuple[Int32s, Int32s]:
+    """``transposed``, as offsets int32[columns + 1] and rows: a counting sort."""
+    rows_of = np.zeros(columns + 1, np.int32)
+    for value in values:
+        rows_of[value + 1] += 1
+    for column in range(columns):
+        rows_of[column + 1] += rows_of[column]
+    cursor = rows_of[:-1].copy()
+    rows = np.empty(len(values), np.int32)
+    for row in range(len(offsets) - 1):
+        for i in range(offsets[row], offsets[row + 1]):
+            rows[cursor[values[i]]] = row
+            cursor[values[i]] += 1
+    return rows_of, rows
 
 
 @njit(nogil=True, cache=True)

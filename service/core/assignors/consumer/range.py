@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 def assign(group: Group) -> Ragged:
     """Ragged member → partitions, ascending."""
     order = static_first(group)
+    if _alike(group.subscriptions.offsets, group.subscriptions.values):
+        topics = np.sort(group.subscriptions.values[: group.subscriptions.offsets[1]])
+        return Ragged(*_ranges_alike(order, topics[topics < len(group.topics)], group.topics.first))
     readers = subscribers(group, order)
     return Ragged(*_ranges(order, readers.offsets, readers.values, group.topics.first))
 
@@ -100,4 +103,52 @@ def _ranges(order: Int32s, readers_of: Int32s, readers: Int32s, first: Int32s) -
                 partitions[cursor[member]] = partition
                 cursor[member] += 1
                 partition += 1
+    return offsets, partitions
+
+
+@njit(nogil=True, cache=True)
+def _alike(offsets: Int32s, topics: Int32s) -> bool:
+    """Are all rows the same, to the letter? False if there are none."""
+    if len(offsets) < 2:
+        return False
+    length = offsets[1]
+    for row in range(1, len(offsets) - 1):
+        if offsets[row + 1] - offsets[row] != length:
+            return False
+        for i in range(length):
+            if topics[offsets[row] + i] != topics[i]:
+                return False
+    return True
+
+
+@njit(nogil=True, cache=True)
+def _ranges_alike(order: Int32s, topics: Int32s, first: Int32s) -> tuple[Int32s, Int32s]:
+    """``_ranges`` where all members subscribe to the same topics: what each gets follows from its position alone.
+
+    order : int32[members]   the member at each position
+    topics : int32[...]      the topics, ascending, those that do not exist left out
+    first : int32[topics + 1]
+    """
+    members = len(order)
+    quotas = np.empty(len(topics), np.int32)
+    extras = np.empty(len(topics), np.int32)
+    more = np.zeros(members + 1, np.int32)  # at first how many topics have so many extra partitions
+    for i in range(len(topics)):
+        quotas[i], extras[i] = divmod(first[topics[i] + 1] - first[topics[i]], members)
+        more[extras[i]] += 1
+    of_each = quotas.sum()
+    offsets = np.zeros(members + 1, np.int32)
+    for position in range(members - 1, -1, -1):
+        more[position] += more[position + 1]
+        offsets[order[position] + 1] = of_each + more[position + 1]
+    for member in range(members):
+        offsets[member + 1] += offsets[member]
+    partitions = np.empty(offsets[-1], np.int32)
+    for position in range(members):
+        at = offsets[order[position]]
+        for i in range(len(topics)):
+            start = first[topics[i]] + position * quotas[i] + min(position, extras[i])
+            for partition in range(start, start + quotas[i] + (position < extras[i])):
+                partitions[at] = partition
+                at += 1
     return offsets, partitions
