@@ -168,8 +168,8 @@ class Counts:
                 if records is not None:
                     weights[:, 0] = records[rows]
                 weights[:, 1] = 0 if sizes is None else sizes[rows]
-            known = fingerprints_of(serialized) if fingerprints is None else fingerprints[rows]
-            self._add(block, key_format, serialized, known, empty, weights, hashings)
+            prints = fingerprints_of(serialized) if fingerprints is None else fingerprints[rows]
+            self._add(block, key_format, serialized, prints, empty, weights, hashings)
 
     def _add(
         self, column: Column, key_format: str, serialized: Keys, fingerprints: Int64s, empty: Bools, weights: Int64s | None,

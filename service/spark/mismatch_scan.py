@@ -22,7 +22,7 @@ from service.core.partitioners import PARTITIONERS
 from service.core.partitioners.murmur3 import cassandra_tokens
 from service.core.writers import UNDECIDED, hash_all, peculiar, writers_of
 from service.spark.columns import read_keys
-from service.spark.quarantine import partials, rejects
+from service.spark.quarantine import partial, rejects
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -173,12 +173,14 @@ class MismatchScan:
         expected = self.expected_writer(writers)
         n, w = self.partitions_count, len(writers.writers)
         part = Part(np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(w, np.int64), np.zeros(w, np.int64))
+        aside = 0
         for batch in batches:
             good, rejected = self._sound(batch)
+            aside += sum(rows.num_rows for rows in rejected)
             yield from rejected
             if good.num_rows:
                 self._add(part, writers, expected, good)
-        yield partials([part.packed()])
+        yield partial(part.packed(), aside)
 
     def _sound(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, list[pa.RecordBatch]]:
         """The rows that can be looked at, and the others with their reasons."""

@@ -1,7 +1,8 @@
 """Rows that cannot be read are set aside, with the reason, and counted: nothing is dropped silently.
 
 A job's executors give ``RESULT`` rows: one with ``partial`` for what they computed, one with ``reason`` and ``record`` for each
-row that they could not read. One scan gives both; ``divide`` takes them apart.
+row that they could not read. One scan gives both; ``divide`` takes them apart. The row of a task says as well how many rows the
+task set aside, so that nobody has to look for them where there are none.
 """
 
 from __future__ import annotations
@@ -11,31 +12,32 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from pyspark.sql import DataFrame
 
     from service.spark.sinks import Sink
 
-RESULT: Final = "partial binary, reason string, record string"
+RESULT: Final = "partial binary, rejected long, reason string, record string"
 """The columns of what executors give, as Spark names their types."""
 
-SCHEMA: Final = pa.schema([("partial", pa.binary()), ("reason", pa.string()), ("record", pa.string())])
+SCHEMA: Final = pa.schema([("partial", pa.binary()), ("rejected", pa.int64()), ("reason", pa.string()), ("record", pa.string())])
 """The same for Arrow."""
 
 TABLE: Final = "quarantine.parquet"
 
 
-def partials(values: Sequence[bytes]) -> pa.RecordBatch:
-    """The rows of what was computed."""
-    nothing = pa.nulls(len(values), pa.string())
-    return pa.record_batch([pa.array(values, pa.binary()), nothing, nothing], schema=SCHEMA)
+def partial(value: bytes, rejected: int) -> pa.RecordBatch:
+    """The row of what a task computed, and of how many rows it set aside."""
+    nothing = pa.nulls(1, pa.string())
+    return pa.record_batch([pa.array([value], pa.binary()), pa.array([rejected], pa.int64()), nothing, nothing], schema=SCHEMA)
 
 
 def rejects(records: pa.Array, reason: str) -> pa.RecordBatch:
     """The rows of records, as text, that could not be read."""
     reasons = pa.repeat(pa.scalar(reason, pa.string()), len(records))
-    return pa.record_batch([pa.nulls(len(records), pa.binary()), reasons, records.cast(pa.string())], schema=SCHEMA)
+    nothing = (pa.nulls(len(records), pa.binary()), pa.nulls(len(records), pa.int64()))
+    return pa.record_batch([*nothing, reasons, records.cast(pa.string())], schema=SCHEMA)
 
 
 def divide(
@@ -52,10 +54,17 @@ def divide(
     """
     results = results.persist()
     try:
-        of_tasks = results.where("partial is not null").select("partial")
+        of_tasks = results.where("partial is not null").select("partial", "rejected")
         if merge is not None and groups > 1:
-            of_tasks = of_tasks.repartition(groups).mapInArrow(merge, "partial binary")
-        computed = [bytes(row.partial) for row in of_tasks.collect()]
+            of_groups = of_tasks.select("partial").repartition(groups).mapInArrow(merge, "partial binary")
+            computed = [bytes(row.partial) for row in of_groups.collect()]
+            aside = True
+        else:
+            rows = of_tasks.collect()
+            computed, aside = [bytes(row.partial) for row in rows], any(row.rejected for row in rows)
+        if not aside:
+            sink.remove(TABLE)
+            return computed, {}
         rejected = results.where("partial is null").select("reason", "record")
         counts = {row["reason"]: int(row["count"]) for row in rejected.groupBy("reason").count().collect()}
         if counts:

@@ -19,7 +19,7 @@ from service.core.keys import SERIALIZED
 from service.core.partition_counts import Counts, fingerprints_of, hashing
 from service.spark.columns import joined, read_keys
 from service.spark.key_sample import KeySample
-from service.spark.quarantine import partials, rejects
+from service.spark.quarantine import partial, rejects
 from service.spark.splits import batches_of
 
 if TYPE_CHECKING:
@@ -66,9 +66,12 @@ class Scan:
     def of_batches(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The rows of ``quarantine.RESULT`` for a task's batches."""
         part = Part(self.counts(), KeySample())
+        rejected = 0
         for batch in batches:
-            yield from self.add(part, batch)
-        yield partials([part.packed()])
+            for rows in self.add(part, batch):
+                rejected += rows.num_rows
+                yield rows
+        yield partial(part.packed(), rejected)
 
     def of_splits(self, tasks: Sequence[Sequence[Split]]) -> Scanner:
         """The same for tasks that read Parquet themselves: the batches hold the numbers of tasks."""

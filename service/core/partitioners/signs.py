@@ -38,7 +38,10 @@ def _abs0(hashes: Int32s, n: int) -> Int32s:
 
 
 def _pmod(hashes: Int32s, n: int) -> Int32s:
-    return (hashes.astype(np.int64) % n).astype(np.int32)
+    # Of h < 0 it is n - 1 - (-1 - h) % n, and -1 - h is ~h: in this way it is the loop's modulo too.
+    negative = hashes >> np.int32(31)  # -1 or 0
+    remainders = _modulo((hashes ^ negative).view(np.uint32), n)
+    return (remainders ^ negative) + (negative & np.int32(n))  # ~r + n, or r
 
 
 MASK = Sign("mask", "(h & 0x7fffffff) % n", _mask, lambda h: h & 0x7FFFFFFF)
