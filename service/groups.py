@@ -227,6 +227,8 @@ def _with_default_rows(lists: pa.ListArray, values: Int32s, default: Int32s) -> 
     lengths = _lengths(lists)
     lengths[absent] = len(default)
     offsets = _offsets(lengths)
+    if absent.all():
+        return Ragged(offsets, np.tile(default, len(lists)))
     if absent.any():
         from_default = np.repeat(absent, lengths)
         filled = np.empty(offsets[-1], np.int32)

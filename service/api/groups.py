@@ -13,11 +13,21 @@ import pyarrow as pa
 from marshmallow import Schema, ValidationError, fields, validate
 from numba import njit
 
-from service.api import bulk
+from service.api import bulk, integer_lists
 from service.api.fields import Integer, Number
 from service.api.writing import COMMA, opened, pieces, write, write_number
 from service.core.model import NONE, Group, Ragged
-from service.groups import LONGEST_TOPIC_NAME, MAX_ERRORS, MEMBER, NAME, TOPIC, TOPIC_ID, plain_members, plain_topics
+from service.groups import (
+    LONGEST_TOPIC_NAME,
+    MAX_ERRORS,
+    MEMBER,
+    NAME,
+    TOPIC,
+    TOPIC_ID,
+    TOPIC_PARTITIONS,
+    plain_members,
+    plain_topics,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -174,17 +184,40 @@ def read_body(text: bytes) -> dict[str, Any] | None:
     """A large body straight from its text, if all of it is plainly well-formed: a million owned rows never become objects."""
     if len(text) < LARGE:
         return None
+    taken = integer_lists.taken_out(text)
+    # Lists of integers may stand elsewhere as well, so that not all are found again.
+    return (taken and _read_text(taken.rest, taken)) or _read_text(text, None)
+
+
+def _read_text(text: bytes, taken: integer_lists.Taken | None) -> dict[str, Any] | None:
+    """``read_body``. taken : what was taken out of the text"""
     lists = {"topics": pa.list_(TOPIC), "members": pa.list_(MEMBER)}
     found = bulk.read_object(text, dict.fromkeys(NAMES, NAME) | lists)
     if found is None or any(found[name].null_count for name in lists):
         return None
     topics, members = found["topics"].flatten(), found["members"].flatten()
-    if topics.null_count or members.null_count or not (plain_topics(topics) and plain_members(members)):
+    if taken:
+        members = _with_ids(members, taken)
+    if members is None or topics.null_count or members.null_count or not (plain_topics(topics) and plain_members(members)):
         return None
     return {name: value for name in NAMES if (value := found[name][0].as_py()) is not None} | {
         "topics": topics,
         "members": members,
     }
+
+
+def _with_ids(members: pa.StructArray, taken: integer_lists.Taken) -> pa.StructArray | None:
+    """The members with the partition_ids that were taken out of the text; None unless these are all that was."""
+    owned = members.field("owned_partitions")
+    ids = integer_lists.put_back(owned.values.field("partition_ids"), taken)
+    if ids is None or members.null_count or owned.values.null_count:
+        return None
+    rows = pa.StructArray.from_arrays([owned.values.field("topic_name"), ids], fields=list(TOPIC_PARTITIONS))
+    columns = {name.name: members.field(name.name) for name in MEMBER}
+    columns["owned_partitions"] = pa.ListArray.from_arrays(
+        owned.offsets, rows, mask=owned.is_null() if owned.null_count else None
+    )
+    return pa.StructArray.from_arrays(list(columns.values()), fields=list(MEMBER))
 
 
 # ---- what an answer says -------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from marshmallow import ValidationError, fields
 
-from service.api import groups
+from service.api import groups, integer_lists
 from service.app import create_app
 from service.config import Settings
 from tests import golden
@@ -379,11 +379,12 @@ def test_a_body_is_answered_alike_whether_arrow_or_the_schema_reads_it(app, body
         )
     text = json.dumps(body).encode()
     answers = []
-    for large in (len(text) + 1, 0):
+    for large, worth_it in ((len(text) + 1, 0), (0, len(text)), (0, 0)):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(groups, "LARGE", large)
+            patch.setattr(integer_lists, "WORTH_IT", worth_it)
             answers.append(app.test_client().post(URL, data=text, content_type="application/json", headers=NAMED).data)
-    assert answers[0] == answers[1]
+    assert answers[0] == answers[1] == answers[2]
 
 
 WEIGHED = {
