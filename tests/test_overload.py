@@ -524,7 +524,7 @@ class Load:
                 response = session.post(self._server.url + PATH, json=QUESTION, timeout=10, headers=headers)
                 assert response.json()["partitions"][0] == 10
                 self.answered += 1
-            except requests.ConnectionError as error:
+            except requests.RequestException as error:  # a connection that ends between head and body is no ConnectionError
                 if "refused" in str(error):  # it was never taken
                     self.refused += 1
                     return

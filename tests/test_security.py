@@ -204,8 +204,14 @@ def jwk(key, kid="one", **members) -> dict:
     return {**json.loads(algorithm.to_jwk(key.public_key())), "kid": kid, **members}
 
 
+def in_(seconds: float):
+    """A time so far from when the test runs (not from when it was collected)."""
+    return lambda: time.time() + seconds
+
+
 def signed(key=KEY, algorithm="RS256", headers=None, **claims) -> str:
     """A JWT that is right in everything that is not given."""
+    claims = {name: value() if callable(value) else value for name, value in claims.items()}
     payload = {"aud": AUDIENCE, "iss": ISSUER, "sub": "somebody", "exp": time.time() + 60, "scope": "openid partitions", **claims}
     given = {name: value for name, value in payload.items() if value is not None}
     return jwt.encode(given, key, algorithm, headers={"kid": "one"} | (headers or {}))
@@ -241,8 +247,8 @@ def by_jwt(keys):
         {},
         {"scope": None, "scp": ["partitions"]},
         {"aud": ["other", AUDIENCE]},
-        {"exp": time.time() - 2},
-        {"nbf": time.time() - 1},
+        {"exp": in_(-2)},
+        {"nbf": in_(-1)},
     ],
 )
 def test_a_jwt_of_the_issuer_may_ask(by_jwt, claims):
@@ -258,11 +264,11 @@ def test_clocks_may_differ_a_little(by_jwt):
 @pytest.mark.parametrize(
     "claims",
     [
-        pytest.param({"exp": time.time() - 60}, id="expired"),
+        pytest.param({"exp": in_(-60)}, id="expired"),
         pytest.param({"exp": None}, id="without an end"),
         pytest.param({"exp": "soon"}, id="with an end that is no time"),
-        pytest.param({"nbf": time.time() + 600}, id="not yet valid"),
-        pytest.param({"iat": time.time() + 600}, id="issued in the future"),
+        pytest.param({"nbf": in_(600)}, id="not yet valid"),
+        pytest.param({"iat": in_(600)}, id="issued in the future"),
         pytest.param({"aud": "other"}, id="for another audience"),
         pytest.param({"aud": None}, id="for no audience"),
         pytest.param({"iss": "https://elsewhere.example"}, id="of another issuer"),
