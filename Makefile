@@ -13,7 +13,7 @@ run: .venv/.installed ## set up and serve on :8000 (PORT=… for another)
 	@exec $(BIN)/partition-allocator serve
 
 test: .venv/.dev ## set up and run every test, on two cores
-	$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 test-fast: .venv/.dev ## the tests that take no more than a moment
 	$(BIN)/python -m pytest -m 'not slow'

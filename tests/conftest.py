@@ -22,13 +22,6 @@ settings.register_profile("suite", deadline=None)
 settings.load_profile("suite")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Side by side, as ``make test`` runs them, the tests of a file stay together, and those on Spark share one session."""
-    for item in items:
-        place = item.path.parent if item.path.parent.name == "spark" else item.path
-        item.add_marker(pytest.mark.xdist_group(str(place)))
-
-
 @pytest.fixture(scope="session")
 def app() -> Flask:
     """The app with its default settings, in this process."""
