@@ -107,6 +107,7 @@ def cluster(folder: Path) -> Iterator[Cluster]:
         for path in _custom_resources():
             made = running.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", yaml.safe_load(path.read_text()))
             assert made.status_code == 201, made.text
+            _wait_for_resource(running, yaml.safe_load(path.read_text())["spec"])
         yield running
     finally:
         for process in reversed(processes):
@@ -125,6 +126,16 @@ def _wait(running: Cluster, folder: Path, processes: list[subprocess.Popen[bytes
         except OSError:  # not listening yet, or its certificate is not there yet
             time.sleep(0.1)
     raise TimeoutError((folder / "log").read_text()[-4000:])
+
+
+def _wait_for_resource(running: Cluster, spec: dict[str, Any], seconds: float = 60) -> None:
+    """A custom resource is served a moment after it has been made; Helm would not wait for it."""
+    deadline = time.monotonic() + seconds
+    for version in (entry["name"] for entry in spec["versions"] if entry["served"]):
+        path = f"/apis/{spec['group']}/{version}/{spec['names']['plural']}"
+        while not running.get(path).ok:
+            assert time.monotonic() < deadline, path
+            time.sleep(0.1)
 
 
 def _kubeconfig(url: str, folder: Path) -> str:
