@@ -31,7 +31,7 @@ def ask_for_load(lags: pa.Table, members: pa.Table) -> pa.Table:
         return SCHEMA.empty_table()
     topics = _topics(lags.to_pylist(), head["subscribed"] or ())
     owned = _owned(rows)
-    # A share group's members own nothing that an assignor would look at by weight; a classic one is led by one of its members.
+    # A group may name an assignor of its own making, which nobody but its members knows.
     known = {assignor.name for assignor in GROUP_PROTOCOLS[head["protocol"]]}
     question = {
         "group_protocol": head["protocol"],
