@@ -1,7 +1,7 @@
 """Keys, and what belongs to them, from a CSV, Parquet or JSON-lines file, in Arrow record batches.
 
 The batches have the columns that the HTTP endpoints take as an Arrow stream: ``key`` and those of TYPES. However large the file,
-no more than a batch of it is in memory.
+only a few batches of it are in memory.
 
 ============== ============================================== ============================================
 file           the key's type                                 a record without a key
@@ -57,6 +57,9 @@ BLOCK: Final = 8 * 2**20
 
 HEAD: Final = 1 << 16
 """Bytes in which a CSV's header has to be."""
+
+PIECE: Final = 1 << 20
+"""Bytes of a Parquet column that are read at once."""
 
 _TYPE_OF_FORMAT: Final = {key_format: kind for kind, key_format in FORMAT_OF_TYPE.items()}
 
@@ -186,7 +189,8 @@ def _json_lines(table: Table) -> Iterator[pa.RecordBatch]:
 
 
 def _parquet(table: Table) -> Iterator[pa.RecordBatch]:
-    file = pa.parquet.ParquetFile(table.source)
+    # By default Arrow reads whole row groups ahead, and lets go of them only at the end of the file.
+    file = pa.parquet.ParquetFile(table.source, pre_buffer=False, buffer_size=PIECE)
     table.check(file.schema_arrow.names)
     table.bar.update(table.task, total=file.metadata.num_rows)
     for batch in file.iter_batches(ROWS, columns=list(table.wanted)):

@@ -8,8 +8,10 @@ import os
 import pty
 import subprocess
 import sys
+import tracemalloc
 
 import click
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
@@ -76,6 +78,31 @@ def test_a_large_file_comes_in_batches(tmp_path, monkeypatch):
         batches = list(tables.read(file, {"key": "id"}))
         assert len(batches) >= 10
         assert [key for batch in batches for key in batch["key"].to_pylist()] == keys
+
+
+@pytest.mark.parametrize(("suffix", "row_group"), [("csv", None), ("jsonl", None), ("parquet", 1_000), ("parquet", 10**6)])
+def test_a_few_batches_are_all_that_is_in_memory_of_a_file(suffix, row_group, tmp_path, monkeypatch):
+    """Neither Arrow nor Python holds more, however long the file and whether a Parquet file is one row group or many."""
+    for name in ("BLOCK", "PIECE"):
+        monkeypatch.setattr(tables, name, 1 << 14)
+    monkeypatch.setattr(tables, "ROWS", 1_000)
+    file = tmp_path / f"f.{suffix}"
+    digits = np.random.default_rng(1).bytes(16 * 100_000).hex()
+    keys = [digits[i : i + 32] for i in range(0, len(digits), 32)]
+    if suffix == "parquet":
+        pq.write_table(pa.table({"id": keys}), file, row_group_size=row_group, use_dictionary=False)
+    else:
+        write(file, keys, range(len(keys)))
+    tracemalloc.start()
+    try:
+        before = pa.total_allocated_bytes()
+        most = max(
+            pa.total_allocated_bytes() - before + tracemalloc.get_traced_memory()[0]
+            for _ in tables.read(str(file), {"key": "id"})
+        )
+    finally:
+        tracemalloc.stop()
+    assert most < file.stat().st_size / 2
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "parquet"])
