@@ -12,7 +12,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import zipfile
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -21,6 +20,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 import service
+from service.spark import shipped
 from service.spark.errors import NoSpark
 
 if TYPE_CHECKING:
@@ -130,10 +130,13 @@ def _standard_error_into(log: Path) -> Iterator[None]:
 
 def _ship(spark: SparkSession, folder: Path) -> None:
     """Give the executors this project; on one machine they find it where the driver does."""
+    if is_local(spark):
+        return
+    modules = str(shipped.pack(Path(service.__file__).parent, folder / "partition_allocator.zip"))
     if is_connect(spark):
-        spark.addArtifacts(str(core_zip(folder)), pyfile=True)
-    elif not is_local(spark):
-        spark.sparkContext.addPyFile(str(core_zip(folder)))
+        spark.addArtifacts(modules, pyfile=True)
+    else:
+        spark.sparkContext.addPyFile(modules)
 
 
 def is_local(spark: SparkSession) -> bool:
@@ -144,13 +147,3 @@ def is_local(spark: SparkSession) -> bool:
 def is_connect(spark: SparkSession) -> bool:
     """Is it a session of Spark Connect, which has no JVM on this side?"""
     return type(spark).__module__.startswith("pyspark.sql.connect")
-
-
-def core_zip(folder: Path) -> Path:
-    """The project's modules as a zip that Python imports from, in ``folder``; beside it executors need what the core needs."""
-    home = Path(service.__file__).parent
-    target = folder / "partition_allocator.zip"
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in sorted(home.rglob("*.py")):
-            archive.write(path, Path("service") / path.relative_to(home))
-    return target

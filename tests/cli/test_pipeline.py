@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import service.cli
-from service.spark.session import core_zip
+from service.spark import shipped
 
 FOLDER = Path(service.cli.__file__).parent
 
@@ -45,9 +47,32 @@ def test_without_pyspark_the_command_says_what_is_missing():
 
 
 def test_executors_read_the_project_from_a_zip(tmp_path):
-    """Kernels, null keys and all."""
-    archive, project = str(core_zip(tmp_path)), str(Path(service.__file__).parents[1])
-    done = subprocess.run(
-        [sys.executable, "-c", FROM_A_ZIP, project, archive], capture_output=True, text=True, check=False, cwd=tmp_path
-    )
-    assert done.stdout.split() == [f"{archive}/service/__init__.py", "2"], done.stderr
+    """Kernels, null keys and all: unpacked once, into a folder that the next application finds with all that is compiled."""
+    package = Path(service.__file__).parent
+    homes = {"HOME": "/nowhere", "XDG_CACHE_HOME": str(tmp_path / "cache"), "NUMBA_CACHE_DIR": ""}
+    compiled = []
+    for application in ("1.zip", "2.zip"):
+        archive = shipped.pack(package, tmp_path / application)
+        command = [sys.executable, "-c", FROM_A_ZIP, str(package.parent), str(archive)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env={**os.environ, **homes})
+        (folder,) = (tmp_path / "cache").glob("partition-allocator-*")
+        assert done.stdout.split() == [f"{folder}/service/__init__.py", "2"], done.stderr
+        compiled.append({kernel: kernel.stat().st_mtime_ns for kernel in folder.rglob("*.nbc")})
+    assert compiled[0]
+    assert compiled[0] == compiled[1]
+
+
+def test_executors_that_have_this_very_project_take_theirs(tmp_path):
+    """So an image's compiled kernels are of use; with one letter's difference it is the zip's that counts."""
+    package = Path(service.__file__).parent
+    archive = shipped.pack(package, tmp_path / "project.zip")
+    installed = tmp_path / "site-packages"
+    shutil.copytree(package, installed / "service", ignore=shutil.ignore_patterns("__pycache__"))
+    command = [sys.executable, "-c", "import service; print(service.__file__)"]
+    environment = {**os.environ, "PYTHONPATH": f"{archive}{os.pathsep}{installed}", "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    places = []
+    for _ in range(2):
+        done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path, env=environment)
+        places.append(Path(done.stdout.strip()).parents[1])
+        (installed / "service" / "core" / "errors.py").write_text("# an older release\n")
+    assert places == [installed, next((tmp_path / "cache").iterdir())]
