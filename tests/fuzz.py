@@ -17,7 +17,7 @@ import service.core.jvm.hashing  # noqa: F401 - kernels cannot be instrumented, 
 
 with atheris.instrument_imports(include=["service.core.wire"]):
     from tests.core.wire.captures import Capture, captures
-    from tests.core.wire.reading import KINDS
+    from tests.core.wire.reading import KINDS, RECORDS
 
 from service.app import create_app  # which imports the readers, and would do so without instruments
 
@@ -28,7 +28,7 @@ NO_VALUE = 0xFFFF
 def packed(capture: Capture) -> bytes:
     """A capture as one input: its kind; of a record the length of the value, or NO_VALUE; then the bytes, the value first."""
     head = bytes([KINDS.index(capture.kind)])
-    if capture.kind != "group_record":
+    if capture.kind not in RECORDS:
         return head + capture.data
     length = NO_VALUE if capture.value is None else len(capture.value)
     return head + length.to_bytes(2, "big") + (capture.value or b"") + capture.key
@@ -37,7 +37,7 @@ def packed(capture: Capture) -> bytes:
 def unpacked(data: bytes) -> Capture:
     """The capture of any input."""
     kind, rest = KINDS[data[0] % len(KINDS)] if data else KINDS[0], data[1:]
-    if kind != "group_record":
+    if kind not in RECORDS:
         return Capture(kind, rest)
     length, rest = int.from_bytes(rest[:2], "big"), rest[2:]
     if length == NO_VALUE:
@@ -50,7 +50,7 @@ def ask(data: bytes) -> None:
     capture = unpacked(data)
     texts = {name: base64.b64encode(getattr(capture, name) or b"").decode() for name in ("key", "value", "data")}
     body = {"kind": capture.kind}
-    if capture.kind == "group_record":
+    if capture.kind in RECORDS:
         body |= {"key_base64": texts["key"], "value_base64": None if capture.value is None else texts["value"]}
     else:
         body |= {"bytes_base64": texts["data"], "assignor": "sticky"}

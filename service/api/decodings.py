@@ -16,8 +16,8 @@ from service.core.wire.consumer_protocol import (
     read_sticky_user_data,
     read_subscription,
 )
+from service.core.wire.coordinator_records import read_group_record, read_share_group_state_record
 from service.core.wire.errors import Unreadable
-from service.core.wire.group_records import read_group_record
 from service.core.wire.members import group_document, member_document
 
 if TYPE_CHECKING:
@@ -26,11 +26,12 @@ if TYPE_CHECKING:
     from flask import Response
 
     from service.core.wire.consumer_protocol import StickyUserData, TopicPartitions
+    from service.core.wire.coordinator_records import CoordinatorRecord
 
 blueprint = Blueprint("decodings", __name__, description="captured bytes → JSON")
 
-GROUP_RECORD: Final = "group_record"
-KINDS: Final = (GROUP_RECORD, "subscription", "assignment", "sticky_user_data", "cooperative_sticky_user_data")
+GROUP_RECORD, SHARE_GROUP_STATE_RECORD = RECORDS = ("group_record", "share_group_state_record")
+KINDS: Final = (*RECORDS, "subscription", "assignment", "sticky_user_data", "cooperative_sticky_user_data")
 
 
 @dataclass(frozen=True)
@@ -71,14 +72,17 @@ class CaptureSchema(Schema):
             KINDS,
             error="There is no kind {input}; known are {choices}.",
         ),
-        metadata={"description": "what the bytes are: a record of `__consumer_offsets`, or what a consumer sends and gets"},
+        metadata={
+            "description": "what the bytes are: a record of `__consumer_offsets` or of `__share_group_state`, or what a consumer "
+            "sends and gets"
+        },
     )
     key_base64 = Base64(metadata={"description": "a record's key"})
     value_base64 = Base64(allow_none=True, metadata={"description": "a record's value; null is a tombstone"})
     bytes_base64 = Base64(metadata={"description": "the bytes, if they are no record", "example": "AAEAAAABAAV0b3BpY/////8AAAAA"})
     kafka_version = fields.String(
-        load_default=printed.FORMATTERS[0],
-        validate=validate.OneOf(printed.FORMATTERS, error="Unknown Kafka version {input}; known are {choices}."),
+        load_default=printed.RELEASES[0],
+        validate=validate.OneOf(printed.RELEASES, error="Unknown Kafka version {input}; known are {choices}."),
         metadata={"description": "the release whose formatters' lines are wanted"},
     )
     assignor = fields.String(
@@ -94,12 +98,14 @@ class CaptureSchema(Schema):
     @post_load
     def ask(self, body: dict[str, Any], **_: Any) -> Capture:
         """The question, if the bytes are there that its kind needs, and no others."""
-        wanted = ("key_base64", "value_base64") if body["kind"] == GROUP_RECORD else ("bytes_base64",)
+        wanted = ("key_base64", "value_base64") if body["kind"] in RECORDS else ("bytes_base64",)
         for name in ("key_base64", "value_base64", "bytes_base64"):
             if name in body and name not in wanted:
                 raise ValidationError({name: [f"Means nothing to {body['kind']}, which wants {' and '.join(wanted)}."]})
             if name in wanted and name not in body:
                 raise ValidationError({name: [f"Missing data for {body['kind']}."]})
+        if body["kind"] == SHARE_GROUP_STATE_RECORD and body["kafka_version"] != printed.RELEASES[0]:
+            raise ValidationError({"kafka_version": [f"Kafka {body['kafka_version']} has no share groups."]})
         return Capture(
             body["kind"],
             body["kafka_version"],
@@ -143,6 +149,12 @@ class DecodingSchema(Schema):
         }
     )
     group_metadata_formatter = fields.Raw(metadata={"description": "the same of GroupMetadataMessageFormatter"})
+    share_group_formatter = fields.Raw(
+        metadata={"description": "the same of ShareGroupMessageFormatter; absent for a release that has none"}
+    )
+    share_group_state_formatter = fields.Raw(
+        metadata={"description": "of a record of `__share_group_state`: what ShareGroupStateMessageFormatter prints"}
+    )
     group = fields.Dict(
         allow_none=True,
         metadata={
@@ -162,22 +174,36 @@ def decode(capture: Capture) -> Response:
 
 
 def group_record(capture: Capture) -> dict[str, Any]:
-    """A record, and how Kafka prints it."""
-    record = read_group_record(capture.key, capture.value)
-    lines = printed.lines(record, capture.kafka_version)
+    """A record of ``__consumer_offsets``, also as a group."""
+    record, answer = read_record(capture, read_group_record, printed.OF_GROUP_RECORDS)
     try:
         group = group_document(record)
     except Unreadable:
         group = None
-    return {
+    return {**answer, "group": group}
+
+
+def share_group_state_record(capture: Capture) -> dict[str, Any]:
+    """A record of ``__share_group_state``."""
+    return read_record(capture, read_share_group_state_record, printed.OF_SHARE_GROUP_STATE)[1]
+
+
+def read_record(
+    capture: Capture, read: Callable[[bytes, bytes | None], CoordinatorRecord], formatters: printed.Formatters
+) -> tuple[CoordinatorRecord, dict[str, Any]]:
+    """A record, and the answer's members that say what it is and how Kafka prints it."""
+    try:
+        record = read(capture.key, capture.value)
+    except Unreadable as error:
+        error.printed = printed.instead_of(error, formatters)
+        raise
+    return record, {
         "record_type": record.type,
         "record_name": record.name,
         "key": record.key,
         "value_version": record.version,
         "value": record.value,
-        "offsets_formatter": lines.offsets,
-        "group_metadata_formatter": lines.group_metadata,
-        "group": group,
+        **printed.lines(record, formatters, capture.kafka_version),
     }
 
 
@@ -216,7 +242,11 @@ def cooperative_sticky_user_data(capture: Capture) -> dict[str, Any]:
 
 
 READ: Final[dict[str, Callable[[Capture], dict[str, Any]]]] = dict(
-    zip(KINDS, (group_record, subscription, assignment, sticky_user_data, cooperative_sticky_user_data), strict=True)
+    zip(
+        KINDS,
+        (group_record, share_group_state_record, subscription, assignment, sticky_user_data, cooperative_sticky_user_data),
+        strict=True,
+    )
 )
 
 

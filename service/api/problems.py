@@ -52,8 +52,12 @@ class ProblemSchema(Schema):
     message = fields.String(allow_none=True, metadata={"description": "Kafka's own words"})
     request_id = fields.String(metadata={"description": "as in the header X-Request-ID, and in the service's log"})
     offset = fields.Integer(metadata={"description": "of bytes that cannot be read: the first byte of what could not"})
-    offsets_formatter = fields.Raw(metadata={"description": "what Kafka's formatter gives for a record that cannot be read"})
-    group_metadata_formatter = fields.Raw(metadata={"description": "the same of Kafka's other formatter"})
+    offsets_formatter = fields.Raw(
+        metadata={"description": "what OffsetsMessageFormatter gives for a record that cannot be read"}
+    )
+    group_metadata_formatter = fields.Raw(metadata={"description": "the same of GroupMetadataMessageFormatter"})
+    share_group_formatter = fields.Raw(metadata={"description": "the same of ShareGroupMessageFormatter"})
+    share_group_state_formatter = fields.Raw(metadata={"description": "the same of ShareGroupStateMessageFormatter"})
 
 
 def kebab(name: str) -> str:
@@ -83,13 +87,8 @@ def from_allocator_error(error: AllocatorError) -> Response:
 
 
 def _place(error: Unreadable) -> dict[str, Any]:
-    members: dict[str, Any] = {
-        "offset": error.offset,
-        "errors": [{"pointer": f"/{error.part}_base64", "detail": str(error)}],
-    }
-    if error.printed is not None:
-        members |= {"offsets_formatter": error.printed, "group_metadata_formatter": error.printed}
-    return members
+    errors = [{"pointer": f"/{error.part}_base64", "detail": str(error)}]
+    return {"offset": error.offset, "errors": errors, **error.printed}
 
 
 def from_http_exception(error: HTTPException) -> werkzeug.Response:

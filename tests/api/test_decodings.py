@@ -18,7 +18,7 @@ SUBSCRIPTION = "AAMAAAABAAVhLjNyOf////8AAAABAAVhLjNyOQAAAAMAAAAAAAAAAgAAApcAAACl
 def test_records_are_read_and_printed_as_kafka_does(client, name):
     release = name.removeprefix("printed-by-") if name.startswith("printed-by-") else "4.3.1"
     for case in lines(f"offsets/{name}"):
-        response = client.post(PATH, json={"kind": "group_record", "kafka_version": release, **case["input"]})
+        response = client.post(PATH, json={"kind": RECORDS[name], "kafka_version": release, **case["input"]})
         expected = case["expected"]
         assert response.status_code == (422 if "error" in expected else 200), (case["id"], response.text)
         assert {field: response.json.get(field, "absent") for field in expected} == expected, case["id"]
@@ -84,6 +84,11 @@ def test_user_data_that_an_assignor_passes_over_is_said_to_be_unreadable(client)
         ({"kind": "group_record", "key_base64": "AAA="}, "/value_base64"),
         ({"kind": "group_record", "value_base64": "AAA="}, "/key_base64"),
         ({"kind": "group_record", "key_base64": "AAA=", "value_base64": None, "kafka_version": "2.0"}, "/kafka_version"),
+        ({"kind": "share_group_state_record", "bytes_base64": "AAA="}, "/key_base64"),
+        (
+            {"kind": "share_group_state_record", "key_base64": "AAA=", "value_base64": None, "kafka_version": "0.10.2.1"},
+            "/kafka_version",
+        ),
         ({"kind": "assignment", "bytes_base64": "AAA=", "colour": 1}, "/colour"),
     ],
 )

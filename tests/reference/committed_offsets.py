@@ -9,7 +9,7 @@ import base64
 from typing import TYPE_CHECKING, Any
 
 from service.core.wire.consumer_protocol import read_subscription
-from service.core.wire.group_records import read_group_record
+from service.core.wire.coordinator_records import read_group_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

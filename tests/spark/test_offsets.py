@@ -12,7 +12,7 @@ import pytest
 
 from service.core.coordinators import of_group
 from service.core.wire.errors import Unreadable
-from service.core.wire.group_records import read_group_record
+from service.core.wire.coordinator_records import read_group_record
 from service.spark import group_states, offset_records
 from service.spark.errors import WrongSource
 from service.spark.jobs import offsets

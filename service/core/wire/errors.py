@@ -15,11 +15,14 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
 
 from service.core import errors
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from service.core.wire.printed import Printed
 
 
@@ -30,12 +33,12 @@ class Unreadable(errors.KafkaError):
     offset : where in the bytes reading failed: the first byte of what could not be read
     reason : what is wrong there, in our words
     part : which bytes: "key" or "value" of a record, or else "bytes"
-    printed : what Kafka's formatters give for such a record; None if the bytes are no record
+    printed : what each of Kafka's formatters gives for such a record; none if the bytes are no record
     """
 
     exception = "java.lang.RuntimeException"
     part = "bytes"
-    printed: Printed | None = None
+    printed: Mapping[str, Printed] = MappingProxyType({})
 
     def __init__(self, message: str | None, offset: int, reason: str) -> None:
         super().__init__(message, f"byte {offset}: {reason}")

@@ -9,7 +9,7 @@ from service.core.wire.consumer_protocol import as_seen_by, read_assignment, rea
 
 if TYPE_CHECKING:
     from service.core.wire.consumer_protocol import Subscription, TopicPartitions
-    from service.core.wire.group_records import GroupRecord
+    from service.core.wire.coordinator_records import CoordinatorRecord
     from service.core.wire.messages import Document
 
 CONSUMER: Final = "consumer"
@@ -24,7 +24,7 @@ def member_document(
     return _document(subscription, member_id, instance_id, owned, generation)
 
 
-def group_document(record: GroupRecord) -> dict[str, Any] | None:
+def group_document(record: CoordinatorRecord) -> dict[str, Any] | None:
     """A consumer group of the classic protocol, from its GROUP_METADATA: all of a request but the topics.
 
     Each member owns what it was given, in the group's generation: what it will say when the group rebalances next. None if

@@ -100,7 +100,7 @@ def _read(
     numbers : int64[5, n]    partition, offset, leader epoch, commit and expire timestamp
 
     Reproduces OffsetCommitKey.read and OffsetCommitValue.read of versions 0–4, also of LegacyOffsetCommit (Apache Kafka 4.3.1).
-    Plain-Python twin: service.core.wire.group_records itself.
+    Plain-Python twin: service.core.wire.coordinator_records itself.
     """
     for i in range(len(kind)):
         if not has_key[i]:

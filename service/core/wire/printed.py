@@ -1,58 +1,65 @@
-"""The lines that Kafka's own formatters print of ``__consumer_offsets``, for kafka-console-consumer.
+"""The lines that Kafka's own formatters print of coordinators' records, for kafka-console-consumer.
 
 ::
 
-    4.3.1       OffsetsMessageFormatter, GroupMetadataMessageFormatter     a JSON object, and no line break
-    0.10.2.1    GroupMetadataManager.OffsetsMessageFormatter and           text, and a line break
+    4.3.1       of __consumer_offsets: OffsetsMessageFormatter,            a JSON object, and no line break
+                GroupMetadataMessageFormatter, ShareGroupMessageFormatter;
+                of __share_group_state: ShareGroupStateMessageFormatter
+    0.10.2.1    of __consumer_offsets:                                     text, and a line break
+                GroupMetadataManager.OffsetsMessageFormatter and
                 GroupMetadataManager.GroupMetadataMessageFormatter
 
-Each prints one kind of record and nothing at all of any other.
+Each prints some types of record and nothing at all of any other.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from service.core.jvm.hashing import string_hash_code
 from service.core.wire.errors import UnknownRecordType, Unreadable
+from service.core.wire.schemas import SHARE_GROUP_STATE_RECORDS
 
 if TYPE_CHECKING:
-    from service.core.wire.group_records import GroupRecord
+    from collections.abc import Mapping
+
+    from service.core.wire.coordinator_records import CoordinatorRecord
     from service.core.wire.messages import Document
 
 Printed = str | dict[str, str]
 """A line, or the ``error``, ``exception`` and ``message`` with which the formatter ends."""
 
+Formatters = dict[str, tuple[int, ...]]
+"""The types of record that each formatter prints, by the answer's name for its line."""
+
 OFFSET_COMMITS: Final = (0, 1)
 GROUP_METADATA: Final = (2,)
-FORMATTERS: Final = ("4.3.1", "0.10.2.1")
-"""The releases whose lines are known."""
+OF_GROUP_RECORDS: Final[Formatters] = {
+    "offsets_formatter": OFFSET_COMMITS,
+    "group_metadata_formatter": GROUP_METADATA,
+    "share_group_formatter": (10, 11, 12, 13, 14, 15),
+}
+OF_SHARE_GROUP_STATE: Final[Formatters] = {"share_group_state_formatter": tuple(SHARE_GROUP_STATE_RECORDS)}
+RELEASES: Final = ("4.3.1", "0.10.2.1")
+"""The releases whose lines are known; the older one knows nothing of share groups."""
 
 
-@dataclass(frozen=True)
-class Lines:
-    """What the two formatters print of one record."""
-
-    offsets: Printed
-    group_metadata: Printed
-
-
-def lines(record: GroupRecord, kafka_version: str = "4.3.1") -> Lines:
-    """What the formatters of a release print. kafka_version : one of FORMATTERS."""
+def lines(record: CoordinatorRecord, formatters: Formatters, kafka_version: str = "4.3.1") -> Mapping[str, Printed]:
+    """What each formatter of a release prints. kafka_version : one of RELEASES; the old one of ``__consumer_offsets`` only."""
     if kafka_version == "0.10.2.1":
         return _old_lines(record)
     line = _json_line(record)
-    return Lines(line if record.type in OFFSET_COMMITS else "", line if record.type in GROUP_METADATA else "")
+    return {name: line if record.type in types else "" for name, types in formatters.items()}
 
 
-def instead_of(error: Unreadable) -> Printed:
-    """What both formatters of 4.3.1 give for a record that cannot be read: nothing for an unknown type, else they fail."""
-    if isinstance(error, UnknownRecordType):
-        return ""
-    return _failure("java.lang.RuntimeException", f"Could not read record at offset 0 due to: {error.message}")
+def instead_of(error: Unreadable, formatters: Formatters) -> dict[str, Printed]:
+    """What those of 4.3.1 give for a record that cannot be read: nothing for an unknown type, else they fail."""
+    shown: Printed = ""
+    if not isinstance(error, UnknownRecordType):
+        shown = _failure("java.lang.RuntimeException", f"Could not read record at offset 0 due to: {error.message}")
+    return dict.fromkeys(formatters, shown)
 
 
 def _failure(exception: str, message: str) -> dict[str, str]:
@@ -63,7 +70,7 @@ def _failure(exception: str, message: str) -> dict[str, str]:
 # ---- 4.3.1 ------------------------------------------------------------------------------------------------------------
 
 
-def _json_line(record: GroupRecord) -> str:
+def _json_line(record: CoordinatorRecord) -> str:
     value = None if record.value is None else {"version": record.version, "data": record.value}
     text = json.dumps(
         {"key": {"type": record.type, "data": record.key}, "value": value}, ensure_ascii=False, separators=(",", ":")
@@ -75,12 +82,12 @@ def _json_line(record: GroupRecord) -> str:
 # ---- 0.10.2.1 ---------------------------------------------------------------------------------------------------------
 
 
-def _old_lines(record: GroupRecord) -> Lines:
+def _old_lines(record: CoordinatorRecord) -> dict[str, Printed]:
     """The release knows record types up to 2, and their values up to version 1."""
     exception = "kafka.common.KafkaException"
     if record.type > 2:
         unknown = _failure(exception, f"Unknown offset schema version {record.type}")
-        return Lines(unknown, unknown)
+        return {"offsets_formatter": unknown, "group_metadata_formatter": unknown}
     offsets = record.type in OFFSET_COMMITS
     line: Printed
     if record.version is not None and record.version > 1:
@@ -88,7 +95,7 @@ def _old_lines(record: GroupRecord) -> Lines:
         line = _failure(exception, f"Unknown {what} version {record.version}")
     else:
         line = (_old_offset if offsets else _old_group)(record.key, record.value) + "\n"
-    return Lines(line, "") if offsets else Lines("", line)
+    return {"offsets_formatter": line if offsets else "", "group_metadata_formatter": "" if offsets else line}
 
 
 def _old_offset(key: Document, value: Document | None) -> str:

@@ -1,8 +1,8 @@
 """Which fields each message has, in which versions.
 
 The names, types, versions, tags and defaults are those of Kafka's message definitions: ConsumerProtocolSubscription and
-ConsumerProtocolAssignment of kafka-clients 4.3.1, and the coordinator records of kafka-group-coordinator 4.3.1; the user data
-of the sticky assignors is defined in StickyAssignor and CooperativeStickyAssignor.
+ConsumerProtocolAssignment of kafka-clients 4.3.1, and the coordinator records of kafka-group-coordinator and
+kafka-share-coordinator 4.3.1; the user data of the sticky assignors is defined in StickyAssignor and CooperativeStickyAssignor.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ COOPERATIVE_STICKY_USER_DATA = Message((Field("generation", INT32),))
 
 @dataclass(frozen=True)
 class RecordType:
-    """A type of record in ``__consumer_offsets``. No key is flexible."""
+    """A type of record that a coordinator keeps. No key is flexible."""
 
     name: str
     key: Message
@@ -93,7 +93,7 @@ GROUP_MEMBER = Message(
     )
 )
 
-RECORD_TYPES: Final[dict[int, RecordType]] = {
+GROUP_RECORDS: Final[dict[int, RecordType]] = {
     0: RecordType(
         "LEGACY_OFFSET_COMMIT",
         _COMMIT_KEY,
@@ -282,4 +282,43 @@ RECORD_TYPES: Final[dict[int, RecordType]] = {
         ),
     ),
 }
-"""Every type that 4.3.1 knows. 9 and 18 were never released."""
+"""Every type of record in ``__consumer_offsets`` that 4.3.1 knows. 9 and 18 were never released."""
+
+_SHARE_PARTITION_KEY = Message((Field("groupId", TEXT), Field("topicId", UUID), Field("partition", INT32)))
+_DELIVERY_COMPLETE_COUNT = Field("deliveryCompleteCount", INT32, tag=0, default=-1)
+_STATE_BATCHES = Field(
+    "stateBatches",
+    Array(
+        _flexible(
+            Field("firstOffset", INT64),
+            Field("lastOffset", INT64),
+            Field("deliveryState", INT8),
+            Field("deliveryCount", INT16),
+        )
+    ),
+)
+
+SHARE_GROUP_STATE_RECORDS: Final[dict[int, RecordType]] = {
+    0: _record(
+        "SHARE_SNAPSHOT",
+        _SHARE_PARTITION_KEY,
+        Field("snapshotEpoch", INT32),
+        Field("stateEpoch", INT32),
+        Field("leaderEpoch", INT32),
+        Field("startOffset", INT64),
+        _DELIVERY_COMPLETE_COUNT,
+        Field("createTimestamp", INT64),
+        Field("writeTimestamp", INT64),
+        _STATE_BATCHES,
+    ),
+    1: _record(
+        "SHARE_UPDATE",
+        _SHARE_PARTITION_KEY,
+        Field("snapshotEpoch", INT32),
+        Field("leaderEpoch", INT32),
+        Field("startOffset", INT64),
+        _DELIVERY_COMPLETE_COUNT,
+        _STATE_BATCHES,
+    ),
+}
+"""Every type of record in ``__share_group_state`` that 4.3.1 knows."""

@@ -11,7 +11,7 @@ from pyspark.sql import Observation, types
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from service.core.wire.schemas import RECORD_TYPES
+from service.core.wire.schemas import GROUP_RECORDS
 from service.spark import group_questions, group_states, offset_records, offsets_report, sources
 from service.spark.errors import WrongSource
 from service.spark.jobs.model import Job, Outcome
@@ -162,7 +162,7 @@ def _latest(raw: DataFrame, times: list[int | None], seen: Observation) -> DataF
         F.count("reason").alias("unreadable"),
         F.count_if("tombstone").alias("tombstones"),
         F.max("timestamp").alias("newest"),
-        *(F.count_if(F.col("type") == number).alias(kind.name) for number, kind in RECORD_TYPES.items() if number),
+        *(F.count_if(F.col("type") == number).alias(kind.name) for number, kind in GROUP_RECORDS.items() if number),
     )
     at: Column = F.array(F.lit(times[-1]).cast("long"))
     if times[-1] is not None:

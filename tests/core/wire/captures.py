@@ -8,7 +8,13 @@ from typing import NamedTuple
 
 from tests.golden import lines
 
-RECORDS = ("consumer-group", "group-metadata", "odd-records", "offset-commits", "printed-by-0.10.2.1", "share-and-streams-groups")
+RECORDS = {
+    **dict.fromkeys(("consumer-group", "group-metadata", "odd-records", "offset-commits"), "group_record"),
+    **dict.fromkeys(("printed-by-0.10.2.1", "share-and-streams-groups", "share-group-lines"), "group_record"),
+    "share-group-state": "share_group_state_record",
+}
+"""The kind of record that each file holds."""
+
 PROTOCOL = ("subscriptions", "assignments", "sticky-user-data")
 
 
@@ -25,8 +31,8 @@ class Capture(NamedTuple):
 def captures() -> tuple[Capture, ...]:
     """All of them."""
     records = [
-        Capture("group_record", b"", base64.b64decode(case["input"]["key_base64"]), _bytes(case["input"]["value_base64"]))
-        for name in RECORDS
+        Capture(kind, b"", base64.b64decode(case["input"]["key_base64"]), _bytes(case["input"]["value_base64"]))
+        for name, kind in RECORDS.items()
         for case in lines(f"offsets/{name}")
     ]
     messages = [

@@ -11,15 +11,16 @@ from service.core.wire.consumer_protocol import (
     read_sticky_user_data,
     read_subscription,
 )
+from service.core.wire.coordinator_records import read_group_record, read_share_group_state_record
 from service.core.wire.errors import Unreadable
-from service.core.wire.group_records import read_group_record
 from service.core.wire.members import group_document, member_document
-from service.core.wire.printed import FORMATTERS, lines
+from service.core.wire.printed import OF_GROUP_RECORDS, OF_SHARE_GROUP_STATE, RELEASES, lines
 
 if TYPE_CHECKING:
     from tests.core.wire.captures import Capture
 
-KINDS = ("group_record", "subscription", "assignment", "sticky_user_data", "cooperative_sticky_user_data")
+RECORDS = ("group_record", "share_group_state_record")
+KINDS = (*RECORDS, "subscription", "assignment", "sticky_user_data", "cooperative_sticky_user_data")
 
 
 def read(capture: Capture) -> Unreadable | None:
@@ -43,10 +44,12 @@ def _fault(capture: Capture) -> Unreadable | None:
 def _read(capture: Capture) -> None:
     if capture.kind == "group_record":
         record = read_group_record(capture.key, capture.value)
-        for release in FORMATTERS:
-            lines(record, release)
+        for release in RELEASES:
+            lines(record, OF_GROUP_RECORDS, release)
         with suppress(Unreadable):
             group_document(record)
+    elif capture.kind == "share_group_state_record":
+        lines(read_share_group_state_record(capture.key, capture.value), OF_SHARE_GROUP_STATE)
     elif capture.kind == "subscription":
         subscription = read_subscription(capture.data)
         for assignor in ("range", "sticky", "cooperative-sticky"):

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.core.wire.consumer_protocol import read_subscription
+from service.core.wire.coordinator_records import read_group_record
 from service.core.wire.errors import Unreadable
-from service.core.wire.group_records import read_group_record
 from service.core.wire.reader import java_text
 from tests.core.wire.captures import Capture, captures
-from tests.core.wire.reading import KINDS, read
+from tests.core.wire.reading import KINDS, RECORDS, read
 
 LENGTHS_THAT_LIE = (
     b"\x7f\xff\xff\xff",
@@ -28,7 +28,7 @@ LENGTHS_THAT_LIE = (
 def altered(draw):
     """A captured message in which a few bytes are flipped, cut out, doubled or overwritten by a length that lies."""
     found = draw(st.sampled_from(captures()))
-    part = "data" if found.kind != "group_record" else draw(st.sampled_from(("key", "value") if found.value else ("key",)))
+    part = "data" if found.kind not in RECORDS else draw(st.sampled_from(("key", "value") if found.value else ("key",)))
     data = bytearray(getattr(found, part))
     for _ in range(draw(st.integers(1, 3))):
         at = draw(st.integers(0, len(data)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 
 from service.core.wire.consumer_protocol import Subscription, as_seen_by
-from service.core.wire.group_records import read_group_record
+from service.core.wire.coordinator_records import read_group_record
 from service.core.wire.members import group_document
 from tests.golden import lines
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.core.model import Keys
+from service.core.wire.coordinator_records import read_group_record
 from service.core.wire.errors import Unreadable
-from service.core.wire.group_records import read_group_record
 from service.core.wire.offset_commits import COMMIT, OTHER, TOMBSTONE, read_offset_commits
 from tests.core.wire.captures import captures
 from tests.core.wire.test_altered_bytes import altered

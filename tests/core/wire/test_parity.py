@@ -1,4 +1,7 @@
-"""Kafka's own readers beside ours, on thousands of altered captures: the same fields, or the same exception and message."""
+"""Kafka's own readers beside ours, on thousands of altered captures: the same fields, or the same exception and message.
+
+And its formatters, on those that are records: the same lines.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,15 @@ import pytest
 from service.api.decodings import Capture as Question
 from service.api.decodings import assignment as answer_assignment
 from service.api.decodings import subscription as answer_subscription
+from service.core.wire.coordinator_records import read_group_record, read_share_group_state_record
 from service.core.wire.errors import Unreadable
-from service.core.wire.group_records import read_group_record
+from service.core.wire.printed import OF_GROUP_RECORDS, OF_SHARE_GROUP_STATE, instead_of, lines
 from tests.core.wire.captures import captures
 from tests.core.wire.test_altered_bytes import LENGTHS_THAT_LIE
+from tests.jvm import KAFKA
 from tests.parity import JAVA, PROGRAMS, class_path, coordinator_jars
 
+RECORDS = {"group_record": read_group_record, "share_group_state_record": read_share_group_state_record}
 ODD_TEXT = (b"\xed\xa0\x80", b"\xed\xa0", b"\xf4\x90\x80\x80", b"\xc3(", b"\xf0\x9f\x98", b"\xff")
 
 
@@ -46,9 +52,10 @@ def altered(chance, data):
 def questions(seed, count):
     chance = random.Random(seed)
     known = [capture for capture in captures() if not capture.kind.endswith("user_data")]
+    states = [capture for capture in known if capture.kind == "share_group_state_record"]
     for _ in range(count):
-        found = chance.choice(known)
-        if found.kind == "group_record":
+        found = chance.choice(states if chance.random() < 0.15 else known)
+        if found.kind in RECORDS:
             key = altered(chance, found.key) if chance.random() < 0.3 else found.key
             yield found._replace(key=key, value=None if found.value is None else altered(chance, found.value))
         else:
@@ -56,15 +63,30 @@ def questions(seed, count):
 
 
 def line(capture):
-    parts = (capture.key, capture.value) if capture.kind == "group_record" else (capture.data,)
+    parts = (capture.key, capture.value) if capture.kind in RECORDS else (capture.data,)
     return ",".join([capture.kind, *("null" if part is None else base64.b64encode(part).decode() for part in parts)])
+
+
+def of_record(capture):
+    group = capture.kind == "group_record"
+    read, formatters = RECORDS[capture.kind], OF_GROUP_RECORDS if group else OF_SHARE_GROUP_STATE
+    try:
+        record = read(capture.key, capture.value)
+    except Unreadable as error:
+        shown = {name: without_name(printed) for name, printed in instead_of(error, formatters).items()}
+        return {"exception": error.exception, "message": error.message, **shown}
+    return {"key": record.key, "value": record.value, **lines(record, formatters)}
+
+
+def without_name(printed):
+    """Kafka has no name for its exceptions beside their class."""
+    return printed if isinstance(printed, str) else {name: printed[name] for name in ("exception", "message")}
 
 
 def ours(capture):
     try:
-        if capture.kind == "group_record":
-            record = read_group_record(capture.key, capture.value)
-            return {"key": record.key, "value": record.value}
+        if capture.kind in RECORDS:
+            return of_record(capture)
         answer = answer_subscription if capture.kind == "subscription" else answer_assignment
         decoded = answer(Question(capture.kind, "4.3.1", capture.data, b"", None, "range", "member", None))["decoded"]
     except Unreadable as error:
@@ -76,7 +98,8 @@ def ours(capture):
 def test_ten_thousand_altered_captures_are_read_as_kafka_reads_them():
     asked = list(questions(seed=1, count=10_000))
     text = "".join(f"{line(capture)}\n" for capture in asked)
-    command = [*JAVA, "-cp", class_path(*coordinator_jars()), str(PROGRAMS / "RecordReader.java")]
+    more = (f"org.apache.kafka:kafka-{part}:{KAFKA}" for part in ("share-coordinator", "tools"))
+    command = [*JAVA, "-cp", class_path(*coordinator_jars(), *more), str(PROGRAMS / "RecordReader.java")]
     done = subprocess.run(command, input=text.encode(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
     answers = done.stdout.decode().splitlines()
     for capture, answer in zip(asked, answers, strict=True):

@@ -1,8 +1,13 @@
-"""The records of ``__consumer_offsets``: what a key and its value say.
+"""The records that coordinators keep: what a key and its value say.
+
+::
+
+    __consumer_offsets      the group coordinator's: committed offsets, and groups of every protocol
+    __share_group_state     the share coordinator's: how far each share group is with each partition (KIP-932)
 
 A key begins with the record's type, a value with its version; a record without a value is a tombstone.
 
-Source: GroupCoordinatorRecordSerde, CoordinatorRecordSerde (Apache Kafka 4.3.1).
+Source: CoordinatorRecordSerde, GroupCoordinatorRecordSerde, ShareCoordinatorRecordSerde (Apache Kafka 4.3.1).
 """
 
 from __future__ import annotations
@@ -10,23 +15,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from service.core.wire import printed
 from service.core.wire.errors import BufferUnderflow, Runtime, UnknownRecordType, UnknownRecordVersion, Unreadable
 from service.core.wire.messages import Message, read_message
 from service.core.wire.reader import INT16, Reader
-from service.core.wire.schemas import RECORD_TYPES
+from service.core.wire.schemas import GROUP_RECORDS, SHARE_GROUP_STATE_RECORDS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from service.core.wire.messages import Document
+    from service.core.wire.schemas import RecordType
 
 _Unreadable = TypeVar("_Unreadable", bound=Unreadable)
 
 
 @dataclass(frozen=True)
-class GroupRecord:
+class CoordinatorRecord:
     """A record, read.
 
-    type, name : its type, as a number and as CoordinatorRecordType calls it
+    type, name : its type, as a number and as its coordinator's CoordinatorRecordType calls it
     key, value : as CoordinatorRecordJsonConverters give them
     version : the value's; it and the value are None for a tombstone
     """
@@ -38,26 +45,37 @@ class GroupRecord:
     value: Document | None
 
 
-def read_group_record(key: bytes, value: bytes | None) -> GroupRecord:
+def read_group_record(key: bytes, value: bytes | None) -> CoordinatorRecord:
     """A record of ``__consumer_offsets``; bytes after the end of key or value are left unread, as Kafka does.
 
     Raises Unreadable: UnknownRecordType, UnknownRecordVersion, or Runtime for what is cut off or altered.
     """
+    return _read_record(key, value, GROUP_RECORDS)
+
+
+def read_share_group_state_record(key: bytes, value: bytes | None) -> CoordinatorRecord:
+    """The same of ``__share_group_state``."""
+    return _read_record(key, value, SHARE_GROUP_STATE_RECORDS)
+
+
+def _read_record(key: bytes, value: bytes | None, types: Mapping[int, RecordType]) -> CoordinatorRecord:
     reader = Reader(key)
     number = _read_version(reader, "key")
-    record_type = RECORD_TYPES.get(number)
+    record_type = types.get(number)
     if record_type is None:
         raise _part(UnknownRecordType(f"Found an unknown record type {number}", 0, f"there is no record type {number}"), "key")
     read_key = _read(reader, record_type.key, 0, "key", number)
     if value is None:
-        return GroupRecord(number, record_type.name, read_key, None, None)
+        return CoordinatorRecord(number, record_type.name, read_key, None, None)
     reader = Reader(value)
     version = _read_version(reader, "value")
-    if not 0 <= version <= record_type.value.newest:
+    newest = record_type.value.newest
+    if not 0 <= version <= newest:
         message = f"Found an unknown record version {version} for {number} type"
-        reason = f"{record_type.name} has no version {version}; the last is {record_type.value.newest}"
+        reason = f"{record_type.name} has no version {version}; the last is {newest}"
         raise _part(UnknownRecordVersion(message, 0, reason), "value")
-    return GroupRecord(number, record_type.name, read_key, version, _read(reader, record_type.value, version, "value", version))
+    read_value = _read(reader, record_type.value, version, "value", version)
+    return CoordinatorRecord(number, record_type.name, read_key, version, read_value)
 
 
 def _read_version(reader: Reader, part: str) -> int:
@@ -80,5 +98,4 @@ def _read(reader: Reader, message: Message, version: int, part: str, shown_versi
 
 def _part(error: _Unreadable, part: str) -> _Unreadable:
     error.part = part
-    error.printed = printed.instead_of(error)
     return error
