@@ -29,6 +29,11 @@ class Server:
         pid = self.process.pid
         return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
+    def processor_seconds(self) -> float:
+        """What it and its workers have used of the processors so far."""
+        fields = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in (self.process.pid, *self.workers())]
+        return sum(int(ticks) for field in fields for ticks in field[11:13]) / os.sysconf("SC_CLK_TCK")
+
     def metric(self, name: str, **labels: str) -> float | None:
         """The value of a metric's series, or None if it is not there."""
         wanted = {f'{key}="{value}"' for key, value in labels.items()}
