@@ -55,7 +55,7 @@ def warm(settings: Settings | None = None) -> None:
         client.post("/v1/group-assignments", json=question)
     taken_out(b"[0,1,2,3,4,5,6,7,8]")  # which happens to large bodies
     for question in _placement_questions():
-        client.post("/v1/replica-placements", json=question)
+        client.post("/v1/replica-placements?explain=true", json=question)
     client.get("/v1/coordinators", query_string={"group_id": "group"})
     client.post("/v1/partitioner-comparisons", json={"partitions_count": 3, "keys": ["a", "b"]})
     client.post("/v1/partitioner-fingerprints", json={"observations": [{"key": "a", "partition_id": 2}]})

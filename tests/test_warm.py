@@ -18,8 +18,9 @@ from tests.golden import lines
 client = create_app().test_client()
 for name in files():
     path = "/v1/coordinators" if name.endswith("coordinators") else ENDPOINTS[name.partition("/")[0]]
+    query = {"explain": "true"} if name.startswith("placement") else {}
     for case in lines(name):
-        client.post(path, json=case["request"])
+        client.post(path, query_string=query, json=case["request"])
 """
 
 

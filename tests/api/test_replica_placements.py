@@ -177,12 +177,29 @@ def test_an_explanation_shows_draws_and_lists(client, placer):
     assert explanation[drawn]
 
 
+@pytest.mark.parametrize("placer", ["modulo", "rack-unaware", "rack-aware", "striped"])
+def test_an_explanation_has_a_rule_for_each_replica(client, placer):
+    """In the order of the replicas, over several rounds of the brokers; tests/core/placers says that they are the right ones."""
+    answer = client.post(f"{PATH}?explain=true", json={**PLAIN, "placer": placer, "partitions_count": 40}).json
+    explained = answer["explanation"]["partitions"]
+    told = [
+        {"partition_id": row["partition_id"], "replicas": [replica["broker_id"] for replica in row["replicas"]]}
+        for row in explained
+    ]
+    assert told == answer["placements"]
+    for row in explained:
+        leader, *followers = (replica["rule"] for replica in row["replicas"])
+        assert leader.startswith("leader: ")
+        assert all(rule.startswith("follower: ") for rule in followers)
+
+
 def test_an_explanation_is_bounded():
     client = create_app(Settings(max_explained=5)).test_client()
-    for placer in ("rack-aware", "striped"):
-        body = {**PLAIN, "placer": placer, "partitions_count": 1000}
+    for placer, replicas in (("modulo", 2), ("rack-aware", 1), ("striped", 6)):
+        body = {**PLAIN, "placer": placer, "partitions_count": 1000, "replication_factor": replicas}
         explanation = client.post(f"{PATH}?explain=true", json=body).json["explanation"]
         assert all(len(value) <= 5 for value in explanation.values() if isinstance(value, list))
+        assert 4 <= sum(len(row["replicas"]) for row in explanation["partitions"]) <= 5
 
 
 def test_placers_are_listed(client):

@@ -17,21 +17,43 @@ def rack_alternated(brokers: list[dict[str, Any]]) -> list[int]:
 
 def place(brokers: list[dict[str, Any]], wish: dict[str, int], start: int, shift: int, *, rack_aware: bool) -> list[list[int]]:
     """The replicas of each partition; the counts are possible, and every broker has a rack if racks matter."""
+    found = explained(brokers, wish, start, shift, rack_aware=rack_aware)
+    return [[replica["broker_id"] for replica in partition["replicas"]] for partition in found]
+
+
+def explained(
+    brokers: list[dict[str, Any]], wish: dict[str, int], start: int, shift: int, *, rack_aware: bool
+) -> list[dict[str, Any]]:
+    """The same with how each replica was found."""
     order = rack_alternated(brokers) if rack_aware else list(range(len(brokers)))
     ids = [brokers[i]["broker_id"] for i in order]
     racks = [brokers[i].get("rack_id") for i in order]
-    n, placement = len(ids), []
+    n, found = len(ids), []
     for partition in range(wish["start_partition_id"], wish["start_partition_id"] + wish["partitions_count"]):
         if partition > 0 and partition % n == 0:
             shift += 1
         first = (partition + start) % n
         chosen, k = [first], 0
+        how: list[tuple[int | None, str]] = [(None, "leader: broker_list at (partition_id + start_index) mod brokers")]
         while len(chosen) < wish["replication_factor"]:
             scaled = shift * len(set(racks)) if rack_aware else shift
             at = (first + 1 + (scaled + k) % (n - 1)) % n
-            k += 1
             used = {racks[i] for i in chosen}
-            if not rack_aware or ((racks[at] not in used or used == set(racks)) and at not in chosen):
+            new_rack = racks[at] not in used
+            if not rack_aware or len(set(racks)) == 1:
+                rule = "follower: the next candidate"
+            elif new_rack:
+                rule = "follower: the next candidate, its rack having no replica yet"
+            else:
+                rule = "follower: the next candidate, every rack having a replica already"
+            if not rack_aware or ((new_rack or used == set(racks)) and at not in chosen):
                 chosen.append(at)
-        placement.append([ids[i] for i in chosen])
-    return placement
+                how.append((k, rule))
+            k += 1
+        replicas = [
+            {"broker_id": ids[i], "index": i, "counter": counter, "rule": rule}
+            | ({"rack_id": racks[i]} if rack_aware and len(set(racks)) > 1 else {})
+            for i, (counter, rule) in zip(chosen, how, strict=True)
+        ]
+        found.append({"partition_id": partition, "first_index": first, "shift": shift, "replicas": replicas})
+    return found

@@ -47,6 +47,12 @@ def string_hash(text: str) -> int:
 
 def place(brokers: list[dict[str, Any]], partitions: int, factor: int, random: Random) -> list[list[int]]:
     """The replicas of each partition; the counts are possible."""
+    found = explained(brokers, partitions, factor, random)
+    return [[replica["broker_id"] for replica in partition["replicas"]] for partition in found]
+
+
+def explained(brokers: list[dict[str, Any]], partitions: int, factor: int, random: Random) -> list[dict[str, Any]]:
+    """The same with how each replica was found."""
     racks = circles(brokers)
     names = list(racks)
     in_map = [names[i] for i in iteration_order([0 if name is None else string_hash(name) for name in names])]
@@ -56,8 +62,8 @@ def place(brokers: list[dict[str, Any]], partitions: int, factor: int, random: R
     rack_list = sorted(racks, key=lambda name: (name is not None, name))
     offset, epoch = random.next_int(len(rack_list)), 0
     unfenced_count = sum(not broker["fenced"] for broker in brokers)
-    placement = []
-    for _ in range(partitions):
+    found = []
+    for partition in range(partitions):
         if epoch == unfenced_count > 1:
             random.shuffle(rack_list)
             for name in in_map:
@@ -65,9 +71,12 @@ def place(brokers: list[dict[str, Any]], partitions: int, factor: int, random: R
                     random.shuffle(circle.brokers)
             epoch = 0
         offset %= len(rack_list)
-        placement.append(replicas_of_one([racks[name] for name in rack_list], offset, epoch, factor))
+        replicas = replicas_of_one([racks[name] for name in rack_list], offset, epoch, factor)
+        for replica in replicas:
+            replica["rack_id"] = rack_list[replica.pop("rack")]
+        found.append({"partition_id": partition, "epoch": epoch, "rack_offset": offset, "replicas": replicas})
         epoch, offset = epoch + 1, offset + 1
-    return placement
+    return found
 
 
 def circles(brokers: list[dict[str, Any]]) -> dict[str | None, tuple[Circle, Circle]]:
@@ -79,20 +88,29 @@ def circles(brokers: list[dict[str, Any]]) -> dict[str | None, tuple[Circle, Cir
     return racks
 
 
-def replicas_of_one(racks: list[tuple[Circle, Circle]], offset: int, epoch: int, factor: int) -> list[int]:
+def replicas_of_one(racks: list[tuple[Circle, Circle]], offset: int, epoch: int, factor: int) -> list[dict[str, Any]]:
     """The leader from the first rack that has one, then followers rack by rack, that rack passed over the first time."""
-    leader_rack = offset
+    leader_rack, in_vain = offset, 0
     while (leader := racks[leader_rack][1].next(epoch)) is None:
         leader_rack = (leader_rack + 1) % len(racks)
-    replicas, rack, passed = [leader], offset, False
+        in_vain += 1
+    rule = "leader: the next unfenced broker of the first rack, from rack_offset on, that has one left"
+    replicas = [{"broker_id": leader, "rack": leader_rack, "racks_without_one_left": in_vain, "rule": rule}]
+    rack, passed, past, in_vain = offset, False, "", 0
     while len(replicas) < factor:
         if rack == leader_rack and not passed:
-            passed = True
+            passed, past = True, ", past the leader's,"
         else:
             fenced, unfenced = racks[rack]
+            rule = f"follower: the next unfenced broker of the next rack{past} that has a broker left"
             follower = unfenced.next(epoch)
-            follower = fenced.next(epoch) if follower is None else follower
-            if follower is not None:
-                replicas.append(follower)
+            if follower is None:
+                follower = fenced.next(epoch)
+                rule = f"follower: the next fenced broker of the next rack{past} that has a broker left, no unfenced one"
+            if follower is None:
+                in_vain += 1
+            else:
+                replicas.append({"broker_id": follower, "rack": rack, "racks_without_one_left": in_vain, "rule": rule})
+                past, in_vain = "", 0
         rack = (rack + 1) % len(racks)
     return replicas

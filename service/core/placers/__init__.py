@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from service.core.placers import admin_utils, modulo, striped
+from service.core.placers import admin_utils, explanations, modulo, striped
 from service.core.registry import Registry, Strategy
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ BUILT_IN: Final[tuple[Placer, ...]] = (
         reproduces="the rule of thumb; no class of Kafka's",
         summary="Partition i on broker i mod n, replica j on broker (i + j) mod n, in the order given.",
         kafka_versions=("0.10.2.1", "3.9.2", "4.0.2", LATEST),
-        explain=modulo.explain,
+        explain=explanations.explain_modulo,
     ),
     Placer(
         name="rack-unaware",
@@ -56,7 +56,7 @@ BUILT_IN: Final[tuple[Placer, ...]] = (
         summary="Round robin from a random start, followers at a random distance that grows each time round.",
         kafka_versions=("0.10.2.1", "3.9.2", "4.0.2", LATEST),
         options=("start_index", "replica_shift", "partition_0_leader"),
-        explain=admin_utils.explain_rack_unaware,
+        explain=explanations.explain_rack_unaware,
     ),
     Placer(
         name="rack-aware",
@@ -65,14 +65,14 @@ BUILT_IN: Final[tuple[Placer, ...]] = (
         summary="The same over a list in which racks alternate; followers go to racks without a replica first.",
         kafka_versions=("0.10.2.1", "3.9.2", "4.0.2", LATEST),
         options=("start_index", "replica_shift", "partition_0_leader"),
-        explain=admin_utils.explain_rack_aware,
+        explain=explanations.explain_rack_aware,
     ),
     Placer(
         name="striped",
         run=striped.place,
         reproduces="StripedReplicaPlacer, kafka-metadata 4.3.1 (KRaft controllers)",
         summary="Stripes over racks, then over brokers; unfenced brokers lead, and order is shuffled after each full round.",
-        explain=striped.explain,
+        explain=explanations.explain_striped,
     ),
     Placer(
         name=REASSIGN_GENERATE,

@@ -7,7 +7,7 @@ Java's on ints, overflow included. Plain-Python twin: tests/reference/admin_util
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numba import njit
@@ -54,10 +54,10 @@ def place_rack_unaware(cluster: Cluster, wish: Wish, random: JavaRandom) -> Int3
     """
     _check_growth(wish)
     check_counts(cluster, wish)
-    start, shift = _start_and_shift(cluster, wish, len(cluster), random)
+    start, shift = start_and_shift(cluster, wish, len(cluster), random)
     placement = np.empty((wish.partitions_count, wish.replication_factor), np.int32)
     _check_index(_rack_unaware(len(cluster), max(0, wish.start_partition_id), start, shift, placement), len(cluster), wish)
-    return placement if wish.partition_0_leader is None else _by_id(cluster)[placement]
+    return placement if wish.partition_0_leader is None else by_id(cluster)[placement]
 
 
 def place_rack_aware(cluster: Cluster, wish: Wish, random: JavaRandom) -> Int32s:
@@ -74,7 +74,7 @@ def place_rack_aware(cluster: Cluster, wish: Wish, random: JavaRandom) -> Int32s
     check_counts(cluster, wish)
     _check_racks(cluster, wish)
     brokers = rack_alternated(cluster)
-    start, shift = _start_and_shift(cluster, wish, len(brokers), random)
+    start, shift = start_and_shift(cluster, wish, len(brokers), random)
     if len(brokers) == 1 and wish.replication_factor > 1:
         raise Arithmetic("/ by zero")
     positions = np.empty((wish.partitions_count, wish.replication_factor), np.int32)
@@ -110,44 +110,6 @@ def rack_alternated(cluster: Cluster) -> Int32s:
     sizes = np.bincount(racks, minlength=len(rank))
     turn = np.arange(len(brokers)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     return brokers[by_rack][np.lexsort((racks[by_rack], turn))].astype(np.int32)
-
-
-def explain_rack_unaware(cluster: Cluster, wish: Wish, random: JavaRandom, limit: int) -> dict[str, Any]:
-    """Start, shift and the list they count along; random is as it was before the placement."""
-    brokers = np.arange(len(cluster), dtype=np.int32) if wish.partition_0_leader is None else _by_id(cluster)
-    return _explained(wish, brokers, 1, cluster, random, limit)
-
-
-def explain_rack_aware(cluster: Cluster, wish: Wish, random: JavaRandom, limit: int) -> dict[str, Any]:
-    """The same, with the list in which racks alternate."""
-    if (cluster.racks == NONE).all():
-        return {"racks": "no broker has one: rack-unaware", **explain_rack_unaware(cluster, wish, random, limit)}
-    brokers = rack_alternated(cluster)
-    racks = len(np.unique(cluster.racks[brokers]))
-    listed = [cluster.rack_ids[rack] for rack in cluster.racks[brokers[:limit]]]
-    return {**_explained(wish, brokers, racks, cluster, random, limit), "rack_list": listed}
-
-
-def _explained(wish: Wish, brokers: Int32s, racks: int, cluster: Cluster, random: JavaRandom, limit: int) -> dict[str, Any]:
-    """What both explanations tell."""
-    start, shift = _start_and_shift(cluster, wish, len(brokers), random)
-    fixed = wish.partition_0_leader is not None or (wish.start_index is not None and wish.start_index >= 0)
-    drawn = [] if fixed else ["start_index"] if wish.replica_shift is not None else ["start_index", "replica_shift"]
-    ids = wish.partition_ids()[:limit].astype(np.int64)
-    grown = np.cumsum((ids > 0) & (ids % len(brokers) == 0))
-    return {
-        "rule": f"first replica at index (partition_id + start_index) mod {len(brokers)} of broker_list; "
-        f"follower k at (first_index + 1 + (shift × {racks} + k) mod {len(brokers) - 1}) mod {len(brokers)}"
-        + (", passing over racks and brokers that have a replica while others have none" if racks > 1 else ""),
-        "start_index": start,
-        "replica_shift": shift,
-        "drawn": drawn,
-        "broker_list": cluster.broker_ids[brokers[:limit]],
-        "partitions": [
-            {"partition_id": int(i), "first_index": int((i + start) % len(brokers)), "shift": int(shift + more)}
-            for i, more in zip(ids, grown, strict=True)
-        ],
-    }
 
 
 def _worded(text: str, *, scala: bool) -> str:
@@ -186,12 +148,12 @@ def _check_racks(cluster: Cluster, wish: Wish) -> None:
         raise refusal
 
 
-def _by_id(cluster: Cluster) -> Int32s:
+def by_id(cluster: Cluster) -> Int32s:
     """int32[brokers], the brokers by ascending id, as addPartitions has them."""
     return np.argsort(cluster.broker_ids, kind="stable").astype(np.int32)
 
 
-def _start_and_shift(cluster: Cluster, wish: Wish, brokers: int, random: JavaRandom) -> tuple[int, int]:
+def start_and_shift(cluster: Cluster, wish: Wish, brokers: int, random: JavaRandom) -> tuple[int, int]:
     """As given, or drawn: first the start, then the shift. A negative start is drawn, as AdminUtils has it.
 
     addPartitions starts at the first broker whose id is at least that of partition 0's first replica, or at the first of all.
@@ -291,3 +253,24 @@ def _rack_aware(racks: Int32s, first_id: int, start: int, shift: int, positions:
             brokers_used += new_broker
             rack_used_by[racks[index]] = broker_used_by[index] = row
     return 0
+
+
+@njit(nogil=True, cache=True)
+def counters(indices: Int32s, shifts: Int32s, brokers: int) -> Int32s:
+    """The counter with which each follower was found: int32[partitions, replicas]; 0 for leaders.
+
+    The counter grows at every candidate, and a broker that has been passed over would be again until the next replica is found,
+    so that each was taken at the first counter that leads to it.
+
+    indices : int32[partitions, replicas], where on the list of brokers each replica stands
+    shifts : int32[partitions], what is added to the counter: the shift, times the racks if they matter
+    """
+    found = np.zeros_like(indices)
+    for row in range(len(indices)):
+        counter = 0
+        for replica in range(1, indices.shape[1]):
+            while _replica_index(indices[row, 0], shifts[row], counter, brokers) != indices[row, replica]:
+                counter += 1
+            found[row, replica] = counter
+            counter += 1
+    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,12 +23,3 @@ def place(cluster: Cluster, wish: Wish, _: JavaRandom) -> Int32s:
     brokers = np.int32(len(cluster))
     placement = (wish.partition_ids() % brokers)[:, np.newaxis] + np.arange(wish.replication_factor, dtype=np.int32)
     return np.where(placement < brokers, placement, placement - brokers)
-
-
-def explain(cluster: Cluster, wish: Wish, _: JavaRandom, limit: int) -> dict[str, Any]:
-    """The rule, and the list that it counts along."""
-    return {
-        "rule": f"partition i on broker i mod {len(cluster)}, replica j on (i + j) mod {len(cluster)} of broker_list",
-        "first_index": max(0, wish.start_partition_id) % len(cluster),
-        "broker_list": cluster.broker_ids[:limit],
-    }

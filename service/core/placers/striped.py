@@ -8,7 +8,7 @@ have led once. Plain-Python twin: tests/reference/striped.py.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 _START, _SIZE, _OFFSET, _USED, _LAST_EPOCH = range(5)
-"""The columns of ``Lists``, int32[lists, 5]: the lists of ``_Model`` while a placement goes round them. A list is ``size``
+"""The columns of ``Lists``, int32[lists, 5]: the lists of ``Model`` while a placement goes round them. A list is ``size``
 brokers from ``start``; its circle begins at ``offset``; in ``last_epoch``, when it was last asked, ``used`` of them were had."""
 
 
@@ -41,14 +41,12 @@ def place(cluster: Cluster, wish: Wish, random: JavaRandom) -> Int32s:
     Returns int32[partitions, replication_factor], indices of brokers, the leader in column 0, which is never fenced.
     Raises InvalidReplicationFactor, IllegalArgument (a negative partition count).
     """
-    model = _model(cluster)
-    offsets, rack_offset = _draw(model.sizes, len(model.rack_list), random.state)
+    model = model_of(cluster)
+    offsets, rack_offset = draw(model.sizes, len(model.rack_list), random.state)
     check(cluster, wish)
     placement = np.empty((wish.partitions_count, wish.replication_factor), np.int32)
     unfenced = int(np.count_nonzero(~cluster.fenced))
-    lists = np.zeros((len(offsets), 5), np.int32)
-    lists[:, _START], lists[:, _SIZE], lists[:, _OFFSET] = model.starts[:-1], model.sizes, offsets
-    _stripe(lists, model.brokers, model.rack_list, rack_offset, unfenced, random.state, placement)
+    _stripe(model.lists(offsets), model.brokers, model.rack_list, rack_offset, unfenced, random.state, placement)
     return placement
 
 
@@ -69,7 +67,7 @@ def check(cluster: Cluster, wish: Wish) -> None:
 
 
 @dataclass(frozen=True)
-class _Model:
+class Model:
     """The class's view of a cluster before anything is drawn. Racks are numbered in the order of its hash map.
 
     racks : the rack_id of each; None for the brokers without one, which are a rack like any other
@@ -89,8 +87,15 @@ class _Model:
         """int32[2 × racks], the length of each list."""
         return np.diff(self.starts)
 
+    def lists(self, offsets: Int32s) -> Lists:
+        """The lists before the first partition. offsets : int32[2 × racks], where the circle of each begins"""
+        lists = np.zeros((len(offsets), 5), np.int32)
+        lists[:, _START], lists[:, _SIZE], lists[:, _OFFSET] = self.starts[:-1], self.sizes, offsets
+        return lists
 
-def _model(cluster: Cluster) -> _Model:
+
+def model_of(cluster: Cluster) -> Model:
+    """The class's view of this cluster."""
     # Racks as they first appear: the cluster's own, with "none" where the first broker without a rack stands among them.
     codes, first_seen = np.unique(cluster.racks, return_index=True)
     seen = codes[np.argsort(first_seen)].tolist()
@@ -107,57 +112,11 @@ def _model(cluster: Cluster) -> _Model:
     named = java_order([name for name in racks if name is not None])
     places = np.array([i for i, name in enumerate(racks) if name is not None], np.int32)
     unnamed = [i for i, name in enumerate(racks) if name is None]
-    return _Model(racks, starts, brokers, np.concatenate([np.array(unnamed, np.int32), places[named]]).astype(np.int32))
-
-
-def explain(cluster: Cluster, wish: Wish, random: JavaRandom, limit: int) -> dict[str, Any]:
-    """The draws in order, the racks and brokers as the placement goes round them, and where it shuffled them.
-
-    random : as it was before the placement
-    """
-    model = _model(cluster)
-    sizes = model.sizes
-    offsets, rack_offset = _draw(sizes, len(model.rack_list), random.state)
-    lists = [(r, fenced, 2 * r + (not fenced)) for r in range(len(model.racks)) for fenced in (True, False)]
-    draws: list[dict[str, Any]] = [
-        {
-            "draw": f"nextInt({sizes[i]})",
-            "gives": offsets[i],
-            "for": f"start of {_named(model.racks[r])}'s {'' if fenced else 'un'}fenced brokers",
-        }
-        for r, fenced, i in lists
-        if sizes[i]
-    ]
-    if model.racks:
-        draws.append({"draw": f"nextInt({len(model.racks)})", "gives": rack_offset, "for": "rack offset"})
-
-    def circle(i: int) -> Int32s:
-        return np.roll(cluster.broker_ids[model.brokers[model.starts[i] : model.starts[i + 1]]], -offsets[i])[:limit]
-
-    unfenced = int(np.count_nonzero(~cluster.fenced))
-    racks = max(1, len(model.racks))
-    ids = wish.partition_ids()[:limit].tolist()
-    return {
-        "draws": draws[:limit],
-        "rack_list": [model.racks[r] for r in model.rack_list[:limit]],
-        "rack_offset": rack_offset,
-        "racks": [
-            {"rack_id": model.racks[r], "unfenced": circle(2 * r + 1), "fenced": circle(2 * r)} for r in model.rack_list[:limit]
-        ],
-        "shuffled_before_partitions": ids[unfenced::unfenced] if unfenced > 1 else [],
-        "partitions": [
-            {"partition_id": i, "epoch": row % unfenced if unfenced > 1 else row, "rack_offset": (rack_offset + row) % racks}
-            for row, i in enumerate(ids)
-        ],
-    }
-
-
-def _named(rack_id: str | None) -> str:
-    return "no rack" if rack_id is None else f"rack {rack_id}"
+    return Model(racks, starts, brokers, np.concatenate([np.array(unnamed, np.int32), places[named]]).astype(np.int32))
 
 
 @njit(nogil=True, cache=True)
-def _draw(sizes: Int32s, racks: int, state: RandomState) -> tuple[Int32s, int]:
+def draw(sizes: Int32s, racks: int, state: RandomState) -> tuple[Int32s, int]:
     """The draws with which a call begins: a start for each list that has brokers, then the rack offset."""
     offsets = np.zeros(len(sizes), np.int32)
     for i in range(len(sizes)):
@@ -178,9 +137,7 @@ def _stripe(
     racks, epoch = len(rack_list), 0
     for row in range(len(placement)):
         if epoch == unfenced and unfenced > 1:
-            shuffle(state, rack_list)
-            for i in range(len(lists)):
-                shuffle(state, brokers[lists[i, _START] : lists[i, _START] + lists[i, _SIZE]])
+            shuffle_all(lists, brokers, rack_list, state)
             epoch = 0
         if rack_offset == racks:
             rack_offset = 0
@@ -193,6 +150,14 @@ def _stripe(
         _follow(lists, brokers, rack_list, rack_offset, leader_at, epoch, placement[row])
         epoch += 1
         rack_offset += 1
+
+
+@njit(nogil=True, cache=True)
+def shuffle_all(lists: Lists, brokers: Int32s, rack_list: Int32s, state: RandomState) -> None:
+    """What ends a round: the racks change places, and the brokers within each list."""
+    shuffle(state, rack_list)
+    for i in range(len(lists)):
+        shuffle(state, brokers[lists[i, _START] : lists[i, _START] + lists[i, _SIZE]])
 
 
 @njit(nogil=True, cache=True)

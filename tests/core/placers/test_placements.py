@@ -41,6 +41,14 @@ def replicas_of(placer: str, brokers: list[dict[str, Any]], wish: Wish, seed: in
     return cluster.broker_ids[PLACERS[placer].run(cluster, wish, JavaRandom(seed))].tolist()
 
 
+def explained(placer: str, brokers: list[dict[str, Any]], wish: Wish, seed: int) -> list[dict[str, Any]]:
+    """How each replica was found, partition by partition."""
+    explain = PLACERS[placer].explain
+    assert explain is not None
+    found: list[dict[str, Any]] = explain(cluster_of(brokers), wish, JavaRandom(seed), 10_000)["partitions"]
+    return found
+
+
 @settings(deadline=None)
 @given(clusters(), st.integers(0, 70), st.data(), SEEDS)
 def test_striped_equals_its_twin(brokers: list[dict[str, Any]], partitions: int, data: Any, seed: int) -> None:
@@ -51,6 +59,9 @@ def test_striped_equals_its_twin(brokers: list[dict[str, Any]], partitions: int,
     except AssertionError:
         assume(condition=False)
     assert replicas_of("striped", brokers, Wish(partitions, factor), seed) == expected
+    assert explained("striped", brokers, Wish(partitions, factor), seed) == striped.explained(
+        brokers, partitions, factor, Random(seed)
+    )
 
 
 @settings(deadline=None)
@@ -69,8 +80,12 @@ def test_admin_utils_equals_its_twin(
     at = random.next_int(len(brokers)) if start is None else start
     by = random.next_int(len(brokers)) if start is None else start if shift is None else shift
     sizes = {"partitions_count": partitions, "replication_factor": factor, "start_partition_id": first}
+    wish = Wish(partitions, factor, first, start, shift)
     expected = admin_utils.place(brokers, sizes, at, by, rack_aware=placer == "rack-aware")
-    assert replicas_of(placer, brokers, Wish(partitions, factor, first, start, shift), seed) == expected
+    assert replicas_of(placer, brokers, wish, seed) == expected
+    assert explained(placer, brokers, wish, seed) == admin_utils.explained(
+        brokers, sizes, at, by, rack_aware=placer == "rack-aware"
+    )
 
 
 @settings(deadline=None)
@@ -80,6 +95,9 @@ def test_modulo_counts_along_the_brokers(brokers: list[dict[str, Any]], partitio
     factor, ids = data.draw(st.integers(1, len(brokers))), [broker["broker_id"] for broker in brokers]
     expected = [[ids[(i + j) % len(ids)] for j in range(factor)] for i in range(first, first + partitions)]
     assert replicas_of("modulo", brokers, Wish(partitions, factor, first), 0) == expected
+    for partition, replicas in zip(explained("modulo", brokers, Wish(partitions, factor, first), 0), expected, strict=True):
+        assert [replica["broker_id"] for replica in partition["replicas"]] == replicas
+        assert [ids[replica["index"]] for replica in partition["replicas"]] == replicas
 
 
 @settings(deadline=None)
