@@ -1,4 +1,4 @@
-"""A real server: the command as a user starts it, Gunicorn and its workers included."""
+"""Real servers: ours, the command as a user starts it, Gunicorn and its workers included; and those that ours asks."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import requests
+from werkzeug.serving import make_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from wsgiref.types import WSGIApplication
 
 
 class Server:
@@ -91,3 +94,17 @@ def _wait_until_ready(server: Server, verify: str | None, seconds: float = 120) 
         except requests.ConnectionError:
             time.sleep(0.05)
     raise TimeoutError("the server did not become ready")
+
+
+@contextmanager
+def answering(app: WSGIApplication) -> Iterator[str]:
+    """Something that our server asks, on a thread of this process: its URL."""
+    server = make_server("127.0.0.1", 0, app, threaded=True)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

@@ -5,10 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-import http.server
 import json
 import logging
-import threading
 import time
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,12 +15,14 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from werkzeug.wrappers import Request, Response
 
 from service import jwts, logs
 from service.api.entrance import FAMILIES, scope_of
 from service.app import create_app
 from service.config import Settings
 from service.credentials import SCOPES, UnfitCredentials, new_token
+from tests.serving import answering
 
 ASK = "/v1/partitions?key=a&partitions_count=3"
 EXAMPLES = {
@@ -377,25 +377,13 @@ def provider(keys: list[dict]):
     """An HTTP server with a key set: its URL, how often it was asked, and what it answers."""
     state = {"asked": 0, "keys": keys, "status": 200}
 
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self):
-            state["asked"] += 1
-            self.send_response(state["status"])
-            self.end_headers()
-            self.wfile.write(json.dumps({"keys": state["keys"]}).encode())
+    @Request.application
+    def answer(_):
+        state["asked"] += 1
+        return Response(json.dumps({"keys": state["keys"]}), state["status"])
 
-        def log_message(self, *_):
-            pass
-
-    server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/jwks", state
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with answering(answer) as url:
+        yield f"{url}/jwks", state
 
 
 def test_keys_come_from_a_url_and_unknown_names_do_not_make_it_ask_again_and_again():

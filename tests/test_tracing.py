@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import gzip
-import http.server
 import subprocess
 import sys
-import threading
 import time
 from contextlib import contextmanager
 
@@ -14,9 +12,10 @@ import pytest
 import requests
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from werkzeug.datastructures import Headers
+from werkzeug.wrappers import Request, Response
 
 from service.tracing import Tracing
-from tests.serving import serving
+from tests.serving import answering, serving
 
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 QUESTION = {"assignor": "range", "topics": [{"topic_name": "t", "partitions_count": 3}], "members": [{"member_id": "secret-id"}]}
@@ -27,30 +26,18 @@ def collector():
     """A receiver of OTLP over HTTP: its address, and the spans that it got, with their resources."""
     spans = []
 
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_POST(self):
-            assert self.path == "/v1/traces"
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            if self.headers.get("Content-Encoding") == "gzip":
-                body = gzip.decompress(body)
-            for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
-                for scope in resource.scope_spans:
-                    spans.extend((span, attributes(resource.resource)) for span in scope.spans)
-            self.send_response(200)
-            self.end_headers()
+    @Request.application
+    def receive(request):
+        assert request.path == "/v1/traces"
+        packed = request.headers.get("Content-Encoding") == "gzip"
+        body = gzip.decompress(request.data) if packed else request.data
+        for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
+            for scope in resource.scope_spans:
+                spans.extend((span, attributes(resource.resource)) for span in scope.spans)
+        return Response()
 
-        def log_message(self, *_):
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", spans
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with answering(receive) as url:
+        yield url, spans
 
 
 def attributes(of) -> dict:
