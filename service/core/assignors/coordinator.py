@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
+from service.core.assignors.classic.members import alike
 from service.core.errors import InvalidQuestion
 from service.core.jvm import timeline
 from service.core.jvm.hashing import java_hash_codes, text_bytes, uuid_hash_codes
@@ -60,11 +61,14 @@ def topic_ids(topics: Topics) -> TopicIds:
         )
     halves = np.frombuffer(raw, ">i8").astype(np.int64).reshape(-1, 2)
     most, least = halves[:, 0].copy(), halves[:, 1].copy()
-    order = np.lexsort((least, most))
-    same = np.flatnonzero((np.diff(most[order]) == 0) & (np.diff(least[order]) == 0))
-    if len(same):
-        one, other = topics.names[order[same[0]]], topics.names[order[same[0] + 1]]
-        raise InvalidQuestion(f"the topics {one!r} and {other!r} have the same topic_id", "/topics")
+    order = np.argsort(most)
+    ascending = most[order]
+    if (ascending[1:] == ascending[:-1]).any():
+        order = np.lexsort((least, most))
+        same = np.flatnonzero((np.diff(most[order]) == 0) & (np.diff(least[order]) == 0))
+        if len(same):
+            one, other = topics.names[order[same[0]]], topics.names[order[same[0] + 1]]
+            raise InvalidQuestion(f"the topics {one!r} and {other!r} have the same topic_id", "/topics")
     ranks = np.empty(len(topics), np.int32)
     ranks[order] = np.arange(len(topics), dtype=np.int32)
     return TopicIds(uuid_hash_codes(most, least), ranks)
@@ -141,12 +145,9 @@ def homogeneous(group: Group) -> bool:
 
     Reproduces ModernGroup.subscriptionType (Apache Kafka 4.3.1).
     """
-    lengths, topics = group.subscriptions.lengths(), group.subscriptions.values
-    if len(group) and (lengths == lengths[0]).all():
-        rows = topics.reshape(len(group), -1)
-        if (rows == rows[0]).all():
-            return True
-    counts = np.bincount(topics)
+    if alike(group.subscriptions.offsets, group.subscriptions.values):
+        return True
+    counts = np.bincount(group.subscriptions.values)
     return bool(np.all((counts == 0) | (counts == len(group))))
 
 
@@ -169,7 +170,7 @@ def partition_beyond_the_end(group: Group, subscribed: Bools) -> tuple[int, int,
 
 
 @njit(nogil=True, cache=True)
-def target_rows(
+def target_rows(  # noqa: C901 (a kernel)
     partitions: Int32s, topic_of: Int32s, first: Int32s, hashes: Int32s, ranks: Int32s, place: Int32s
 ) -> tuple[Int32s, Int32s, Int32s]:
     """One member's target assignment in Java's order: a HashMap of topic ids, in each a HashSet of partition ids.
@@ -183,28 +184,42 @@ def target_rows(
 
     Reproduces Assignment.fromRecord (Apache Kafka 4.3.1). Plain-Python twin: tests/reference/server_assignors.py.
     """
+    n = len(partitions)
+    if n > 0:
+        only = topic_of[partitions[0]]
+        if partitions[n - 1] < first[only + 1] and _in_order(partitions, first[only], _capacity(n)):
+            offsets = np.zeros(2, np.int32)
+            offsets[1] = n
+            return np.full(1, only, np.int32), offsets, partitions
+    # A topic's partitions most often stand together.
     topics = np.empty(len(partitions), np.int32)
-    sizes = np.zeros(len(partitions), np.int32)
-    rows = 0
-    for partition in partitions:
-        topic = topic_of[partition]
+    sizes = np.empty(len(partitions), np.int32)
+    rows = i = 0
+    while i < len(partitions):
+        topic = topic_of[partitions[i]]
+        start = i
+        i += 1
+        while i < len(partitions) and first[topic] <= partitions[i] < first[topic + 1]:
+            i += 1
         if place[topic] == NONE:
             place[topic] = rows
-            topics[rows] = topic
+            topics[rows], sizes[rows] = topic, 0
             rows += 1
-        sizes[place[topic]] += 1
+        sizes[place[topic]] += i - start
     topics = topics[:rows]
-    topics = topics[hash_order(hashes[topics], ranks[topics], DEFAULT_CAPACITY, False, _NOTHING)]
+    if rows > 1:
+        topics = topics[hash_order(hashes[topics], ranks[topics], DEFAULT_CAPACITY, False, _NOTHING)]
     offsets = np.zeros(rows + 1, np.int32)
-    cursor = np.empty(rows, np.int32)
     for row in range(rows):
         offsets[row + 1] = offsets[row] + sizes[place[topics[row]]]
+    cursor = offsets.copy()
     for row in range(rows):
         place[topics[row]] = row
-        cursor[row] = offsets[row]
     ordered = np.empty(len(partitions), np.int32)
+    row = 0
     for partition in partitions:
-        row = place[topic_of[partition]]
+        if not first[topics[row]] <= partition < first[topics[row] + 1]:
+            row = place[topic_of[partition]]
         ordered[cursor[row]] = partition
         cursor[row] += 1
     for row in range(rows):
@@ -217,18 +232,12 @@ def target_rows(
 def _order_ids(partitions: Int32s, base: int) -> None:
     """Put one topic's partitions into the order of the HashSet of their ids (partition - base), in place."""
     n = len(partitions)
-    if n == 1:
+    capacity = _capacity(n)
+    if _in_order(partitions, base, capacity):
         return
-    capacity = DEFAULT_CAPACITY
-    while capacity * 3 < n * 4 + 3:  # the power of two from trunc(n / 0.75) + 1 on
-        capacity *= 2
     if n > 8:
-        ascending = partitions[n - 1] - base < min(capacity, 1 << 16)
-        for i in range(1, n):
-            ascending &= partitions[i - 1] < partitions[i]
-        if not ascending:
-            ids = partitions - np.int32(base)
-            partitions[:] = partitions[hash_order(ids, ids, capacity, False, _NOTHING)]
+        ids = partitions - np.int32(base)
+        partitions[:] = partitions[hash_order(ids, ids, capacity, False, _NOTHING)]
         return
     # So few make no tree: sort them by bucket.
     for i in range(1, n):
@@ -239,6 +248,26 @@ def _order_ids(partitions: Int32s, base: int) -> None:
             partitions[at] = partitions[at - 1]
             at -= 1
         partitions[at] = partition
+
+
+@njit(nogil=True, cache=True)
+def _capacity(size: int) -> int:
+    """The table of a HashSet of so many, made from a list: the power of two from trunc(size / 0.75) + 1 on."""
+    capacity = DEFAULT_CAPACITY
+    while capacity * 3 < size * 4 + 3:
+        capacity *= 2
+    return capacity
+
+
+@njit(nogil=True, cache=True)
+def _in_order(partitions: Int32s, base: int, capacity: int) -> bool:
+    """Is this the HashSet's order of one topic's partitions? It is if their ids ascend and all have a bucket of their own."""
+    if partitions[len(partitions) - 1] - base >= min(capacity, 1 << 16):
+        return False
+    descents = 0
+    for i in range(1, len(partitions)):
+        descents += partitions[i] <= partitions[i - 1]
+    return descents == 0
 
 
 @njit(nogil=True, cache=True)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _ONE = np.uint64(1)
 _31 = np.uint32(31)
+_31_TO_THE_4TH = np.uint32(31**4)
 
 
 def text_bytes(text: str) -> bytes:
@@ -32,12 +33,13 @@ def string_hash_code(text: str) -> int:
 
 def java_hash_codes(names: Sequence[str]) -> Int32s:
     """String.hashCode() of each name. Returns int32[len(names)]."""
-    data, lengths = bytearray(text_bytes("".join(names))), list(map(len, names))
-    if len(data) > sum(lengths):  # not ASCII alone; each by itself, lest the halves of a pair meet where names do
+    text = "".join(names)
+    data, lengths = bytearray(text_bytes(text)), np.fromiter(map(len, names), np.int32, len(names))
+    if len(data) > len(text):  # not ASCII alone; each by itself, lest the halves of a pair meet where names do
         texts = [text_bytes(name) for name in names]
-        data, lengths = bytearray(b"".join(texts)), list(map(len, texts))
+        data, lengths = bytearray(b"".join(texts)), np.fromiter(map(len, texts), np.int32, len(texts))
     offsets = np.zeros(len(names) + 1, np.int32)
-    np.cumsum(lengths, out=offsets[1:])
+    lengths.cumsum(out=offsets[1:])
     codes: Int32s = _string_hash_codes(offsets, np.frombuffer(data, np.uint8))
     return codes
 
@@ -87,6 +89,13 @@ def _string_hash_codes(offsets: Int32s, data: Bytes) -> Int32s:
         at, end = np.uint64(offsets[i]), np.uint64(offsets[i + 1])
         h = np.uint32(0)
         while at < end:
+            if end - at >= np.uint64(4):
+                a, b, c, d = data[at], data[at + _ONE], data[at + np.uint64(2)], data[at + np.uint64(3)]
+                if a | b | c | d < np.uint8(0x80):  # four ASCII characters, whose products need not wait for each other
+                    tail = _31 * (_31 * (_31 * np.uint32(a) + np.uint32(b)) + np.uint32(c)) + np.uint32(d)
+                    h = np.uint32(_31_TO_THE_4TH * h + tail)
+                    at += np.uint64(4)
+                    continue
             point = np.uint32(data[at])
             at += _ONE
             if point >= np.uint32(0x80):

@@ -50,8 +50,8 @@ def assign(group: Group) -> CooperativeAssignment:
     """Ragged member → partitions. Raises KafkaAssignorFails where Kafka throws, or moves partitions for ever."""
     solution = solve(group)
     changing = changing_hands(group, solution)
-    withheld = grouped(np.where(changing, solution.holders, NONE), len(group))
-    rows = rows_of(np.where(changing, NONE, solution.holders), solution.twice, len(group))
+    here, later = _parted(solution.holders, changing)
+    rows, withheld = rows_of(here, solution.twice, len(group)), grouped(later, len(group))
     return CooperativeAssignment(rows.offsets, rows.values, withheld)
 
 
@@ -74,12 +74,40 @@ def changing_hands(group: Group, solution: Solution) -> Bools:
     """bool[partitions], which partitions their new members have to wait for."""
     holders = solution.holders
     if isinstance(solution.course, Constrained):
-        owners, kept = solution.claims.owners, solution.kept
-        given = (holders != NONE) & ((kept == NONE) | (len(solution.twice) > 0))
-        changing: Bools = given & (solution.claims.contested | ((owners != NONE) & (kept == NONE) & (owners != holders)))
-        return changing
+        claims = solution.claims
+        return _changing(holders, solution.kept, claims.owners, claims.contested, len(solution.twice) > 0)
     twice = solution.twice if len(solution.twice) else np.full_like(holders, NONE)
     return _losing(group.owned.offsets, group.owned.values, holders, twice)
+
+
+@njit(nogil=True, cache=True)
+def _changing(holders: Int32s, kept: Int32s, owners: Int32s, contested: Bools, any_twice: bool) -> Bools:  # noqa: FBT001
+    """The partitions that were given, and were contested or had an owner who does not keep them.
+
+    any_twice : are partitions perhaps kept and given?
+    """
+    changing = np.empty(len(holders), np.bool_)
+    for partition in range(len(holders)):
+        free, owner = kept[partition] == NONE, owners[partition]
+        lost = (owner != NONE) & free & (owner != holders[partition])
+        changing[partition] = (holders[partition] != NONE) & (free | any_twice) & (contested[partition] | lost)
+    return changing
+
+
+@njit(nogil=True, cache=True)
+def _parted(holders: Int32s, changing: Bools) -> tuple[Int32s, Int32s]:
+    """The holders of the partitions that do not change hands, and of those that do: int32[partitions] each, else NONE.
+
+    The latter is empty if none does.
+    """
+    any_changes = changing.any()
+    here = np.empty_like(holders)
+    later = np.empty(len(holders) if any_changes else 0, np.int32)
+    for partition in range(len(holders)):
+        here[partition] = NONE if changing[partition] else holders[partition]
+    for partition in range(len(later)):
+        later[partition] = holders[partition] if changing[partition] else NONE
+    return here, later
 
 
 @njit(nogil=True, cache=True)

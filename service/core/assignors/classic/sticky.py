@@ -16,7 +16,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import njit
 
 from service.core.assignors.classic import sticky_constrained, sticky_general
 from service.core.assignors.classic.sticky_claims import read_claims
@@ -45,25 +44,9 @@ def solve(group: Group) -> Solution:
     claims = read_claims(group)
     if claims.odd_one == NONE:
         course = sticky_constrained.solve(group, claims)
-        given = course.dealt
-        if claims.rack_aware:
-            given = np.where(course.matched == NONE, course.dealt, course.matched)
-        holders, any_twice = _kept_or_given(course.kept, given)
-        twice = np.where(given == NONE, np.int32(NONE), course.kept) if any_twice else holders[:0]
-        return Solution(claims, course, course.kept, holders, twice)
+        return Solution(claims, course, course.kept, *course.holders())
     rebalance = sticky_general.solve(group, claims)
     return Solution(claims, rebalance, rebalance.kept, rebalance.holders, rebalance.twice)
-
-
-@njit(nogil=True, cache=True)
-def _kept_or_given(kept: Int32s, given: Int32s) -> tuple[Int32s, bool]:
-    """The member that is given each partition, else the one that keeps it: int32[partitions]; and is any both kept and given?"""
-    holders = np.empty_like(kept)
-    twice = False
-    for partition in range(len(kept)):
-        holders[partition] = kept[partition] if given[partition] == NONE else given[partition]
-        twice |= given[partition] != NONE and kept[partition] != NONE
-    return holders, twice
 
 
 def rows_of(holders: Int32s, twice: Int32s, members: int) -> Ragged:

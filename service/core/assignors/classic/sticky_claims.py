@@ -13,13 +13,14 @@ Source: AbstractStickyAssignor.allSubscriptionsEqual and RackInfo (Apache Kafka 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
 
 from service.core.assignors.classic.racks import racks_matter
-from service.core.grouping import rows_and_places
+from service.core.grouping import PIECE, ascending, rows_and_places
 from service.core.jvm.hashing import java_hash_codes
 from service.core.jvm.ordering import iteration_order
 from service.core.jvm.sorting import java_order
@@ -35,12 +36,11 @@ class Claims:
 
     Arrays over partitions hold the partitions that exist, then those that only members mention; as ``Group`` has them.
 
+    group : what the members said
     order : int32[members]       the members, as the leader's HashMap gives them
     second_order : int32[members]   the members, as a HashMap that is filled in ``order`` gives them; trees apart the same
     by_id : int32[members]       the members, sorted by member_id
     topics : bool[topics]        the topics that count: they exist and somebody subscribes to them; unknown ones are in it too
-    topic_of : int32[partitions]       each partition's topic
-    partition_ids : int32[partitions]
     owners : int32[partitions]         the member that owns each, or NONE
     contested : bool[partitions]       two members of one generation have claimed it
     odd_one : the first member in ``order`` whose subscription is not that of those before it, or NONE
@@ -49,18 +49,35 @@ class Claims:
     partition_racks : Ragged partition → racks, ascending; all empty if racks do not matter
     """
 
+    group: Group
     order: Int32s
     second_order: Int32s
     by_id: Int32s
     topics: Bools
-    topic_of: Int32s
-    partition_ids: Int32s
     owners: Int32s
     contested: Bools
     odd_one: int
     rack_aware: bool
     racks: Int32s
     partition_racks: Ragged
+
+    @cached_property
+    def _topics_and_ids(self) -> tuple[Int32s, Int32s]:
+        topic_of, partition_ids = rows_and_places(self.group.topics.first)
+        unknown = self.group.unknown_partitions
+        if not len(unknown):
+            return topic_of, partition_ids
+        return np.concatenate([topic_of, unknown[:, 0]]), np.concatenate([partition_ids, unknown[:, 1]])
+
+    @property
+    def topic_of(self) -> Int32s:
+        """int32[partitions], each partition's topic. Made when first asked for: most groups are assigned without."""
+        return self._topics_and_ids[0]
+
+    @property
+    def partition_ids(self) -> Int32s:
+        """int32[partitions], likewise."""
+        return self._topics_and_ids[1]
 
     def free(self, group: Group, kept: Int32s, rank: Int32s) -> Bools:
         """bool[partitions], which partitions Kafka takes for unassigned when these are kept.
@@ -72,8 +89,8 @@ class Claims:
         keeps a partition that does not exist.
         """
         existing = group.topics.partitions_count
-        free = np.zeros(len(kept), np.bool_)
-        np.equal(kept[:existing], NONE, out=free[:existing])
+        free: Bools = kept == NONE
+        free[existing:] = False
         beyond = existing + np.flatnonzero(kept[existing:] != NONE)
         if len(beyond):
             free[:existing] |= rank[self.topic_of[:existing]] > rank[self.topic_of[beyond]].min()
@@ -106,25 +123,22 @@ def read_claims(group: Group) -> Claims:
     counts[: len(topics)] = topics.partitions_counts()
     odd_one, subscribed = _first_other_subscription(order, subscriptions.offsets, subscriptions.values, len(counts))
     if odd_one != NONE:
-        subscribed[subscriptions.values] = True
+        subscribed = np.bincount(subscriptions.values, minlength=len(counts)) > 0
     counting = subscribed & (counts > 0)
-    topic_of, partition_ids = rows_and_places(topics.first)
-    if len(unknown):
-        topic_of = np.concatenate([topic_of, unknown[:, 0]])
-        partition_ids = np.concatenate([partition_ids, unknown[:, 1]])
-    owners, contested = _settle(order, group.generations, group.owned.offsets, group.owned.values, topic_of, counting)
+    owners, contested = _settle(
+        order, group.generations, group.owned.offsets, group.owned.values, topics.first, unknown[:, 0].copy(), counting
+    )
     partition_racks = _partition_racks(group)
     rack_aware = partition_racks is not None and _rack_aware(group, partition_racks, counting)
     if partition_racks is None or not rack_aware:
-        partition_racks = Ragged(np.zeros(len(topic_of) + 1, np.int32), np.empty(0, np.int32))
+        partition_racks = Ragged(np.zeros(len(owners) + 1, np.int32), np.empty(0, np.int32))
     racks = group.racks if rack_aware else np.full(len(group), NONE, np.int32)
     return Claims(
+        group,
         order,
         second_order,
         by_id,
         counting,
-        topic_of,
-        partition_ids,
         owners,
         contested,
         odd_one,
@@ -157,35 +171,50 @@ def _rack_aware(group: Group, racks: Ragged, counting: Bools) -> bool:
 
 
 @njit(nogil=True, cache=True)
-def _settle(
-    order: Int32s, generations: Int32s, owned_of: Int32s, owned: Int32s, topic_of: Int32s, counting: Bools
+def _settle(  # noqa: C901 (a kernel)
+    order: Int32s, generations: Int32s, owned_of: Int32s, owned: Int32s, first: Int32s, unknown_topics: Int32s, counting: Bools
 ) -> tuple[Int32s, Bools]:
     """The owner of each partition, and whether it is contested.
+
+    first : int32[topics + 1]   the first partition of each topic
+    unknown_topics : int32[...]   the topic of each partition that does not exist
 
     A member that names a partition twice is in conflict with itself. Twin: tests/reference/sticky.py, ``settle``.
     """
     # A claim costs one look into memory: the claimant so far is m if it owns the partition, ~m if it only bars older claims.
     nobody, no_matter = np.int32(len(order)), np.int32(len(order) + 1)
-    claimants = np.empty(len(topic_of), np.int32)
-    for partition in range(len(topic_of)):
-        claimants[partition] = nobody if counting[topic_of[partition]] else no_matter
-    contested = np.zeros(len(topic_of), np.bool_)
-    for member in order:
-        for i in range(owned_of[member], owned_of[member + 1]):
-            partition = owned[i]
-            other = claimants[partition]
-            if other == nobody:
-                claimants[partition] = member
-            elif other != no_matter:
-                other = max(other, ~other)
-                if generations[member] > generations[other]:
+    existing = first[-1]
+    claimants = np.empty(existing + len(unknown_topics), np.int32)
+    for topic in range(len(first) - 1):
+        claimants[first[topic] : first[topic + 1]] = nobody if counting[topic] else no_matter
+    for i in range(len(unknown_topics)):
+        claimants[existing + i] = nobody if counting[unknown_topics[i]] else no_matter
+    contested = np.zeros(len(claimants), np.bool_)
+    # Partitions come in pieces that fit into the processor's cache; each member goes on where it stopped. A list that does not
+    # ascend would have its members pass each other, so then there is one piece.
+    cursor = owned_of[:-1].copy()
+    piece = PIECE if ascending(owned_of, owned) else len(claimants)
+    stop = 0
+    while stop < len(claimants):
+        stop += piece
+        for member in order:
+            i, end = cursor[member], owned_of[member + 1]
+            while i < end and owned[i] < stop:
+                partition = owned[i]
+                i += 1
+                other = claimants[partition]
+                if other == nobody:
                     claimants[partition] = member
-                elif generations[member] == generations[other]:
-                    contested[partition] = True
-                    claimants[partition] = ~member
-    for partition in range(len(topic_of)):
-        if claimants[partition] < 0 or claimants[partition] >= nobody:
-            claimants[partition] = NONE
+                elif other != no_matter:
+                    other = max(other, ~other)
+                    if generations[member] > generations[other]:
+                        claimants[partition] = member
+                    elif generations[member] == generations[other]:
+                        contested[partition] = True
+                        claimants[partition] = ~member
+            cursor[member] = i
+    for partition in range(len(claimants)):
+        claimants[partition] = claimants[partition] if 0 <= claimants[partition] < nobody else NONE
     return claimants, contested
 
 

@@ -25,7 +25,7 @@ from numba import njit
 
 from service.core.assignors.classic.racks import on_rack
 from service.core.errors import KafkaAssignorFails
-from service.core.grouping import grouped, grouped_arrays, indices_of
+from service.core.grouping import grouped_arrays, indices_of
 from service.core.model import NONE
 
 if TYPE_CHECKING:
@@ -39,15 +39,38 @@ class Constrained:
 
     kept : int32[partitions]      the member that keeps each partition, or NONE
     matched : int32[partitions]   the member that is given it by rack (step 2), or NONE; empty without racks
-    dealt : int32[partitions]     the member that is given it in turn (step 3), or NONE
+    free, takers : int32[...]     the partitions that are dealt in turn (step 3), ascending unless there are racks, and to whom
     minimum, members_with_more : what each member gets, and how many members get one more
     """
 
     kept: Int32s
     matched: Int32s
-    dealt: Int32s
+    free: Int32s
+    takers: Int32s
     minimum: int
     members_with_more: int
+
+    @property
+    def dealt(self) -> Int32s:
+        """int32[partitions], the member that is given each partition in turn (step 3), or NONE."""
+        dealt = np.full(len(self.kept), NONE, np.int32)
+        dealt[self.free] = self.takers
+        return dealt
+
+    def holders(self) -> tuple[Int32s, Int32s]:
+        """The member that has each partition, or NONE; and another that keeps it too, or NONE: int32[partitions] each.
+
+        The latter is empty where there is none: only by an error of Kafka's is a partition kept and given.
+        """
+        holders = self.kept.copy()
+        if len(self.matched):
+            np.copyto(holders, self.matched, where=self.matched != NONE)
+        holders[self.free] = self.takers
+        given = len(self.free) + np.count_nonzero(self.matched != NONE)
+        if np.count_nonzero(self.kept != NONE) + given == np.count_nonzero(holders != NONE):
+            return holders, holders[:0]
+        dealt = self.dealt if not len(self.matched) else np.where(self.matched == NONE, self.dealt, self.matched)
+        return holders, np.where(dealt == NONE, np.int32(NONE), self.kept)
 
 
 def solve(group: Group, claims: Claims) -> Constrained:
@@ -67,7 +90,10 @@ def solve(group: Group, claims: Claims) -> Constrained:
         minimum, members_with_more,
     )  # fmt: skip
     if surplus.any():
-        _give_up(_by_partition_id(group, claims), kept, surplus)
+        if len(group.unknown_partitions):
+            _give_up(np.lexsort((claims.topic_of, claims.partition_ids)).astype(np.int32), kept, surplus)
+        else:
+            _give_up_existing(group.topics.first, kept, surplus)
     short, enough = claims.by_id[is_short[claims.by_id]], claims.by_id[has_enough[claims.by_id]]
     free = indices_of(claims.free(group, kept, np.arange(len(claims.topics), dtype=np.int32)))
     matched = np.empty(0, np.int32)
@@ -76,7 +102,7 @@ def solve(group: Group, claims: Claims) -> Constrained:
             free, short, enough, have, claims.racks, racks.offsets, racks.values, len(group.rack_ids),
             minimum, members_with_more, over,
         )  # fmt: skip
-    dealt, all_dealt = _deal(free, short, enough, have, minimum, len(kept))
+    takers, all_dealt = _deal(len(free), short, enough, have, minimum)
     if not all_dealt:
         raise KafkaAssignorFails(
             "java.lang.IllegalStateException",
@@ -86,15 +112,7 @@ def solve(group: Group, claims: Claims) -> Constrained:
             "to give them to",
             remedy="restart that member, or reset what it owns, so that it no longer claims the partition",
         )
-    return Constrained(kept, matched, dealt, minimum, members_with_more)
-
-
-def _by_partition_id(group: Group, claims: Claims) -> Int32s:
-    """int32[partitions], the partitions by (id, topic name)."""
-    if len(group.unknown_partitions):
-        return np.lexsort((claims.topic_of, claims.partition_ids)).astype(np.int32)
-    # They are by (topic name, id): a counting sort by id will do.
-    return grouped(claims.partition_ids, int(group.topics.partitions_counts().max())).values
+    return Constrained(kept, matched, free, takers, minimum, members_with_more)
 
 
 @njit(nogil=True, cache=True)
@@ -162,6 +180,39 @@ def _give_up(order: Int32s, kept: Int32s, surplus: Int32s) -> None:
             kept[order[i]] = NONE
             surplus[member] -= 1
             left -= 1
+
+
+@njit(nogil=True, cache=True)
+def _give_up_existing(first: Int32s, kept: Int32s, surplus: Int32s) -> None:
+    """``_give_up`` where all partitions exist, so that their order by (id, topic name) need not be written down.
+
+    first : int32[topics + 1]   the first partition of each topic
+    """
+    left = surplus.sum()
+    counts = np.diff(first).astype(np.int32)
+    with_count_of, with_count = grouped_arrays(counts, counts.max() + 1)
+    topics = np.empty(len(counts), np.int32)  # those that have an id, ascending
+    size = 0
+    for partition_id in range(counts.max() - 1, -1, -1):
+        new = with_count_of[partition_id + 2]  # topics that end with this id join those that have a larger one
+        at, old, size = size + new - with_count_of[partition_id + 1], size, size + new - with_count_of[partition_id + 1]
+        while new > with_count_of[partition_id + 1]:
+            at -= 1
+            if old > 0 and topics[old - 1] > with_count[new - 1]:
+                old -= 1
+                topics[at] = topics[old]
+            else:
+                new -= 1
+                topics[at] = with_count[new]
+        for i in range(size - 1, -1, -1):
+            partition = first[topics[i]] + partition_id
+            member = kept[partition]
+            if member != NONE and surplus[member] > 0:
+                kept[partition] = NONE
+                surplus[member] -= 1
+                left -= 1
+                if left == 0:
+                    return
 
 
 @njit(nogil=True, cache=True)
@@ -292,19 +343,20 @@ def _fewest_consumers_first(free: Int32s, rack_of: Int32s, racks_of: Int32s, rac
 
 
 @njit(nogil=True, cache=True)
-def _deal(free: Int32s, short: Int32s, enough: Int32s, have: Int32s, minimum: int, partitions: int) -> tuple[Int32s, bool]:
-    """Step 3 (assignRoundRobin). Arguments as in ``_match``.
+def _deal(free: int, short: Int32s, enough: Int32s, have: Int32s, minimum: int) -> tuple[Int32s, bool]:
+    """Step 3 (assignRoundRobin). Arguments as in ``_match``, but of ``free`` only how many there are.
 
-    Returns the member given to each partition, and whether there were members enough. Members enough and still one short of the
-    minimum (verifyUnfilledMembers) there cannot be: nobody is given more than the minimum before.
+    Returns the member given to each of the partitions left, and whether there were members enough. Members enough and still one
+    short of the minimum (verifyUnfilledMembers) there cannot be: nobody is given more than the minimum before.
     """
-    dealt = np.full(partitions, NONE, np.int32)
+    takers = np.empty(free, np.int32)
     queue = np.empty(len(short) + len(enough), np.int32)
     queue[: len(enough)] = enough
     head, tail = 0, len(enough)
     circle = short.copy()
     size, at, stay = len(circle), 0, 0
-    for partition in free:
+    i = _deal_rounds(takers, circle, have, minimum)
+    while i < free:
         if at == size:
             size, at, stay = stay, 0, 0
         if size > 0:
@@ -321,6 +373,22 @@ def _deal(free: Int32s, short: Int32s, enough: Int32s, have: Int32s, minimum: in
             member = queue[head]
             head += 1
         else:
-            return dealt, False
-        dealt[partition] = member
-    return dealt, True
+            return takers, False
+        takers[i] = member
+        i += 1
+    return takers, True
+
+
+@njit(nogil=True, cache=True)
+def _deal_rounds(takers: Int32s, circle: Int32s, have: Int32s, minimum: int) -> int:
+    """Deal as long as nobody leaves the circle; returns how many partitions that are. takers, have : written"""
+    if len(circle) == 0:
+        return 0
+    rounds = len(takers) // len(circle)
+    for member in circle:
+        rounds = min(rounds, minimum - have[member] - 1)
+    for member in circle:
+        have[member] += rounds
+    for i in range(rounds):
+        takers[i * len(circle) : (i + 1) * len(circle)] = circle
+    return rounds * len(circle)

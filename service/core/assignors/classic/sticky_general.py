@@ -77,6 +77,9 @@ _SETTLED: Final = 0
 _NULL_POINTER: Final = 1
 _ENDLESS: Final = 2
 
+_FEW: Final = 4
+"""So many times a look through all members is faster than a heap of them."""
+
 _STAY: Final = -1
 _THROW: Final = -2
 
@@ -130,20 +133,18 @@ def solve(group: Group, claims: Claims) -> General:
     rank[ordered] = np.arange(len(ordered), dtype=np.int32)
     racks = claims.partition_racks
 
-    kept, revoked = _keep(
+    kept, counts, possible, revoked = _keep(
         claims.owners, claims.topic_of, topics.first, readers.offsets, reader_ids, claims.racks, racks.offsets, racks.values
     )
     free = claims.free(group, kept, rank)
-    both = free & (kept != NONE)
+    beyond = bool((kept[existing:] != NONE).any())
+    both = free & (kept != NONE) if beyond else free[:0]
     former = _former(claims.order, group.generations, group.owned.offsets, group.owned.values, len(kept))
-    counts = np.bincount(kept[kept != NONE], minlength=len(group)).astype(np.int32)
     fresh = not counts.any()
     ranks = np.empty(len(group), np.int64)
     ranks[claims.by_id] = np.arange(len(group))
     places = np.empty(len(group), np.int32)
     places[claims.second_order] = np.arange(len(group), dtype=np.int32)
-    possible = np.zeros(len(group), np.int32)
-    np.add.at(possible, reader_ids, np.repeat(topics.partitions_counts(), readers.lengths()))
     game = _Game(
         topics.first,
         ordered,
@@ -155,10 +156,10 @@ def solve(group: Group, claims: Claims) -> General:
         places,
         possible,
         former,
-        bool(both.any() or (kept[existing:] != NONE).any() or (former != NONE).any()),
+        beyond or bool((former != NONE).any()),
         free,
-        np.where(free, NONE, kept),
-        np.where(both, kept, NONE),
+        np.where(free, np.int32(NONE), kept) if beyond else kept.copy(),
+        np.where(both, kept, np.int32(NONE)) if beyond else np.full(len(kept), NONE, np.int32),
         counts,
         counts * np.int64(len(group)) + ranks,
         np.ones(len(group), np.bool_),
@@ -166,12 +167,15 @@ def solve(group: Group, claims: Claims) -> General:
     _fill(game, claims.rack_aware, len(group.rack_ids))
     filled = game.holders.copy()
     _set_aside(game, claims.topic_of)
-    codes = topic_partition_hash_codes(java_hash_codes(topics.names)[claims.topic_of[:existing]], claims.partition_ids[:existing])
-    status, at, passes, moves, restored = _even_out(game, no_movements(codes), revoked, fresh)
-    if status == _NULL_POINTER:
-        raise _null_pointer(group, claims, game, at)
-    if status == _ENDLESS:
-        raise _endless(group, claims, game, at)
+    passes, moves, restored = (int(not revoked), 1), (0, 0), False
+    if game.peculiar or _somebody_has_two_more(game):
+        hashes = java_hash_codes(topics.names)[claims.topic_of[:existing]]
+        codes = topic_partition_hash_codes(hashes, claims.partition_ids[:existing])
+        status, at, passes, moves, restored = _even_out(game, no_movements(codes), revoked, fresh)
+        if status == _NULL_POINTER:
+            raise _null_pointer(group, claims, game, at)
+        if status == _ENDLESS:
+            raise _endless(group, claims, game, at)
     twice = game.twice if both.any() else game.twice[:0]
     return General(kept, filled, game.holders, twice, revoked, passes, moves, restored)
 
@@ -186,15 +190,20 @@ def _keep(
     rack_of: Int32s,
     racks_of: Int32s,
     racks: Int32s,
-) -> tuple[Int32s, bool]:
-    """Step 1 (assignOwnedPartitions): who keeps each partition, and whether somebody has to give one up."""
+) -> tuple[Int32s, Int32s, Int32s, bool]:
+    """Step 1 (assignOwnedPartitions): who keeps each partition, how many each member keeps, how many partitions its topics have,
+    and whether somebody has to give one up.
+    """
     kept = np.full(len(owners), NONE, np.int32)
+    counts = np.zeros(len(rack_of), np.int32)
+    possible = np.zeros(len(rack_of), np.int32)
     revoked = False
     subscribes = np.full(len(rack_of), NONE, np.int32)  # the last topic that the member was seen to subscribe to
     existing = first[-1]
     for topic in range(len(first) - 1):
         for i in range(readers_of[topic], readers_of[topic + 1]):
             subscribes[readers[i]] = topic
+            possible[readers[i]] += first[topic + 1] - first[topic]
         for partition in range(first[topic], first[topic + 1]):
             owner = owners[partition]
             if owner == NONE:
@@ -202,6 +211,7 @@ def _keep(
             rack = rack_of[owner]
             if subscribes[owner] == topic and (rack == NONE or on_rack(racks_of, racks, partition, rack)):
                 kept[partition] = owner
+                counts[owner] += 1
             else:
                 revoked = True
     for partition in range(existing, len(owners)):
@@ -209,9 +219,10 @@ def _keep(
         if owner != NONE:
             if rack_of[owner] == NONE and owner in readers[readers_of[topic_of[partition]] : readers_of[topic_of[partition] + 1]]:
                 kept[partition] = owner
+                counts[owner] += 1
             else:
                 revoked = True
-    return kept, revoked
+    return kept, counts, possible, revoked
 
 
 @njit(nogil=True, cache=True)
@@ -284,21 +295,33 @@ def _fill(game: _Game, rack_aware: bool, racks_count: int) -> None:  # noqa: FBT
     """Step 2 (maybeAssign). A topic's partitions come one after the other, so a heap of its subscribers serves them all."""
     members = len(game.counts)
     heap = np.empty(members, np.int32)
-    where = np.empty(members, np.int32)
+    where = np.zeros(members, np.int32)
     if rack_aware:
         _fill_by_rack(game, racks_count)
     for topic in game.topics:
         readers = game.readers[game.readers_of[topic] : game.readers_of[topic + 1]]
-        heaped = False
+        given = 0
         for partition in range(game.first[topic], game.first[topic + 1]):
             if not game.free[partition] or game.holders[partition] != NONE:
                 continue
-            if not heaped:
+            given += 1
+            if given <= _FEW:
+                _give(game, partition, _with_fewest(readers, game.keys))
+                continue
+            if given == _FEW + 1:
                 heap[: len(readers)] = readers
                 _heapify(heap, len(readers), where, game.keys)
-                heaped = True
             _give(game, partition, heap[0])
             _sink(heap, len(readers), where, game.keys, 0)
+
+
+@njit(nogil=True, cache=True)
+def _with_fewest(members: Int32s, keys: Int64s) -> int:
+    """The member with the smallest key."""
+    best = members[0]
+    for member in members:
+        best = member if keys[member] < keys[best] else best
+    return int(best)
 
 
 @njit(nogil=True, cache=True)
@@ -343,10 +366,19 @@ def _give(game: _Game, partition: int, member: int) -> None:
 
 
 @njit(nogil=True, cache=True)
+def _somebody_has_two_more(game: _Game) -> bool:
+    """Is any member that takes part two ahead of any other? Else nothing moves, provided that nothing is peculiar."""
+    counts = game.counts[game.taking_part]
+    return len(counts) > 0 and counts.max() - counts.min() > 1
+
+
+@njit(nogil=True, cache=True)
 def _set_aside(game: _Game, topic_of: Int32s) -> None:
     """Step 3 for members (canConsumerParticipateInReassignment)."""
     for member in range(len(game.counts)):
         game.taking_part[member] = game.counts[member] < game.possible[member]
+    if game.taking_part.all():
+        return
     for partition in range(len(topic_of)):
         topic, holder = topic_of[partition], game.holders[partition]
         if holder != NONE and game.readers_of[topic + 1] - game.readers_of[topic] >= 2:

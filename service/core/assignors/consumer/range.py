@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import njit
 
-from service.core.assignors.classic.members import static_first, subscribers
+from service.core.assignors.classic.members import alike, static_first, subscribers
 from service.core.model import Ragged
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def assign(group: Group) -> Ragged:
     """Ragged member → partitions, ascending."""
     order = static_first(group)
-    if _alike(group.subscriptions.offsets, group.subscriptions.values):
+    if alike(group.subscriptions.offsets, group.subscriptions.values):
         topics = np.sort(group.subscriptions.values[: group.subscriptions.offsets[1]])
         return Ragged(*_ranges_alike(order, topics[topics < len(group.topics)], group.topics.first))
     readers = subscribers(group, order)
@@ -104,21 +104,6 @@ def _ranges(order: Int32s, readers_of: Int32s, readers: Int32s, first: Int32s) -
                 cursor[member] += 1
                 partition += 1
     return offsets, partitions
-
-
-@njit(nogil=True, cache=True)
-def _alike(offsets: Int32s, topics: Int32s) -> bool:
-    """Are all rows the same, to the letter? False if there are none."""
-    if len(offsets) < 2:
-        return False
-    length = offsets[1]
-    for row in range(1, len(offsets) - 1):
-        if offsets[row + 1] - offsets[row] != length:
-            return False
-        for i in range(length):
-            if topics[offsets[row] + i] != topics[i]:
-                return False
-    return True
 
 
 @njit(nogil=True, cache=True)

@@ -236,7 +236,7 @@ def _kept(  # noqa: C901 (a kernel)
         if end - start <= room:
             room -= end - start
         else:
-            topics, offsets, partitions = target_rows(kept[start:end].copy(), topic_of, first, hashes, ranks, place)
+            topics, offsets, partitions = target_rows(kept[start:end], topic_of, first, hashes, ranks, place)
             end = start
             for row in range(len(topics)):
                 keeps = min(room, offsets[row + 1] - offsets[row])

@@ -259,7 +259,7 @@ def _owned_in_order(
                 entries[end] = partition
                 end += 1
         if end - start > 1:
-            entries[start:end] = target_rows(entries[start:end].copy(), topic_of, first, hashes, ranks, place)[2]
+            entries[start:end] = target_rows(entries[start:end], topic_of, first, hashes, ranks, place)[2]
         entry_of[number + 1] = end
     return entry_of, entries[:end]
 
