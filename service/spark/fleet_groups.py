@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -36,7 +37,7 @@ from service.groups import (
     subscriptions_total,
     topic_partitions_array,
 )
-from service.spark.nested import CORRUPT, check_line, check_type, compact, conform, first_misfit, rejection
+from service.spark.nested import CORRUPT, check_line, check_type, compact, conform, first_misfit, gathered, rejection, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -129,21 +130,20 @@ def assign_groups(
     """
     for batch in batches:
         if body_column is not None:
-            for text in batch.column(body_column).to_pylist():
-                yield from _assign_text(text, choices)
-            continue
-        columns = {name: batch.column(name) for name in COLUMNS if name in batch.schema.names}
-        for row in range(batch.num_rows):
-            yield from _assign_row({name: column.slice(row, 1) for name, column in columns.items()}, choices)
+            results = (_assign_text(text, choices) for text in batch.column(body_column).to_pylist())
+        else:
+            results = (_assign_row(row, choices) for row in rows_of(batch, COLUMNS))
+        yield from gathered(chain.from_iterable(results), RESULT)
 
 
-def _assign_text(text: str | bytes | None, choices: tuple[Choice, ...] | None) -> Iterator[pa.RecordBatch]:
+def _assign_text(text: str | bytes | None, choices: tuple[Choice, ...] | None) -> Iterator[dict[str, Any]]:
+    """The results of a group, as ``gathered`` takes them."""
     try:
         row = _read_text(text)
     except InvalidQuestion as error:
         record = text.decode(errors="replace") if isinstance(text, bytes) else text
         detail = f"{error.pointer}: {error.detail}" if error.pointer else error.detail
-        yield _result({"error": WRONG_ROW, "detail": detail, "record": record})
+        yield {"error": WRONG_ROW, "detail": detail, "record": record}
         return
     yield from _assign_row(row, choices)
 
@@ -170,7 +170,7 @@ def _read_text(text: str | bytes | None) -> dict[str, pa.Array]:
     return row
 
 
-def _assign_row(row: dict[str, pa.Array], choices: tuple[Choice, ...] | None) -> Iterator[pa.RecordBatch]:
+def _assign_row(row: dict[str, pa.Array], choices: tuple[Choice, ...] | None) -> Iterator[dict[str, Any]]:
     texts = {name: row[name][0].as_py() if name in row else None for name in TEXTS}
     protocol, version = texts["group_protocol"] or "classic", texts["kafka_version"] or RELEASES[-1]
     known: dict[str, Any] = {"group_id": texts["group_id"], "kafka_version": version}
@@ -183,17 +183,17 @@ def _assign_row(row: dict[str, pa.Array], choices: tuple[Choice, ...] | None) ->
         own.strategy(version)
         group = _read(row)
     except InvalidQuestion as error:
-        yield _result({**known, "error": WRONG_ROW, **rejection(row, error)})
+        yield {**known, "error": WRONG_ROW, **rejection(row, error)}
         return
     known |= {"members": len(group), "topics": len(group.topics), "partitions": group.topics.partitions_count}
     tried = (Choice(protocol, each.name) for each in offered) if choices is None else choices
     for choice in dict.fromkeys((own, *tried)):
         named = {"group_protocol": choice.group_protocol, "assignor": choice.assignor, "own": choice == own}
         try:
-            yield _result({**known, **named, **_assign(group, choice.strategy(version))})
+            yield {**known, **named, **_assign(group, choice.strategy(version))}
         except AllocatorError as error:
             exception = error.exception if isinstance(error, KafkaError) else None
-            yield _result({**known, **named, "error": type(error).__name__, "exception": exception, "detail": str(error)})
+            yield {**known, **named, "error": type(error).__name__, "exception": exception, "detail": str(error)}
 
 
 def _read(row: dict[str, pa.Array]) -> Group:
@@ -238,12 +238,3 @@ def _assign(group: Group, assignor: Assignor) -> dict[str, Any]:
         "assignments": assignments_array(group, in_answer_order(group, holders)),
         "unassigned": topic_partitions_array(group, nobodys),
     }
-
-
-def _result(columns: dict[str, Any]) -> pa.RecordBatch:
-    """One row of RESULT; what is not named is null."""
-    arrays = []
-    for member in RESULT:
-        value = columns.get(member.name)
-        arrays.append(value.cast(member.type) if isinstance(value, pa.Array) else pa.array([value], member.type))
-    return pa.record_batch(arrays, schema=RESULT)

@@ -22,7 +22,7 @@ from service.core.placers.audit import Audit, audit
 from service.core.placers.load import broker_load
 from service.groups import NAME
 from service.spark.fleet_groups import WRONG_ROW
-from service.spark.nested import CORRUPT, check_line, check_type, compact, conform, rejection
+from service.spark.nested import CORRUPT, check_line, check_type, compact, conform, gathered, rejection, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -103,12 +103,11 @@ def place_topics(
     """
     everywhere = pa.array(brokers, BROKER) if brokers is not None else None
     for batch in batches:
-        columns = {name: batch.column(name) for name in COLUMNS if name in batch.schema.names}
-        for row in range(batch.num_rows):
-            yield _place_row({name: column.slice(row, 1) for name, column in columns.items()}, placer, everywhere)
+        yield from gathered((_place_row(row, placer, everywhere) for row in rows_of(batch, COLUMNS)), RESULT)
 
 
-def _place_row(row: dict[str, pa.Array], placer: str | None, everywhere: pa.StructArray | None) -> pa.RecordBatch:
+def _place_row(row: dict[str, pa.Array], placer: str | None, everywhere: pa.StructArray | None) -> dict[str, Any]:
+    """The result of a topic, as ``gathered`` takes it."""
     plain = {name: column[0].as_py() for name, column in row.items() if name not in ("brokers", "placements")}
     result: dict[str, Any] = {"topic_name": plain["topic_name"], "placer": plain.get("placer") or placer or "striped"}
     try:
@@ -119,7 +118,7 @@ def _place_row(row: dict[str, pa.Array], placer: str | None, everywhere: pa.Stru
         current = _current(row["placements"], cluster) if "placements" in row and row["placements"][0].is_valid else None
         wish = _wish(plain, current, version)
     except InvalidQuestion as error:
-        return _result({**result, "error": WRONG_ROW, **rejection(row, error)})
+        return {**result, "error": WRONG_ROW, **rejection(row, error)}
     result |= {"partitions": wish.partitions_count, "replication_factor": wish.replication_factor}
     # Each topic its own draws, whatever other rows there are: the seed comes with the row, or from the name.
     seed = plain.get("random_seed")
@@ -140,7 +139,7 @@ def _place_row(row: dict[str, pa.Array], placer: str | None, everywhere: pa.Stru
     except AllocatorError as error:
         exception = error.exception if isinstance(error, KafkaError) else None
         result |= {"error": type(error).__name__, "exception": exception, "detail": str(error)}
-    return _result(result)
+    return result
 
 
 def _placer(named: dict[str, Any], version: str) -> Placer:
@@ -232,12 +231,3 @@ def _loads(cluster: Cluster, replicas: Int64s, leaders: Int64s) -> pa.ListArray:
 
 def _one_row(values: pa.Array) -> pa.ListArray:
     return pa.ListArray.from_arrays(pa.array([0, len(values)], pa.int32()), values)
-
-
-def _result(columns: dict[str, Any]) -> pa.RecordBatch:
-    """One row of RESULT; what is not named is null."""
-    arrays = []
-    for member in RESULT:
-        value = columns.get(member.name)
-        arrays.append(value.cast(member.type) if isinstance(value, pa.Array) else pa.array([value], member.type))
-    return pa.record_batch(arrays, schema=RESULT)

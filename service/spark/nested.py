@@ -15,10 +15,49 @@ import pyarrow as pa
 from service.core.errors import InvalidQuestion
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
 CORRUPT: Final = "_corrupt_record"
 """The column in which Spark's readers keep a line that they cannot read (``sources.CORRUPT``)."""
+
+MANY: Final = 2**20
+"""Partitions with which a batch of results is closed, for the sake of an executor's memory."""
+
+
+def rows_of(batch: pa.RecordBatch, names: Iterable[str]) -> Iterator[dict[str, pa.Array]]:
+    """Each row of a batch as columns of one value: of ``names`` those that are there."""
+    columns = {name: batch.column(name) for name in names if name in batch.schema.names}
+    for row in range(batch.num_rows):
+        yield {name: column.slice(row, 1) for name, column in columns.items()}
+
+
+def gathered(results: Iterable[dict[str, Any]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The results as batches of ``schema``. A result names its values, or has them as arrays of one value; the others are null.
+
+    An Arrow array of one value takes as long to make as one of a hundred, and most groups are small.
+    """
+    waiting: list[dict[str, Any]] = []
+    partitions = 0
+    for result in results:
+        waiting.append(result)
+        partitions += result.get("partitions", 0)
+        if partitions >= MANY:
+            yield _batch(waiting, schema)
+            waiting, partitions = [], 0
+    if waiting:
+        yield _batch(waiting, schema)
+
+
+def _batch(results: list[dict[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
+    columns = []
+    for member in schema:
+        values = [result.get(member.name) for result in results]
+        if any(isinstance(value, pa.Array) for value in values):
+            nothing = pa.nulls(1, member.type)
+            columns.append(pa.concat_arrays([nothing if value is None else value.cast(member.type) for value in values]))
+        else:
+            columns.append(pa.array(values, member.type))
+    return pa.record_batch(columns, schema=schema)
 
 
 def check_line(row: dict[str, pa.Array]) -> None:

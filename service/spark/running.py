@@ -59,13 +59,15 @@ def run(
     name = f"partition-allocator {job.name}"
     with spark_session(name, master=master, packages=packages, settings=settings, verbose=verbose) as spark:
         sink = Sink(spark, into)
+        sink.check()
         try:
             outcome = job.run(Pipeline(spark, sink, partial(progress, spark)), **parameters)
             if outcome is None:
                 return None
             places = {}
             for file, table in outcome.tables.items():
-                places[file.partition(".")[0]] = table if isinstance(table, str) else _write(sink, file, table)
+                place = table if isinstance(table, str) else _write(sink, file, table)
+                places[file.partition(".")[0]] = place.removeprefix("file://")
             places["summary"] = sink.json(SUMMARY, outcome.summary)
             places["report"] = sink.text(REPORT, outcome.report.html())
         except (PySparkException, Py4JError) as error:

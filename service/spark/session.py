@@ -2,6 +2,8 @@
 
 Under ``spark-submit`` the submitted configuration stands. Otherwise ``master`` may be ``local[4]``, ``spark://…``, ``k8s://…``
 or, for Spark Connect, ``sc://…``; default: the environment's ``SPARK_REMOTE``, else every core of this machine.
+
+Executors get the project's modules (``shipped.py``); what those need beside Python has to be where they are.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from pyspark.sql.functions import spark_partition_id
 
 import service
 from service.spark import shipped
@@ -35,6 +38,8 @@ LOCAL: Final = {
     "spark.log.level": "ERROR",
 }
 """Settings that suit one machine; on a cluster its own stand."""
+
+MOST_CORES: Final = 100_000
 
 JAVA_PROBE: Final = ("--add-modules", "jdk.incubator.vector", "-version")
 
@@ -60,21 +65,17 @@ def spark_session(
     if existing is not None:
         yield existing
         return
-    remote = master if master and master.startswith("sc://") else None if master else os.environ.get("SPARK_REMOTE")
+    master = master or os.environ.get("SPARK_REMOTE")
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
-    if not remote and not submitted:
+    elsewhere = submitted or (master or "").startswith("sc://")
+    if not elsewhere:
         require_java()
+    elif packages:
+        raise NoSpark("--package is for a Spark that starts here; give it to spark-submit, or to the Connect server")
     builder = SparkSession.builder.appName(name)
-    if remote:
-        if remote.startswith("local"):
-            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        builder = builder.remote(remote)
-    elif not submitted:
-        builder = builder.master(master or "local[*]")
-        if master is None or master.startswith("local"):
-            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # the workers are to have what the driver has
-            builder = builder.config(map=dict(LOCAL))
-    if packages and not remote and not submitted:
+    if not submitted:
+        builder = _at(builder, master or "local[*]")
+    if packages:
         builder = builder.config("spark.jars.packages", ",".join(packages))
     builder = builder.config(map={"spark.sql.execution.arrow.maxRecordsPerBatch": "65536", **(settings or {})})
     with tempfile.TemporaryDirectory(prefix="partition-allocator-") as folder:
@@ -86,6 +87,17 @@ def spark_session(
             yield spark
         finally:
             spark.stop()
+
+
+def _at(builder: SparkSession.Builder, master: str) -> SparkSession.Builder:
+    """The builder of a session on ``master``; of Spark Connect if that is what the surroundings or ``master`` ask for."""
+    if master.startswith("local"):
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # the workers are to have what the driver has
+        builder = builder.config(map=dict(LOCAL))
+    if master == os.environ.get("SPARK_REMOTE") or master.startswith("sc://"):
+        return builder.remote(master)
+    os.environ.pop("SPARK_REMOTE", None)  # PySpark would ask for it all the same
+    return builder.master(master)
 
 
 def require_java() -> None:
@@ -137,6 +149,14 @@ def _ship(spark: SparkSession, folder: Path) -> None:
         spark.addArtifacts(modules, pyfile=True)
     else:
         spark.sparkContext.addPyFile(modules)
+
+
+def cores(spark: SparkSession) -> int:
+    """How many tasks run at a time, as far as Spark knows it now."""
+    if not is_connect(spark):
+        return int(spark.sparkContext.defaultParallelism)
+    # That number has no name in Spark Connect, but a range is divided by it.
+    return spark.range(MOST_CORES).select(spark_partition_id()).distinct().count()
 
 
 def is_local(spark: SparkSession) -> bool:

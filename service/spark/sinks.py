@@ -1,26 +1,33 @@
 """What a job leaves behind: a folder with its tables, ``summary.json`` and ``report.html``.
 
-Large tables are written by Spark, small ones by the driver; where the folder is not of this machine's file system everything goes
-through Spark's, with Spark's credentials.
+Large tables are written by Spark's executors, small ones by the driver: where the folder is not of this machine's file system,
+through Hadoop, with Spark's credentials; or, as Spark Connect has no JVM on this side, through Arrow, with this machine's.
 """
 
 from __future__ import annotations
 
 import shutil
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
 import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
+from py4j.protocol import Py4JError
+from pyarrow import fs
+from pyspark.errors import PySparkException
 
-from service.spark.errors import PipelineError
-from service.spark.session import is_connect
+from service.spark.errors import NoSpark
+from service.spark.session import cores, is_connect, is_local
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+MOST_LOOKS: Final = 64
+"""Tasks that look whether they see the results' folder."""
 
 
 @dataclass(frozen=True)
@@ -38,15 +45,33 @@ class Sink:
             return Path(unquote(url.path))
         return None if "://" in self.into else Path(self.into)
 
+    def check(self) -> None:
+        """Raise NoSpark if the folder is this machine's and the executors, on others, would write to one of the same name."""
+        if self.folder is None or is_local(self.spark):
+            return
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix="partition-allocator-", dir=self.folder.absolute()) as folder:
+            Path(folder).chmod(0o755)
+            for task in range(min(cores(self.spark), MOST_LOOKS)):
+                (Path(folder) / f"{task}.txt").write_text("seen\n")
+            try:
+                self.spark.read.text(f"file://{folder}").collect()
+            except (PySparkException, Py4JError):
+                raise NoSpark(
+                    f"{self.into} is a folder of this machine, and the executors do not see it: with --into name one that all "
+                    "machines share, or a URL that Spark knows, such as s3a://bucket/results"
+                ) from None
+
     def at(self, name: str) -> str:
         """Where ``name`` is in the folder."""
         return f"{self.into.rstrip('/')}/{name}"
 
     def frame(self, name: str, frame: DataFrame) -> str:
-        """Let Spark write a table (a folder of Parquet files), in place of an older one. Returns where it is."""
-        target = str((self.folder / name).absolute()) if self.folder else self.at(name)
+        """Let Spark write a table (a folder of Parquet files), in place of an older one. Returns where Spark finds it."""
+        # With its scheme, for a cluster may take a plain path as one of HDFS.
+        target = f"file://{(self.folder / name).absolute()}" if self.folder else self.at(name)
         frame.write.mode("overwrite").parquet(target)
-        return self.at(name)
+        return target
 
     def table(self, name: str, table: pa.Table) -> str:
         """Write a small table (one Parquet file), in place of an older one. Returns where it is."""
@@ -63,8 +88,7 @@ class Sink:
         if self.folder:
             shutil.rmtree(self.folder / name, ignore_errors=True)
         else:
-            files, path = self._hadoop(name)
-            files.delete(path, True)
+            self._remove(name)
 
     def text(self, name: str, text: str) -> str:
         """Write a text. Returns where it is."""
@@ -81,18 +105,43 @@ class Sink:
             unfinished.write_bytes(data)
             unfinished.replace(target)
         else:
-            files, path = self._hadoop(name)
-            stream = files.create(path, True)
+            self._remove(name)
+            self._create(name, data)
+        return self.at(name)
+
+    def _remove(self, name: str) -> None:
+        if is_connect(self.spark):
+            files, path = arrow_file(self.at(name))
+            match files.get_file_info(path).type:
+                case fs.FileType.Directory:
+                    files.delete_dir(path)
+                case fs.FileType.File:
+                    files.delete_file(path)
+        else:
+            hadoop, path = self._hadoop(name)
+            hadoop.delete(path, True)
+
+    def _create(self, name: str, data: bytes) -> None:
+        if is_connect(self.spark):
+            files, path = arrow_file(self.at(name))
+            with files.open_output_stream(path) as stream:
+                stream.write(data)
+        else:
+            hadoop, path = self._hadoop(name)
+            stream = hadoop.create(path, True)
             try:
                 stream.write(bytearray(data))
             finally:
                 stream.close()
-        return self.at(name)
 
     def _hadoop(self, name: str) -> tuple[Any, Any]:
         """Hadoop's file system of the folder, and the path of ``name`` in it."""
-        if is_connect(self.spark):
-            raise PipelineError(f"{self.at(name)}: with Spark Connect the results go to a folder of this machine")
         context: Any = self.spark.sparkContext
         path = context._jvm.org.apache.hadoop.fs.Path(self.at(name))  # noqa: SLF001 - PySpark has no public way there
         return path.getFileSystem(context._jsc.hadoopConfiguration()), path  # noqa: SLF001
+
+
+def arrow_file(url: str) -> tuple[fs.FileSystem, str]:
+    """Arrow's file system for a URL as Spark has it, and the path in that."""
+    files, path = fs.FileSystem.from_uri(url.replace("s3a://", "s3://", 1))
+    return files, path

@@ -11,15 +11,15 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from service.core.errors import InvalidQuestion
-from service.core.measures import spread
 from service.core.placers import PLACERS
-from service.spark import fleet_groups, fleet_placements, fleet_report, sources
+from service.spark import fleet_groups, fleet_placements, fleet_report, fleet_summary, sources
 from service.spark.errors import WrongSource
 from service.spark.fleet_groups import WRONG_ROW, Choice
 from service.spark.jobs.model import Job, Outcome
 from service.spark.jobs.parameters import READ_OPTIONS, SOURCE
 from service.spark.quarantine import TABLE as QUARANTINE
 from service.spark.report import Report, number
+from service.spark.session import cores
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -35,10 +35,9 @@ PLACEMENTS: Final = "placements.parquet"
 ROWS_AT_A_TIME: Final = 16
 """Groups, or topics, that an executor holds at a time: one may have a million partitions."""
 
-NAMED: Final = 20
-"""Groups and topics that the summary names: the most uneven, the failing."""
+TASKS_PER_CORE: Final = 4
+"""A file of a thousand groups is one split; several tasks a core even out that some groups are large."""
 
-QUANTILES: Final = [i / 50 for i in range(51)]
 MOST_BROKERS: Final = 100_000
 
 
@@ -109,7 +108,7 @@ def run(
     )
 
 
-# ---- groups ------------------------------------------------------------------------------------------------------------
+# ---- the two tables ----------------------------------------------------------------------------------------------------
 
 
 def _groups(pipeline: Pipeline, source: Source, assignors: tuple[Choice, ...], body_column: str | None) -> Part:
@@ -121,123 +120,34 @@ def _groups(pipeline: Pipeline, source: Source, assignors: tuple[Choice, ...], b
     else:
         sources.require(frame, [body_column], source)
         columns = [body_column]
-    place, results = _mapped(
-        pipeline,
-        "assigning groups",
-        frame.select(columns),
-        partial(fleet_groups.assign_groups, choices=assignors or None, body_column=body_column),
-        fleet_groups.RESULT,
-        ASSIGNMENTS,
-    )
-    done = results.where(F.col("error").isNull() | (F.col("error") != WRONG_ROW))
-    own = done.where("own")
-    total = own.agg(
-        F.count("*").alias("groups"), F.sum("members").alias("members"), F.sum("partitions").alias("partitions")
-    ).first()
-    sums = ("retained", "moved", "added", "revoked", "fewest_possible_moves")
-    by_assignor = (
-        done.groupBy("group_protocol", "assignor")
-        .agg(
-            F.count("*").alias("groups"),
-            F.count("error").alias("failed"),
-            F.count_if(F.size("warnings") > 0).alias("warned"),
-            F.count_if("follow_up_rebalance").alias("follow_up_rebalances"),
-            F.mean("skew").alias("mean"),
-            F.percentile("skew", F.lit(QUANTILES)).alias("quantiles"),
-            *(F.sum(name).alias(name) for name in sums),
-        )
-        .orderBy("group_protocol", "assignor")
-        .collect()
-    )
-    rows = [row.asDict() for row in by_assignor]
-    summary: dict[str, Any] = {
-        **{name: int((total and total[name]) or 0) for name in ("groups", "members", "partitions")},
-        "wrong_rows": results.where(F.col("error") == WRONG_ROW).count(),
-        "assignors": [_assignor(row) for row in rows],
-        "most_skewed": _named(
-            own.where("error is null").orderBy(F.desc("skew"), "group_id"),
-            "group_id",
-            "assignor",
-            "partitions",
-            "members",
-            "skew",
-        ),
-        "failures": _named(
-            done.where("error is not null").orderBy("group_id", "assignor"),
-            "group_id",
-            "group_protocol",
-            "assignor",
-            "error",
-            "detail",
-        ),
-    }
-    curves = {f"{row['group_protocol']}:{row['assignor']}": row["quantiles"] for row in rows if row["quantiles"]}
-    failed = sum(row["failed"] for row in rows)
+    assign = partial(fleet_groups.assign_groups, choices=assignors or None, body_column=body_column)
+    place, results = _mapped(pipeline, "assigning groups", frame.select(columns), assign, fleet_groups.RESULT, ASSIGNMENTS)
+    found, curves = fleet_summary.of_groups(results)
     headline = {
-        "groups": f"{number(summary['groups'])} with {number(summary['partitions'])} partitions",
-        "assignments that Kafka would fail": number(failed),
-        "rows that are no group": number(summary["wrong_rows"]),
+        "groups": f"{number(found['groups'])} with {number(found['partitions'])} partitions",
+        "assignments that Kafka would fail": number(sum(row["failed"] for row in found["assignors"])),
+        "rows that are no group": number(found["wrong_rows"]),
     }
-    return Part(summary, fleet_report.Groups(summary, QUANTILES, curves), headline, _wrong(results, summary["wrong_rows"]), place)
-
-
-def _assignor(row: dict[str, Any]) -> dict[str, Any]:
-    """The summary's entry for one assignor."""
-    quantiles, mean = row["quantiles"], row["mean"]
-    at = {name: quantiles[i] if quantiles else None for name, i in (("min", 0), ("median", 25), ("p90", 45), ("max", 50))}
-    counts = {name: value for name, value in row.items() if name not in ("quantiles", "mean")}
-    return {**counts, "skew": {"mean": mean, **at}}
-
-
-# ---- topics ------------------------------------------------------------------------------------------------------------
+    report = fleet_report.Groups(found, fleet_summary.QUANTILES, curves)
+    return Part(found, report, headline, _wrong(results, found["wrong_rows"]), place)
 
 
 def _topics(pipeline: Pipeline, source: Source, brokers: Source | None, placer: str | None) -> Part:
     frame = sources.read(pipeline.spark, source)
     cluster = None if brokers is None else _brokers(pipeline, brokers)
     _check(source, partial(fleet_placements.check_columns, to_arrow_schema(frame.schema), brokers_apart=cluster is not None))
-    columns = [name for name in fleet_placements.COLUMNS if name in frame.columns]
-    place, results = _mapped(
-        pipeline,
-        "placing topics",
-        frame.select(columns),
-        partial(fleet_placements.place_topics, placer=placer, brokers=cluster),
-        fleet_placements.RESULT,
-        PLACEMENTS,
-    )
-    done = results.where(F.col("error").isNull() | (F.col("error") != WRONG_ROW))
-    faults = ("doubled", "unknown_brokers", "wrong_factor", "crowded_racks", "unled")
-    total = done.agg(
-        F.count("*").alias("topics"),
-        F.sum("partitions").alias("partitions"),
-        F.count("error").alias("failed"),
-        F.count("obeys").alias("audited"),
-        F.count_if("obeys").alias("obey"),
-        F.count_if(F.col("leader_changes") > 0).alias("uneven_leaders"),
-        *(F.sum(F.when(F.col("obeys").isNotNull(), F.size(name))).alias(name) for name in faults),
-        F.sum("copies").alias("copies"),
-        F.sum("leader_changes").alias("leader_changes"),
-    ).first()
-    found = {name: int(value or 0) for name, value in (total.asDict() if total else {}).items()}
-    summary: dict[str, Any] = {
-        **{name: found[name] for name in ("topics", "partitions", "failed")},
-        "wrong_rows": results.where(F.col("error") == WRONG_ROW).count(),
-        "audit": {name: found[name] for name in ("audited", "obey", *faults, "uneven_leaders", "copies", "leader_changes")},
-        "broker_load": _loads(done, "broker_load"),
-        "current_broker_load": _loads(done, "current_broker_load"),
-        "disobeying": _named(
-            done.where("not obeys").orderBy(F.desc("copies"), F.desc("leader_changes"), "topic_name"),
-            "topic_name", "partitions", "replication_factor", *faults, "copies", "leader_changes", "most_leaders",
-        ),
-        "failures": _named(done.where("error is not null").orderBy("topic_name"), "topic_name", "placer", "error", "detail"),
-    }  # fmt: skip
+    frame = frame.select([name for name in fleet_placements.COLUMNS if name in frame.columns])
+    put = partial(fleet_placements.place_topics, placer=placer, brokers=cluster)
+    place, results = _mapped(pipeline, "placing topics", frame, put, fleet_placements.RESULT, PLACEMENTS)
+    found = fleet_summary.of_topics(results)
+    audit = found["audit"]
     headline = {
-        "topics": f"{number(summary['topics'])} with {number(summary['partitions'])} partitions",
-        "topics that obey Kafka's placement rules": f"{number(found['obey'])} of {number(found['audited'])} audited",
-        "replicas to copy": number(found["copies"]),
-        "leaders to change": number(found["leader_changes"]),
+        "topics": f"{number(found['topics'])} with {number(found['partitions'])} partitions",
+        "topics that obey Kafka's placement rules": f"{number(audit['obey'])} of {number(audit['audited'])} audited",
+        "replicas to copy": number(audit["copies"]),
+        "leaders to change": number(audit["leader_changes"]),
     }
-    return Part(summary, fleet_report.Topics(summary), headline, _wrong(results, summary["wrong_rows"]), place)
+    return Part(found, fleet_report.Topics(found), headline, _wrong(results, found["wrong_rows"]), place)
 
 
 def _brokers(pipeline: Pipeline, source: Source) -> list[dict[str, Any]]:
@@ -252,22 +162,6 @@ def _brokers(pipeline: Pipeline, source: Source) -> list[dict[str, Any]]:
     if len({row["broker_id"] for row in rows}) < len(rows):
         raise WrongSource(f"{source} has a broker_id twice")
     return [{"rack_id": None, "fenced": None, **row} for row in rows]
-
-
-def _loads(done: DataFrame, column: str) -> dict[str, Any]:
-    """Replicas and leaders of each broker, over all topics, and how even they are."""
-    rows = (
-        done.select(F.explode(column).alias("load"))
-        .groupBy("load.broker_id")
-        .agg(F.sum("load.replicas").alias("replicas"), F.sum("load.leaders").alias("leaders"))
-        .orderBy("broker_id")
-        .toArrow()
-    )
-    load: dict[str, Any] = {"broker_ids": rows.column("broker_id").to_pylist()}
-    for name in ("replicas", "leaders"):
-        counts = rows.column(name).to_numpy()
-        load[name] = {"counts": counts.tolist(), "skew": spread(counts).skew}
-    return load
 
 
 # ---- both --------------------------------------------------------------------------------------------------------------
@@ -294,18 +188,12 @@ def _mapped(
     before = spark.conf.get(at_a_time)
     spark.conf.set(at_a_time, str(ROWS_AT_A_TIME))
     try:
-        # A file of a thousand groups is one split; several a core even out that some are large.
-        slots = 4 * int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
-        results = frame.repartition(slots).mapInArrow(function, from_arrow_schema(result))
+        results = frame.repartition(TASKS_PER_CORE * cores(spark)).mapInArrow(function, from_arrow_schema(result))
         with pipeline.progress(what):
             place = pipeline.sink.frame(name, results)
     finally:
         spark.conf.set(at_a_time, str(before))
     return place, spark.read.parquet(place)
-
-
-def _named(frame: DataFrame, *columns: str) -> list[dict[str, Any]]:
-    return [row.asDict() for row in frame.select(*columns).limit(NAMED).collect()]
 
 
 def _wrong(results: DataFrame, count: int) -> DataFrame | None:

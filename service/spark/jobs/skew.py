@@ -17,7 +17,7 @@ from service.spark.columns import check_format, joined, read_keys
 from service.spark.errors import WrongSource
 from service.spark.jobs.model import Job, Outcome
 from service.spark.jobs.parameters import READ_OPTIONS, SOURCE, Integers
-from service.spark.session import is_connect, is_local
+from service.spark.session import cores, is_local
 from service.spark.skew_scan import MAX_KEYS, Scan, check_partitioners, merge_batches, merged
 from service.spark.sources import CORRUPT
 
@@ -52,7 +52,7 @@ class Input:
             numbers = pipeline.spark.range(0, len(self.tasks), 1, len(self.tasks))
             return numbers.mapInArrow(self.scan.of_splits(self.tasks), quarantine.RESULT), len(self.tasks)
         assert self.frame is not None  # noqa: S101
-        tasks = TASKS_PER_CORE * cores(pipeline)
+        tasks = TASKS_PER_CORE * cores(pipeline.spark)
         return self.frame.coalesce(tasks).mapInArrow(self.scan.of_batches, quarantine.RESULT), tasks
 
 
@@ -129,7 +129,7 @@ def read(pipeline: Pipeline, source: Source, options: dict[str, Any], *, plain: 
         corrupt=corrupt,
         max_keys=options["max_keys"],
     )
-    tasks = splits.splits(files, TASKS_PER_CORE * cores(pipeline)) if files is not None else None
+    tasks = splits.splits(files, TASKS_PER_CORE * cores(pipeline.spark)) if files is not None else None
     if frame is None:
         first = next(splits.batches_of([split for task in tasks or () for split in task], scan.columns), None)
         some = [first.slice(0, LOOKED_AT)] if first is not None else []
@@ -147,19 +147,14 @@ def scanned(pipeline: Pipeline, looked: Input) -> tuple[Part, dict[str, int]]:
     return merged(parts), rejected
 
 
-def cores(pipeline: Pipeline) -> int:
-    """How many tasks run at a time."""
-    if is_connect(pipeline.spark):
-        return int(pipeline.spark.conf.get("spark.sql.shuffle.partitions") or 1)
-    return int(pipeline.spark.sparkContext.defaultParallelism)
-
-
 def _plain_files(pipeline: Pipeline, source: Source) -> list[tuple[str, int]] | None:
     """The files of plain Parquet that the executors can read themselves; None if Spark has to."""
     if source.format != "parquet" or source.options:
         return None
     if "://" not in source.location and not is_local(pipeline.spark):
-        return None
+        return None  # the machine of the executors, or HDFS: Spark knows
+    if any(name.startswith("spark.hadoop.fs.") for name in pipeline.spark.conf.getAll):
+        return None  # credentials and endpoints that only Spark has been told
     return splits.files(source.location)
 
 
