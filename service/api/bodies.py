@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -36,36 +37,42 @@ VALUES_PER_BYTE: Final = 4
 
 def read_body(request: Request) -> bytes:
     """The body. Raises the HTTP errors 400 (cut short, no gzip), 408 (too slow), 413 (too large), 415 (another coding), 503."""
-    coding, length, limit = _announced(request)
-    try:
-        if coding == "identity" and length is not None:
-            if length > LARGE_BYTES:
-                entrance().enter_large()
-            # In one piece: Werkzeug's own stream gathers it in pieces of 64 KiB, which takes longer than many an answer.
+    coding, length, _ = _announced(request)
+    if coding == "identity" and length is not None:
+        if length > LARGE_BYTES:
+            entrance().enter_large()
+        # In one piece: Werkzeug's own stream gathers it in pieces of 64 KiB, which takes longer than many an answer.
+        with _faults_of_the_caller():
             body: bytes = request.environ["wsgi.input"].read(length)
-            if len(body) < length:
-                raise ClientDisconnected
-            return body
-        pieces = _pieces(request, length)
-        return _gathered(pieces if coding == "identity" else _inflated(pieces), limit)
-    except TimeoutError:
-        raise RequestTimeout("The body came too slowly.") from None
-    except OSError:
-        raise ClientDisconnected from None
-    except ParseException:
-        raise BadRequest("The body's chunks are not as HTTP has them.") from None
+        if len(body) < length:
+            raise ClientDisconnected
+        return body
+    found, size = [], 0
+    for piece in body_pieces(request):
+        size += len(piece)
+        if size > LARGE_BYTES:
+            entrance().enter_large()
+        found.append(piece)
+    return b"".join(found)
 
 
 def body_pieces(request: Request) -> Iterator[bytes]:
     """The body a little at a time, for a reader that never has all of it in memory. Raises the same errors, as it gets there."""
     coding, length, limit = _announced(request)
     pieces, size = _pieces(request, length), 0
-    try:
+    with _faults_of_the_caller():
         for piece in pieces if coding == "identity" else _inflated(pieces):
             size += len(piece)
             if size > limit:
                 raise RequestEntityTooLarge(f"The body is larger than {limit} bytes.")
             yield piece
+
+
+@contextmanager
+def _faults_of_the_caller() -> Iterator[None]:
+    """What goes wrong while a body comes, as the HTTP error that says whose fault it is."""
+    try:
+        yield
     except TimeoutError:
         raise RequestTimeout("The body came too slowly.") from None
     except OSError:
@@ -157,15 +164,3 @@ def _inflated(pieces: Iterator[bytes]) -> Iterator[bytes]:
             yield more
     if started and not inflater.eof:
         raise BadRequest("The body is no gzip: it ends too early.")
-
-
-def _gathered(pieces: Iterator[bytes], limit: int) -> bytes:
-    found, size = [], 0
-    for piece in pieces:
-        size += len(piece)
-        if size > limit:
-            raise RequestEntityTooLarge(f"The body is larger than {limit} bytes.")
-        if size > LARGE_BYTES:
-            entrance().enter_large()
-        found.append(piece)
-    return b"".join(found)
