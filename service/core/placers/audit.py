@@ -8,16 +8,17 @@ racks, so "even" is: no broker leads more partitions than in the worst of DRAWS 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from service.core.jvm.random import JavaRandom
-from service.core.model import NONE, Wish
+from service.core.model import NONE, Cluster, Wish
 from service.core.placers import striped
 
 if TYPE_CHECKING:
-    from service.core.model import Cluster, Int32s, Int64s, Ragged
+    from service.core.model import Int32s, Int64s, Ragged
 
 DRAWS: Final = 32
 """Placements of the placer that a placement is measured by."""
@@ -82,7 +83,7 @@ def audit(cluster: Cluster, placement: Ragged, replication_factor: int) -> Audit
     first[lengths > 0] = brokers[placement.offsets[:-1][lengths > 0]]
     led = (first != NONE) & ~cluster.fenced[first]
     leaders = np.bincount(first[first != NONE], minlength=len(cluster)).astype(np.int64)
-    most = _most_leaders(cluster, Wish(count, replication_factor))
+    most = _most_leaders(cluster, count, replication_factor)
     allowed = np.where(cluster.fenced, 0, most)
     return Audit(
         doubled=_rows(doubled > 0),
@@ -102,7 +103,19 @@ def _rows(mask: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Int32s:
     return np.flatnonzero(mask).astype(np.int32)
 
 
-def _most_leaders(cluster: Cluster, wish: Wish) -> int:
-    """The most partitions that a broker leads in any of DRAWS placements."""
+def _most_leaders(cluster: Cluster, partitions_count: int, replication_factor: int) -> int:
+    """The most partitions that a broker leads in any of DRAWS placements; many topics of a cluster are of the same size."""
+    brokers = (array.tobytes() for array in (cluster.broker_ids, cluster.racks, cluster.fenced))
+    return _most_leaders_of(cluster.rack_ids, *brokers, partitions_count, replication_factor)
+
+
+@lru_cache(maxsize=512)
+def _most_leaders_of(
+    rack_ids: tuple[str, ...], broker_ids: bytes, racks: bytes, fenced: bytes, partitions_count: int, replication_factor: int
+) -> int:
+    cluster = Cluster(
+        np.frombuffer(broker_ids, np.int32), rack_ids, np.frombuffer(racks, np.int32), np.frombuffer(fenced, np.bool_)
+    )
+    wish = Wish(partitions_count, replication_factor)
     draws = (striped.place(cluster, wish, JavaRandom(seed)) for seed in range(DRAWS))
     return max(int(np.bincount(placement[:, 0], minlength=1).max()) for placement in draws)
