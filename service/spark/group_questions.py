@@ -1,7 +1,7 @@
-"""A group and the lag of its partitions → a request to ``/v1/group-assignments``: Arrow in, Arrow out. Executors run this.
+"""A group and what its partitions weigh → a request to ``/v1/group-assignments``: Arrow in, Arrow out. Executors run this.
 
 The service answers it as it is: who gets what from the group's own assignor (or, if the service does not know that one, from the
-default of its protocol), and how much of the lag each member has then (``weighted_member_load``).
+default of its protocol), and how much of the lag, or of the load, each member has then (``weighted_member_load``).
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ from service.core.assignors import GROUP_PROTOCOLS
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from service.spark.fleet_groups import Choice
+
 SCHEMA: Final = pa.schema({"group": pa.string(), "question": pa.string()})
 
 
-def ask_for_load(lags: pa.Table, members: pa.Table) -> pa.Table:
+def ask_for_lag(lags: pa.Table, members: pa.Table) -> pa.Table:
     """SCHEMA row of one group: how is it assigned, its partitions weighing what they lag? No row for a group without members.
 
     lags : topic, partition, partitions_count and weight of each of its partitions
@@ -43,6 +45,34 @@ def ask_for_load(lags: pa.Table, members: pa.Table) -> pa.Table:
     if not topics:
         return SCHEMA.empty_table()
     return pa.table({"group": [head["group"]], "question": [json.dumps(question)]}, schema=SCHEMA)
+
+
+def ask_for_load(groups: pa.Table, rates: pa.Table, choice: Choice | None = None) -> pa.Table:
+    """SCHEMA row of each group, which is its own row as JSON, its partitions weighing what was measured.
+
+    groups : rows of ``fleet_groups.COLUMNS``
+    rates : topic, partition and weight of the partitions of their topics; one that is not there weighs nothing
+    choice : the assignor, in place of the group's own
+    """
+    weights: dict[str, dict[int, float]] = {}
+    for row in rates.to_pylist():
+        weights.setdefault(row["topic"], {})[row["partition"]] = row["weight"]
+    questions = []
+    for group in groups.to_pylist():
+        for topic in group["topics"]:
+            measured = weights.get(topic["topic_name"], {})
+            topic["partition_weights"] = [measured.get(i, 0.0) for i in range(topic["partitions_count"])]
+        if choice is not None:
+            group |= {"group_protocol": choice.group_protocol, "assignor": choice.assignor}
+        questions.append({"group": group["group_id"], "question": json.dumps(_present(group))})
+    return pa.Table.from_pylist(questions, schema=SCHEMA)
+
+
+def _present(value: Any) -> Any:
+    """The same without members that are null, for columns have them where a body has none."""
+    if isinstance(value, dict):
+        return {name: _present(each) for name, each in value.items() if each is not None}
+    return [_present(each) for each in value] if isinstance(value, list) else value
 
 
 def _topics(lags: list[dict[str, Any]], subscribed: Iterable[str]) -> list[dict[str, Any]]:

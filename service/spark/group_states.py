@@ -12,23 +12,27 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import Any, Final
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from service.core.wire.consumer_protocol import read_assignment, read_subscription
+from service.core.wire.consumer_protocol import read_assignment, read_subscribed_topics, read_subscription
 from service.core.wire.errors import Unreadable
 from service.spark.offset_records import uuid_bytes
+
+if TYPE_CHECKING:
+    from service.core.wire.consumer_protocol import TopicPartitions
 
 SCHEMA: Final = pa.schema(
     {
         "at": pa.int64(),
         "group": pa.string(),
         "protocol": pa.string(),
-        "protocol_type": pa.string(),
         "assignor": pa.string(),
         "empty": pa.bool_(),
-        "state_timestamp": pa.int64(),
+        "keeps_offsets": pa.bool_(),
+        "empty_since": pa.int64(),
         "subscribed": pa.list_(pa.string()),
         "members": pa.string(),
         "member_id": pa.string(),
@@ -41,7 +45,13 @@ SCHEMA: Final = pa.schema(
 )
 """A row for the group, where ``member_id`` is null: ``subscribed`` the topics that its members want (null if nobody can tell),
 ``members`` the members of a request to ``/v1/group-assignments``, but for what they own, as JSON. And a row for each partition of
-each member, its topic named or, if only that is known, by its id."""
+each member, its topic named or, if only that is known, by its id.
+
+What of its offsets expires: nothing, if the group ``keeps_offsets``. Else those of topics that are not ``subscribed``, when the
+retention is over since ``empty_since`` (ms), or since the commit where that is null.
+
+Source: shouldExpire, offsetExpirationCondition and isSubscribedToTopic of ClassicGroup, ConsumerGroup, ShareGroup and
+StreamsGroup (Apache Kafka 4.3.1)."""
 
 CLASSIC, CONSUMER, CONSUMER_MEMBER, CONSUMER_ASSIGNMENT = 2, 3, 5, 8
 CONSUMER_REGEX = 16
@@ -78,8 +88,11 @@ def _group(by_type: dict[int, dict[str | None, Any]]) -> list[Row]:
         (SHARE, SHARE_MEMBER, SHARE_ASSIGNMENT, "share"),
     ):
         if group in by_type:
-            members = _members(by_type.get(member, {}), by_type.get(assignment, {}), by_type.get(CONSUMER_REGEX, {}))
+            matches = by_type.get(CONSUMER_REGEX, {})
+            members = _members(by_type.get(member, {}), by_type.get(assignment, {}), matches)
             subscribed = {name for document, _ in members for name in document["topic_names"]}
+            # What an expression matches counts even when the member has gone that asked for it.
+            subscribed.update(name for matched in matches.values() for name in matched["topics"])
             return _group_of_brokers(protocol, members, subscribed)
     if STREAMS in by_type:
         topology = by_type.get(STREAMS_TOPOLOGY, {}).get(None, {"subtopologies": []})
@@ -90,36 +103,44 @@ def _group(by_type: dict[int, dict[str | None, Any]]) -> list[Row]:
 
 def _classic_group(value: dict[str, Any]) -> list[Row]:
     """ClassicGroup as it is after loading: without members it is Empty, else Stable."""
+    consumers = value["protocolType"] == "consumer"
     documents, partitions = [], []
-    subscribed: set[str] | None = set() if value["protocolType"] == "consumer" else None
+    subscribed: set[str] | None = set() if consumers and (value["protocol"] is not None or not value["members"]) else None
     for member in value["members"]:
-        document = {"member_id": member["memberId"], "instance_id": member.get("groupInstanceId"), "topic_names": None}
         known = {"member_id": member["memberId"], "client_id": member["clientId"], "client_host": member["clientHost"]}
-        owned: tuple[tuple[str, tuple[int, ...]], ...] = ()
-        if value["protocolType"] == "consumer":
-            try:
-                subscription = read_subscription(base64.b64decode(member["subscription"]))
-                assigned = base64.b64decode(member["assignment"])
-                owned = read_assignment(assigned).partitions if assigned else ()
-            except Unreadable:
-                subscribed = None  # Kafka then does not know either, and expires nothing
-            else:
-                document |= {"topic_names": sorted(set(subscription.topic_names)), "rack_id": subscription.rack_id}
-                if subscribed is not None:
-                    subscribed.update(subscription.topic_names)
-        documents.append(document | {"generation_id": max(-1, value["generation"])})
+        document, topics, owned = _classic_member(member) if consumers else ({}, None, ())
+        subscribed = None if subscribed is None or topics is None else subscribed.union(topics)
+        said = {"member_id": member["memberId"], "instance_id": member.get("groupInstanceId"), **document}
+        documents.append(said | {"generation_id": max(-1, value["generation"])})
         partitions.append(known)
         partitions += [{**known, "topic": topic, "partition": number} for topic, numbers in owned for number in numbers]
+    state_timestamp = value.get("currentStateTimestamp", -1)
     head: Row = {
         "protocol": "classic",
-        "protocol_type": value["protocolType"],
         "assignor": value["protocol"],
         "empty": not documents,
-        "state_timestamp": value.get("currentStateTimestamp", -1),
+        # A group of no protocol is one that has only ever committed.
+        "keeps_offsets": bool(documents and value["protocolType"]) and subscribed is None,
+        "empty_since": None if documents or not value["protocolType"] or state_timestamp == -1 else state_timestamp,
         "subscribed": None if subscribed is None else sorted(subscribed),
         "members": json.dumps([_present(document) for document in documents]),
     }
     return [head, *partitions]
+
+
+def _classic_member(member: dict[str, Any]) -> tuple[Row, tuple[str, ...] | None, TopicPartitions]:
+    """What a consumer says of itself, the topics that it wants (None if Kafka cannot tell either), and what it was given."""
+    subscription, assigned = (base64.b64decode(member[name]) for name in ("subscription", "assignment"))
+    document: Row = {}
+    topics: tuple[str, ...] | None = None
+    owned: TopicPartitions = ()
+    with suppress(Unreadable):
+        topics = read_subscribed_topics(subscription)
+        document["topic_names"] = sorted(set(topics))
+        document["rack_id"] = read_subscription(subscription).rack_id
+    with suppress(Unreadable):
+        owned = read_assignment(assigned).partitions if assigned else ()
+    return document, topics, owned
 
 
 def _members(
@@ -152,9 +173,8 @@ def _group_of_brokers(protocol: str, members: list[tuple[Row, list[Row]]], subsc
     """A group whose broker assigns."""
     head: Row = {
         "protocol": protocol,
-        "protocol_type": protocol,
         "empty": not members,
-        "state_timestamp": -1,
+        "keeps_offsets": protocol == "share",
         "subscribed": sorted(subscribed),
         "members": json.dumps([document for document, _ in members]),
     }

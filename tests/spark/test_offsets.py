@@ -5,20 +5,33 @@ from __future__ import annotations
 import base64
 import json
 import random
+import subprocess
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from service.core.coordinators import of_group
-from service.core.wire.errors import Unreadable
 from service.core.wire.coordinator_records import read_group_record
+from service.core.wire.errors import Unreadable
 from service.spark import group_states, offset_records
 from service.spark.errors import WrongSource
 from service.spark.jobs import offsets
 from service.spark.sources import Source
 from tests.core.wire.captures import captures
-from tests.core.wire.encoding import classic_key, classic_value, commit_key, commit_value, consumer_group
+from tests.core.wire.encoding import (
+    blob,
+    classic_key,
+    classic_value,
+    commit_key,
+    commit_value,
+    consumer_group,
+    regular_expression,
+    share_group,
+    streams_group,
+)
+from tests.parity import JAVA, PROGRAMS, class_path, coordinator_jars
 from tests.reference.committed_offsets import committed_offsets
 
 DAY = 24 * 60 * 60 * 1000
@@ -43,7 +56,14 @@ def table(log):
 def run(pipeline, tmp_path, log, *names, **options):
     """The job's outcome, and some of its tables as rows, by name."""
     pq.write_table(table(log) if isinstance(log, list) else log, tmp_path / "records.parquet")
-    given = {"log_end": None, "as_of": None, "retention_minutes": offsets.RETENTION_MINUTES, "weight": "lag", **options}
+    given = {
+        "log_end": None,
+        "as_of": None,
+        "retention_minutes": offsets.RETENTION_MINUTES,
+        "weight": "lag",
+        "group": None,
+        **options,
+    }
     outcome = offsets.JOB.run(pipeline, records=Source.parse(str(tmp_path / "records.parquet")), **given)
     return outcome, {name: rows_of(outcome.tables[name]) for name in names}
 
@@ -111,12 +131,100 @@ def test_a_consumer_group_is_put_together_from_the_records_of_its_members():
 
 
 def test_nobody_knows_what_members_want_whose_bytes_cannot_be_read():
-    value = classic_value({"a": {"t": [0]}}, START)
-    (head, *rows) = state_of(
-        (classic_key("g"), value.replace(b"\x00\x01\x00\x00\x00\x01\x00\x01t", b"\xff\xff\x00\x00\x00\x01\x00\x01t"))
-    )
+    head, *rows = state_of((classic_key("g"), with_subscription(b"\x00\x01")))
     assert head["subscribed"] is None
-    assert [row["member_id"] for row in rows] == ["a"]
+    assert [(row["member_id"], row["partition"]) for row in rows] == [("a", None), ("a", 0)]
+
+
+SUBSCRIPTION_TO_T = b"\x00\x01\x00\x00\x00\x01\x00\x01t\xff\xff\xff\xff\x00\x00\x00\x00"
+
+
+def with_subscription(data):
+    """A group of one member, whose subscription has these bytes."""
+    return classic_value({"a": {"t": [0]}}, START).replace(blob(SUBSCRIPTION_TO_T), blob(data))
+
+
+GROUPS = {
+    "only commits": [],
+    "no protocol type": [(classic_key, classic_value({}, START, protocol_type=""))],
+    "stable": [(classic_key, classic_value({"a": {"t": [0]}}, START))],
+    "empty": [(classic_key, classic_value({}, START + 5))],
+    "empty since nobody knows when": [(classic_key, classic_value({}, -1))],
+    "unreadable": [(classic_key, with_subscription(SUBSCRIPTION_TO_T[:2]))],
+    "of no version": [(classic_key, with_subscription(b"\xff\xff" + SUBSCRIPTION_TO_T[2:]))],
+    "cut off": [(classic_key, with_subscription(SUBSCRIPTION_TO_T[:-4]))],
+    "connect": [(classic_key, classic_value({"a": {"t": [0]}}, START, protocol_type="connect"))],
+    "connect, empty": [(classic_key, classic_value({}, START + 5, protocol_type="connect"))],
+    "consumer": partial(consumer_group, members={"a": (["t"], {}), "b": (["u"], {})}),
+    "consumer, empty": partial(consumer_group, members={}),
+    "consumer, expression": lambda group: [*consumer_group(group, {"a": ([], {})}), regular_expression(group, "t.*", ["t"])],
+    "share": partial(share_group, members={"a": ["t"]}),
+    "share, empty": partial(share_group, members={}),
+    "streams": partial(streams_group, members=["a"], sources=["t"], repartitions=["u"]),
+    "streams, empty": partial(streams_group, members=[], sources=["t"], repartitions=["u"]),
+    "streams, no topology": lambda group: streams_group(group, ["a"], ["t"], [])[::2],
+}
+"""What a group of that name may be, each by the records that say so."""
+
+
+def records_of(group):
+    known = GROUPS[group]
+    return known(group) if callable(known) else [(key(group), value) for key, value in known]
+
+
+@pytest.mark.parametrize(
+    ("group", "keeps", "empty_since", "subscribed"),
+    [
+        ("no protocol type", False, None, None),
+        ("stable", False, None, ["t"]),
+        ("empty", False, START + 5, []),
+        ("empty since nobody knows when", False, None, []),
+        ("unreadable", True, None, None),
+        ("of no version", False, None, ["t"]),
+        ("cut off", False, None, ["t"]),
+        ("connect", True, None, None),
+        ("connect, empty", False, START + 5, None),
+        ("consumer", False, None, ["t", "u"]),
+        ("consumer, empty", False, None, []),
+        ("consumer, expression", False, None, ["t"]),
+        ("share", True, None, ["t"]),
+        ("share, empty", True, None, []),
+        ("streams", False, None, ["t", "u"]),
+        ("streams, empty", False, None, []),
+        ("streams, no topology", False, None, []),
+    ],
+)
+def test_what_expires_depends_on_the_protocol_and_on_who_is_there(group, keeps, empty_since, subscribed):
+    head = state_of(*records_of(group))[0]
+    assert (head["keeps_offsets"], head["empty_since"], head["subscribed"]) == (keeps, empty_since, subscribed)
+
+
+@pytest.mark.slow
+def test_what_has_expired_is_what_kafkas_own_coordinator_cleans_up(pipeline, tmp_path):
+    """Groups of every protocol, committed long ago and lately, to topics that they read and others; some name their expiry."""
+    chance, retention, now = random.Random(7), 7 * DAY, START + 14 * DAY
+    log = [(*record, START) for group in GROUPS for record in records_of(group)]
+    for group in GROUPS:
+        for topic in "tuv":
+            for partition in range(4):
+                time = START + chance.choice((0, 5, 6 * DAY, 7 * DAY - 1, 7 * DAY, 7 * DAY + 1, 13 * DAY))
+                expires = chance.choice((-1, -1, -1, now - 1, now, now + 1))
+                log.append((commit_key(group, topic, partition), commit_value(9, time, expires), START))
+    _, tables = run(pipeline, tmp_path, log, offsets.OFFSETS, as_of=now, retention_minutes=retention // 60_000)
+    found = {(row["group"], row["topic"], row["partition"]) for row in tables[offsets.OFFSETS] if row["expired"]}
+    expected = cleaned_up(log, now, retention)
+    assert found == expected
+    assert {group for group, _, _ in expected} == set(GROUPS) - {"unreadable", "connect", "share", "share, empty"}
+
+
+def cleaned_up(log, now, retention_ms):
+    """What Kafka's GroupCoordinatorShard removes, having replayed the log."""
+    texts = [",".join("null" if part is None else base64.b64encode(part).decode() for part in record[:2]) for record in log]
+    metrics = ("com.yammer.metrics:metrics-core:2.2.0", "com.google.re2j:re2j:1.8")
+    command = [*JAVA, "-cp", class_path(*coordinator_jars(), *metrics), str(PROGRAMS / "OffsetCleaner.java")]
+    asked = "\n".join((f"{now},{retention_ms // 60_000}", *texts, ""))
+    done = subprocess.run(command, input=asked.encode(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
+    return {tuple(json.loads(line)) for line in done.stdout.splitlines()}
 
 
 @pytest.mark.slow
@@ -176,7 +284,10 @@ def test_lag_has_a_trend_a_holder_and_an_end(pipeline, tmp_path, client):
     (unreadable,) = tables[offsets.QUARANTINE]
     assert unreadable["reason"].startswith("key, byte 2:")
 
-    question = next(asked for asked in outcome.summary["group_assignments"] if asked["group_id"] == "g")
+    questions = outcome.summary["group_assignments"]
+    assert [asked["group_id"] for asked in questions] == ["g", "new"]
+    assert all(client.post("/v1/group-assignments", json=asked).status_code == 200 for asked in questions)
+    question = questions[0]
     assert question["topics"] == [{"topic_name": "t", "partitions_count": 3, "partition_weights": [550.0, 140.0, 0.0]}]
     assert question["members"][1]["owned_partitions"] == [{"topic_name": "t", "partition_ids": [1, 2]}]
     asked = client.post("/v1/group-assignments", json={**question, "assignor": "sticky"})
@@ -184,6 +295,17 @@ def test_lag_has_a_trend_a_holder_and_an_end(pipeline, tmp_path, client):
     assert asked.json["weighted_member_load"]["totals"] == [550, 140]
     assert "Lag over time" in outcome.report.html()
     json.dumps(outcome.summary)
+
+    # Told of one group the summary is its request.
+    one, tables = run(pipeline, tmp_path, log, offsets.GROUPS, log_end=Source.parse(str(tmp_path / "ends.csv")), group="g")
+    assert one.summary == question
+    assert [row["group"] for row in tables[offsets.GROUPS]] == ["g"]
+
+
+@pytest.mark.parametrize(("groups", "complaint"), [(1, "the group 'g' has no members"), (0, "there is no group 'g' as of noon")])
+def test_a_group_that_cannot_be_asked_about_is_refused_with_the_reason(groups, complaint):
+    with pytest.raises(WrongSource, match=complaint):
+        offsets._only("g", {"group_assignments": [], "groups": groups, "as_of": "noon"})
 
 
 def test_a_table_that_is_no_topic_is_refused_by_the_column_that_it_lacks(pipeline, tmp_path):

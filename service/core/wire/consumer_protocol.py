@@ -78,6 +78,16 @@ def read_subscription(data: bytes) -> Subscription:
     )
 
 
+def read_subscribed_topics(data: bytes) -> tuple[str, ...]:
+    """What the group coordinator reads of a Subscription: its topics, as version 0 has them, whatever version it is.
+
+    Raises Unreadable; a coordinator then does not know what the group reads. Source: ClassicGroup.computeSubscribedTopics.
+    """
+    reader = Reader(data)
+    _read_version(reader)
+    return tuple(_read_body(reader, SUBSCRIPTION, 0, "subscription")["topics"])
+
+
 def read_assignment(data: bytes) -> Assignment:
     """An Assignment; bytes after its end are left unread. Raises Unreadable."""
     version, found = _read(data, ASSIGNMENT, "assignment")
@@ -126,14 +136,23 @@ def as_seen_by(assignor: str, subscription: Subscription) -> tuple[TopicPartitio
 
 def _read(data: bytes, message: Message, what: str) -> tuple[int, Document]:
     reader = Reader(data)
-    try:
-        version = reader.number(INT16, "the version")
-    except BufferUnderflow as cause:
-        raise Schema.because_of(cause, "Buffer underflow while parsing consumer protocol's header") from None
+    version = _read_version(reader)
     if version < 0:
         raise Schema(f"Unsupported {what} version: {version}", 0, f"there is no version {version}")
+    return version, _read_body(reader, message, min(version, message.newest), what)
+
+
+def _read_version(reader: Reader) -> int:
     try:
-        return version, read_message(reader, message, min(version, message.newest))
+        version: int = reader.number(INT16, "the version")
+    except BufferUnderflow as cause:
+        raise Schema.because_of(cause, "Buffer underflow while parsing consumer protocol's header") from None
+    return version
+
+
+def _read_body(reader: Reader, message: Message, version: int, what: str) -> Document:
+    try:
+        return read_message(reader, message, version)
     except BufferUnderflow as cause:
         raise Schema.because_of(cause, f"Buffer underflow while parsing consumer protocol's {what}") from None
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 from pyspark.sql import Observation, types
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
-from pyspark.sql.pandas.types import from_arrow_schema
 
-from service.core.wire.schemas import GROUP_RECORDS
-from service.spark import group_questions, group_states, offset_records, offsets_report, sources
+from service.spark import offset_lags, offsets_report, sources
 from service.spark.errors import WrongSource
 from service.spark.jobs.model import Job, Outcome
 from service.spark.jobs.parameters import READ_OPTIONS, SOURCE
+from service.spark.offset_lags import PARTITION
 from service.spark.quarantine import TABLE as QUARANTINE
 from service.spark.report import number
 
@@ -34,9 +34,6 @@ NAMED: Final = 20
 """Groups and partitions that the summary names."""
 
 MOST_SNAPSHOTS: Final = 1000
-
-KEY: Final = ("at", "type", "group", "member", "topic", "partition")
-PARTITION: Final = ("group", "topic", "partition")
 
 
 class Time(click.ParamType[Any]):
@@ -65,6 +62,7 @@ def run(
     as_of: int | None,
     retention_minutes: int,
     weight: str,
+    group: str | None,
     **_: Any,
 ) -> Outcome:
     """Read every record once; the latest of each key is all that is kept."""
@@ -74,18 +72,20 @@ def run(
     if ends is not None and "at" in ends.columns:
         times = _snapshots(ends, log_end)
     seen = Observation("records")
-    state = _latest(raw, times, seen).persist()
+    state = offset_lags.latest_records(raw, times, seen).persist()
     try:
         with pipeline.progress("reading records"):
-            unreadable = state.where("reason is not null").count()
+            state.count()
         counts = dict(seen.get)
-        last = times[-1] if times[-1] is not None else counts.pop("newest")
-        counts.pop("newest", None)
+        newest = counts.pop("newest")
+        last = newest if times[-1] is None else times[-1]
         state = state.withColumn("at", F.coalesce("at", F.lit(last).cast("long")))
-        groups = _groups(state).persist()
-        lags = _lags(state, groups, ends, retention_minutes * 60_000).persist()
+        groups = offset_lags.groups_of(state).persist()
+        one = F.lit(True) if group is None else F.col("group") == group  # not before topics are named: other groups may tell
+        groups = groups.where(one)
+        lags = offset_lags.lags_of(state.where(one), groups, ends, retention_minutes * 60_000).persist()
         with pipeline.progress("joining groups, offsets and log ends"):
-            return _outcome(pipeline, records, state, groups, lags, counts, last, unreadable, weight, several=len(times) > 1)
+            return _outcome(pipeline, records, Told(state, groups, lags, counts, last, len(times) > 1, weight, group))
     finally:
         state.unpersist()
 
@@ -147,157 +147,75 @@ def _snapshots(ends: DataFrame, source: Source | None) -> list[int | None]:
     return list(times)
 
 
-# ---- what it says ------------------------------------------------------------------------------------------------------
-
-
-def _latest(raw: DataFrame, times: list[int | None], seen: Observation) -> DataFrame:
-    """The last record of each key at each time, and every record that could not be read. Tombstones have done their work.
-
-    Of one key the later offset in the log wins; a key is always in one partition of ``__consumer_offsets``.
-    """
-    read = raw.mapInArrow(offset_records.read_records, from_arrow_schema(offset_records.SCHEMA))
-    read = read.observe(
-        seen,
-        F.count("*").alias("records"),
-        F.count("reason").alias("unreadable"),
-        F.count_if("tombstone").alias("tombstones"),
-        F.max("timestamp").alias("newest"),
-        *(F.count_if(F.col("type") == number).alias(kind.name) for number, kind in GROUP_RECORDS.items() if number),
-    )
-    at: Column = F.array(F.lit(times[-1]).cast("long"))
-    if times[-1] is not None:
-        known = F.array(*(F.lit(time).cast("long") for time in times))
-        at = F.when(F.col("reason").isNotNull(), at).otherwise(F.filter(known, lambda time: time >= F.col("timestamp")))
-    wanted = F.col("type").isin(offset_records.COMMIT_TYPE, *group_states.TYPES)
-    rest = [name for name in offset_records.SCHEMA.names if name not in KEY]
-    return (
-        read.where(wanted | F.col("reason").isNotNull())
-        .withColumn("at", F.explode(at))
-        # What cannot be read is its own key.
-        .withColumn("alone", F.when(F.col("reason").isNotNull(), F.monotonically_increasing_id()))
-        .groupBy(*KEY, "alone")
-        .agg(F.max_by(F.struct(*rest), F.coalesce("log_offset", F.lit(-1))).alias("last"))
-        .select(*KEY, "last.*")
-        .where("not tombstone")
-    )
-
-
-def _groups(state: DataFrame) -> DataFrame:
-    """``group_states`` rows, with the name of each topic that only has an id, if some commit tells it."""
-    records = state.where(F.col("type").isin(*group_states.TYPES)).select("at", "group", "type", "member", "value")
-    found = records.groupBy("at", "group").applyInArrow(group_states.read_group, from_arrow_schema(group_states.SCHEMA))
-    names = (
-        state.where("topic_id is not null")
-        .groupBy("topic_id")
-        .agg(F.max_by("topic", "commit_timestamp").alias("name"))
-    )  # fmt: skip
-    named = found.join(names, "topic_id", "left")
-    return named.withColumn("topic", F.coalesce("topic", "name")).select(*group_states.SCHEMA.names)
-
-
-def _lags(state: DataFrame, groups: DataFrame, ends: DataFrame | None, retention_ms: int) -> DataFrame:
-    """A row for each time, group, topic and partition that is committed or assigned."""
-    heads = groups.where("member_id is null")
-    standing = heads.select("at", "group", "protocol", "protocol_type", "empty", "state_timestamp", "subscribed")
-    commits = (
-        state.where(F.col("type") == offset_records.COMMIT_TYPE)
-        .select(
-            "at", *PARTITION, "committed_offset", "leader_epoch", "metadata", "commit_timestamp", "expire_timestamp",
-            "log_partition", "log_offset",
-        )
-        .join(standing, ["at", "group"], "left")
-        .withColumn("expired", _expired(retention_ms))
-        .drop("protocol", "protocol_type", "empty", "state_timestamp", "subscribed")
-    )  # fmt: skip
-    holders = (
-        groups.where("partition is not null and topic is not null")
-        .groupBy("at", *PARTITION)
-        .agg(*(F.min(name).alias(name) for name in ("member_id", "client_id", "client_host")))
-    )
-    lags = commits.join(holders, ["at", *PARTITION], "full").withColumn("expired", F.coalesce("expired", F.lit(False)))
-    if ends is None:
-        lags = lags.withColumn("log_end_offset", F.lit(None).cast("long")).withColumn("partitions_count", F.lit(None).cast("int"))
-    else:
-        keys = ["at", "topic", "partition"] if "at" in ends.columns else ["topic", "partition"]
-        ends = ends.dropDuplicates(keys)
-        counts = ends.groupBy("topic").agg((F.max("partition") + 1).alias("partitions_count"))
-        lags = lags.join(ends, keys, "left").join(counts, "topic", "left")
-    behind = F.col("log_end_offset") - F.col("committed_offset")
-    # A snapshot of the log's end that is older than the commit is no lag.
-    lag = F.when(behind.isNotNull() & ~F.col("expired"), F.greatest(behind, F.lit(0).cast("long")))
-    return lags.withColumn("lag", lag)
-
-
-def _expired(retention_ms: int) -> Column:
-    """Would the broker have removed this offset, had its cleaner just run (KIP-211)?
-
-    Source: ClassicGroup and ConsumerGroup.offsetExpirationCondition and isSubscribedToTopic,
-    OffsetMetadataManager.cleanupExpiredOffsets (Apache Kafka 4.3.1).
-    """
-    since_commit, since_state = F.col("commit_timestamp"), F.col("state_timestamp")
-    classic = F.col("protocol") == "classic"
-    base = (
-        F.when(F.col("protocol").isNull() | (classic & (F.col("protocol_type") == "")), since_commit)  # nobody's group
-        .when(classic & F.col("empty"), F.when(since_state >= 0, since_state).otherwise(since_commit))
-        .when(classic & F.col("subscribed").isNull(), None)
-        .when(F.col("protocol") == "share", None)
-        .otherwise(since_commit)
-    )
-    read = F.coalesce(F.array_contains("subscribed", F.col("topic")), F.lit(False))
-    explicit = F.col("expire_timestamp")
-    due = F.when(explicit >= 0, explicit <= F.col("at")).otherwise(F.col("at") - base >= retention_ms)
-    return F.coalesce(base.isNotNull() & ~read & due, F.lit(False))
-
-
-def _trends(lags: DataFrame) -> DataFrame:
-    """For each partition how fast lag, commits and log grow, a second: the slopes of straight lines through all snapshots."""
-    seconds = F.col("at") / 1000
-    slopes = {"lag_per_second": "lag", "consumed_per_second": "committed_offset", "produced_per_second": "log_end_offset"}
-    return lags.groupBy(*PARTITION).agg(*(F.regr_slope(column, seconds).alias(name) for name, column in slopes.items()))
-
-
-def _catch_up(lag: Column, slope: Column) -> Column:
-    """Seconds until the lag is gone at this pace; null if never, or if nobody knows."""
-    return F.when(lag == 0, F.lit(0.0)).when(slope < 0, -lag / slope)
-
-
 # ---- what is told ------------------------------------------------------------------------------------------------------
 
 
-def _outcome(
-    pipeline: Pipeline,
-    source: Source,
-    state: DataFrame,
-    groups: DataFrame,
-    lags: DataFrame,
-    counts: dict[str, int],
-    last: int | None,
-    unreadable: int,
-    weight: str,
-    *,
-    several: bool,
-) -> Outcome:
-    now = lags.where(F.col("at").eqNullSafe(F.lit(last))).join(_trends(lags), list(PARTITION), "left")
-    now = now.withColumn("seconds_to_catch_up", _catch_up(F.col("lag"), F.col("lag_per_second"))).drop("at")
+@dataclass(frozen=True)
+class Told:
+    """What the job has found.
+
+    state, groups, lags : as ``offset_lags`` gives them
+    counts : records by kind; ``unreadable`` those that could not be read
+    last : the time to tell of, in ms; None if no record has one
+    several : whether there are snapshots, and so a history
+    weight : what the partitions of a request weigh
+    group : the only group that is told of; None for all
+    """
+
+    state: DataFrame
+    groups: DataFrame
+    lags: DataFrame
+    counts: dict[str, int]
+    last: int | None
+    several: bool
+    weight: str
+    group: str | None
+
+    @property
+    def members(self) -> DataFrame:
+        """The groups as they are at the last time."""
+        return self.groups.where(F.col("at").eqNullSafe(F.lit(self.last)))
+
+
+def _outcome(pipeline: Pipeline, source: Source, told: Told) -> Outcome:
     # What follows is told from what was written: Spark plans it in a fraction of the time.
-    place = pipeline.sink.frame(OFFSETS, now.orderBy(*PARTITION))
+    place = pipeline.sink.frame(OFFSETS, offset_lags.with_trends(told.lags, told.last).orderBy(*PARTITION))
     now = pipeline.spark.read.parquet(place)
-    by_group, by_member = _summed(now, "group"), _summed(now.where("member_id is not null"), "group", "member_id", "client_id")
-    heads = groups.where(F.col("member_id").isNull() & F.col("at").eqNullSafe(F.lit(last)))
-    by_group = by_group.join(heads.select("group", "protocol", "assignor", "empty"), "group", "full")
-    tables: dict[str, Any] = {
-        OFFSETS: place,
-        GROUPS: by_group.orderBy("group"),
-        MEMBERS: by_member.orderBy("group", "member_id"),
-        QUESTIONS: _questions(now, groups.where(F.col("at").eqNullSafe(F.lit(last))), weight),
+    tables = {OFFSETS: place, **_tables(pipeline, told, now)}
+    summary = _summary(told, now, tables)
+    names = [row["group"] for row in summary["largest_lags"][: offsets_report.DRAWN]]
+    shown = tables[HISTORY].where(F.col("group").isin(names)).collect() if told.several else []
+    partitions = summary["partitions"]
+    headline = {
+        "records": f"{number(told.counts['records'])}, of which {number(told.counts['unreadable'])} could not be read",
+        "groups": number(summary["groups"]),
+        "committed partitions": number(partitions["committed"]),
+        "expired": number(partitions["expired"]),
+        "lag": number(partitions["lag"]),
     }
-    history = lags.groupBy("group", "at").agg(F.sum("lag").alias("lag")).orderBy("group", "at")
-    if several:
-        tables[HISTORY] = history
-    if unreadable:
-        tables[QUARANTINE] = state.where("reason is not null").select("reason", "record", "log_partition", "log_offset")
+    report = offsets_report.report(str(source), summary, [(row["group"], row["at"], row["lag"]) for row in shown])
+    return Outcome(summary if told.group is None else _only(told.group, summary), tables, report, headline)
+
+
+def _tables(pipeline: Pipeline, told: Told, now: DataFrame) -> dict[str, Any]:
+    """Every table but the offsets themselves. now : those, at the last time"""
+    heads = told.members.where("member_id is null").select("group", "protocol", "assignor", "empty")
+    by_member = offset_lags.summed(now.where("member_id is not null"), "group", "member_id", "client_id")
+    tables: dict[str, Any] = {
+        GROUPS: offset_lags.summed(now, "group").join(heads, "group", "full").orderBy("group"),
+        MEMBERS: by_member.orderBy("group", "member_id"),
+        QUESTIONS: offset_lags.questions(now, told.members, told.weight),
+    }
+    if told.several:
+        tables[HISTORY] = told.lags.groupBy("group", "at").agg(F.sum("lag").alias("lag")).orderBy("group", "at")
+    if told.counts["unreadable"]:
+        tables[QUARANTINE] = told.state.where("reason is not null").select("reason", "record", "log_partition", "log_offset")
     else:
         pipeline.sink.remove(QUARANTINE)
+    return tables
+
+
+def _summary(told: Told, now: DataFrame, tables: dict[str, Any]) -> dict[str, Any]:
     total = now.agg(
         F.count_if(F.expr("committed_offset is not null and not expired")).alias("committed"),
         F.count_if("expired").alias("expired"),
@@ -305,59 +223,37 @@ def _outcome(
         F.sum("lag").alias("lag"),
         F.count_if(F.expr("lag > 0 and lag_per_second >= 0")).alias("falling_behind"),
     ).first()
-    largest = by_group.orderBy(F.desc_nulls_last("lag"), "group").limit(NAMED).collect()
+    largest = tables[GROUPS].orderBy(F.desc_nulls_last("lag"), "group").limit(NAMED).collect()
+    slowest = now.where("lag > 0").orderBy(F.desc("lag"), *PARTITION).limit(NAMED)
     names = [row["group"] for row in largest]
     questions = tables[QUESTIONS].where(F.col("group").isin(names)).collect()
-    at = None if last is None else datetime.fromtimestamp(last / 1000, UTC).isoformat()
-    summary: dict[str, Any] = {
+    return {
         "job": "offsets",
-        "as_of": at,
-        "records": {name: value for name, value in counts.items() if value},
-        "groups": by_group.count(),
+        "as_of": None if told.last is None else datetime.fromtimestamp(told.last / 1000, UTC).isoformat(),
+        "records": {name: value for name, value in told.counts.items() if value},
+        "groups": tables[GROUPS].count(),
         "partitions": {name: int(value or 0) for name, value in (total.asDict() if total else {}).items()},
         "largest_lags": [row.asDict() for row in largest],
         "slowest_partitions": [
             row.asDict()
-            for row in now.where("lag > 0").orderBy(F.desc("lag"), *PARTITION).limit(NAMED).select(
+            for row in slowest.select(
                 *PARTITION, "member_id", "committed_offset", "log_end_offset", "lag", "lag_per_second", "seconds_to_catch_up"
             ).collect()
         ],
-        "group_assignments": [json.loads(row["question"]) for row in questions],
+        "group_assignments": [
+            json.loads(row["question"]) for row in sorted(questions, key=lambda row: names.index(row["group"]))
+        ],
     }  # fmt: skip
-    shown = history.where(F.col("group").isin(names[: offsets_report.DRAWN])).collect() if HISTORY in tables else []
-    headline = {
-        "records": f"{number(counts['records'])}, of which {number(unreadable)} could not be read",
-        "groups": number(summary["groups"]),
-        "committed partitions": number(summary["partitions"]["committed"]),
-        "expired": number(summary["partitions"]["expired"]),
-        "lag": number(summary["partitions"]["lag"]),
-    }
-    report = offsets_report.report(str(source), summary, [(row["group"], row["at"], row["lag"]) for row in shown])
-    return Outcome(summary, tables, report, headline)
 
 
-def _summed(now: DataFrame, *names: str) -> DataFrame:
-    """Lag by group or by member. It is caught up when the slowest partition is: never, if one of them never is."""
-    stuck = F.max(F.col("lag").isNotNull() & F.col("seconds_to_catch_up").isNull())
-    return now.groupBy(*names).agg(
-        F.count("*").alias("partitions"),
-        F.count_if("expired").alias("expired"),
-        F.sum("lag").alias("lag"),
-        F.max("lag").alias("largest_lag"),
-        F.sum("lag_per_second").alias("lag_per_second"),
-        F.when(~stuck, F.max("seconds_to_catch_up")).alias("seconds_to_catch_up"),
-    )
-
-
-def _questions(now: DataFrame, groups: DataFrame, weight: str) -> DataFrame:
-    """A request to ``/v1/group-assignments`` for each group that has members, its partitions weighing what they lag."""
-    column = "lag" if weight == "lag" else "produced_per_second"
-    lags = now.select("group", "topic", "partition", "partitions_count", F.col(column).cast("double").alias("weight"))
-    return (
-        lags.groupBy("group")
-        .cogroup(groups.groupBy("group"))
-        .applyInArrow(group_questions.ask_for_load, from_arrow_schema(group_questions.SCHEMA))
-    )
+def _only(group: str, summary: dict[str, Any]) -> dict[str, Any]:
+    """The group's request to ``/v1/group-assignments``."""
+    if summary["group_assignments"]:
+        question: dict[str, Any] = summary["group_assignments"][0]
+        return question
+    if summary["groups"]:
+        raise WrongSource(f"the group {group!r} has no members whose partitions could be assigned as of {summary['as_of']}")
+    raise WrongSource(f"there is no group {group!r} as of {summary['as_of']}")
 
 
 JOB: Final = Job(
@@ -379,6 +275,7 @@ JOB: Final = Job(
             ["--weight"], type=click.Choice(("lag", "produced")), default="lag", show_default=True,
             help="What a partition weighs in a balanced assignment: its lag, or the records a second that are produced to it.",
         ),
+        click.Option(["--group"], help="Tell of this group only; the summary is then its request to /v1/group-assignments."),
     ),
     run=run,
 )  # fmt: skip

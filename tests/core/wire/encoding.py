@@ -53,9 +53,11 @@ def classic_key(group: str) -> bytes:
     return struct.pack(">h", 2) + text(group)
 
 
-def classic_value(members: dict[str, dict[str, list[int]]], state_timestamp: int, generation: int = 1) -> bytes:
+def classic_value(
+    members: dict[str, dict[str, list[int]]], state_timestamp: int, generation: int = 1, protocol_type: str = "consumer"
+) -> bytes:
     """A group of consumers. members : by id, the partitions of the topics that each subscribes to."""
-    out = struct.pack(">h", 3) + text("consumer") + struct.pack(">i", generation) + text("range" if members else None)
+    out = struct.pack(">h", 3) + text(protocol_type) + struct.pack(">i", generation) + text("range" if members else None)
     out += text(next(iter(members), None)) + struct.pack(">qi", state_timestamp, len(members))
     for name, partitions in members.items():
         topics = b"".join(map(text, partitions))
@@ -82,4 +84,37 @@ def consumer_group(group: str, members: dict[str, tuple[list[str], dict[str, lis
         ]
         state = struct.pack(">hiib", 0, 7, 6, 0) + varint(len(rows) + 1) + b"".join(rows) + varint(1) + b"\x00"
         records.append((struct.pack(">h", 8) + tail, state))
+    return records
+
+
+def regular_expression(group: str, expression: str, topics: list[str]) -> tuple[bytes, bytes]:
+    """What an expression of a KIP-848 group has been found to match."""
+    matched = varint(len(topics) + 1) + b"".join(map(compact, topics))
+    return struct.pack(">h", 16) + text(group) + text(expression), struct.pack(">h", 0) + matched + bytes(17)
+
+
+def share_group(group: str, members: dict[str, list[str]]) -> list[tuple[bytes, bytes]]:
+    """A share group: members by id, the topics each wants."""
+    records = [(struct.pack(">h", 11) + text(group), struct.pack(">hiq", 0, 7, 0) + b"\x00")]
+    for name, topics in members.items():
+        wanted = varint(len(topics) + 1) + b"".join(map(compact, topics))
+        member = compact(None) + compact(f"client-{name}") + compact("/10.0.0.1") + wanted
+        records.append((struct.pack(">h", 10) + text(group) + text(name), struct.pack(">h", 0) + member + b"\x00"))
+    return records
+
+
+def streams_group(group: str, members: list[str], sources: list[str], repartitions: list[str]) -> list[tuple[bytes, bytes]]:
+    """A streams group of one subtopology, which reads ``sources`` and what it repartitions itself."""
+    names = varint(len(sources) + 1) + b"".join(map(compact, sources))
+    written = varint(len(repartitions) + 1) + b"".join(map(compact, repartitions))
+    read = varint(len(repartitions) + 1) + b"".join(compact(name) + bytes(6) + b"\x01\x00" for name in repartitions)
+    topology = compact("0") + names + b"\x01\x01" + written + read + b"\x01\x00"
+    records = [
+        (struct.pack(">h", 17) + text(group), struct.pack(">hiq", 0, 7, 0) + b"\x00"),
+        (struct.pack(">h", 23) + text(group), struct.pack(">hi", 0, 1) + b"\x02" + topology + b"\x00"),
+    ]
+    for name in members:
+        member = compact(None) * 2 + compact(f"client-{name}") + compact("/10.0.0.1") + struct.pack(">ii", 60000, 1)
+        tail = compact("process") + b"\xff" + b"\x01\x00"
+        records.append((struct.pack(">h", 19) + text(group) + text(name), struct.pack(">h", 0) + member + tail))
     return records
