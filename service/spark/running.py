@@ -56,6 +56,7 @@ def run(
     job.check(**parameters)
     for source in job.sources(parameters):
         sources.check_brokers(source)
+        sources.check_plain(source)
     name = f"partition-allocator {job.name}"
     with spark_session(name, master=master, packages=packages, settings=settings, verbose=verbose) as spark:
         sink = Sink(spark, into)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import spark_partition_id
@@ -25,6 +27,7 @@ from pyspark.sql.functions import spark_partition_id
 import service
 from service.spark import shipped
 from service.spark.errors import NoSpark
+from service.spark.sources import CONNECT_SECONDS, failure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -38,6 +41,9 @@ LOCAL: Final = {
     "spark.log.level": "ERROR",
 }
 """Settings that suit one machine; on a cluster its own stand."""
+
+PORTS: Final = {"spark": "7077", "sc": "15002"}
+"""Where a standalone master and a Connect server listen unless told otherwise."""
 
 MOST_CORES: Final = 100_000
 
@@ -74,6 +80,7 @@ def spark_session(
         raise NoSpark("--package is for a Spark that starts here; give it to spark-submit, or to the Connect server")
     builder = SparkSession.builder.appName(name)
     if not submitted:
+        require_answer(master or "")
         builder = _at(builder, master or "local[*]")
     if packages:
         builder = builder.config("spark.jars.packages", ",".join(packages))
@@ -113,6 +120,22 @@ def require_java() -> None:
         raise NoSpark(f"Spark needs Java 17 or later, with the module jdk.incubator.vector; {java} says: {said}")
 
 
+def require_answer(master: str) -> None:
+    """Raise NoSpark if nobody listens where a standalone master or a Connect server should be: Spark would try for minutes."""
+    named = re.match(r"(spark|sc)://([^/;]+)", master)
+    if named is None:
+        return
+    faults = []
+    for address in named[2].split(","):
+        host, _, port = address.rpartition(":") if re.search(r":\d+$", address) else (address, "", PORTS[named[1]])
+        try:
+            with socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS):
+                return
+        except OSError as error:
+            faults.append(f"{host}:{port} ({error.strerror or error})")
+    raise NoSpark(f"{named[0]}: no Spark can be reached: {', '.join(faults)}")
+
+
 def _start(builder: SparkSession.Builder, log: Path, *, verbose: bool) -> SparkSession:
     """The session. Unless verbose, what the JVM says on standard error goes into ``log``: it inherits the file from here."""
     try:
@@ -120,9 +143,9 @@ def _start(builder: SparkSession.Builder, log: Path, *, verbose: bool) -> SparkS
             return builder.getOrCreate()
         with _standard_error_into(log):
             return builder.getOrCreate()
-    except (PySparkException, RuntimeError, OSError) as error:
+    except (PySparkException, Py4JError, RuntimeError, OSError) as error:
         said = [line for line in log.read_text(errors="replace").splitlines() if line.strip()] if log.exists() else []
-        reason = "\n".join([str(error).splitlines()[0], *said[-8:]])
+        reason = "\n".join([str(failure(error)), *said[-8:]])
         raise NoSpark(f"Spark does not start: {reason}") from None
 
 

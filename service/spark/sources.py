@@ -17,6 +17,7 @@ import difflib
 import re
 import socket
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
@@ -110,6 +111,13 @@ def check_brokers(source: Source) -> None:
         except OSError as error:
             faults.append(f"{broker} ({error.strerror or error})")
     raise WrongSource(f"{source}: no broker can be reached: {', '.join(faults)}")
+
+
+def check_plain(source: Source) -> None:
+    """Raise WrongSource for a Delta table of this machine that is named as if it were plain Parquet: dead files would count."""
+    path = Path(source.location.removeprefix("file://"))
+    if source.format == "parquet" and (path / "_delta_log").is_dir():
+        raise WrongSource(f"{source} is a Delta table: name it delta:{source.location}, with --package and Delta's settings")
 
 
 def read(spark: SparkSession, source: Source) -> DataFrame:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import socket
+
 import pytest
 
 from service.spark import sources
 from service.spark.errors import NoSpark, WrongSource
-from service.spark.session import require_java
+from service.spark.session import require_answer, require_java
 from service.spark.sources import CORRUPT, Source
 from tests.serving import free_port
 
@@ -46,6 +48,24 @@ def test_an_unreachable_broker_is_named_before_spark_is_asked():
     port = free_port()
     with pytest.raises(WrongSource, match=rf"no broker can be reached: 127\.0\.0\.1:{port} \(Connection refused\)"):
         sources.check_brokers(Source.parse(f"kafka://127.0.0.1:{port}/orders"))
+
+
+@pytest.mark.parametrize("scheme", ["spark", "sc"])
+def test_a_cluster_that_does_not_answer_is_named_before_spark_tries_for_minutes(scheme):
+    port = free_port()
+    with pytest.raises(NoSpark, match=rf"no Spark can be reached: 127\.0\.0\.1:{port} \(Connection refused\)"):
+        require_answer(f"{scheme}://127.0.0.1:{port}")
+    with socket.create_server(("127.0.0.1", port)):
+        require_answer(f"{scheme}://nowhere.invalid:{port},127.0.0.1:{port}/;user_id=me")
+
+
+def test_a_delta_table_is_not_taken_for_plain_parquet(tmp_path):
+    (tmp_path / "orders" / "_delta_log").mkdir(parents=True)
+    for name in (f"{tmp_path}/orders", f"file://{tmp_path}/orders"):
+        with pytest.raises(WrongSource, match=f"is a Delta table: name it delta:{name}"):
+            sources.check_plain(Source.parse(name))
+    sources.check_plain(Source.parse(f"delta:{tmp_path}/orders"))
+    sources.check_plain(Source.parse(str(tmp_path)))
 
 
 def test_no_java_is_said_with_what_mends_it(monkeypatch, tmp_path):
