@@ -15,7 +15,7 @@ SLOTS: Final = 2**14
 """Of a list, half of which may be in use: 0.4 MB …"""
 
 CELLS: Final = 2**16
-"""… and 0.5 MB for the keys that are in no list, so that the processor keeps all of it at hand."""
+"""… and 0.6 MB for the keys that are in no list, so that the processor keeps all of it at hand."""
 
 CELL_SHIFT: Final = 20
 """A cell is a fingerprint's bits from here on: neither those of its slot, nor those that decide about a sample."""
@@ -38,14 +38,19 @@ class FrequentKeys:
     weights : int64[SLOTS]        what the key weighs at most
     errors : int64[SLOTS]         by how much that may be too much
     cells : int64[CELLS]          what a key that is not in the table weighs at most, none above ``error``
+    listed : bool[CELLS]          is a key of this cell in the table? Of most cells none is, and nothing has to be looked for
     """
 
     fingerprints: Int64s = field(default_factory=lambda: np.zeros(SLOTS, np.int64))
     weights: Int64s = field(default_factory=lambda: np.zeros(SLOTS, np.int64))
     errors: Int64s = field(default_factory=lambda: np.zeros(SLOTS, np.int64))
     cells: Int64s = field(default_factory=lambda: np.zeros(CELLS, np.int64))
+    listed: Bools = field(init=False)
     held: int = 0
     error: int = 0
+
+    def __post_init__(self) -> None:
+        self.listed = np.zeros(len(self.cells), np.bool_)
 
     def add(self, fingerprints: Int64s, weights: Int64s, risen: Bools, risen_above: int) -> None:
         """Add keys, each as often as it comes.
@@ -57,7 +62,7 @@ class FrequentKeys:
         while True:
             entered, self.held = count_frequent(
                 fingerprints[done:], weights if len(weights) == 1 else weights[done:], self.error, risen_above, self.held,
-                self.fingerprints, self.weights, self.errors, self.cells, risen[done:],
+                self.fingerprints, self.weights, self.errors, self.cells, self.listed, risen[done:],
             )  # fmt: skip
             done += entered
             if done == len(fingerprints):
@@ -72,7 +77,7 @@ class FrequentKeys:
         both = FrequentKeys(cells=self.cells + other.cells, error=self.error + other.error)
         if len(known) > SLOTS // 4:
             both.error = max(both.error, int(np.partition(weights, -(SLOTS // 4))[-(SLOTS // 4)]))
-        both.held = put(known, weights, errors, both.error, both.fingerprints, both.weights, both.errors, both.cells)
+        both.held = both._put(known, weights, errors)
         return both
 
     def weights_of(self, fingerprints: Int64s) -> tuple[Int64s, Int64s]:
@@ -94,8 +99,15 @@ class FrequentKeys:
         """Give the keys that weigh no more than this back to their cells."""
         known, weights, errors = self.fingerprints, self.weights, self.errors
         self.fingerprints, self.weights, self.errors = (np.zeros(SLOTS, np.int64) for _ in range(3))
-        self.held = put(known, weights, errors, weight, self.fingerprints, self.weights, self.errors, self.cells)
         self.error = weight
+        self.held = self._put(known, weights, errors)
+
+    def _put(self, fingerprints: Int64s, weights: Int64s, errors: Int64s) -> int:
+        """Put the keys that weigh more than ``error`` into the table, which is empty, and the others into their cells."""
+        self.listed[:] = False
+        return put(
+            fingerprints, weights, errors, self.error, self.fingerprints, self.weights, self.errors, self.cells, self.listed
+        )
 
 
 @njit(nogil=True, cache=True, inline="always")
@@ -107,12 +119,13 @@ def cell(fingerprint: np.int64, cells: int) -> np.int64:
 @njit(nogil=True, cache=True)
 def put(
     fingerprints: Int64s, weights: Int64s, errors: Int64s, above: int,
-    table: Int64s, table_weights: Int64s, table_errors: Int64s, cells: Int64s,
+    table: Int64s, table_weights: Int64s, table_errors: Int64s, cells: Int64s, listed: Bools,
 ) -> int:  # fmt: skip
     """Put the keys that weigh more than ``above`` into an empty table, and the others into their cells.
 
     fingerprints, weights, errors : int64[n], different keys; a fingerprint of 0 is passed over
-    table, table_weights, table_errors : int64[slots], slots a power of two; cells : int64[cells], a power of two
+    table, table_weights, table_errors : int64[slots], slots a power of two; cells, listed : int64[cells], bool[cells], of a power
+        of two
     Returns how many slots are in use.
     """
     mask = len(table) - 1
@@ -120,14 +133,15 @@ def put(
     for i in range(len(fingerprints)):
         if fingerprints[i] == 0:
             continue
+        c = cell(fingerprints[i], len(cells))
         if weights[i] <= above:
-            c = cell(fingerprints[i], len(cells))
             cells[c] = max(cells[c], weights[i])
             continue
         slot = np.int64(np.uint64(fingerprints[i]) & np.uint64(mask))
         while table[slot] != 0:
             slot = (slot + 1) & mask
         table[slot], table_weights[slot], table_errors[slot] = fingerprints[i], weights[i], errors[i]
+        listed[c] = True
         held += 1
     return held
 
@@ -135,12 +149,13 @@ def put(
 @njit(nogil=True, cache=True)
 def count_frequent(
     fingerprints: Int64s, weights: Int64s, error: int, risen_above: int, held: int,
-    table: Int64s, table_weights: Int64s, table_errors: Int64s, cells: Int64s, risen: Bools,
+    table: Int64s, table_weights: Int64s, table_errors: Int64s, cells: Int64s, listed: Bools, risen: Bools,
 ) -> tuple[int, int]:  # fmt: skip
     """Count rows until one needs a slot and half of them are in use.
 
     fingerprints : int64[n]; weights : int64[n], or int64[1] if they are all alike; error : what a cell may rise to
-    table, table_weights, table_errors : int64[slots], slots a power of two; cells : int64[cells], a power of two
+    table, table_weights, table_errors : int64[slots], slots a power of two; cells, listed : int64[cells], bool[cells], of a power
+        of two
     risen : bool[n], set to True where what the row's key weighs at least rises above ``risen_above``
     Returns how many rows are done, and how many slots are in use. Plain-Python twin: tests/reference/partition_counts.py.
     """
@@ -148,18 +163,23 @@ def count_frequent(
     step = 1 if len(weights) > 1 else 0
     for i in range(len(fingerprints)):
         fingerprint, weight = fingerprints[i], weights[i * step]
+        c = cell(fingerprint, len(cells))
+        light = cells[c] + weight <= error
+        if light and not listed[c]:
+            cells[c] += weight
+            continue
         slot = np.int64(np.uint64(fingerprint) & np.uint64(mask))
         while table[slot] != 0 and table[slot] != fingerprint:
             slot = (slot + 1) & mask
         if table[slot] == 0:
-            c = cell(fingerprint, len(cells))
-            if cells[c] + weight <= error:
+            if light:
                 cells[c] += weight
                 continue
             if held == len(table) // 2:
                 return i, held
             held += 1
             table[slot] = fingerprint
+            listed[c] = True
             table_weights[slot] = table_errors[slot] = cells[c]
         before = table_weights[slot]
         table_weights[slot] = before + weight

@@ -317,7 +317,9 @@ class Counts:
 def fingerprints_of(keys: Keys) -> Int64s:
     """int64[len(keys)], never 0: 64 well-mixed bits of each key's bytes, the same for two of a million once in 40 million."""
     tokens = cassandra_tokens(keys)
-    return np.where(tokens == 0, np.int64(1), tokens)
+    if not tokens.all():
+        tokens[tokens == 0] = 1
+    return tokens
 
 
 def hashing(name: str) -> Hashing:

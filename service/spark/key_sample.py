@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from service.columns import flat
 from service.core.keys import byte_strings
-from service.core.partition_counts import fingerprints_of
+from service.core.partition_counts import add_up, fingerprints_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -34,23 +34,25 @@ class KeySample:
 
     def add(self, keys: Keys, fingerprints: Int64s, sizes: Int64s | None) -> None:
         """Add records: their serialized keys, the int64[n] fingerprints, and int64[n] bytes. Null keys are passed over."""
-        chosen = _upper(fingerprints) < self.threshold
+        rows = np.flatnonzero(fingerprints.view(np.uint64) <= np.uint64((self.threshold << 32) - 1))
         if keys.valid is not None:
-            chosen &= keys.valid
-        rows = np.flatnonzero(chosen)
+            rows = rows[keys.valid[rows]]
         if not len(rows):
             return
         column = pa.Array.from_buffers(pa.binary(), len(keys), [None, pa.py_buffer(keys.offsets), pa.py_buffer(keys.data)])
-        of_rows = np.zeros(len(rows), np.int64) if sizes is None else sizes[rows]
-        table = pa.table({"key": column.take(pa.array(rows)), "bytes": of_rows})
-        found = table.group_by("key", use_threads=False).aggregate([("bytes", "count"), ("bytes", "sum")])
+        of_rows = np.ones((len(rows), 2), np.int64)
+        of_rows[:, 1] = 0 if sizes is None else sizes[rows]
+        encoded = column.take(pa.array(rows)).dictionary_encode()
+        found, weights = encoded.dictionary, np.zeros((len(encoded.dictionary), 2), np.int64)
+        add_up(encoded.indices.to_numpy(), of_rows, weights)
         if len(found) > KEYS:
             # More than may stay: lower the threshold before there is Python work for each.
-            hashes = hashes_of(flat(found.column("key").combine_chunks()))
+            hashes = hashes_of(flat(found))
             self.threshold = min(self.threshold, _threshold(hashes))
-            found = found.filter(pa.array(hashes < self.threshold))
+            stays = hashes < self.threshold
+            found, weights = found.filter(pa.array(stays)), weights[stays]
             self._keep_below()
-        for key, records, size in zip(*(found.column(i).to_pylist() for i in range(3)), strict=True):
+        for key, (records, size) in zip(found.to_pylist(), weights.tolist(), strict=True):
             self._add(key, records, size)
         self._trim()
 

@@ -151,10 +151,11 @@ def _plain_files(pipeline: Pipeline, source: Source) -> list[tuple[str, int]] | 
     """The files of plain Parquet that the executors can read themselves; None if Spark has to."""
     if source.format != "parquet" or source.options:
         return None
-    if "://" not in source.location and not is_local(pipeline.spark):
-        return None  # the machine of the executors, or HDFS: Spark knows
-    if any(name.startswith("spark.hadoop.fs.") for name in pipeline.spark.conf.getAll):
-        return None  # credentials and endpoints that only Spark has been told
+    if "://" not in source.location:
+        if not is_local(pipeline.spark):
+            return None  # a path on the executors' machines, or in HDFS: Spark knows
+    elif any(name.startswith("spark.hadoop.fs.") and ".vectored." not in name for name in pipeline.spark.conf.getAll):
+        return None  # credentials and endpoints that only Spark has been told; it sets .vectored. by itself
     return splits.files(source.location)
 
 
