@@ -51,6 +51,22 @@ def test_a_placement_reports_its_brokers(client):
     assert 'allocator_items_count{decision="placement",item="brokers"}' in scrape(client)
 
 
+def test_a_plan_reports_the_skew_that_the_named_topic_has_today(client):
+    """Whether its count of today is asked about or not; what it would have with another count is no news of the topic."""
+    plan = {"partitions_counts": [3, 8], "histogram": [{"key": "a", "records": 3}, {"key": "b", "records": 1}]}
+    for body in ({**plan, "topic_name": "new"}, {**plan, "topic_name": "orders", "current_partitions_count": 2}):
+        assert client.post("/v1/partition-count-plans", json=body).status_code == 200
+    found = [line for line in scrape(client).splitlines() if line.startswith("allocator_subject_skew_ratio{")]
+    asked = client.post("/v1/partition-count-plans", json={**plan, "partitions_counts": [2]}).json
+    skew = asked["plans"][0]["records"]["skew"]
+    assert found == [f'allocator_subject_skew_ratio{{decision="partition_count_plan",subject="orders"}} {skew}']
+
+
+def test_shares_without_a_key_are_reported_under_the_topics_name(client):
+    assert client.post("/v1/keyless-distributions", json={"partitions_count": 3, "topic_name": "clicks"}).status_code == 200
+    assert 'allocator_subject_skew_ratio{decision="keyless",subject="clicks"} 1.0' in scrape(client)
+
+
 def test_routes_are_labelled_by_rule_and_never_by_path(client):
     client.get("/v1/no-such-thing")
     text = scrape(client)

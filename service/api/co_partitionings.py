@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from marshmallow import Schema, fields, post_load, validate
 
 from service.api import Blueprint, decision, render
-from service.api.fields import Integer
+from service.api.fields import Integer, about
 from service.api.schemas import KafkaVersion
 from service.core.copartitioning import Copartitioning, Topic, check, copartitioning
 from service.core.errors import InvalidQuestion, UnknownStrategy
@@ -21,20 +21,14 @@ if TYPE_CHECKING:
 blueprint = Blueprint("co-partitionings", __name__, description="two topics → can they be joined?")
 
 
-def _about(text: str, **more: Any) -> dict[str, Any]:
-    return {"description": text, **more}
-
-
 class CoPartitionedTopicSchema(Schema):
     """A topic, and how its records are written."""
 
-    topic_name = fields.String(
-        validate=validate.Length(min=1), metadata=_about("default: `first` and `second`", example="orders")
-    )
+    topic_name = fields.String(validate=validate.Length(min=1), metadata=about("default: `first` and `second`", example="orders"))
     partitions_count = Integer(required=True, minimum=1, metadata={"example": 12})
-    partitioner = fields.String(load_default="java", metadata=_about("a name of GET /v1/partitioners"))
+    partitioner = fields.String(load_default="java", metadata=about("a name of GET /v1/partitioners"))
     key_format = fields.String(
-        load_default="string", validate=validate.OneOf(FORMATS), metadata=_about("the keys' serializer, as in /v1/partitions")
+        load_default="string", validate=validate.OneOf(FORMATS), metadata=about("the keys' serializer, as in /v1/partitions")
     )
 
 
@@ -78,36 +72,36 @@ class SettingSchema(Schema):
 
     topic_name = fields.String()
     partitioner = fields.String(metadata={"example": "librdkafka:murmur2_random"})
-    setting = fields.String(metadata=_about("what selects it in the client", example="partitioner=murmur2_random"))
+    setting = fields.String(metadata=about("what selects it in the client", example="partitioner=murmur2_random"))
 
 
 class DifferenceSchema(Schema):
     """What keeps equal keys apart."""
 
     what = fields.String(metadata={"enum": ["partitions_count", "partitioner_ignores_keys", "hash", "sign_rule", "key_bytes"]})
-    values = fields.List(fields.String(), metadata=_about("of either topic"))
+    values = fields.List(fields.String(), metadata=about("of either topic"))
     detail = fields.String()
-    remedies = fields.List(fields.String(), metadata=_about("any one of them would do"))
+    remedies = fields.List(fields.String(), metadata=about("any one of them would do"))
     settings = fields.List(fields.Nested(SettingSchema))
 
 
 class StreamsSchema(Schema):
     """What Kafka Streams makes of it."""
 
-    starts = fields.Boolean(metadata=_about("it compares the partition counts, and nothing else"))
-    message = fields.String(allow_none=True, metadata=_about("of its TopologyException, behind the thread's name"))
-    misses_matches = fields.Boolean(metadata=_about("does it start although equal keys do not meet?"))
+    starts = fields.Boolean(metadata=about("it compares the partition counts, and nothing else"))
+    message = fields.String(allow_none=True, metadata=about("of its TopologyException, behind the thread's name"))
+    misses_matches = fields.Boolean(metadata=about("does it start although equal keys do not meet?"))
 
 
 class CoPartitioningsAnswerSchema(Schema):
     """Can they be joined?"""
 
     kafka_version = fields.String()
-    joinable = fields.Boolean(metadata=_about("does each key lie on the same partition of both?"))
-    meeting_share = fields.Float(metadata=_about("share of equal keys that do, expected for any keys"))
+    joinable = fields.Boolean(metadata=about("does each key lie on the same partition of both?"))
+    meeting_share = fields.Float(metadata=about("share of equal keys that do, expected for any keys"))
     kafka_streams = fields.Nested(StreamsSchema)
-    differences = fields.List(fields.Nested(DifferenceSchema), metadata=_about("all of them have to go"))
-    notes = fields.List(fields.String(), metadata=_about("conditions, and what concerns empty keys"))
+    differences = fields.List(fields.Nested(DifferenceSchema), metadata=about("all of them have to go"))
+    notes = fields.List(fields.String(), metadata=about("conditions, and what concerns empty keys"))
 
 
 @blueprint.post("/v1/co-partitionings")

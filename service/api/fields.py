@@ -9,6 +9,11 @@ from marshmallow import ValidationError, fields, validate
 INT32 = 2**31 - 1
 
 
+def about(text: str, **more: Any) -> dict[str, Any]:
+    """A field's metadata: its description, and what else OpenAPI is to say of it."""
+    return {"description": text, **more}
+
+
 class Integer(fields.Integer):
     """A JSON integer: not ``true``, ``1.0`` or ``"1"``.
 
@@ -35,6 +40,14 @@ class QueryInteger(fields.Integer):
         if not (digits.isascii() and digits.isdigit() and len(digits) <= 19):
             raise ValidationError("Not an integer.")
         return int(value)
+
+
+class Subject(fields.String):
+    """A name that the caller gives what the question is about, "topic" or "group"."""
+
+    def __init__(self, what: str) -> None:
+        text = f"what the {what} is called in this service's metrics"
+        super().__init__(load_default=None, allow_none=True, metadata=about(text))
 
 
 class Boolean(fields.Boolean):

@@ -9,6 +9,7 @@ import pyarrow as pa
 from marshmallow import Schema, fields
 
 from service.api import keys
+from service.api.fields import about
 from service.api.partitioners import ExcludedSchema, WriterSchema, excluded_documents, writer_document
 from service.core.chance import NEVER
 
@@ -21,14 +22,10 @@ if TYPE_CHECKING:
 VERDICTS: Final = ("identified", "mixture", "undecided", "unexplained")
 
 
-def _about(text: str, **more: Any) -> dict[str, Any]:
-    return {"description": text, **more}
-
-
 class ExampleSchema(Schema):
     """A record that was seen."""
 
-    row = fields.Integer(metadata=_about("among the observations"))
+    row = fields.Integer(metadata=about("among the observations"))
     key = fields.Raw(allow_none=True)
     partition_id = fields.Integer()
 
@@ -36,18 +33,18 @@ class ExampleSchema(Schema):
 class FoundWriterSchema(WriterSchema):
     """A writer whose part is no chance."""
 
-    share = fields.Float(metadata=_about("of the observations, by the greatest likelihood"))
-    pairs_explained = fields.Integer(metadata=_about("of those that the other writers do not explain"))
-    pairs_left = fields.Integer(metadata=_about("how many those are"))
-    chance_probability = fields.Float(metadata=_about("that chance alone explains as many"))
-    log10_chance = fields.Float(metadata=_about("its logarithm, for it may be too small for a number"))
-    examples = fields.List(fields.Nested(ExampleSchema), metadata=_about("the first that it alone explains"))
+    share = fields.Float(metadata=about("of the observations, by the greatest likelihood"))
+    pairs_explained = fields.Integer(metadata=about("of those that the other writers do not explain"))
+    pairs_left = fields.Integer(metadata=about("how many those are"))
+    chance_probability = fields.Float(metadata=about("that chance alone explains as many"))
+    log10_chance = fields.Float(metadata=about("its logarithm, for it may be too small for a number"))
+    examples = fields.List(fields.Nested(ExampleSchema), metadata=about("the first that it alone explains"))
 
 
 class UnexplainedSchema(Schema):
     """What no writer that was found explains."""
 
-    share = fields.Float(metadata=_about("of the observations; part of them may be explained by chance"))
+    share = fields.Float(metadata=about("of the observations; part of them may be explained by chance"))
     pairs = fields.Integer()
     examples = fields.List(fields.Nested(ExampleSchema))
 
@@ -57,27 +54,27 @@ class CandidateSchema(WriterSchema):
 
     partitions_count = fields.Integer()
     pairs_explained = fields.Integer()
-    pairs = fields.Integer(metadata=_about("different pairs whose partition follows from the key"))
-    chance_probability = fields.Float(metadata=_about("that chance alone explains as many"))
-    log10_chance = fields.Float(metadata=_about("its logarithm, for it may be too small for a number"))
-    chance_of_any = fields.Float(metadata=_about("the most that it can be, that chance does so for any of the `hypotheses`"))
-    ruled_out = fields.Boolean(metadata=_about("do the pairs contradict it?"))
+    pairs = fields.Integer(metadata=about("different pairs whose partition follows from the key"))
+    chance_probability = fields.Float(metadata=about("that chance alone explains as many"))
+    log10_chance = fields.Float(metadata=about("its logarithm, for it may be too small for a number"))
+    chance_of_any = fields.Float(metadata=about("the most that it can be, that chance does so for any of the `hypotheses`"))
+    ruled_out = fields.Boolean(metadata=about("do the pairs contradict it?"))
     more_samples = fields.Integer(
         allow_none=True,
-        metadata=_about(
+        metadata=about(
             "how many more samples, of other keys, rule it out with 99 % if the first candidate is right; "
             "null: it is ruled out, or in the answer, or no number does (see `inseparable`)"
         ),
     )
-    inseparable = fields.Boolean(metadata=_about("does it put every key of this format where the first candidate does?"))
+    inseparable = fields.Boolean(metadata=about("does it put every key of this format where the first candidate does?"))
 
 
 class ObservationStepSchema(Schema):
     """How an observation fits the writers, at the likeliest partition count."""
 
     partition_id = fields.Integer()
-    explained_by = fields.List(fields.String(), metadata=_about("the first name of each writer that puts the key there"))
-    elsewhere = fields.Dict(fields.String(), fields.Integer(), metadata=_about("where the others put it"))
+    explained_by = fields.List(fields.String(), metadata=about("the first name of each writer that puts the key there"))
+    elsewhere = fields.Dict(fields.String(), fields.Integer(), metadata=about("where the others put it"))
 
 
 class PartitionerFingerprintsAnswerSchema(Schema):
@@ -85,31 +82,31 @@ class PartitionerFingerprintsAnswerSchema(Schema):
 
     kafka_version = fields.String()
     verdict = fields.String(
-        metadata=_about(
+        metadata=about(
             "`identified`: one writer explains everything; `mixture`: several do, or one and chance; "
             "`undecided`: it takes more samples; `unexplained`: no partitioner explains more than chance",
             enum=list(VERDICTS),
         )
     )
-    conclusion = fields.String(metadata=_about("the same in a sentence"))
-    partitions_count = fields.Integer(allow_none=True, metadata=_about("the likeliest count; null: nothing speaks for any"))
+    conclusion = fields.String(metadata=about("the same in a sentence"))
+    partitions_count = fields.Integer(allow_none=True, metadata=about("the likeliest count; null: nothing speaks for any"))
     observations_count = fields.Integer()
-    pairs_count = fields.Integer(metadata=_about("different pairs of key and partition; the same one again proves nothing more"))
-    keys_count = fields.Integer(metadata=_about("different keys"))
-    hypotheses = fields.Integer(metadata=_about("writers × partition counts that were tried"))
+    pairs_count = fields.Integer(metadata=about("different pairs of key and partition; the same one again proves nothing more"))
+    keys_count = fields.Integer(metadata=about("different keys"))
+    hypotheses = fields.Integer(metadata=about("writers × partition counts that were tried"))
     more_samples = fields.Integer(
-        allow_none=True, metadata=_about("how many more samples, of other keys, leave one answer; null: no number does")
+        allow_none=True, metadata=about("how many more samples, of other keys, leave one answer; null: no number does")
     )
-    writers = fields.List(fields.Nested(FoundWriterSchema), metadata=_about("who wrote it, the greatest share first"))
-    unexplained = fields.Nested(UnexplainedSchema, allow_none=True, metadata=_about("null: no writer was found"))
+    writers = fields.List(fields.Nested(FoundWriterSchema), metadata=about("who wrote it, the greatest share first"))
+    unexplained = fields.Nested(UnexplainedSchema, allow_none=True, metadata=about("null: no writer was found"))
     candidates = fields.List(
         fields.Nested(CandidateSchema),
-        metadata=_about("the likeliest first; where `partitions_count` is not given, those that are not ruled out"),
+        metadata=about("the likeliest first; where `partitions_count` is not given, those that are not ruled out"),
     )
-    candidates_count = fields.Integer(metadata=_about("how many are not ruled out, listed or not"))
-    not_considered = fields.List(fields.Nested(ExcludedSchema), metadata=_about("partitioners without a say"))
+    candidates_count = fields.Integer(metadata=about("how many are not ruled out, listed or not"))
+    not_considered = fields.List(fields.Nested(ExcludedSchema), metadata=about("partitioners without a say"))
     explanation = fields.List(
-        fields.Nested(ObservationStepSchema), metadata=_about("with `explain=true`, one for each observation")
+        fields.Nested(ObservationStepSchema), metadata=about("with `explain=true`, one for each observation")
     )
 
 

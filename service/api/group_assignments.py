@@ -9,7 +9,8 @@ import numpy as np
 from marshmallow import Schema, ValidationError, fields, post_load
 
 from service.api import Blueprint, Parser, decision, groups, render, settings
-from service.api.schemas import ExplainSchema, SpreadSchema, WeightedSpreadSchema, spread_document
+from service.api.fields import Subject
+from service.api.schemas import CountsSchema, ExplainSchema, LoadsSchema, counts_document
 from service.config import environment_name
 from service.core.assignors import GROUP_PROTOCOLS, Assignor
 from service.core.assignors.classic.cooperative_sticky import CooperativeAssignment
@@ -17,7 +18,7 @@ from service.core.assignors.releases import RELEASES, at_release
 from service.core.errors import LimitExceeded, UnknownStrategy
 from service.core.fewest_moves import fewest_possible_moves
 from service.core.grouping import transposed
-from service.core.measures import spread, weighted_load, weighted_spread
+from service.core.measures import spread, weighted_load
 from service.core.movement import movement
 from service.groups import (
     WrongGroup,
@@ -92,9 +93,7 @@ class GroupAssignmentSchema(Schema):
             "example": "range",
         },
     )
-    group_id = fields.String(
-        load_default=None, allow_none=True, metadata={"description": "what the group is called in this service's metrics"}
-    )
+    group_id = Subject("group")
     topics = groups.topics_field()
     members = groups.members_field()
 
@@ -162,9 +161,9 @@ class GroupAssignmentAnswerSchema(Schema):
     unassigned = fields.List(
         fields.Nested(TopicPartitionsAnswerSchema), metadata={"description": "the partitions that nobody gets"}
     )
-    member_load = fields.Nested(SpreadSchema, metadata={"description": "partitions per member; counts in request order"})
+    member_load = fields.Nested(CountsSchema, metadata={"description": "partitions per member; counts in request order"})
     weighted_member_load = fields.Nested(
-        WeightedSpreadSchema,
+        LoadsSchema,
         metadata={"description": "with `partition_weights`: what each member's partitions weigh; totals in request order"},
     )
     movement = fields.Nested(MovementSchema)
@@ -213,12 +212,12 @@ def assign_group(question: GroupAssignment, query: dict[str, bool]) -> Response:
             "assignor": question.assignor.name,
             "assignments": groups.assignments_json(group, in_order),
             "unassigned": groups.topic_partitions_json(group, unassigned(group, holders)),
-            "member_load": spread_document(assignment.lengths(), load),
+            "member_load": counts_document(assignment.lengths(), load),
             "movement": {**asdict(moves), "fewest_possible_moves": fewest},
         }
         if group.topics.weights is not None:
             loads = weighted_load(assignment, group.topics.weights)
-            answer["weighted_member_load"] = {"totals": loads, **asdict(weighted_spread(loads))}
+            answer["weighted_member_load"] = {"totals": loads, **asdict(spread(loads))}
         if isinstance(assignment, CooperativeAssignment):
             answer["follow_up_rebalance"] = assignment.follow_up_rebalance
         if question.assignor.warnings and (warnings := question.assignor.warnings(group)):

@@ -11,7 +11,7 @@ from flask import request
 from marshmallow import Schema, fields, post_load, validate
 
 from service.api import Blueprint, decision, render, settings
-from service.api.fields import Boolean, Integer, Number
+from service.api.fields import Boolean, Integer, Number, Subject, about
 from service.api.schemas import KafkaVersion
 from service.config import environment_name
 from service.core.errors import InvalidQuestion, LimitExceeded
@@ -26,10 +26,6 @@ if TYPE_CHECKING:
 blueprint = Blueprint("keyless-distributions", __name__, description="records without a key → shares of the partitions")
 
 
-def _about(text: str, **more: Any) -> dict[str, Any]:
-    return {"description": text, **more}
-
-
 class KeylessBrokerSchema(Schema):
     """A broker."""
 
@@ -38,7 +34,7 @@ class KeylessBrokerSchema(Schema):
     waiting_ms = Integer(
         minimum=0,
         load_default=0,
-        metadata=_about("`adaptive`: for how long the producer has had data that the broker did not take"),
+        metadata=about("`adaptive`: for how long the producer has had data that the broker did not take"),
     )
 
 
@@ -46,16 +42,16 @@ class KeylessPartitionSchema(Schema):
     """A partition, as the producer sees it."""
 
     partition_id = Integer(required=True, minimum=0)
-    leader_id = Integer(allow_none=True, load_default=None, metadata=_about("broker; null: no leader"))
-    queue_size = Integer(minimum=0, load_default=0, metadata=_about("`adaptive`: batches that wait in the producer"))
-    batch_records = Number(load_default=1.0, metadata=_about("`sticky`: how large a batch becomes before it is sent"))
+    leader_id = Integer(allow_none=True, load_default=None, metadata=about("broker; null: no leader"))
+    queue_size = Integer(minimum=0, load_default=0, metadata=about("`adaptive`: batches that wait in the producer"))
+    batch_records = Number(load_default=1.0, metadata=about("`sticky`: how large a batch becomes before it is sent"))
 
 
 class ProducersSchema(Schema):
     """Producers of one rack."""
 
-    rack_id = fields.String(allow_none=True, load_default=None, metadata=_about("`client.rack`"))
-    producers = Integer(minimum=1, load_default=1, metadata=_about("how many, writing alike"))
+    rack_id = fields.String(allow_none=True, load_default=None, metadata=about("`client.rack`"))
+    producers = Integer(minimum=1, load_default=1, metadata=about("how many, writing alike"))
 
 
 @dataclass(frozen=True)
@@ -63,6 +59,7 @@ class KeylessQuestion:
     """The question, and the names of its racks."""
 
     kafka_version: str
+    topic_name: str | None
     keyless: Keyless
     producers: list[dict[str, Any]]
 
@@ -71,25 +68,26 @@ class KeylessDistributionsSchema(Schema):
     """A topic and its producers. Either `partitions_count` alone, all led and nothing queued, or `partitions`."""
 
     kafka_version = KafkaVersion()
+    topic_name = Subject("topic")
     rule = fields.String(
         validate=validate.OneOf(RULES),
         load_default=ADAPTIVE,
-        metadata=_about(
+        metadata=about(
             "`round-robin` (up to 2.3), `sticky` (KIP-480, 2.4 to 3.2), `uniform-sticky` and `adaptive` (KIP-794, since 3.3)"
         ),
     )
     partitions_count = Integer(minimum=1)
     partitions = fields.List(
-        fields.Nested(KeylessPartitionSchema), validate=validate.Length(min=1), metadata=_about("every partition of the topic")
+        fields.Nested(KeylessPartitionSchema), validate=validate.Length(min=1), metadata=about("every partition of the topic")
     )
     brokers = fields.List(fields.Nested(KeylessBrokerSchema), load_default=list)
     availability_timeout_ms = Integer(
         minimum=0,
         load_default=0,
-        metadata=_about("`partitioner.availability.timeout.ms`; 0: brokers may be as slow as they like"),
+        metadata=about("`partitioner.availability.timeout.ms`; 0: brokers may be as slow as they like"),
     )
-    rack_aware = Boolean(load_default=False, metadata=_about("`partitioner.rack.aware` (KIP-1123), of producers from Kafka 4.4"))
-    producers = fields.List(fields.Nested(ProducersSchema), validate=validate.Length(1, 1000), metadata=_about("default: one"))
+    rack_aware = Boolean(load_default=False, metadata=about("`partitioner.rack.aware` (KIP-1123), of producers from Kafka 4.4"))
+    producers = fields.List(fields.Nested(ProducersSchema), validate=validate.Length(1, 1000), metadata=about("default: one"))
 
     @post_load
     def ask(self, body: dict[str, Any], **_: Any) -> KeylessQuestion:
@@ -107,7 +105,7 @@ class KeylessDistributionsSchema(Schema):
             producer_racks=np.array([racks[producer["rack_id"]] for producer in producers], np.int32),
             producer_weights=np.array([producer["producers"] for producer in producers], np.float64),
         )
-        return KeylessQuestion(body["kafka_version"], keyless, producers)
+        return KeylessQuestion(body["kafka_version"], body["topic_name"], keyless, producers)
 
 
 def _check_size(body: dict[str, Any], groups: int) -> None:
@@ -177,10 +175,10 @@ class ProducersSharesSchema(Schema):
 
     rack_id = fields.String(allow_none=True)
     producers = fields.Integer()
-    shares = fields.List(fields.Float(), metadata=_about("of each partition in these producers' records"))
-    same_rack = fields.Float(metadata=_about("the share of their records that stays in their rack"))
+    shares = fields.List(fields.Float(), metadata=about("of each partition in these producers' records"))
+    same_rack = fields.Float(metadata=about("the share of their records that stays in their rack"))
     cumulative_frequency_table = fields.List(
-        fields.Integer(), allow_none=True, metadata=_about("KIP-794's, of `table_partition_ids`; null: Kafka draws evenly")
+        fields.Integer(), allow_none=True, metadata=about("KIP-794's, of `table_partition_ids`; null: Kafka draws evenly")
     )
     table_partition_ids = fields.List(fields.Integer(), allow_none=True)
 
@@ -191,12 +189,12 @@ class KeylessDistributionsAnswerSchema(Schema):
     kafka_version = fields.String()
     rule = fields.String()
     rack_aware = fields.Boolean()
-    shares = fields.List(fields.Float(), metadata=_about("of each partition in all records; they add up to 1"))
+    shares = fields.List(fields.Float(), metadata=about("of each partition in all records; they add up to 1"))
     min = fields.Float()
     max = fields.Float()
     mean = fields.Float()
     stddev = fields.Float()
-    skew = fields.Float(metadata=_about("max ÷ mean: 1.0 is perfectly even"))
+    skew = fields.Float(metadata=about("max ÷ mean: 1.0 is perfectly even"))
     producers = fields.List(fields.Nested(ProducersSharesSchema))
 
 
@@ -214,7 +212,7 @@ def distribute_keyless(question: KeylessQuestion) -> Response:
     with report.compute():
         found = distribution(question.keyless)
     report.sees(partitions=len(found.shares))
-    report.gives(found.skew)
+    report.gives(found.skew, subject=question.topic_name)
     with report.render():
         media_type = render.wanted()
         if media_type != render.JSON and "Accept" in request.headers:

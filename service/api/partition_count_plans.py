@@ -15,12 +15,13 @@ from marshmallow import Schema, fields, post_load, validate
 
 from service.api import Blueprint, decision, render, settings
 from service.api.count_tables import ArrowBody, Histogram, KeyList, KeysParser, KeyTable, tables_of_histogram, tables_of_keys
-from service.api.fields import Integer, Number
+from service.api.fields import Integer, Number, Subject, about
 from service.api.plan_documents import PartitionCountPlansAnswerSchema, document, rows
 from service.api.schemas import KafkaVersion
 from service.config import environment_name
 from service.core.errors import InvalidQuestion, LimitExceeded
 from service.core.keys import FORMATS
+from service.core.measures import spread
 from service.core.partition_count_plans import Limits, Rates, plans, reach
 from service.core.partition_counts import Counts, hashing
 
@@ -39,15 +40,12 @@ class PlansBlueprint(Blueprint):
 blueprint = PlansBlueprint("partition-count-plans", __name__, description="keys → how many partitions")
 
 
-def _about(text: str, **more: Any) -> dict[str, Any]:
-    return {"description": text, **more}
-
-
 @dataclass(frozen=True)
 class PlansQuestion:
     """The question. ``tables`` gives the keys, a batch at a time, once."""
 
     kafka_version: str
+    topic_name: str | None
     counts: Counts
     tables: Iterator[KeyTable]
     duration_seconds: float | None
@@ -60,28 +58,29 @@ class PartitionCountPlansSchema(Schema):
     """Keys, or what is known of each, and the partition counts that come into question."""
 
     kafka_version = KafkaVersion()
+    topic_name = Subject("topic")
     partitioners = fields.List(
-        fields.String(), validate=validate.Length(1, 20), metadata=_about("names of GET /v1/partitioners; default `java`")
+        fields.String(), validate=validate.Length(1, 20), metadata=about("names of GET /v1/partitioners; default `java`")
     )
     partitions_counts = fields.List(
         Integer(minimum=1),
         required=True,
         validate=validate.Length(1, 200),
-        metadata=_about("the counts that come into question", example=[12, 18, 24]),
+        metadata=about("the counts that come into question", example=[12, 18, 24]),
     )
-    current_partitions_count = Integer(minimum=1, allow_none=True, metadata=_about("today's count, from which keys would move"))
-    key_format = fields.String(validate=validate.OneOf(FORMATS), metadata=_about("as in /v1/partitions; default `string`"))
-    keys = KeyList(metadata=_about("one for each record", example=["order-1", "order-2"]))
-    histogram = Histogram(metadata=_about("instead of `keys`"))
-    duration_seconds = Number(metadata=_about("the time in which these records came; it gives the topic's rates"))
+    current_partitions_count = Integer(minimum=1, allow_none=True, metadata=about("today's count, from which keys would move"))
+    key_format = fields.String(validate=validate.OneOf(FORMATS), metadata=about("as in /v1/partitions; default `string`"))
+    keys = KeyList(metadata=about("one for each record", example=["order-1", "order-2"]))
+    histogram = Histogram(metadata=about("instead of `keys`"))
+    duration_seconds = Number(metadata=about("the time in which these records came; it gives the topic's rates"))
     records_per_second = Number(
-        metadata=_about("instead of `duration_seconds`: what the whole topic takes in, of records with a key")
+        metadata=about("instead of `duration_seconds`: what the whole topic takes in, of records with a key")
     )
-    bytes_per_second = Number(metadata=_about("the same in bytes"))
-    max_partition_records_per_second = Number(metadata=_about("limit of the busiest partition"))
-    max_partition_bytes_per_second = Number(metadata=_about("limit of the busiest partition"))
-    max_skew = Number(metadata=_about("limit of the skew of records, and of bytes where they are given"))
-    hottest_keys = Integer(minimum=0, maximum=100, load_default=10, metadata=_about("how many to list"))
+    bytes_per_second = Number(metadata=about("the same in bytes"))
+    max_partition_records_per_second = Number(metadata=about("limit of the busiest partition"))
+    max_partition_bytes_per_second = Number(metadata=about("limit of the busiest partition"))
+    max_skew = Number(metadata=about("limit of the skew of records, and of bytes where they are given"))
+    hottest_keys = Integer(minimum=0, maximum=100, load_default=10, metadata=about("how many to list"))
 
     @post_load
     def ask(self, body: dict[str, Any], **_: Any) -> PlansQuestion:
@@ -107,6 +106,7 @@ class PartitionCountPlansSchema(Schema):
                 raise
         return PlansQuestion(
             kafka_version=body["kafka_version"],
+            topic_name=body["topic_name"],
             counts=Counts(tuple(names), tuple(counts), body.get("current_partitions_count")),
             tables=_tables(body),
             duration_seconds=body.get("duration_seconds"),
@@ -165,6 +165,8 @@ def plan_partition_counts(question: PlansQuestion) -> Response:
         found = plans(counts, rates, question.limits)
         reached = reach(counts, found, rates, question.limits)
     report.sees(keys=seen)
+    if question.topic_name is not None and counts.current is not None:  # what the topic has, not what it might have
+        report.gives(spread(counts.totals(counts.names[0], counts.current).records).skew, subject=question.topic_name)
     with report.render():
         media_type = render.wanted()
         if media_type != render.JSON and "Accept" in request.headers:

@@ -9,10 +9,10 @@ import pyarrow as pa
 from marshmallow import Schema, fields, post_load, validate
 
 from service.api import Blueprint, decision, keys, render
-from service.api.fields import Integer
+from service.api.fields import Integer, about
 from service.api.keys import KeyList
 from service.api.partitioners import ExcludedSchema, WriterSchema, chosen, excluded_documents, writer_document
-from service.api.schemas import EvennessSchema, KafkaVersion
+from service.api.schemas import KafkaVersion, SpreadSchema
 from service.api.streams import StreamParser
 from service.core.comparison import compare
 from service.core.keys import FORMATS
@@ -36,10 +36,6 @@ class ComparisonsBlueprint(Blueprint):
 blueprint = ComparisonsBlueprint("partitioner-comparisons", __name__, description="the same keys, different partitioners")
 
 
-def _about(text: str, **more: Any) -> dict[str, Any]:
-    return {"description": text, **more}
-
-
 @dataclass(frozen=True)
 class ComparisonQuestion:
     """The question. ``values`` are the keys as they came, ``named`` says whether the partitioners were."""
@@ -61,16 +57,16 @@ class PartitionerComparisonsSchema(Schema):
     partitioners = fields.List(
         fields.String(),
         validate=validate.Length(min=1),
-        metadata=_about("names of GET /v1/partitioners; default: all", example=["java", "librdkafka:consistent_random"]),
+        metadata=about("names of GET /v1/partitioners; default: all", example=["java", "librdkafka:consistent_random"]),
     )
-    partitions_count = Integer(required=True, minimum=1, metadata=_about("the topic's partitions", example=12))
-    key_format = fields.String(validate=validate.OneOf(FORMATS), metadata=_about("as in /v1/partitions; default `string`"))
+    partitions_count = Integer(required=True, minimum=1, metadata=about("the topic's partitions", example=12))
+    key_format = fields.String(validate=validate.OneOf(FORMATS), metadata=about("as in /v1/partitions; default `string`"))
     keys = KeyList(
         required=True,
         metadata={"description": "null is a record without a key", "type": "array", "items": {}, "example": ["order-1"]},
     )
     examples = Integer(
-        minimum=0, maximum=MOST_EXAMPLES, load_default=3, metadata=_about("most keys that are shown of a disagreement")
+        minimum=0, maximum=MOST_EXAMPLES, load_default=3, metadata=about("most keys that are shown of a disagreement")
     )
 
     @post_load
@@ -95,27 +91,27 @@ class ComparedWriterSchema(WriterSchema):
     """Partitioners that put each of these keys on the same partition."""
 
     distribution = fields.Nested(
-        EvennessSchema,
-        metadata=_about("of the records whose partition follows from their key; absent above a million partitions"),
+        SpreadSchema,
+        metadata=about("of the records whose partition follows from their key; absent above a million partitions"),
     )
 
 
 class DisagreementSchema(Schema):
     """A key that two partitioners put on different partitions."""
 
-    row = fields.Integer(metadata=_about("of the key among the keys"))
+    row = fields.Integer(metadata=about("of the key among the keys"))
     key = fields.Raw(allow_none=True)
-    partition_ids = fields.List(fields.Integer(), metadata=_about("where either puts it, in the order of `partitioners`"))
+    partition_ids = fields.List(fields.Integer(), metadata=about("where either puts it, in the order of `partitioners`"))
 
 
 class PairSchema(Schema):
     """Two writers beside each other."""
 
-    partitioners = fields.List(fields.String(), metadata=_about("the first name of either writer"))
-    keys = fields.Integer(metadata=_about("records whose partition follows from their key in both"))
-    agreeing_keys = fields.Integer(metadata=_about("those that both put on the same partition"))
-    agreement = fields.Float(allow_none=True, metadata=_about("their share; null where there are no such records"))
-    disagreements = fields.List(fields.Nested(DisagreementSchema), metadata=_about("the first few"))
+    partitioners = fields.List(fields.String(), metadata=about("the first name of either writer"))
+    keys = fields.Integer(metadata=about("records whose partition follows from their key in both"))
+    agreeing_keys = fields.Integer(metadata=about("those that both put on the same partition"))
+    agreement = fields.Float(allow_none=True, metadata=about("their share; null where there are no such records"))
+    disagreements = fields.List(fields.Nested(DisagreementSchema), metadata=about("the first few"))
 
 
 class PartitionerComparisonsAnswerSchema(Schema):
@@ -124,12 +120,12 @@ class PartitionerComparisonsAnswerSchema(Schema):
     kafka_version = fields.String()
     partitions_count = fields.Integer()
     keys_count = fields.Integer()
-    chance_agreement = fields.Float(metadata=_about("the agreement of two hashes that have nothing to do with each other"))
+    chance_agreement = fields.Float(metadata=about("the agreement of two hashes that have nothing to do with each other"))
     writers = fields.List(
-        fields.Nested(ComparedWriterSchema), metadata=_about("partitioners that agree on every one of these keys")
+        fields.Nested(ComparedWriterSchema), metadata=about("partitioners that agree on every one of these keys")
     )
-    pairs = fields.List(fields.Nested(PairSchema), metadata=_about("every two writers"))
-    not_compared = fields.List(fields.Nested(ExcludedSchema), metadata=_about("partitioners without a say"))
+    pairs = fields.List(fields.Nested(PairSchema), metadata=about("every two writers"))
+    not_compared = fields.List(fields.Nested(ExcludedSchema), metadata=about("partitioners without a say"))
 
 
 @blueprint.post("/v1/partitioner-comparisons")

@@ -11,7 +11,7 @@ import pyarrow as pa
 from marshmallow import Schema, ValidationError, fields, post_load, validate
 
 from service.api import Blueprint, bulk, decision, keys, render, settings
-from service.api.fields import Integer
+from service.api.fields import Integer, about
 from service.api.fingerprint_documents import PartitionerFingerprintsAnswerSchema, document, table
 from service.api.partitioners import chosen
 from service.api.schemas import ExplainSchema, KafkaVersion
@@ -46,15 +46,11 @@ class FingerprintsBlueprint(Blueprint):
 blueprint = FingerprintsBlueprint("partitioner-fingerprints", __name__, description="keys and partitions → which partitioner")
 
 
-def _about(text: str, **more: Any) -> dict[str, Any]:
-    return {"description": text, **more}
-
-
 class ObservationSchema(Schema):
     """A record that was seen."""
 
     key = fields.Raw(allow_none=True, load_default=None, metadata={"description": "absent or null: a record without a key"})
-    partition_id = Integer(required=True, minimum=0, metadata=_about("the partition that it was seen on"))
+    partition_id = Integer(required=True, minimum=0, metadata=about("the partition that it was seen on"))
 
 
 @dataclass(frozen=True)
@@ -124,21 +120,21 @@ class PartitionerFingerprintsSchema(Schema):
     partitions_count = Integer(
         minimum=1,
         allow_none=True,
-        metadata=_about("the topic's partitions when the records were written; absent: to be found", example=12),
+        metadata=about("the topic's partitions when the records were written; absent: to be found", example=12),
     )
     max_partitions_count = Integer(
         minimum=1,
         maximum=MOST_COUNTS,
-        metadata=_about(
+        metadata=about(
             f"the largest that is tried where the count is not given; default {DEFAULT_COUNTS}, or twice the largest partition"
         ),
     )
-    key_format = fields.String(validate=validate.OneOf(FORMATS), metadata=_about("as in /v1/partitions; default `string`"))
+    key_format = fields.String(validate=validate.OneOf(FORMATS), metadata=about("as in /v1/partitions; default `string`"))
     partitioners = fields.List(
-        fields.String(), validate=validate.Length(min=1), metadata=_about("names of GET /v1/partitioners; default: all")
+        fields.String(), validate=validate.Length(min=1), metadata=about("names of GET /v1/partitioners; default: all")
     )
-    max_candidates = Integer(minimum=1, maximum=1000, load_default=20, metadata=_about("most candidates that are listed"))
-    examples = Integer(minimum=0, maximum=100, load_default=3, metadata=_about("most records that are shown of each writer"))
+    max_candidates = Integer(minimum=1, maximum=1000, load_default=20, metadata=about("most candidates that are listed"))
+    examples = Integer(minimum=0, maximum=100, load_default=3, metadata=about("most records that are shown of each writer"))
 
     @post_load
     def ask(self, body: dict[str, Any], **_: Any) -> FingerprintQuestion:

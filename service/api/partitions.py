@@ -15,9 +15,9 @@ from flask import request
 from marshmallow import INCLUDE, Schema, fields, post_load, validate
 
 from service.api import Blueprint, bulk, decision, keys, render, settings
-from service.api.fields import INT32, Integer
+from service.api.fields import INT32, Integer, Subject, about
 from service.api.keys import KeyList
-from service.api.schemas import KAFKA_VERSIONS, ExplainSchema, KafkaVersion, SpreadSchema
+from service.api.schemas import KAFKA_VERSIONS, CountsSchema, ExplainSchema, KafkaVersion
 from service.api.streams import StreamParser, integer_or
 from service.config import environment_name
 from service.core.errors import InvalidQuestion, LimitExceeded
@@ -115,10 +115,6 @@ class Allocation:
     explicit_at: str
 
 
-def _about(text: str) -> dict[str, str]:
-    return {"description": text}
-
-
 class PartitionsSchema(Schema):
     """Records of one topic. Fields below `random_seed` mean something to some partitioners only; the others refuse them."""
 
@@ -126,44 +122,42 @@ class PartitionsSchema(Schema):
     partitioner = fields.String(
         load_default="java", metadata={"description": "a name of GET /v1/partitioners", "example": "java"}
     )
-    partitions_count = Integer(minimum=1, metadata=_about("the topic's partitions; required, except for tokens"))
-    topic_name = fields.String(
-        load_default=None, allow_none=True, metadata=_about("what the topic is called in this service's metrics")
-    )
+    partitions_count = Integer(minimum=1, metadata=about("the topic's partitions; required, except for tokens"))
+    topic_name = Subject("topic")
     key_format = fields.String(
         validate=validate.OneOf(FORMATS),
-        metadata=_about("how a JSON value becomes a key, as Kafka's serializers do; default `string`. `bytes` is `base64`"),
+        metadata=about("how a JSON value becomes a key, as Kafka's serializers do; default `string`. `bytes` is `base64`"),
     )
     keys = KeyList(
         metadata={"description": "null is a record without a key", "type": "array", "items": {}, "example": ["order-1", None]}
     )
-    records = RecordList(metadata=_about("instead of `keys`"))
-    explicit_partition = Integer(allow_none=True, metadata=_about("the partition that the caller names, of all records"))
+    records = RecordList(metadata=about("instead of `keys`"))
+    explicit_partition = Integer(allow_none=True, metadata=about("the partition that the caller names, of all records"))
     available_partitions = Integers(
-        np.int32, 0, INT32, metadata=_about("ids that have a leader, in the metadata's order; default: all")
+        np.int32, 0, INT32, metadata=about("ids that have a leader, in the metadata's order; default: all")
     )
     counter = Integer(
         minimum=-LONG - 1,
         maximum=LONG,
         allow_none=True,
-        metadata=_about("the round robin's counter before the first record; default 0"),
+        metadata=about("the round robin's counter before the first record; default 0"),
     )
     random_seed = Integer(
         minimum=-LONG - 1,
         maximum=LONG,
         allow_none=True,
-        metadata=_about("of the java.util.Random that stands for the client's; default 0"),
+        metadata=about("of the java.util.Random that stands for the client's; default 0"),
     )
-    random_values = Integers(np.int32, 0, INT32, metadata=_about("KIP-794: the client's random numbers, instead of drawing them"))
-    chunk_size = Integer(allow_none=True, metadata=_about("kafka-go: RoundRobin{ChunkSize}"), minimum=0)
-    value_sizes = Integers(np.int64, 0, LONG, metadata=_about("kafka-go: bytes of each record's value"))
-    clock_ms = Integers(np.int64, 0, LONG, metadata=_about("Pulsar: the time of each record"))
-    partition_switch_ms = Integer(minimum=1, allow_none=True, metadata=_about("Pulsar: milliseconds on one partition"))
-    queue_sizes = Integers(np.int32, 0, INT32, metadata=_about("KIP-794: batches queued for `partition_ids`"))
-    partition_ids = Integers(np.int32, 0, INT32, metadata=_about("KIP-794: the partitions of `queue_sizes`"))
-    length = Integer(minimum=0, allow_none=True, metadata=_about("KIP-794: how many of `queue_sizes` count"))
-    sticky_batch_size = Integer(minimum=1, allow_none=True, metadata=_about("KIP-794: bytes after which the partition changes"))
-    window = fields.Nested(WindowSchema, allow_none=True, metadata=_about("Kafka Streams: the keys' window, which moves nothing"))
+    random_values = Integers(np.int32, 0, INT32, metadata=about("KIP-794: the client's random numbers, instead of drawing them"))
+    chunk_size = Integer(allow_none=True, metadata=about("kafka-go: RoundRobin{ChunkSize}"), minimum=0)
+    value_sizes = Integers(np.int64, 0, LONG, metadata=about("kafka-go: bytes of each record's value"))
+    clock_ms = Integers(np.int64, 0, LONG, metadata=about("Pulsar: the time of each record"))
+    partition_switch_ms = Integer(minimum=1, allow_none=True, metadata=about("Pulsar: milliseconds on one partition"))
+    queue_sizes = Integers(np.int32, 0, INT32, metadata=about("KIP-794: batches queued for `partition_ids`"))
+    partition_ids = Integers(np.int32, 0, INT32, metadata=about("KIP-794: the partitions of `queue_sizes`"))
+    length = Integer(minimum=0, allow_none=True, metadata=about("KIP-794: how many of `queue_sizes` count"))
+    sticky_batch_size = Integer(minimum=1, allow_none=True, metadata=about("KIP-794: bytes after which the partition changes"))
+    window = fields.Nested(WindowSchema, allow_none=True, metadata=about("Kafka Streams: the keys' window, which moves nothing"))
 
     @post_load
     def ask(self, body: dict[str, Any], **_: Any) -> Allocation:
@@ -249,9 +243,9 @@ def _explicit(of_all: int | None, partitions: pa.Int32Array | None, n: int) -> t
 class StepSchema(Schema):
     """How one key came to its partition."""
 
-    rule = fields.String(metadata=_about("what decided"))
-    key_bytes_hex = fields.String(allow_none=True, metadata=_about("the bytes that are hashed; null: no key"))
-    hash = fields.Integer(metadata=_about("signed"))
+    rule = fields.String(metadata=about("what decided"))
+    key_bytes_hex = fields.String(allow_none=True, metadata=about("the bytes that are hashed; null: no key"))
+    hash = fields.Integer(metadata=about("signed"))
     hash_hex = fields.String()
     after_sign_rule = fields.Integer()
     modulo = fields.Integer()
@@ -269,18 +263,18 @@ class PartitionsAnswerSchema(Schema):
     kafka_version = fields.String()
     partitioner = fields.String()
     partitions_count = fields.Integer()
-    partitions = fields.List(fields.Integer(), metadata=_about("of each record, in request order"))
-    tokens = fields.List(fields.Integer(), metadata=_about("instead of `partitions`, from a partitioner of tokens"))
-    hashes = fields.List(fields.Integer(), metadata=_about("from `spark`: `hash(key)`"))
-    counter = fields.Integer(metadata=_about("the round robin's counter after the last record"))
-    random_values_used = fields.Integer(metadata=_about("how many of `random_values` were looked at"))
+    partitions = fields.List(fields.Integer(), metadata=about("of each record, in request order"))
+    tokens = fields.List(fields.Integer(), metadata=about("instead of `partitions`, from a partitioner of tokens"))
+    hashes = fields.List(fields.Integer(), metadata=about("from `spark`: `hash(key)`"))
+    counter = fields.Integer(metadata=about("the round robin's counter after the last record"))
+    random_values_used = fields.Integer(metadata=about("how many of `random_values` were looked at"))
     cumulative_frequency_table = fields.List(
-        fields.Integer(), allow_none=True, metadata=_about("from `java:adaptive`; null: Kafka drops it")
+        fields.Integer(), allow_none=True, metadata=about("from `java:adaptive`; null: Kafka drops it")
     )
     distribution = fields.Nested(
-        SpreadSchema, metadata=_about(f"records per partition; `counts` is left out above {MAX_COUNTS} partitions")
+        CountsSchema, metadata=about(f"records per partition; `counts` is left out above {MAX_COUNTS} partitions")
     )
-    explanation = fields.List(fields.Nested(StepSchema), metadata=_about("with `explain=true`, one for each key"))
+    explanation = fields.List(fields.Nested(StepSchema), metadata=about("with `explain=true`, one for each key"))
 
 
 @blueprint.post("/v1/partitions")

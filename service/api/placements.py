@@ -16,7 +16,7 @@ from service.api.fields import Boolean, Integer
 from service.api.groups import Name, Rows
 from service.api.jsons import dumps
 from service.api.render import json_lists, json_objects
-from service.api.schemas import SpreadSchema, spread_document
+from service.api.schemas import CountsSchema, counts_document
 from service.api.writing import COMMA, write, write_number
 from service.clusters import BROKER, CURRENT, plain_current
 from service.core.placers.load import broker_load, rack_load
@@ -95,8 +95,8 @@ class BrokerLoadSchema(Schema):
     """What brokers get, over all topics placed."""
 
     broker_ids = fields.List(fields.Integer(), metadata={"description": "in request order"})
-    replicas = fields.Nested(SpreadSchema)
-    leaders = fields.Nested(SpreadSchema)
+    replicas = fields.Nested(CountsSchema)
+    leaders = fields.Nested(CountsSchema)
 
 
 class RackLoadSchema(Schema):
@@ -105,8 +105,8 @@ class RackLoadSchema(Schema):
     rack_ids = fields.List(
         fields.String(allow_none=True), metadata={"description": "in the order in which they first appear; null: no rack"}
     )
-    replicas = fields.Nested(SpreadSchema)
-    leaders = fields.Nested(SpreadSchema)
+    replicas = fields.Nested(CountsSchema)
+    leaders = fields.Nested(CountsSchema)
 
 
 class ReassignedSchema(Schema):
@@ -136,7 +136,7 @@ def load_documents(cluster: Cluster, placed: Sequence[Placed]) -> tuple[Spread, 
 
 def _load(load: Load) -> dict[str, Any]:
     replicas, leaders = load.spreads()
-    return {"replicas": spread_document(load.replicas, replicas), "leaders": spread_document(load.leaders, leaders)}
+    return {"replicas": counts_document(load.replicas, replicas), "leaders": counts_document(load.leaders, leaders)}
 
 
 def placements_json(cluster: Cluster, placed: Placed) -> orjson.Fragment:

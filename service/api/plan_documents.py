@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from marshmallow import Schema, fields
 
-from service.api.schemas import SpreadSchema
+from service.api.fields import about
+from service.api.schemas import CountsSchema
 from service.core.distinct_keys import BYTES, RECORDS
 from service.core.keys import FLOATS, INTEGERS
 
@@ -24,62 +25,58 @@ LISTED_CELLS: Final = 10_000
 """Most cells of a plan's matrix."""
 
 
-def _about(text: str, **more: Any) -> dict[str, Any]:
-    return {"description": text, **more}
-
-
 class HotKeySchema(Schema):
     """One of the heaviest keys."""
 
-    key = fields.Raw(metadata=_about("as `key_format` writes it"))
-    records = fields.Integer(metadata=_about("in `by_records`"))
-    bytes = fields.Integer(metadata=_about("in `by_bytes`"))
-    share = fields.Float(metadata=_about("of all records, or of all bytes"))
-    error = fields.Integer(metadata=_about("by how much the number may be too large; 0 while the figures are exact"))
+    key = fields.Raw(metadata=about("as `key_format` writes it"))
+    records = fields.Integer(metadata=about("in `by_records`"))
+    bytes = fields.Integer(metadata=about("in `by_bytes`"))
+    share = fields.Float(metadata=about("of all records, or of all bytes"))
+    error = fields.Integer(metadata=about("by how much the number may be too large; 0 while the figures are exact"))
 
 
 class HottestKeysSchema(Schema):
     """The heaviest keys."""
 
     by_records = fields.List(fields.Nested(HotKeySchema))
-    by_bytes = fields.List(fields.Nested(HotKeySchema), metadata=_about("empty where no bytes were given"))
+    by_bytes = fields.List(fields.Nested(HotKeySchema), metadata=about("empty where no bytes were given"))
 
 
 class KeysSeenSchema(Schema):
     """What the keys are, all together."""
 
-    distinct = fields.Integer(metadata=_about("different keys"))
-    records = fields.Integer(metadata=_about("with a key"))
+    distinct = fields.Integer(metadata=about("different keys"))
+    records = fields.Integer(metadata=about("with a key"))
     bytes = fields.Integer(allow_none=True)
     without_key = fields.Dict(
         keys=fields.String(),
         values=fields.Integer(),
-        metadata=_about(
+        metadata=about(
             "records without a key (or with an empty one that the partitioner takes for none), by partitioner: in no other figure"
         ),
     )
-    exact = fields.Boolean(metadata=_about("false: there were too many different keys to hold each"))
-    method = fields.String(metadata=_about("how different and hottest keys were counted; records and bytes are always exact"))
-    relative_error = fields.Float(metadata=_about("standard error of every number of different keys, as a share of it"))
+    exact = fields.Boolean(metadata=about("false: there were too many different keys to hold each"))
+    method = fields.String(metadata=about("how different and hottest keys were counted; records and bytes are always exact"))
+    relative_error = fields.Float(metadata=about("standard error of every number of different keys, as a share of it"))
 
 
 class ChanceSchema(Schema):
     """The skew that random partitions for the same keys would give."""
 
     mean = fields.Float()
-    low = fields.Float(metadata=_about("in 99 of 100 cases it is from here"))
-    high = fields.Float(metadata=_about("to here"))
+    low = fields.Float(metadata=about("in 99 of 100 cases it is from here"))
+    high = fields.Float(metadata=about("to here"))
 
 
-class MeasureSchema(SpreadSchema):
+class MeasureSchema(CountsSchema):
     """How keys, records or bytes lie on the partitions."""
 
-    counts = fields.List(fields.Integer(), metadata=_about(f"of each partition; left out above {LISTED} partitions"))
-    gini = fields.Float(metadata=_about("0: all have the same; near 1: one has all"))
+    counts = fields.List(fields.Integer(), metadata=about(f"of each partition; left out above {LISTED} partitions"))
+    gini = fields.Float(metadata=about("0: all have the same; near 1: one has all"))
     empty_partitions = fields.Integer()
-    floor = fields.Float(metadata=_about("the skew that the hottest key makes by itself, whatever the partitioner"))
+    floor = fields.Float(metadata=about("the skew that the hottest key makes by itself, whatever the partitioner"))
     chance = fields.Nested(ChanceSchema)
-    verdict = fields.String(metadata=_about('the skew is "chance", "above chance" or "below chance", at 99 %'))
+    verdict = fields.String(metadata=about('the skew is "chance", "above chance" or "below chance", at 99 %'))
 
 
 class SharesSchema(Schema):
@@ -104,7 +101,7 @@ class SplitSchema(Schema):
     """One of today's partitions."""
 
     partition_id = fields.Integer()
-    into = fields.List(fields.Integer(), metadata=_about("itself and the new partitions to which some of its keys go"))
+    into = fields.List(fields.Integer(), metadata=about("itself and the new partitions to which some of its keys go"))
 
 
 class BusiestSchema(Schema):
@@ -121,18 +118,18 @@ class PlanSchema(Schema):
     partitions_count = fields.Integer()
     keys = fields.Nested(MeasureSchema)
     records = fields.Nested(MeasureSchema)
-    bytes = fields.Nested(MeasureSchema, allow_none=True, metadata=_about("null where no bytes were given"))
-    moved = fields.Nested(SharesSchema, allow_none=True, metadata=_about("share that leaves its partition of today"))
+    bytes = fields.Nested(MeasureSchema, allow_none=True, metadata=about("null where no bytes were given"))
+    moved = fields.Nested(SharesSchema, allow_none=True, metadata=about("share that leaves its partition of today"))
     multiple = fields.Boolean(
         allow_none=True,
-        metadata=_about("of today's count: then no two of today's partitions mix, and a key moves only out of its own"),
+        metadata=about("of today's count: then no two of today's partitions mix, and a key moves only out of its own"),
     )
     splits = fields.List(
-        fields.Nested(SplitSchema), allow_none=True, metadata=_about(f"where `multiple`, up to {LISTED} partitions; else null")
+        fields.Nested(SplitSchema), allow_none=True, metadata=about(f"where `multiple`, up to {LISTED} partitions; else null")
     )
-    matrix = fields.Nested(MatrixSchema, allow_none=True, metadata=_about(f"null above {LISTED_CELLS} cells that are not empty"))
+    matrix = fields.Nested(MatrixSchema, allow_none=True, metadata=about(f"null above {LISTED_CELLS} cells that are not empty"))
     busiest = fields.Nested(BusiestSchema)
-    meets = fields.Dict(keys=fields.String(), values=fields.Boolean(), metadata=_about("each limit: is it kept?"))
+    meets = fields.Dict(keys=fields.String(), values=fields.Boolean(), metadata=about("each limit: is it kept?"))
 
 
 class ReachSchema(Schema):
@@ -142,10 +139,10 @@ class ReachSchema(Schema):
     smallest = fields.Dict(
         keys=fields.String(),
         values=fields.Integer(allow_none=True),
-        metadata=_about("the smallest of `partitions_counts` that keeps a limit, and `all` of them; null: none does"),
+        metadata=about("the smallest of `partitions_counts` that keeps a limit, and `all` of them; null: none does"),
     )
     out_of_reach = fields.Dict(
-        keys=fields.String(), values=fields.String(), metadata=_about("limits that the hottest key alone breaks, and how")
+        keys=fields.String(), values=fields.String(), metadata=about("limits that the hottest key alone breaks, and how")
     )
 
 
@@ -156,8 +153,8 @@ class PartitionCountPlansAnswerSchema(Schema):
     current_partitions_count = fields.Integer(allow_none=True)
     keys = fields.Nested(KeysSeenSchema)
     hottest_keys = fields.Nested(HottestKeysSchema)
-    plans = fields.List(fields.Nested(PlanSchema), metadata=_about("of each partitioner, the counts in request order"))
-    limits = fields.List(fields.Nested(ReachSchema), metadata=_about("of each partitioner; empty objects without limits"))
+    plans = fields.List(fields.Nested(PlanSchema), metadata=about("of each partitioner, the counts in request order"))
+    limits = fields.List(fields.Nested(ReachSchema), metadata=about("of each partitioner; empty objects without limits"))
 
 
 def document(counts: Counts, plans: list[Plan], reached: list[Reach], key_format: str, hottest: int) -> dict[str, Any]:

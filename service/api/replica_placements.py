@@ -495,7 +495,9 @@ class ReplicaPlacementAnswerSchema(Schema):
             f'called "{UNNAMED}". Not for operations'
         },
     )
-    explanation = fields.Dict(metadata={"description": "with `explain=true`: draws and lists, and for each replica the rule that put it on its broker"})
+    explanation = fields.Dict(
+        metadata={"description": "with `explain=true`: draws and lists, and for each replica the rule that put it on its broker"}
+    )
 
 
 @blueprint.post("/v1/replica-placements")

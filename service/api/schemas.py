@@ -32,33 +32,30 @@ class KafkaVersion(fields.String):
         super().__init__(load_default=KAFKA_VERSIONS[-1], validate=known, metadata=about, **kwargs)
 
 
-class EvennessSchema(Schema):
+class SpreadSchema(Schema):
     """How even something is."""
 
-    min = fields.Integer()
-    max = fields.Integer()
+    min: fields.Field[Any] = fields.Integer()
+    max: fields.Field[Any] = fields.Integer()
     mean = fields.Float()
     stddev = fields.Float()
     skew = fields.Float(metadata={"description": "max ÷ mean: 1.0 is perfectly even, and so is nothing at all"})
 
 
-class SpreadSchema(EvennessSchema):
-    """How even an answer is."""
+class CountsSchema(SpreadSchema):
+    """How many each holder has, and how even that is."""
 
     counts = fields.List(fields.Integer(), metadata={"description": "what each holder has"})
 
 
-class WeightedSpreadSchema(Schema):
-    """How evenly a load is spread that need not be an integer."""
+class LoadsSchema(SpreadSchema):
+    """What each holder bears, which need not be an integer, and how even that is."""
 
-    totals = fields.List(fields.Float(), metadata={"description": "what each holder has"})
     min = fields.Float()
     max = fields.Float()
-    mean = fields.Float()
-    stddev = fields.Float()
-    skew = fields.Float(metadata={"description": "max ÷ mean: 1.0 is perfectly even, and so is nothing at all"})
+    totals = fields.List(fields.Float(), metadata={"description": "what each holder has"})
 
 
-def spread_document(counts: Int32s | Int64s, evenness: Spread) -> dict[str, Any]:
-    """The answer's member for ``evenness``, as SpreadSchema has it."""
+def counts_document(counts: Int32s | Int64s, evenness: Spread) -> dict[str, Any]:
+    """The answer's member for counts, as CountsSchema has it."""
     return {"counts": counts, **asdict(evenness)}

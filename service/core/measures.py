@@ -14,21 +14,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Spread:
-    """Evenness of counts over their holders (partitions, members, brokers).
+    """Evenness of what holders (partitions, members, brokers) have.
 
+    min, max : integers of counts, floats of loads
     skew : max ÷ mean; 1.0 is perfectly even, and so is nothing at all.
     """
-
-    min: int
-    max: int
-    mean: float
-    stddev: float
-    skew: float
-
-
-@dataclass(frozen=True)
-class WeightedSpread:
-    """Evenness of loads that need not be integers, otherwise as Spread."""
 
     min: float
     max: float
@@ -37,16 +27,21 @@ class WeightedSpread:
     skew: float
 
 
-def spread(counts: Int32s | Int64s, holders: int | None = None) -> Spread:
-    """The spread of ``counts``.
+def spread(held: Int32s | Int64s | Float64s, holders: int | None = None) -> Spread:
+    """The spread of ``held``.
 
-    counts : int32[...] or int64[...]   what each holder has
-    holders : how many holders there are, when those with nothing are left out of ``counts``; default: ``len(counts)``
+    held : int32[...] or int64[...] counts, float64[...] loads   what each holder has
+    holders : how many holders there are, when those with nothing are left out of ``held``; default: ``len(held)``
     """
-    holders = len(counts) if holders is None else holders
+    holders = len(held) if holders is None else holders
+    loads = held.dtype == np.float64
     if holders == 0:
-        return Spread(0, 0, 0.0, 0.0, 1.0)
-    least, most, total, squares = _moments(counts.astype(np.int64, copy=False), holders)
+        nothing = 0.0 if loads else 0
+        return Spread(nothing, nothing, 0.0, 0.0, 1.0)
+    if loads:
+        least, most, total, squares = _moments_of_loads(held.astype(np.float64, copy=False), holders)
+    else:
+        least, most, total, squares = _moments(held.astype(np.int64, copy=False), holders)
     mean = total / holders
     return Spread(least, most, mean, (squares / holders) ** 0.5, most / mean if total else 1.0)
 
@@ -57,13 +52,12 @@ def weighted_load(rows: Ragged, weights: Float64s) -> Float64s:
     return np.bincount(holders[known], weights[rows.values[known]], len(rows)).astype(np.float64, copy=False)
 
 
-def weighted_spread(loads: Float64s) -> WeightedSpread:
-    """The evenness of loads. loads : float64[...]"""
-    if len(loads) == 0:
-        return WeightedSpread(0.0, 0.0, 0.0, 0.0, 1.0)
-    mean = float(loads.mean())
-    most = float(loads.max())
-    return WeightedSpread(float(loads.min()), most, mean, float(loads.std()), most / mean if mean else 1.0)
+def _moments_of_loads(loads: Float64s, holders: int) -> tuple[float, float, float, float]:
+    """What ``_moments`` gives, of loads."""
+    absent, total = holders - len(loads), float(loads.sum())
+    mean = total / holders
+    squares = float(((loads - mean) ** 2).sum()) + absent * mean * mean
+    return 0.0 if absent else float(loads.min()), float(loads.max(initial=0.0)), total, squares
 
 
 # These two hold on to the GIL: they take a millisecond for a million, and for one key to give it up would cost more than they do.
