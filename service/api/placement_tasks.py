@@ -1,0 +1,159 @@
+"""What a request for replicas can ask to be done, and what that answers: topics, a controller's requests, a tool's proposal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import orjson
+
+from service.api.placements import Placed, controller_placements_json, placements_json, reassignment_json
+from service.core.errors import KafkaError
+from service.core.placers.controller import Controller, TopicResult, TopicWish, protocol_name
+from service.core.placers.reassign_generate import CurrentTopic, Proposal, propose
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from service.core.jvm.random import JavaRandom
+    from service.core.model import Cluster, Int32s, Wish
+    from service.core.placers import Placer
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a task.
+
+    placed : what was placed, in the order of the answer
+    render : makes the answer's members of their own
+    """
+
+    placed: list[Placed]
+    render: Callable[[], dict[str, Any]]
+    explanation: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is asked; each form of the request has one."""
+
+    cluster: Cluster
+
+    def run(self, placer: Placer, random: JavaRandom, explained: int) -> Outcome:
+        """Do it. explained : the most entries of one list in an explanation; 0: no explanation."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Topics(Task):
+    """Topics, created in turn. alone : one topic, whose refusal is the whole answer"""
+
+    wishes: tuple[tuple[str, Wish], ...]
+    alone: bool
+
+    def run(self, placer: Placer, random: JavaRandom, explained: int) -> Outcome:
+        """See Task."""
+        results: list[Placed | tuple[str, KafkaError]] = []
+        explanations: list[dict[str, Any]] = []
+        each = max(1, explained // max(1, len(self.wishes)))
+        for name, wish in self.wishes:
+            before = random.copy()
+            try:
+                results.append(Placed(name, wish.partition_ids(), placer.run(self.cluster, wish, random)))
+            except KafkaError as refusal:
+                if self.alone:
+                    raise
+                results.append((name, refusal))
+                continue
+            if placer.explain and len(explanations) < explained:
+                explanations.append({"topic_name": name, **placer.explain(self.cluster, wish, before, each)})
+        placed = [result for result in results if isinstance(result, Placed)]
+        if self.alone:
+            return Outcome(placed, lambda: {**self._one(placed[0]), **self._reassignment(placed)}, *explanations)
+        return Outcome(
+            placed,
+            lambda: {"topics": [self._topic(result) for result in results], **self._reassignment(placed)},
+            {"topics": explanations} if explanations else None,
+        )
+
+    def _one(self, topic: Placed) -> dict[str, Any]:
+        return {"placements": placements_json(self.cluster, topic)}
+
+    def _topic(self, result: Placed | tuple[str, KafkaError]) -> dict[str, Any]:
+        if isinstance(result, Placed):
+            return {"topic_name": result.topic_name, **self._one(result)}
+        name, refusal = result
+        error = {"error": type(refusal).__name__, "exception": refusal.exception, "message": refusal.message}
+        return {"topic_name": name, **error}
+
+    def _reassignment(self, placed: list[Placed]) -> dict[str, Any]:
+        return {"reassignment": orjson.Fragment(reassignment_json(self.cluster, placed))}
+
+
+@dataclass(frozen=True)
+class Operations(Task):
+    """A controller's requests."""
+
+    requests: tuple[tuple[str, tuple[TopicWish, ...]], ...]
+    default_partitions_count: int
+    default_replication_factor: int
+
+    def run(self, _: Placer, random: JavaRandom, explained: int) -> Outcome:
+        """See Task."""
+        controller = Controller(self.cluster, random, self.default_partitions_count, self.default_replication_factor)
+        act = {"create_topics": controller.create_topics, "create_partitions": controller.create_partitions}
+        results: list[list[TopicResult] | KafkaError] = []
+        for operation, topics in self.requests:
+            try:
+                results.append(act[operation](topics))
+            except KafkaError as refusal:
+                results.append(refusal)
+        placed = [_placed(topic) for request in results if isinstance(request, list) for topic in request if topic.error is None]
+        order = controller.brokers.tolist() if explained else []
+        ids = self.cluster.broker_ids[order[:explained]]
+        explanation = {"broker_list": ids, "rule": "brokers reach the placer in the order of the controller's hash map"}
+        return Outcome(placed, lambda: {"results": [self._result(r) for r in results]}, explanation if explained else None)
+
+    def _result(self, request: list[TopicResult] | KafkaError) -> list[dict[str, Any]]:
+        if isinstance(request, KafkaError):
+            return [{"error": protocol_name(request), "exception": request.exception, "message": request.message}]
+        return [self._topic(topic) for topic in request]
+
+    def _topic(self, topic: TopicResult) -> dict[str, Any]:
+        if topic.error:
+            return {"topic_name": topic.topic_name, "error": topic.error.name, "message": topic.error.message}
+        fragment = controller_placements_json(self.cluster, _placed(topic))
+        return {"topic_name": topic.topic_name, "placements": fragment}
+
+
+def _placed(topic: TopicResult) -> Placed:
+    replicas = topic.placement
+    assert replicas is not None  # noqa: S101  it has no error
+    return Placed(topic.topic_name, np.arange(len(replicas), dtype=np.int32) + np.int32(topic.first_partition_id), replicas)
+
+
+@dataclass(frozen=True)
+class Generation(Task):
+    """What ``kafka-reassign-partitions --generate`` is asked."""
+
+    broker_list: Int32s
+    topics_to_move: tuple[str, ...]
+    current: dict[str, CurrentTopic] = field(repr=False)
+    rack_aware: bool = True
+
+    def run(self, _: Placer, random: JavaRandom, explained: int) -> Outcome:
+        """See Task."""
+        proposal: Proposal = propose(
+            self.cluster, self.broker_list, self.topics_to_move, self.current, random, rack_aware=self.rack_aware
+        )
+        placed = [
+            Placed(name, np.arange(len(replicas), dtype=np.int32), replicas)
+            for name, replicas in zip(proposal.topic_names, proposal.placements, strict=True)
+        ]
+
+        def members() -> dict[str, Any]:
+            text = reassignment_json(self.cluster, placed, log_dirs=True)
+            return {"proposed_json": text.decode(), "reassignment": orjson.Fragment(text)}
+
+        return Outcome(placed, members)
