@@ -7,6 +7,7 @@ from typing import Any
 from marshmallow import ValidationError, fields, validate
 
 INT32 = 2**31 - 1
+INT64 = 2**63 - 1
 
 
 def about(text: str, **more: Any) -> dict[str, Any]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from marshmallow import Schema, ValidationError, fields, post_load, validate
 
 from service.api import Blueprint, decision, placement_forms, render, settings
-from service.api.fields import Boolean, Integer
+from service.api.fields import INT64, Boolean, Integer
 from service.api.groups import Name
 from service.api.placements import (
     UNNAMED,
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from service.api.placement_tasks import Task
 
 blueprint = Blueprint("replica_placements", __name__, description="replicas → brokers")
-
-LONG: Final = 2**63 - 1
 
 
 # ---- the request -------------------------------------------------------------------------------------------------------
@@ -91,8 +89,8 @@ class ReplicaPlacementSchema(TopicWishSchema):
     partitions_count = Integer(metadata={"description": "one topic: how many partitions to place"})
     replication_factor = Integer(metadata={"description": "one topic"})
     random_seed = Integer(
-        minimum=-LONG - 1,
-        maximum=LONG,
+        minimum=-INT64 - 1,
+        maximum=INT64,
         metadata={"description": "of the one `java.util.Random` from which everything is drawn; default 0"},
     )
     brokers = brokers_field(metadata={"description": "all but `kafka-reassign-generate`: the cluster, in Kafka's order"})
