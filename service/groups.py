@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numba import njit
 
 from service.core.errors import InvalidQuestion
-from service.core.grouping import first_repeat, transposed
+from service.core.grouping import ascending, first_repeat, transposed
 from service.core.jvm.sorting import java_order
 from service.core.model import NONE, Group, Ragged, Topics
 
@@ -147,7 +148,7 @@ def read_group(topics: pa.StructArray, members: pa.StructArray) -> Group:
     rank = np.empty(len(order), np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
     subscriptions = _with_default_rows(subscribed, subscribed_topics, rank)
-    repeat = first_repeat(subscriptions, len(order) + len(unknown))
+    repeat = first_repeat(subscriptions, len(order) + len(unknown)) if len(subscribed_topics) else NONE
     if repeat != NONE:
         member = int(np.searchsorted(subscriptions.offsets, repeat, "right")) - 1
         at = repeat - int(subscriptions.offsets[member])
@@ -293,19 +294,46 @@ def _owned(rows_of: pa.ListArray, topic_of_row: Int32s, first: Int32s) -> tuple[
     ids = _int32s(ids_of.values)
     ids_before_row = _offsets(_lengths(ids_of))
     offsets = ids_before_row[_offsets(_lengths(rows_of))]
+    partitions, all_exist = _partitions(ids_before_row, ids, topic_of_row, first)
+    if all_exist:
+        return Ragged(offsets, partitions), np.empty((0, 2), np.int32)
     topics = np.repeat(topic_of_row, np.diff(ids_before_row))
     counts = np.append(np.diff(first), np.int32(0))
     beyond = np.int32(len(first) - 1)
     exists = ids < counts[np.minimum(topics, beyond)]
-    if exists.all():
-        return Ragged(offsets, first[topics] + ids), np.empty((0, 2), np.int32)
     partitions = np.where(exists, first[np.minimum(topics, beyond)] + np.where(exists, ids, 0), NONE)
     keys, ranks = np.unique((topics[~exists].astype(np.int64) << 32) | ids[~exists], return_inverse=True)
     partitions[~exists] = first[-1] + ranks
     return Ragged(offsets, partitions.astype(np.int32)), np.stack([keys >> 32, keys & INT32], axis=1).astype(np.int32)
 
 
+@njit(nogil=True, cache=True)
+def _partitions(ids_of: Int32s, ids: Int32s, topic_of_row: Int32s, first: Int32s) -> tuple[Int32s, bool]:
+    """The partition of each id, int32[ids]; and do all exist? Else what is given is not complete.
+
+    ids_of, ids : row → ids; topic_of_row : int32[rows]
+    first : int32[topics + 1]
+    """
+    partitions = np.empty(len(ids), np.int32)
+    for row in range(len(topic_of_row)):
+        topic, start, stop = topic_of_row[row], ids_of[row], ids_of[row + 1]
+        count = first[topic + 1] - first[topic] if topic < len(first) - 1 else 0
+        beyond = 0
+        for i in range(start, stop):
+            beyond += ids[i] >= count
+        if beyond:
+            return partitions, False
+        for i in range(start, stop):
+            partitions[i] = first[topic] + ids[i]
+    return partitions, True
+
+
 # ---- indices become names ----------------------------------------------------------------------------------------------
+
+
+def is_in_answer_order(group: Group, assignment: Ragged) -> bool:
+    """Is each row plainly by topic name and partition_id already?"""
+    return not len(group.unknown_partitions) and ascending(assignment.offsets, assignment.values)
 
 
 def in_answer_order(group: Group, holders: Ragged) -> Ragged:

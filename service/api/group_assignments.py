@@ -24,6 +24,7 @@ from service.groups import (
     WrongGroup,
     assignments_table,
     in_answer_order,
+    is_in_answer_order,
     partitions_total,
     read_group,
     subscriptions_total,
@@ -202,7 +203,7 @@ def assign_group(question: GroupAssignment, query: dict[str, bool]) -> Response:
         fewest = fewest_possible_moves(group, assignment.lengths() + withheld)
         report.gives(load.skew, subject=question.group_id, moved=moves.moved)
     with report.render():
-        in_order = in_answer_order(group, holders)
+        in_order = assignment if is_in_answer_order(group, assignment) else in_answer_order(group, holders)
         media_type = render.wanted()
         if media_type != render.JSON:
             return render.table(assignments_table(group, in_order), media_type)

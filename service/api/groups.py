@@ -238,27 +238,47 @@ def topic_partitions_json(group: Group, partitions: Int32s) -> orjson.Fragment:
 
 def _rows_json(group: Group, before: tuple[Int32s, Bytes], rows: Ragged, after: bytes) -> orjson.Fragment:
     """A list with, for each row, its own text ``before``, its partitions by topic, and ``after``."""
-    topics, ids = group.topic_partitions(rows.values)
     names = opened("topic_name", (*group.topics.names, *group.unknown_topic_names), "partition_ids")
     closed = np.frombuffer(bytearray(after), np.uint8)
-    return orjson.Fragment(_write_rows(*before, *names, rows.offsets, topics, ids, closed).tobytes())
+    first, unknown = group.topics.first, group.unknown_partitions
+    topic_of = np.repeat(np.arange(len(first) - 1, dtype=np.int32), np.diff(first))
+    if len(unknown):
+        topic_of = np.concatenate([topic_of, unknown[:, 0]])
+    text = _write_rows(*before, *names, rows.offsets, rows.values, topic_of, first, unknown[:, 1].copy(), closed)
+    return orjson.Fragment(text.tobytes())
 
 
 @njit(nogil=True, cache=True)
-def _write_rows(  # noqa: C901 - a kernel
-    before_of: Int32s, before: Bytes, names_of: Int32s, names: Bytes, rows_of: Int32s, topics: Int32s, ids: Int32s, after: Bytes
+def _write_rows(  # noqa: C901 (a kernel)
+    before_of: Int32s,
+    before: Bytes,
+    names_of: Int32s,
+    names: Bytes,
+    rows_of: Int32s,
+    partitions: Int32s,
+    topic_of: Int32s,
+    first: Int32s,
+    unknown_ids: Int32s,
+    after: Bytes,
 ) -> Bytes:
     """The text of ``_rows_json``, uint8[...].
 
     before_of, before : the text before each row
     names_of, names : the text that opens a topic's object
-    rows_of, topics, ids : row → the topic and the id of each of its partitions, a topic's together
+    rows_of, partitions : row → its partitions, a topic's together
+    topic_of : int32[partitions]   the topic of each partition
+    first : int32[topics + 1]   the first partition of each topic
+    unknown_ids : int32[...]    the id of each partition that does not exist
     """
-    longest = len(before) + (len(rows_of) - 1) * (len(after) + 1) + 2 + 12 * len(ids)
+    longest = len(before) + (len(rows_of) - 1) * (len(after) + 1) + 2 + 12 * len(partitions)
     for row in range(len(rows_of) - 1):
-        for i in range(rows_of[row], rows_of[row + 1]):
-            if i == rows_of[row] or topics[i] != topics[i - 1]:
-                longest += names_of[topics[i] + 1] - names_of[topics[i]] + 3
+        topic = start = stop = NONE
+        for partition in partitions[rows_of[row] : rows_of[row + 1]]:
+            if not start <= partition < stop:
+                last = topic
+                topic, start, stop, _ = _topic(partition, topic_of, first, unknown_ids)
+                if topic != last:
+                    longest += names_of[topic + 1] - names_of[topic] + 3
     text = np.empty(longest, np.uint8)
     text[0] = 91
     at = 1
@@ -267,20 +287,32 @@ def _write_rows(  # noqa: C901 - a kernel
             text[at] = COMMA
             at += 1
         at = write(before[before_of[row] : before_of[row + 1]], text, at)
-        start, stop = rows_of[row], rows_of[row + 1]
-        for i in range(start, stop):
-            if i > start:
-                if topics[i] != topics[i - 1]:
-                    text[at], text[at + 1] = 93, 125
-                    at += 2
+        topic = start = stop = base = NONE
+        for partition in partitions[rows_of[row] : rows_of[row + 1]]:
+            last = topic
+            if not start <= partition < stop:
+                topic, start, stop, base = _topic(partition, topic_of, first, unknown_ids)
+            if topic != last:
+                if last != NONE:
+                    text[at], text[at + 1], text[at + 2] = 93, 125, COMMA
+                    at += 3
+                at = write(names[names_of[topic] : names_of[topic + 1]], text, at)
+            else:
                 text[at] = COMMA
                 at += 1
-            if i == start or topics[i] != topics[i - 1]:
-                at = write(names[names_of[topics[i]] : names_of[topics[i] + 1]], text, at)
-            at = write_number(ids[i], text, at)
-        if stop > start:
+            at = write_number(partition - base, text, at)
+        if topic != NONE:
             text[at], text[at + 1] = 93, 125
             at += 2
         at = write(after, text, at)
     text[at] = 93
     return text[: at + 1]
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _topic(partition: int, topic_of: Int32s, first: Int32s, unknown_ids: Int32s) -> tuple[int, int, int, int]:
+    """A partition's topic; from which partition up to which this is true; and what to take from these to have their ids."""
+    topic = topic_of[partition]
+    if partition < first[-1]:
+        return topic, first[topic], first[topic + 1], first[topic]
+    return topic, partition, partition + 1, partition - unknown_ids[partition - first[-1]]

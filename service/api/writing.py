@@ -45,16 +45,16 @@ def write(piece: Bytes, text: Bytes, at: int) -> int:
 @njit(nogil=True, cache=True)
 def write_number(number: int, text: Bytes, at: int) -> int:
     """Write decimal digits to ``text[at:]``, at most 11 characters for an int32; returns the place behind them."""
-    rest = np.int64(number)
-    if rest < 0:
+    if number < 0:
         text[at] = 45
         at += 1
-        rest = -rest
-    end, power = at + 1, np.int64(10)
+    rest = np.uint32(abs(np.int64(number)))
+    end, power = at + 1, np.uint64(10)
     while power <= rest:
         end += 1
-        power *= 10
+        power *= np.uint64(10)
     for place in range(end - 1, at - 1, -1):
-        text[place] = 48 + rest % 10
-        rest //= 10
+        tens = rest // np.uint32(10)
+        text[place] = np.uint32(48) + rest - tens * np.uint32(10)
+        rest = tens
     return end

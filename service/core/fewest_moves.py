@@ -56,15 +56,24 @@ def fewest_possible_moves(group: Group, loads: Int32s) -> int | None:
     offered = readers_counts > 0
     if loads.sum() != counts[offered].sum():
         return None
+    alike = bool((~offered | (readers_counts == len(group))).all())
+    if alike:
+        claimed_by_each, once = _claimed_once(group.owned.offsets, group.owned.values, np.repeat(offered, counts))
+        if once:
+            return _least_for_loads(claimed_by_each, loads)
     topic_of = np.repeat(np.arange(topics, dtype=np.int32), counts)
     rows = _claims(group.owned.offsets, group.owned.values, topic_of, subscribed.offsets, subscribed.values, topics)
     claims, claimed = Ragged(*rows[:2]), rows[2]
-    alike = bool((~offered | (readers_counts == len(group))).all())
     if alike and len(claims.values) == np.count_nonzero(claimed & offered[topic_of]):
-        more = np.cumsum(np.sort(claims.lengths())[::-1]) - np.cumsum(np.sort(loads)[::-1])
-        return max(0, int(more.max(initial=0)))
+        return _least_for_loads(claims.lengths(), loads)
     kinds = _Kinds.of(subscribed, transposed(subscribed, topics), counts, topic_of, claims, claimed)
     return _cheapest_flow(kinds, loads)
+
+
+def _least_for_loads(claimed: Int32s, loads: Int32s) -> int:
+    """The least where all may have all, and none is claimed by two. claimed : int32[members], how many each member claims"""
+    more = np.cumsum(np.sort(claimed)[::-1]) - np.cumsum(np.sort(loads)[::-1])
+    return max(0, int(more.max(initial=0)))
 
 
 @dataclass(frozen=True)
@@ -177,6 +186,25 @@ def _one_of_each(kinds: Int32s) -> Int32s:
     one[kinds[some]] = some
     kept: Int32s = one[one != NONE]
     return kept
+
+
+@njit(nogil=True, cache=True)
+def _claimed_once(owned_of: Int32s, owned: Int32s, counting: Bools) -> tuple[Int32s, bool]:
+    """How many partitions that count each member claims; False if any is claimed twice, and then the rest is not looked at.
+
+    counting : bool[partitions], those that exist
+    """
+    claims = np.zeros(len(owned_of) - 1, np.int32)
+    free = counting.copy()
+    for member in range(len(claims)):
+        for i in range(owned_of[member], owned_of[member + 1]):
+            partition = owned[i]
+            if partition < len(counting) and counting[partition]:
+                if not free[partition]:
+                    return claims, False
+                free[partition] = False
+                claims[member] += 1
+    return claims, True
 
 
 @njit(nogil=True, cache=True)

@@ -57,9 +57,10 @@ def _first_repeat(offsets: Int32s, values: Int32s, columns: int) -> int:
 def ascending(offsets: Int32s, values: Int32s) -> bool:
     """Does every row ascend? A value may be there twice."""
     for row in range(len(offsets) - 1):
+        of_row = values[offsets[row] : offsets[row + 1]]
         descents = 0
-        for i in range(offsets[row] + 1, offsets[row + 1]):
-            descents += values[i] < values[i - 1]
+        for i in range(1, len(of_row)):
+            descents += of_row[i] < of_row[i - 1]
         if descents:
             return False
     return True
@@ -94,7 +95,20 @@ def rows_and_places(offsets: Int32s) -> tuple[Int32s, Int32s]:
 
 @njit(nogil=True, cache=True)
 def _transposed(offsets: Int32s, values: Int32s, columns: int) -> tuple[Int32s, Int32s]:
-    """``transposed``, as offsets int32[columns + 1] and rows: a counting sort."""
+    """``transposed``, as offsets int32[columns + 1] and rows: a counting sort, or less where no value is there twice."""
+    only, once = _only_row(offsets, values, columns)
+    if once:
+        if len(values) == columns:
+            return np.arange(columns + 1, dtype=np.int32), only
+        rows_of = np.zeros(columns + 1, np.int32)
+        rows = np.empty(len(values), np.int32)
+        end = 0
+        for column in range(columns):
+            if only[column] != NONE:
+                rows[end] = only[column]
+                end += 1
+            rows_of[column + 1] = end
+        return rows_of, rows
     rows_of = np.zeros(columns + 1, np.int32)
     for value in values:
         rows_of[value + 1] += 1
@@ -107,6 +121,18 @@ def _transposed(offsets: Int32s, values: Int32s, columns: int) -> tuple[Int32s, 
             rows[cursor[values[i]]] = row
             cursor[values[i]] += 1
     return rows_of, rows
+
+
+@njit(nogil=True, cache=True)
+def _only_row(offsets: Int32s, values: Int32s, columns: int) -> tuple[Int32s, bool]:
+    """The row that holds each value, or NONE, int32[columns]; and is no value there twice? If one is, that is all."""
+    rows = np.full(columns, NONE, np.int32)
+    for row in range(len(offsets) - 1):
+        for i in range(offsets[row], offsets[row + 1]):
+            if rows[values[i]] != NONE:
+                return rows, False
+            rows[values[i]] = row
+    return rows, True
 
 
 @njit(nogil=True, cache=True)

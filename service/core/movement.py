@@ -55,6 +55,13 @@ def _movement(owners_of: Int32s, owners: Int32s, holders_of: Int32s, holders: In
         i, before_stop = owners_of[partition], owners_of[partition + 1]
         j, after_stop = holders_of[partition], holders_of[partition + 1]
         owned = i < before_stop
+        if before_stop - i == 1 and after_stop - j == 1:  # most often
+            if owners[i] == holders[j]:
+                retained += 1
+            else:
+                moved += 1
+                revoked += 1
+            continue
         while i < before_stop or j < after_stop:
             before = owners[i] if i < before_stop else holders[j]
             after = holders[j] if j < after_stop else owners[i]

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core.grouping import first_repeat, grouped, indices_of, rows_and_places, transposed
+from service.core.grouping import ascending, first_repeat, grouped, indices_of, rows_and_places, transposed
 from service.core.model import NONE, Ragged
 
 LISTS = st.lists(st.lists(st.integers(0, 5), max_size=6), max_size=6)
@@ -35,6 +35,12 @@ def test_finds_the_first_value_that_a_row_repeats(lists):
     places = [(row, i) for row, values in enumerate(lists) for i in range(len(values))]
     repeats = [at for at, (row, i) in enumerate(places) if lists[row][i] in lists[row][:i]]
     assert first_repeat(ragged(lists), 6) == (repeats[0] if repeats else NONE)
+
+
+@given(LISTS)
+def test_tells_rows_that_ascend(lists):
+    rows = ragged(lists)
+    assert ascending(rows.offsets, rows.values) == all(values == sorted(values) for values in lists)
 
 
 @given(st.lists(st.booleans(), max_size=30))

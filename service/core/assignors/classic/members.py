@@ -33,14 +33,14 @@ def alike(offsets: Int32s, topics: Int32s) -> bool:
     """Are all rows the same, to the letter? False if there are none. offsets, topics : member → topics"""
     if len(offsets) < 2:
         return False
-    length = offsets[1]
+    wanted = topics[: offsets[1]]
     for row in range(1, len(offsets) - 1):
-        start = offsets[row]
-        if offsets[row + 1] - start != length:
+        of_row = topics[offsets[row] : offsets[row + 1]]
+        if len(of_row) != len(wanted):
             return False
         differ = 0  # most often nothing does, which is told faster without a way out of the loop
-        for i in range(length):
-            differ += topics[start + i] != topics[i]
+        for i in range(len(wanted)):
+            differ += of_row[i] != wanted[i]
         if differ:
             return False
     return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 
 import numpy as np
 import pytest
@@ -11,7 +12,10 @@ from hypothesis import strategies as st
 
 from service.core.assignors import GROUP_PROTOCOLS
 from service.core.assignors.classic import cooperative_sticky, sticky
+from service.core.assignors.classic.sticky_claims import read_claims
 from service.core.errors import KafkaAssignorFails
+from service.core.grouping import PIECE
+from service.core.model import Ragged
 from tests import golden
 from tests.groups import RACKS, bodies, flat, group_of, named
 from tests.parity import group_leader
@@ -336,6 +340,26 @@ def test_names_the_member_of_an_older_generation_that_is_looked_up_in_vain():
     case = next(case for case in golden.lines("groups/errors") if "older-claim-of-a-settled-member" in case["id"])
     with pytest.raises(KafkaAssignorFails, match="member 'c1' claims t0-3 in the older generation 4"):
         sticky.assign(group_of(case["request"]))
+
+
+def test_claims_that_are_read_piece_by_piece_are_settled_as_in_one_go():
+    """Lists that do not ascend are read in one go; what they say is the same."""
+    random, members, topics, size = np.random.default_rng(7), 40, 3, 70_000
+    body = {
+        "topics": [{"topic_name": f"t{i}", "partitions_count": size} for i in range(topics)],
+        "members": [{"member_id": f"m{i}", "generation_id": int(random.integers(1, 4))} for i in range(members)],
+    }
+    rows = [np.sort(random.choice(topics * size, 9_000, replace=False)).astype(np.int32) for _ in range(members)]
+    offsets = np.append(0, np.cumsum([len(row) for row in rows])).astype(np.int32)
+    group = group_of(body)
+    claims = [
+        read_claims(dataclasses.replace(group, owned=Ragged(offsets, np.concatenate(lists))))
+        for lists in (rows, [row[::-1] for row in rows])
+    ]
+    assert topics * size > PIECE
+    assert claims[0].contested.any()
+    assert (claims[0].contested == claims[1].contested).all()
+    assert (claims[0].owners == claims[1].owners).all()
 
 
 def test_a_million_partitions_are_arrays_and_never_objects():
