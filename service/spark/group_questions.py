@@ -64,15 +64,15 @@ def ask_for_load(groups: pa.Table, rates: pa.Table, choice: Choice | None = None
             topic["partition_weights"] = [measured.get(i, 0.0) for i in range(topic["partitions_count"])]
         if choice is not None:
             group |= {"group_protocol": choice.group_protocol, "assignor": choice.assignor}
-        questions.append({"group": group["group_id"], "question": json.dumps(_present(group))})
+        questions.append({"group": group["group_id"], "question": json.dumps(present(group))})
     return pa.Table.from_pylist(questions, schema=SCHEMA)
 
 
-def _present(value: Any) -> Any:
+def present(value: Any) -> Any:
     """The same without members that are null, for columns have them where a body has none."""
     if isinstance(value, dict):
-        return {name: _present(each) for name, each in value.items() if each is not None}
-    return [_present(each) for each in value] if isinstance(value, list) else value
+        return {name: present(each) for name, each in value.items() if each is not None}
+    return [present(each) for each in value] if isinstance(value, list) else value
 
 
 def _topics(lags: list[dict[str, Any]], subscribed: Iterable[str]) -> list[dict[str, Any]]:

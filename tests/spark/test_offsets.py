@@ -17,6 +17,7 @@ from service.core.wire.coordinator_records import read_group_record
 from service.core.wire.errors import Unreadable
 from service.spark import group_states, offset_records
 from service.spark.errors import WrongSource
+from service.spark.fleet_groups import assign_groups
 from service.spark.jobs import offsets
 from service.spark.sources import Source
 from tests.core.wire.captures import captures
@@ -255,7 +256,7 @@ def test_lag_has_a_trend_a_holder_and_an_end(pipeline, tmp_path, client):
     ends = [(f"{topic},{partition},{end},{START + 1000 * i}") for i in (1, 5, 9) for topic, partition, end in
             (("t", 0, 1000 + 50 * i), ("t", 1, 100 + 10 * i), ("t", 2, 5), ("u", 0, 7))]  # fmt: skip
     (tmp_path / "ends.csv").write_text("topic,partition,log_end_offset,time\n" + "\n".join(ends))
-    names = (offsets.OFFSETS, offsets.GROUPS, offsets.MEMBERS, offsets.HISTORY, offsets.QUARANTINE)
+    names = (offsets.OFFSETS, offsets.GROUPS, offsets.MEMBERS, offsets.HISTORY, offsets.QUESTIONS, offsets.QUARANTINE)
     outcome, tables = run(pipeline, tmp_path, log, *names, log_end=Source.parse(str(tmp_path / "ends.csv")))
     rows = {(row["group"], row["topic"], row["partition"]): row for row in tables[offsets.OFFSETS]}
 
@@ -295,6 +296,12 @@ def test_lag_has_a_trend_a_holder_and_an_end(pipeline, tmp_path, client):
     assert asked.json["weighted_member_load"]["totals"] == [550, 140]
     assert "Lag over time" in outcome.report.html()
     json.dumps(outcome.summary)
+
+    # And fleet takes the table of requests.
+    asked = pa.Table.from_pylist(tables[offsets.QUESTIONS])
+    assert [row["error"] for batch in assign_groups(asked.to_batches(), (), "question") for row in batch.to_pylist()] == [
+        None
+    ] * 2
 
     # Told of one group the summary is its request.
     one, tables = run(pipeline, tmp_path, log, offsets.GROUPS, log_end=Source.parse(str(tmp_path / "ends.csv")), group="g")

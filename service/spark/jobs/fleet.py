@@ -12,7 +12,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from service.core.errors import InvalidQuestion
 from service.core.placers import PLACERS
-from service.spark import fleet_groups, fleet_placements, fleet_report, fleet_summary, sources
+from service.spark import fleet_groups, fleet_placements, fleet_questions, fleet_report, fleet_summary, sources
 from service.spark.errors import WrongSource
 from service.spark.fleet_groups import WRONG_ROW, Choice
 from service.spark.jobs.model import Job, Outcome
@@ -129,7 +129,9 @@ def _groups(pipeline: Pipeline, source: Source, assignors: tuple[Choice, ...], b
         "rows that are no group": number(found["wrong_rows"]),
     }
     report = fleet_report.Groups(found, fleet_summary.QUANTILES, curves)
-    return Part(found, report, headline, _wrong(results, found["wrong_rows"]), place)
+    questions = fleet_questions.questions(frame.select(columns), results, body_column, fleet_summary.NAMED)
+    summary = {**found, "group_assignments": questions}
+    return Part(summary, report, headline, _wrong(results, found["wrong_rows"]), place)
 
 
 def _topics(pipeline: Pipeline, source: Source, brokers: Source | None, placer: str | None) -> Part:

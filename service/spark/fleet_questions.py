@@ -1,0 +1,50 @@
+"""Groups that another assignor would make more even, as requests to ``/v1/group-assignments``."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from service.spark.group_questions import present
+from service.spark.sources import CORRUPT
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def questions(groups: DataFrame, results: DataFrame, body_column: str | None, most: int) -> list[dict[str, Any]]:
+    """At most so many groups' bodies with the most even assignor that was tried, those with most to gain first.
+
+    Of assignors that are as even as each other the one that moves least. Only of groups that have an id.
+
+    groups : what ``fleet_groups.assign_groups`` read; body_column : as it takes it
+    results : what it gave
+    """
+    found = _better(results, most)
+    names = list(found)
+    if not names:
+        return []
+    if body_column is not None:
+        text = F.col(body_column).cast("string")
+        rows = groups.where(F.get_json_object(text, "$.group_id").isin(names)).select(text.alias("body")).collect()
+        bodies = [json.loads(row["body"]) for row in rows]
+    else:
+        bodies = present(groups.where(F.col("group_id").isin(names)).drop(CORRUPT).toArrow().to_pylist())
+    by_name = {body["group_id"]: body for body in bodies}
+    return [{**by_name[name], **found[name]} for name in names]
+
+
+def _better(results: DataFrame, most: int) -> dict[str, dict[str, str]]:
+    """group_protocol and assignor for each group that has one more even than its own."""
+    tried = results.where("error is null and group_id is not null")
+    own = tried.where("own").groupBy("group_id").agg(F.min("skew").alias("own"))
+    order = F.struct("skew", "moved", "group_protocol", "assignor")
+    best = tried.where("not own").groupBy("group_id").agg(F.min(order).alias("best"))
+    gain = F.col("own") - F.col("best.skew")
+    rows = own.join(best, "group_id").where(gain > 0).orderBy(F.desc(gain), "group_id").limit(most)
+    return {
+        row["group_id"]: {"group_protocol": row["best"]["group_protocol"], "assignor": row["best"]["assignor"]}
+        for row in rows.collect()
+    }
