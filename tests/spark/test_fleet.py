@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from service.cli import main
 from service.core.errors import InvalidQuestion
-from service.spark import fleet_groups, fleet_placements
+from service.spark import fleet_groups, fleet_placements, nested
 from service.spark.fleet_groups import Choice, assign_groups
 from service.spark.fleet_placements import place_topics
 from service.spark.jobs import fleet
@@ -110,6 +110,17 @@ def test_a_row_that_is_no_group_is_set_aside_with_the_reason_and_the_rest_goes_o
     assert detail in first["detail"]
     assert json.loads(first["record"])["topics"] == group(**body)["topics"]
     assert second["error"] is None
+
+
+def test_results_of_many_partitions_are_given_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are the same rows, in the same order; an executor holds no more than it has to."""
+    rows = [group(group_id=f"g{i}") for i in range(5)] + [group(group_id="wrong", topics=None)]
+    table = table_of(rows, fleet_groups.COLUMNS)
+    (whole,) = assign_groups(table.to_batches(), (Choice.parse("range"),))
+    monkeypatch.setattr(nested, "MANY", 2 * 4)
+    few = list(assign_groups(table.to_batches(), (Choice.parse("range"),)))
+    assert [batch.num_rows for batch in few] == [2, 2, 2]
+    assert pa.Table.from_batches(few).to_pylist() == whole.to_pylist()
 
 
 def test_a_group_may_be_a_text() -> None:
