@@ -1,8 +1,8 @@
 """The order in which java.util.HashMap and HashSet hand out their keys (JDK 17).
 
 Keys are indices: key i has the hash code ``hashes[i]``, and an order is an array of keys. Buckets go upwards; within one stands
-a chain, or a red-black tree once the chain has grown long in a table of 64 buckets or more. Trees take nine keys in one
-bucket, so they are rare, but what their rotations leave behind shows in the order, and so it is followed to the letter.
+a chain, or a red-black tree once the chain has grown long in a table of 64 buckets or more. Trees (``red_black.py``) take
+nine keys in one bucket, so they are rare, but their order shows what their rotations left behind, and is followed to the letter.
 
 ``iteration_order`` counts keys into buckets when no chain can have grown long, and plays every call through otherwise.
 Tests: vectors/java/hash-iteration-order, the plain twin tests/reference/hash_order.py (chains) and the running JVM (trees).
@@ -15,14 +15,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numba import njit
 
+from service.core.jvm.red_black import LEFT, RANK, RIGHT, SPREAD, attach, settle, uproot
 from service.core.model import NONE
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from service.core.jvm.red_black import Rows
     from service.core.model import Int32s
-
-    Rows = npt.NDArray[np.int32]
 
 DEFAULT_CAPACITY: Final = 16
 """``new HashMap()`` and ``new HashSet()``."""
@@ -32,9 +30,8 @@ _SMALLEST_TABLE_WITH_TREES: Final = 64
 _TREEIFY: Final = 8
 _UNTREEIFY: Final = 6
 
-_LEFT, _RIGHT, _PARENT, _RED, SPREAD, _RANK, _FOLLOWING, _PREVIOUS = range(8)
-"""The columns of ``keys``, int32[keys, 8]. A key has neighbours in its bucket's list; in a tree it also has children, a parent
-and a colour (1 is red). ``_LEFT + _RIGHT - side`` is the other side."""
+_FOLLOWING, _PREVIOUS, KEY_COLUMNS = RANK + 1, RANK + 2, RANK + 3
+"""The columns of ``keys``, int32[keys, KEY_COLUMNS], beyond those of trees: a key's neighbours in its bucket's list."""
 
 HEAD, _TAIL, _SIZE, TREED = range(4)
 """The columns of ``table``, int32[buckets, 4]. A bucket is a list of keys; if ``treed``, they form a tree besides, whose root is
@@ -182,8 +179,8 @@ def empty(length: int) -> Rows:
 def _played(hashes: Int32s, ranks: Int32s, calls: Int32s, compute: bool, capacity: int) -> Int32s:  # noqa: FBT001
     """Every call, one after another, on a table of linked keys."""
     n = len(hashes)
-    keys = np.full((n, 8), NONE, np.int32)
-    keys[:, _RANK] = ranks
+    keys = np.full((n, KEY_COLUMNS), NONE, np.int32)
+    keys[:, RANK] = ranks
     for i in range(n):
         keys[i, SPREAD] = _spread(hashes[i])
     present = np.zeros(n, np.bool_)
@@ -297,30 +294,13 @@ def doubled(keys: Rows, table: Rows) -> Rows:
 
 
 @njit(nogil=True, cache=True)
-def _attach(key: int, root: int, keys: Rows) -> int:
-    """Hang a key into the tree as a red leaf; returns its parent, or NONE for the first key."""
-    parent, side = NONE, _LEFT
-    node = root
-    while node != NONE:
-        parent = node
-        mine, theirs = keys[key, SPREAD], keys[node, SPREAD]
-        less = mine < theirs or (mine == theirs and keys[key, _RANK] <= keys[node, _RANK])
-        side = _LEFT if less else _RIGHT
-        node = keys[node, side]
-    keys[key, _LEFT], keys[key, _RIGHT], keys[key, _PARENT], keys[key, _RED] = NONE, NONE, parent, 1
-    if parent != NONE:
-        keys[parent, side] = key
-    return parent
-
-
-@njit(nogil=True, cache=True)
 def _treeify(bucket: int, keys: Rows, table: Rows) -> None:
     """TreeNode.treeify: the list's keys into a new tree one by one; then its root to the head."""
     root = NONE
     key = table[bucket, HEAD]
     while key != NONE:
-        _attach(key, root, keys)
-        root = _settle(root, key, keys)
+        attach(key, root, keys)
+        root = settle(root, key, keys)
         key = keys[key, _FOLLOWING]
     table[bucket, TREED] = True
     _to_head(root, bucket, keys, table)
@@ -330,8 +310,8 @@ def _treeify(bucket: int, keys: Rows, table: Rows) -> None:
 def _enter_tree(key: int, bucket: int, keys: Rows, table: Rows) -> None:
     """TreeNode.putTreeVal: in the list a new key stands right behind its parent in the tree."""
     root = table[bucket, HEAD]
-    _link(key, _attach(key, root, keys), bucket, keys, table)
-    _to_head(_settle(root, key, keys), bucket, keys, table)
+    _link(key, attach(key, root, keys), bucket, keys, table)
+    _to_head(settle(root, key, keys), bucket, keys, table)
 
 
 @njit(nogil=True, cache=True)
@@ -343,52 +323,6 @@ def _to_head(root: int, bucket: int, keys: Rows, table: Rows) -> None:
 
 
 @njit(nogil=True, cache=True)
-def _rotate(root: int, node: int, side: int, keys: Rows) -> int:
-    """Turn ``node`` down to ``side``, its other child up in its place; returns the root."""
-    other = _LEFT + _RIGHT - side
-    riser = keys[node, other]
-    inner, parent = keys[riser, side], keys[node, _PARENT]
-    keys[node, other] = inner
-    if inner != NONE:
-        keys[inner, _PARENT] = node
-    keys[riser, _PARENT] = parent
-    if parent == NONE:
-        root = riser
-    else:
-        keys[parent, _LEFT if keys[parent, _LEFT] == node else _RIGHT] = riser
-    keys[riser, side], keys[node, _PARENT] = node, riser
-    return root
-
-
-@njit(nogil=True, cache=True)
-def _settle(root: int, key: int, keys: Rows) -> int:
-    """Red-black repair after ``key`` was hung in as a red leaf; returns the root."""
-    if root == NONE:
-        root = key
-    while True:
-        parent = keys[key, _PARENT]
-        if parent == NONE or keys[parent, _RED] != 1:
-            break
-        above = keys[parent, _PARENT]
-        if above == NONE:
-            break
-        side = _LEFT if keys[above, _LEFT] == parent else _RIGHT
-        uncle = keys[above, _LEFT + _RIGHT - side]
-        if uncle != NONE and keys[uncle, _RED] == 1:
-            keys[parent, _RED] = keys[uncle, _RED] = 0
-            keys[above, _RED] = 1
-            key = above
-            continue
-        if keys[parent, side] != key:
-            root = _rotate(root, parent, side, keys)
-            key, parent = parent, key
-        keys[parent, _RED], keys[above, _RED] = 0, 1
-        root = _rotate(root, above, _LEFT + _RIGHT - side, keys)
-    keys[root, _RED] = 0
-    return root
-
-
-@njit(nogil=True, cache=True)
 def remove(key: int, keys: Rows, table: Rows) -> None:
     """HashMap.remove and TreeNode.removeTreeNode."""
     bucket = keys[key, SPREAD] & (len(table) - 1)
@@ -396,87 +330,8 @@ def remove(key: int, keys: Rows, table: Rows) -> None:
     _unlink(key, bucket, keys, table)
     if table[bucket, TREED]:
         # A tree this small becomes a chain again; Java judges by its shape before the removal.
-        left = keys[root, _LEFT]
-        if table[bucket, _SIZE] == 0 or keys[root, _RIGHT] == NONE or left == NONE or keys[left, _LEFT] == NONE:
+        left = keys[root, LEFT]
+        if table[bucket, _SIZE] == 0 or keys[root, RIGHT] == NONE or left == NONE or keys[left, LEFT] == NONE:
             table[bucket, TREED] = False
         else:
-            _to_head(_uproot(root, key, keys), bucket, keys, table)
-
-
-@njit(nogil=True, cache=True)
-def _replace(root: int, old: int, new: int, keys: Rows) -> int:
-    """Let ``new`` (or NONE) stand where ``old`` stands under its parent; returns the root."""
-    parent = keys[old, _PARENT]
-    if new != NONE:
-        keys[new, _PARENT] = parent
-    if parent == NONE:
-        return new
-    keys[parent, _LEFT if keys[parent, _LEFT] == old else _RIGHT] = new
-    return root
-
-
-@njit(nogil=True, cache=True)
-def _uproot(root: int, key: int, keys: Rows) -> int:
-    """Red-black deletion; returns the root."""
-    if keys[key, _LEFT] != NONE and keys[key, _RIGHT] != NONE:
-        # The next larger key changes places, and colours, with the one that goes.
-        heir = keys[key, _RIGHT]
-        while keys[heir, _LEFT] != NONE:
-            heir = keys[heir, _LEFT]
-        keys[heir, _RED], keys[key, _RED] = keys[key, _RED], keys[heir, _RED]
-        orphan, parent = keys[heir, _RIGHT], keys[heir, _PARENT]
-        root = _replace(root, key, heir, keys)
-        keys[heir, _LEFT] = keys[key, _LEFT]
-        keys[keys[heir, _LEFT], _PARENT] = heir
-        if parent == key:
-            parent = heir
-            keys[heir, _RIGHT] = key
-        else:
-            keys[heir, _RIGHT] = keys[key, _RIGHT]
-            keys[keys[heir, _RIGHT], _PARENT] = heir
-            keys[parent, _LEFT] = key
-        keys[key, _PARENT] = parent
-        keys[key, _LEFT], keys[key, _RIGHT] = NONE, orphan
-        if orphan != NONE:
-            keys[orphan, _PARENT] = key
-    child = keys[key, _LEFT] if keys[key, _LEFT] != NONE else keys[key, _RIGHT]
-    if child != NONE:
-        root = _replace(root, key, child, keys)
-        if keys[key, _RED] == 0:
-            root = _settle_removal(root, child, keys)
-        return root
-    if keys[key, _RED] == 0:
-        root = _settle_removal(root, key, keys)
-    return _replace(root, key, NONE, keys)
-
-
-@njit(nogil=True, cache=True)
-def _settle_removal(root: int, node: int, keys: Rows) -> int:
-    """Red-black repair where ``node``'s side has lost a black one; returns the root."""
-    while node != root and keys[node, _RED] == 0:
-        parent = keys[node, _PARENT]
-        side = _LEFT if keys[parent, _LEFT] == node else _RIGHT
-        far = _LEFT + _RIGHT - side
-        sibling = keys[parent, far]
-        if keys[sibling, _RED] == 1:
-            keys[sibling, _RED], keys[parent, _RED] = 0, 1
-            root = _rotate(root, parent, side, keys)
-            sibling = keys[parent, far]
-        inner, outer = keys[sibling, side], keys[sibling, far]
-        inner_red, outer_red = inner != NONE and keys[inner, _RED] == 1, outer != NONE and keys[outer, _RED] == 1
-        if not inner_red and not outer_red:
-            keys[sibling, _RED] = 1
-            node = parent
-            continue
-        if not outer_red:
-            keys[inner, _RED], keys[sibling, _RED] = 0, 1
-            root = _rotate(root, sibling, far, keys)
-            sibling = inner
-            outer = keys[sibling, far]
-        keys[sibling, _RED] = keys[parent, _RED]
-        keys[outer, _RED] = 0
-        keys[parent, _RED] = 0
-        root = _rotate(root, parent, side, keys)
-        node = root
-    keys[node, _RED] = 0
-    return root
+            _to_head(uproot(root, key, keys), bucket, keys, table)

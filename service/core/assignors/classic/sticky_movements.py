@@ -19,17 +19,18 @@ from numba import njit
 from service.core.jvm.ordering import (
     DEFAULT_CAPACITY,
     HEAD,
-    SPREAD,
+    KEY_COLUMNS,
     doubled,
     empty,
     enter,
     remove,
     threshold,
 )
+from service.core.jvm.red_black import SPREAD
 from service.core.model import NONE
 
 if TYPE_CHECKING:
-    from service.core.jvm.ordering import Rows
+    from service.core.jvm.red_black import Rows
     from service.core.model import Int32s
 
 TOPIC: Final = 0
@@ -47,7 +48,7 @@ class Movements(NamedTuple):
     """All records. Arrays of what may grow are replaced by longer ones, so keep what ``move`` returns.
 
     spread : int32[partitions]    the partitions' hash codes, their halves folded together
-    keys : int32[partitions, 8]   what the sets know of each partition, as service/core/jvm/ordering.py has it
+    keys : int32[partitions, KEY_COLUMNS]   what the sets know of each partition, as jvm/ordering.py has it
     pair_of : int32[partitions]   the pair in whose set each partition is, or NONE
     pairs : int32[..., COLUMNS]   the pairs there have been; one without partitions has no set
     slots : int32[...]            pairs by hash, open addressing, NONE where free
@@ -69,7 +70,7 @@ def no_movements(hashes: Int32s) -> Movements:
     n = len(hashes)
     return Movements(
         hashes ^ (hashes.view(np.uint32) >> np.uint32(16)).view(np.int32),
-        np.empty((n, 8), np.int32),  # written where a partition moves
+        np.empty((n, KEY_COLUMNS), np.int32),  # written where a partition moves
         np.full(n, NONE, np.int32),
         np.zeros((16, COLUMNS), np.int32),
         np.full(64, NONE, np.int32),
