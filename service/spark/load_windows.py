@@ -14,6 +14,7 @@ from pyspark.sql import Window, types
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from service.spark import group_questions
 from service.spark.fleet_groups import COLUMNS as GROUP_COLUMNS
 from service.spark.fleet_groups import RESULT, Choice, assign_groups
 from service.spark.sources import CORRUPT
@@ -122,6 +123,26 @@ def assignments(groups: DataFrame, choice: Choice | None) -> tuple[DataFrame, Da
     rows = topic.select("group_id", "member_id", F.col("each.topic_name").alias("topic"), F.explode_outer("each.partition_ids"))
     failed = results.where("error is not null").select("group_id", "assignor", "error", "detail", "record")
     return rows.withColumnRenamed("col", "partition"), failed
+
+
+def questions(
+    groups: DataFrame, assigned: DataFrame, partitions: DataFrame, choice: Choice | None, total_seconds: float
+) -> DataFrame:
+    """``group_questions`` rows of every group that was assigned and has an id, its partitions weighing their records a second."""
+    known = [name for name in GROUP_COLUMNS if name in groups.columns and name != CORRUPT]
+    able = groups.select(known).join(assigned.select("group_id").distinct(), "group_id", "left_semi")
+    rate = (F.sum("records") / F.lit(float(total_seconds))).alias("weight")
+    # Named anew, for Spark cannot tell the columns of two sides apart that come from one.
+    wanted = able.select(F.col("group_id").alias("reader"), F.explode("topics.topic_name").alias("topic")).distinct()
+    rates = wanted.join(partitions.groupBy("topic", "partition").agg(rate), "topic")
+    return (
+        able.groupBy("group_id")
+        .cogroup(rates.groupBy("reader"))
+        .applyInArrow(
+            lambda group, measured: group_questions.ask_for_load(group, measured, choice),
+            from_arrow_schema(group_questions.SCHEMA),
+        )
+    )
 
 
 def placements(topics: DataFrame) -> DataFrame:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from flask.testing import FlaskClient
+
     from tests.broker import Broker
 
 NEW_YORK = ZoneInfo("America/New_York")
@@ -70,7 +72,9 @@ def lines(rows: list[dict[str, Any]]) -> str:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("spark")
-def test_real_flights_load_their_consumers_and_brokers_by_the_hour(write: Callable[[str, str], str], tmp_path: Path) -> None:
+def test_real_flights_load_their_consumers_and_brokers_by_the_hour(
+    write: Callable[[str, str], str], tmp_path: Path, client: FlaskClient
+) -> None:
     """Every mean, peak and stretch above a limit beside a plain count of the same records."""
     table, seconds, limit = flights(), 900, 0.02
     pq.write_table(table, tmp_path / "flights.parquet")
@@ -138,6 +142,19 @@ def test_real_flights_load_their_consumers_and_brokers_by_the_hour(write: Callab
     assert report.count("<svg") == 6
     assert "Who breaks a limit, and when" in report
 
+    assert set(weighed(client, summary, subjects)) == {"billing", "search"}
+
+
+def weighed(client: FlaskClient, summary: dict[str, Any], subjects: dict[Any, dict[str, Any]]) -> list[str]:
+    """The groups of the summary's requests; the service loads their members as the pipeline has loaded them."""
+    for question in summary["group_assignments"]:
+        answer = client.post("/v1/group-assignments", json=question)
+        assert answer.status_code == 200, answer.text
+        members = [member["member_id"] for member in answer.json["assignments"]]
+        loads = [subjects["consumer", question["group_id"], member]["records_per_second"] for member in members]
+        assert answer.json["weighted_member_load"]["totals"] == pytest.approx(loads)
+    return [question["group_id"] for question in summary["group_assignments"]]
+
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("spark")
@@ -175,7 +192,9 @@ def test_what_is_no_record_is_set_aside_and_text_is_read_as_times(write: Callabl
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("spark")
-def test_the_partitions_of_skew_are_rates_once_they_have_a_duration(write: Callable[[str, str], str], tmp_path: Path) -> None:
+def test_the_partitions_of_skew_are_rates_once_they_have_a_duration(
+    write: Callable[[str, str], str], tmp_path: Path, client: FlaskClient
+) -> None:
     """One plan of skew's table, joined with a group."""
     plans = [{"partitioner": name, "partitions_count": 6, "partition_id": p, "records": 60 * p, "bytes": 600 * p}
              for name in ("java", "sarama") for p in range(6)]  # fmt: skip
@@ -191,8 +210,15 @@ def test_the_partitions_of_skew_are_rates_once_they_have_a_duration(write: Calla
     ]
     several = CliRunner().invoke(main, ["pipeline", "load", *command])
     assert "has several plans" in several.output
-    summary = run(*command, "--partitioner", "java", "--groups", write("groups.jsonl", lines(GROUPS[1:2])))
+    command += ["--partitioner", "java", "--groups", write("groups.jsonl", lines(GROUPS[1:]))]
+    summary = run(*command)
     assert {row["subject"]: row["records_per_second"] for row in summary["consumers"]["busiest"]} == {"s1": 6.0, "s2": 9.0}
+    question = run(*command, "--group", "search", "--assignor", "consumer:uniform")
+    assert question["topics"][0]["partition_weights"] == [0, 1, 2, 3, 4, 5]
+    assert (question["group_protocol"], question["assignor"]) == ("consumer", "uniform")
+    assert client.post("/v1/group-assignments", json=question).json["weighted_member_load"]["totals"] == [3, 12]
+    unable = CliRunner().invoke(main, ["pipeline", "load", *command, "--group", "empty"])
+    assert "has no group 'empty' that could be assigned" in unable.output
 
 
 @pytest.mark.parametrize(
@@ -200,6 +226,7 @@ def test_the_partitions_of_skew_are_rates_once_they_have_a_duration(write: Calla
     [
         (["--time-zone", "Mars/Olympus"], "there is no time zone 'Mars/Olympus'"),
         (["--duration-seconds", "60"], "name it with --topic"),
+        (["--group", "billing"], "--group takes --groups"),
         (["--max-consumer-records-per-second", "1"], "--max-consumer-records-per-second takes --groups"),
         (["--max-broker-bytes-in-per-second", "1"], "--max-broker-bytes-in-per-second takes --placements"),
     ],

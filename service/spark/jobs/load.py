@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import click
-from pyspark.sql import Observation, Window
+from pyspark.sql import Observation
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from service.core.errors import InvalidQuestion
-from service.spark import fleet_groups, load_report, sources
+from service.spark import fleet_groups, load_report, load_summary, sources
 from service.spark import load_windows as w
 from service.spark.errors import WrongSource
 from service.spark.jobs.fleet import ChoiceType
@@ -22,15 +23,15 @@ from service.spark.quarantine import TABLE as QUARANTINE
 from service.spark.report import number
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
     from service.spark.fleet_groups import Choice
     from service.spark.jobs.model import Pipeline
     from service.spark.sources import Source
 
-WINDOWS: Final = "windows.parquet"
-NAMED: Final = 20
-"""Subjects of each kind, and breaches, that the summary names."""
+WINDOWS, SUBJECTS, HOURS = "windows.parquet", "subjects.parquet", "hours.parquet"
+BREACHES, QUESTIONS = "breaches.parquet", "group_assignments.parquet"
+NO_GROUPS: Final[dict[str, Any]] = {"groups": None, "group_assignments": [], "groups_failed": []}
 
 LIMITS: Final = {
     "max_partition_records_per_second": (w.PARTITION, "records"),
@@ -59,6 +60,8 @@ def check(*, duration_seconds: float | None, time_zone: str, topic: str | None, 
         raise InvalidQuestion(f"there is no time zone {time_zone!r}; Europe/Berlin is one") from None
     if duration_seconds is not None and topic is None:
         raise InvalidQuestion("--duration-seconds is for the partitions of one topic, as skew counts them: name it with --topic")
+    if options["group"] is not None and options["groups"] is None:
+        raise InvalidQuestion("--group takes --groups")
     for name, (kind, _) in LIMITS.items():
         needed = {w.CONSUMER: "groups", w.BROKER: "placements"}.get(kind)
         if needed and options[name] is not None and options[needed] is None:
@@ -71,27 +74,14 @@ def run(pipeline: Pipeline, *, source: Source, **options: Any) -> Outcome:
     with pipeline.progress(f"measuring {source}"):
         measure = _totals if options["duration_seconds"] is not None else _measured
         partitions, span, rejected = measure(pipeline, source, tables, **options)
-    assigned = failed = placed = None
-    if options["groups"] is not None:
-        assigned, failed = _groups(pipeline, options["groups"], options["assignor"])
-    if options["placements"] is not None:
-        placed = _placements(pipeline, options["placements"])
+    readers = None if options["groups"] is None else _groups(pipeline, options["groups"], options["assignor"])
+    placed = None if options["placements"] is None else _placements(pipeline, options["placements"])
+    assigned = None if readers is None else readers.assigned
     with pipeline.progress("adding up consumers and brokers"):
         place = pipeline.sink.frame(WINDOWS, w.loads(partitions, assigned, placed))
     windows = pipeline.spark.read.parquet(place)
-    subjects = w.rates(windows, span.count, span.seconds)
-    if assigned is not None:
-        subjects = _with_idle(subjects, assigned)
-    subjects = subjects.persist()
-    tables |= {WINDOWS: place, "subjects.parquet": subjects}
-    hours = None
-    if span.start is not None:
-        hours = w.hourly(windows, _hours(pipeline, span, options["time_zone"]), span.seconds, options["time_zone"]).persist()
-        tables["hours.parquet"] = hours
     limits = {key: options[name] for name, key in LIMITS.items() if options[name] is not None}
-    breaches = w.breaches(windows, limits, span.seconds).persist() if limits else None
-    if breaches is not None:
-        tables["breaches.parquet"] = breaches
+    tables |= {WINDOWS: place, **_tables(pipeline, windows, span, limits, readers, partitions, **options)}
     with pipeline.progress("finding peaks"):
         summary: dict[str, Any] = {
             "job": "load",
@@ -104,14 +94,13 @@ def run(pipeline: Pipeline, *, source: Source, **options: Any) -> Outcome:
                 "time_zone": options["time_zone"],
             },
             "limits": [{"kind": kind, "measure": measure, "limit": limit} for (kind, measure), limit in limits.items()],
-            **_kinds(subjects),
-            "breaches": _breaches(breaches),
-            "groups": None if assigned is None else _group_loads(subjects),
-            "groups_failed": [] if failed is None else [row.asDict() for row in failed.drop("record").limit(NAMED).collect()],
-            "records_nobody_reads": None if assigned is None else _missing(partitions, assigned),
-            "records_without_placement": None if placed is None else _missing(partitions, placed),
+            **load_summary.kinds(tables[SUBJECTS]),
+            "breaches": load_summary.breaches(tables.get(BREACHES)),
+            **(NO_GROUPS if readers is None else load_summary.groups(tables[SUBJECTS], tables[QUESTIONS], readers.failed)),
+            "records_nobody_reads": None if assigned is None else load_summary.missing(partitions, assigned),
+            "records_without_placement": None if placed is None else load_summary.missing(partitions, placed),
         }
-        curves = load_report.curves(hours, windows, summary) if hours is not None else {}
+        curves = load_report.curves(tables[HOURS], windows, summary) if HOURS in tables else {}
     worst = summary["breaches"]["subjects"]
     headline = {
         "records": number(summary["records"]),
@@ -119,7 +108,43 @@ def run(pipeline: Pipeline, *, source: Source, **options: Any) -> Outcome:
         "subjects above a limit": number(worst) if limits else "no limit given",
         "set aside": number(sum(rejected.values())),
     }
-    return Outcome(summary, tables, load_report.report(summary, curves, str(source)), headline)
+    report = load_report.report(summary, curves, str(source))
+    group = options["group"]
+    return Outcome(summary if group is None else _only(group, tables[QUESTIONS], options["groups"]), tables, report, headline)
+
+
+def _tables(
+    pipeline: Pipeline,
+    windows: DataFrame,
+    span: Span,
+    limits: dict[tuple[str, str], float],
+    readers: Readers | None,
+    partitions: DataFrame,
+    **options: Any,
+) -> dict[str, DataFrame]:
+    """What the windows come to."""
+    subjects = w.rates(windows, span.count, span.seconds)
+    if readers is not None:
+        subjects = _with_idle(subjects, readers.assigned)
+    tables = {SUBJECTS: subjects.persist()}
+    if span.start is not None:
+        hours = _hours(pipeline, span, options["time_zone"])
+        tables[HOURS] = w.hourly(windows, hours, span.seconds, options["time_zone"]).persist()
+    if limits:
+        tables[BREACHES] = w.breaches(windows, limits, span.seconds).persist()
+    if readers is not None:
+        seconds = span.count * span.seconds
+        tables[QUESTIONS] = w.questions(readers.groups, readers.assigned, partitions, options["assignor"], seconds).persist()
+    return tables
+
+
+def _only(group: str, questions: DataFrame, source: Source) -> dict[str, Any]:
+    """The group's request to ``/v1/group-assignments``."""
+    row = questions.where(F.col("group") == group).first()
+    if row is None:
+        raise WrongSource(f"{source} has no group {group!r} that could be assigned")
+    question: dict[str, Any] = json.loads(row["question"])
+    return question
 
 
 # ---- what is read ------------------------------------------------------------------------------------------------------
@@ -178,14 +203,23 @@ def _totals(pipeline: Pipeline, source: Source, _: dict[str, Any], **options: An
     return rows.persist(), Span(None, 1, float(options["duration_seconds"])), {}
 
 
-def _groups(pipeline: Pipeline, source: Source, choice: Choice | None) -> tuple[DataFrame, DataFrame]:
+@dataclass(frozen=True)
+class Readers:
+    """Who reads: the rows of ``--groups``, and what ``load_windows.assignments`` makes of them."""
+
+    groups: DataFrame
+    assigned: DataFrame
+    failed: DataFrame
+
+
+def _groups(pipeline: Pipeline, source: Source, choice: Choice | None) -> Readers:
     frame = sources.read(pipeline.spark, source)
     try:
         fleet_groups.check_columns(to_arrow_schema(frame.schema))
     except InvalidQuestion as error:
         raise WrongSource(f"{source}: {error}") from None
     assigned, failed = w.assignments(frame, choice)
-    return assigned.persist(), failed
+    return Readers(frame, assigned.persist(), failed)
 
 
 def _placements(pipeline: Pipeline, source: Source) -> DataFrame:
@@ -209,73 +243,6 @@ def _with_idle(subjects: DataFrame, assigned: DataFrame) -> DataFrame:
     idle = members.join(subjects, same, "left_anti")
     zeros = [F.lit(0.0).alias(f"{peak}{measure}_per_second") for measure in w.MEASURES[:2] for peak in ("", "peak_")]
     return subjects.unionByName(idle.select("*", *zeros), allowMissingColumns=True)
-
-
-# ---- what is said ------------------------------------------------------------------------------------------------------
-
-
-def _kinds(subjects: DataFrame) -> dict[str, dict[str, Any] | None]:
-    """For each kind how many there are, busiest ÷ mean, and the busiest."""
-
-    def of(prefix: str) -> Column:
-        return F.when(F.col("kind") == w.BROKER, F.col(f"{prefix}bytes_per_second")).otherwise(
-            F.col(f"{prefix}records_per_second")
-        )
-
-    kind = Window.partitionBy("kind")
-    rows = (
-        subjects.select(
-            "*",
-            F.row_number().over(kind.orderBy(F.desc_nulls_last(of("peak_")), "group_id", "subject")).alias("rank"),
-            F.count("*").over(kind).alias("count"),
-            (F.max(of("")).over(kind) / F.mean(of("")).over(kind)).alias("skew"),
-        )
-        .where(F.col("rank") <= NAMED)
-        .orderBy("kind", "rank")
-        .collect()
-    )
-    found: dict[str, dict[str, Any] | None] = {f"{kind}s": None for kind in w.KINDS}
-    for row in rows:
-        fields = row.asDict()
-        count, skew = fields.pop("count"), fields.pop("skew")
-        of_kind = found[f"{fields.pop('kind')}s"] or {"count": count, "skew": 1.0 if skew is None else skew, "busiest": []}
-        found[f"{row['kind']}s"] = of_kind
-        del fields["rank"]
-        of_kind["busiest"].append(fields)
-    return found
-
-
-def _group_loads(subjects: DataFrame) -> list[dict[str, Any]]:
-    """The groups whose consumers are loaded most unevenly: busiest ÷ mean, by what they read."""
-    load = F.coalesce(F.col("records_per_second"), F.lit(0.0))
-    skew = F.when(F.mean(load) > 0, F.max(load) / F.mean(load)).otherwise(1.0)
-    groups = subjects.where(F.col("kind") == w.CONSUMER).groupBy("group_id")
-    found = groups.agg(
-        F.count("*").alias("members"),
-        F.count_if(load == 0).alias("idle"),
-        F.sum(load).alias("records_per_second"),
-        skew.alias("skew"),
-        F.max_by("subject", load).alias("busiest"),
-    )
-    return [row.asDict() for row in found.orderBy(F.desc("skew"), "group_id").limit(NAMED).collect()]
-
-
-def _breaches(breaches: DataFrame | None) -> dict[str, Any]:
-    if breaches is None:
-        return {"subjects": 0, "stretches": 0, "worst": []}
-    worst = breaches.orderBy(F.desc(F.col("peak") / F.col("limit")), *w.SUBJECT, "measure", "from").limit(NAMED)
-    return {
-        "subjects": breaches.select(*w.SUBJECT).distinct().count(),
-        "stretches": breaches.count(),
-        "worst": [row.asDict() for row in worst.collect()],
-    }
-
-
-def _missing(partitions: DataFrame, joined: DataFrame) -> int:
-    """Records of partitions that are not in the other table."""
-    there = joined.select("topic", "partition").distinct()
-    found = partitions.join(there, ["topic", "partition"], "left_anti").agg(F.sum("records")).first()
-    return int((found and found[0]) or 0)
 
 
 JOB: Final = Job(
@@ -304,6 +271,7 @@ JOB: Final = Job(
         click.Option(
             ["--assignor"], type=ChoiceType(), help="For every group: range, consumer:uniform …; default: each group's own."
         ),
+        click.Option(["--group"], help="The summary is then this group's request to /v1/group-assignments."),
         click.Option(
             ["--placements"], type=SOURCE, help="topic_name and placements [{partition_id, replicas}]; also fleet's table."
         ),

@@ -36,7 +36,7 @@ class Pipeline:
 class Outcome:
     """What a job gives.
 
-    summary : ``summary.json``; an endpoint of the service takes it as it is
+    summary : ``summary.json``; an endpoint of the service takes it as it is, or a member of the endpoint's name holds such bodies
     tables : by file name (``partitions.parquet``): small ones as Arrow tables, large ones as Spark's frames, or where the job has
         already put them
     report : ``report.html``
