@@ -22,8 +22,8 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
-from numba import njit
 
+from service.core import text_codecs
 from service.core.errors import InvalidQuestion
 from service.core.jvm.hashing import text_bytes
 from service.core.model import Keys
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from service.core.model import Bools, Bytes, Int32s
+    from service.core.model import Bools
 
 INTEGERS: Final[dict[str, np.dtype[Any]]] = {"short": np.dtype(np.int16), "int": np.dtype(np.int32), "long": np.dtype(np.int64)}
 FLOATS: Final[dict[str, np.dtype[Any]]] = {"float": np.dtype(np.float32), "double": np.dtype(np.float64)}
@@ -132,7 +132,7 @@ def floats(values: npt.NDArray[np.float64], valid: Bools | None, key_format: str
 
 def from_base64(text: Keys, at: str = AT) -> Keys:
     """The bytes of standard base64 with padding; raises InvalidQuestion for the first key that is none."""
-    offsets, data, bad = _from_base64(text.offsets, text.data, _BASE64_VALUES)
+    offsets, data, bad = text_codecs.decode_base64(text.offsets, text.data, text_codecs.BASE64_VALUES)
     if bad >= 0:
         raise InvalidQuestion("this is not base64 (the standard alphabet, with padding)", at.format(bad))
     return Keys(offsets, data, text.valid)
@@ -140,7 +140,7 @@ def from_base64(text: Keys, at: str = AT) -> Keys:
 
 def from_hex(text: Keys, at: str = AT) -> Keys:
     """The bytes of hexadecimal digits, two a byte; raises InvalidQuestion for the first key that is none."""
-    offsets, data, bad = _from_hex(text.offsets, text.data, _HEX_VALUES)
+    offsets, data, bad = text_codecs.decode_hex(text.offsets, text.data, text_codecs.HEX_VALUES)
     if bad >= 0:
         raise InvalidQuestion("this is not hexadecimal, two digits a byte", at.format(bad))
     return Keys(offsets, data, text.valid)
@@ -148,8 +148,8 @@ def from_hex(text: Keys, at: str = AT) -> Keys:
 
 def uuids(text: Keys, at: str = AT) -> Text:
     """UUIDs as UUID.toString() writes them, in lower case; raises InvalidQuestion for the first key that is none."""
-    data, bad = _lower_uuids(
-        text.offsets, text.data, _HEX_VALUES, np.ones(len(text), np.bool_) if text.valid is None else text.valid
+    data, bad = text_codecs.lower_uuids(
+        text.offsets, text.data, text_codecs.HEX_VALUES, np.ones(len(text), np.bool_) if text.valid is None else text.valid
     )
     if bad >= 0:
         raise InvalidQuestion("this is not a UUID of 36 characters (8-4-4-4-12 hexadecimal digits)", at.format(bad))
@@ -205,7 +205,7 @@ def _pulsar_utf8(column: Column, key_format: str) -> Keys:
 def _low_bytes(column: Column, key_format: str) -> Keys:
     """What JavaScript's charCodeAt(i) & 0xff sees of a string."""
     text = column.keys if isinstance(column, Text) else _serialize(column, key_format)
-    offsets, data = _low_bytes_of(text.offsets, text.data)
+    offsets, data = text_codecs.low_bytes(text.offsets, text.data)
     return Keys(offsets, data, text.valid)
 
 
@@ -244,178 +244,16 @@ PULSAR: Final = Encoding("Pulsar's key string (bytes: their base64 text)", ("str
 PULSAR_UTF8: Final = Encoding("UTF-8 of Pulsar's key string (bytes: their base64 text)", ("string", *BYTES), _pulsar_utf8)
 
 
-_BASE64: Final = np.frombuffer(bytearray(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"), np.uint8)
-_BASE64_VALUES: Final = np.full(256, 255, np.uint8)
-_BASE64_VALUES[_BASE64] = np.arange(64)
-_HEX_VALUES: Final = np.full(256, 255, np.uint8)
-_HEX_VALUES[np.frombuffer(b"0123456789abcdef", np.uint8)] = np.arange(16)
-_HEX_VALUES[np.frombuffer(b"ABCDEF", np.uint8)] = np.arange(10, 16)
-
-
-@njit(nogil=True, cache=True)
-def _from_base64(offsets: Int32s, data: Bytes, values: Bytes) -> tuple[Int32s, Bytes, int]:
-    """The loop. values : uint8[256], each character's bits, 255 for none. Returns offsets, data and the first bad key or -1."""
-    n = len(offsets) - 1
-    decoded_offsets = np.zeros(n + 1, np.int32)
-    decoded = np.empty(len(data) // 4 * 3 + 3, np.uint8)
-    to = 0
-    for i in range(n):
-        at, end = np.int64(offsets[i]), np.int64(offsets[i + 1])
-        if (end - at) % 4:
-            return decoded_offsets, decoded, i
-        padding = 0
-        if end > at and data[end - 1] == ord("="):
-            padding = 2 if data[end - 2] == ord("=") else 1
-        bad = np.uint8(0)
-        while at < end - 4 or (at < end and padding == 0):
-            a, b, c, d = values[data[at]], values[data[at + 1]], values[data[at + 2]], values[data[at + 3]]
-            bad |= a | b | c | d
-            decoded[to] = (a << 2) | (b >> 4)
-            decoded[to + 1] = (b << 4) | (c >> 2)
-            decoded[to + 2] = (c << 6) | d
-            at += 4
-            to += 3
-        if at < end:
-            a, b = values[data[at]], values[data[at + 1]]
-            bad |= a | b
-            decoded[to] = (a << 2) | (b >> 4)
-            to += 1
-            if padding == 1:
-                c = values[data[at + 2]]
-                bad |= c
-                decoded[to] = (b << 4) | (c >> 2)
-                to += 1
-        if bad & 0xC0:
-            return decoded_offsets, decoded, i
-        decoded_offsets[i + 1] = to
-    return decoded_offsets, decoded[:to], -1
-
-
-@njit(nogil=True, cache=True)
-def _from_hex(offsets: Int32s, data: Bytes, values: Bytes) -> tuple[Int32s, Bytes, int]:
-    """The loop. values : uint8[256], each digit's value, 255 for none. Returns offsets, data and the first bad key or -1."""
-    n = len(offsets) - 1
-    decoded_offsets = np.zeros(n + 1, np.int32)
-    decoded = np.empty(len(data) // 2, np.uint8)
-    to = 0
-    for i in range(n):
-        if (offsets[i + 1] - offsets[i]) % 2:
-            return decoded_offsets, decoded, i
-        for at in range(offsets[i], offsets[i + 1], 2):
-            high, low = values[data[at]], values[data[at + 1]]
-            if (high | low) > 15:
-                return decoded_offsets, decoded, i
-            decoded[to] = (high << 4) | low
-            to += 1
-        decoded_offsets[i + 1] = to
-    return decoded_offsets, decoded, -1
-
-
-@njit(nogil=True, cache=True)
-def _lower_uuids(offsets: Int32s, data: Bytes, values: Bytes, valid: Bools) -> tuple[Bytes, int]:
-    """The loop. values : uint8[256], each digit's value, 255 for none. Returns lower-case data and the first bad key or -1."""
-    lower = data.copy()
-    for i in range(len(offsets) - 1):
-        if not valid[i]:
-            continue
-        start = offsets[i]
-        if offsets[i + 1] - start != 36:
-            return lower, i
-        for k in range(36):
-            character = data[start + k]
-            if k in (8, 13, 18, 23):
-                if character != ord("-"):
-                    return lower, i
-            elif values[character] > 15:
-                return lower, i
-            elif character >= ord("A") and character <= ord("F"):
-                lower[start + k] = character + 32
-    return lower, -1
-
-
 def _to_base64(keys: Keys) -> Keys:
     """Standard base64 with padding."""
     lengths = (np.diff(keys.offsets).astype(np.int64) + 2) // 3 * 4
     offsets = np.concatenate([np.zeros(1, np.int32), np.cumsum(lengths).astype(np.int32)])
-    return Keys(offsets, _write_base64(keys.offsets, keys.data, offsets, _BASE64), keys.valid)
-
-
-@njit(nogil=True, cache=True)
-def _write_base64(offsets: Int32s, data: Bytes, text_offsets: Int32s, alphabet: Bytes) -> Bytes:
-    text = np.empty(text_offsets[-1], np.uint8)
-    for i in range(len(offsets) - 1):
-        to = text_offsets[i]
-        for at in range(offsets[i], offsets[i + 1], 3):
-            left = offsets[i + 1] - at
-            a = data[at]
-            b = data[at + 1] if left > 1 else np.uint8(0)
-            c = data[at + 2] if left > 2 else np.uint8(0)
-            text[to] = alphabet[a >> 2]
-            text[to + 1] = alphabet[((a & 3) << 4) | (b >> 4)]
-            text[to + 2] = alphabet[((b & 15) << 2) | (c >> 6)] if left > 1 else ord("=")
-            text[to + 3] = alphabet[c & 63] if left > 2 else ord("=")
-            to += 4
-    return text
+    return Keys(offsets, text_codecs.write_base64(keys.offsets, keys.data, offsets, text_codecs.BASE64), keys.valid)
 
 
 def _without_surrogates(text: Text) -> Keys:
     """Half a surrogate pair becomes ``?``, as in String.getBytes."""
     if not text.surrogates:
         return text.keys
-    offsets, data = _replace_surrogates(text.keys.offsets, text.keys.data)
+    offsets, data = text_codecs.replace_surrogates(text.keys.offsets, text.keys.data)
     return Keys(offsets, data, text.keys.valid)
-
-
-@njit(nogil=True, cache=True)
-def _replace_surrogates(offsets: Int32s, data: Bytes) -> tuple[Int32s, Bytes]:
-    """Surrogates are the code points whose UTF-8 would be ED A0…BF xx. Returns offsets and data."""
-    replaced_offsets = np.zeros_like(offsets)
-    replaced = np.empty_like(data)
-    to = 0
-    for i in range(len(offsets) - 1):
-        at = offsets[i]
-        while at < offsets[i + 1]:
-            if data[at] == 0xED and data[at + 1] >= 0xA0:
-                replaced[to] = ord("?")
-                at += 3
-            else:
-                replaced[to] = data[at]
-                at += 1
-            to += 1
-        replaced_offsets[i + 1] = to
-    return replaced_offsets, replaced[:to]
-
-
-@njit(nogil=True, cache=True)
-def _low_bytes_of(offsets: Int32s, data: Bytes) -> tuple[Int32s, Bytes]:
-    """The low byte of each UTF-16 unit of texts in UTF-8. Returns offsets and data."""
-    low_offsets = np.zeros_like(offsets)
-    low = np.empty_like(data)
-    to = 0
-    for i in range(len(offsets) - 1):
-        at = offsets[i]
-        while at < offsets[i + 1]:
-            lead = np.int64(data[at])
-            if lead < 0x80:
-                low[to] = lead
-                at += 1
-            elif lead < 0xE0:
-                low[to] = (lead << 6 | (data[at + 1] & 0x3F)) & 0xFF
-                at += 2
-            elif lead < 0xF0:
-                low[to] = (np.int64(data[at + 1]) << 6 | (data[at + 2] & 0x3F)) & 0xFF
-                at += 3
-            else:
-                point = (
-                    (lead & 7) << 18
-                    | np.int64(data[at + 1] & 0x3F) << 12
-                    | np.int64(data[at + 2] & 0x3F) << 6
-                    | np.int64(data[at + 3] & 0x3F)
-                )
-                low[to] = (0xD800 + ((point - 0x10000) >> 10)) & 0xFF
-                to += 1
-                low[to] = point & 0xFF
-                at += 4
-            to += 1
-        low_offsets[i + 1] = to
-    return low_offsets, low[:to]
