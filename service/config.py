@@ -33,7 +33,7 @@ class Settings:
     max_assignment_cells: int = _setting(4_000_000_000, "most partitions × members of one group assignment")
     max_placement_cells: int = _setting(10_000_000, "most partitions × replicas of one replica placement")
     max_plan_cells: int = _setting(2_000_000, "most partitions of all counts × partitioners of one partition-count plan")
-    max_explained: int = _setting(1_000, "most keys, members or partitions that `explain=true` explains one by one")
+    max_explained: int = _setting(1_000, "most keys, members, partitions or replicas that `explain=true` explains one by one")
     max_request_seconds: int = _setting(60, "a request that has taken longer than this when a phase ends is given up: 503")
     max_subjects: int = _setting(1_000, "most named groups and topics in `allocator_subject_skew_ratio`")
     workers: int = _setting(2, "worker processes of `partition-allocator serve`")
