@@ -103,7 +103,7 @@ class DistinctKeys:
             # Full: what has been counted so far goes into the lists of frequent keys, and the rest of the batch into both.
             self.frequent = self._as_frequent()
             self._thin_out()
-        self._sample(fingerprints, weights, hashes, done)
+        self.sample(fingerprints, weights, hashes, done)
         risen[:] = False
         for column, frequent in enumerate(self.frequent):
             of_column = np.ascontiguousarray(weights[done if len(weights) > 1 else 0 :, column])
@@ -111,14 +111,30 @@ class DistinctKeys:
                 frequent.add(fingerprints[done:], of_column, risen[done:], int(self.risen_above[column]))
         self._name(fingerprints, risen, name)
 
-    def _sample(self, fingerprints: Int64s, weights: Int64s, hashes: Sequence[Int32s], done: int = 0) -> None:
-        """Enter those of the rows from ``done`` on that the sample takes: few, so that nothing is done for the others."""
-        rows = done + np.flatnonzero(fingerprints[done:].view(np.uint64) < np.uint64(2 ** (64 - self.level)))
+    def sample(self, fingerprints: Int64s, weights: Int64s, hashes: Sequence[Int32s], done: int = 0) -> Int64s:
+        """Enter those of the rows from ``done`` on that the sample takes: soon few, so that nothing is done for the others.
+
+        The other parameters are those of ``add``. Nothing becomes ``frequent``, or named. Returns the rows, int64[...], of keys
+        that came in while this has no names: some may have had to leave again.
+        """
+        rows = done + np.flatnonzero(fingerprints[done:].view(np.uint64) <= np.uint64(2 ** (64 - self.level) - 1))
         some, (of_rows, hashed) = fingerprints[rows], _of_rows(rows, weights, hashes)
         done = 0
-        nowhere = np.zeros(len(rows), np.bool_)
-        while (done := done + self._enter(some[done:], of_rows[done:], hashed[done:], nowhere[done:])) < len(rows):
+        risen = np.zeros(len(rows), np.bool_)
+        while (done := done + self._enter(some[done:], of_rows[done:], hashed[done:], risen[done:])) < len(rows):
             self._thin_out()
+        return rows[risen]
+
+    def merge_sample(self, other: DistinctKeys) -> None:
+        """Add the sample of another one to this one's."""
+        while self.level < other.level:
+            self._thin_out()
+        fingerprints, weights, hashes = other.entries()
+        self.sample(fingerprints, weights, [*hashes.T])
+
+    def holds(self, fingerprints: Int64s) -> Bools:
+        """bool[n]: is the key held?"""
+        return find(fingerprints, self.fingerprints) >= 0
 
     def merge(self, other: DistinctKeys) -> None:
         """Add what another one has seen."""
@@ -128,9 +144,7 @@ class DistinctKeys:
             return
         mine, others = self._as_frequent(), other._as_frequent()
         self.frequent = (mine[RECORDS].merged(others[RECORDS]), mine[BYTES].merged(others[BYTES]))
-        while self.level < other.level:
-            self._thin_out()
-        self._sample(fingerprints, weights, [*hashes.T])
+        self.merge_sample(other)
         self._rank(self.names | other.names)
 
     def heaviest(self, column: int, count: int) -> list[tuple[bytes, int, int]]:
@@ -233,7 +247,10 @@ class DistinctKeys:
 def _of_rows(rows: Int64s, weights: Int64s, hashes: Sequence[Int32s]) -> tuple[Int64s, Int32s]:
     """int64[rows, 2] and int32[rows, functions] of some rows of a batch."""
     of_rows = weights[rows] if len(weights) > 1 else np.repeat(weights, len(rows), axis=0)
-    return of_rows, np.stack([of[rows] for of in hashes], axis=1)
+    hashed = np.empty((len(rows), len(hashes)), np.int32)
+    for function, of in enumerate(hashes):
+        hashed[:, function] = of[rows]
+    return of_rows, hashed
 
 
 @njit(nogil=True, cache=True)

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from service.columns import FORMAT_OF_TYPE, from_arrow
+from service.columns import FORMAT_OF_TYPE, flat, from_arrow
 from service.core import keys
 from service.core.errors import InvalidQuestion
 
@@ -72,10 +72,18 @@ def read_keys(column: pa.Array, key_format: str) -> tuple[Column, pa.Array | Non
             bad = np.array([_is_no_utf8(value) for value in column.to_pylist()])
             return _read(pc.if_else(pa.array(bad), None, column).cast(pa.string()), key_format), pa.array(bad)
     try:
-        return _read(column, key_format), None
+        return _ascii(column, key_format) or _read(column, key_format), None
     except (InvalidQuestion, pa.ArrowInvalid):
         bad = _misfits(column, key_format)
         return _read(pc.if_else(bad, pa.scalar(None, column.type), column), key_format), bad
+
+
+def _ascii(column: pa.Array, key_format: str) -> keys.Text | None:
+    """Text of ASCII alone, which is UTF-8 without looking at each text; None if it is anything else."""
+    if key_format != "string" or not pa.types.is_string(column.type):
+        return None
+    texts = flat(column)
+    return keys.Text(texts) if texts.data[texts.offsets[0] : texts.offsets[-1]].max(initial=0) < 128 else None
 
 
 def _read(column: pa.Array, key_format: str) -> Column:

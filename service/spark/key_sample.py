@@ -1,8 +1,4 @@
-"""A few thousand keys, by their bytes, that stand for all: the histogram of a summary.
-
-Kept are the keys whose hash is below a threshold; when they become too many it is halved. So every key has the same chance to be
-in, a key that is in was counted from its first record on, and samples of parts of the data make that of the whole.
-"""
+"""A few thousand keys, by their bytes, that stand for all: the histogram of a summary."""
 
 from __future__ import annotations
 
@@ -10,88 +6,61 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import pyarrow as pa
 
-from service.columns import flat
-from service.core.keys import byte_strings
-from service.core.partition_counts import add_up, fingerprints_of
+from service.core.distinct_keys import DistinctKeys
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from service.core.model import Int64s, Keys
 
 KEYS: Final = 4096
 """Most keys kept."""
 
+ONE: Final = np.array([[1, 0]], np.int64)
+"""What a record weighs whose bytes are not known."""
+
 
 @dataclass
 class KeySample:
-    """``weights``: key → its records and bytes. All keys are in it while ``threshold`` is 2^32."""
+    """The sample of ``DistinctKeys``, smaller, and with the bytes of each of its keys.
 
-    threshold: int = 2**32
-    weights: dict[bytes, list[int]] = field(default_factory=dict)
+    names : fingerprint → the key's bytes
+    """
+
+    held: DistinctKeys = field(default_factory=lambda: DistinctKeys(functions=0, max_keys=KEYS))
+    names: dict[int, bytes] = field(default_factory=dict)
+
+    @property
+    def complete(self) -> bool:
+        """Are all keys in it?"""
+        return self.held.level == 0
+
+    @property
+    def weights(self) -> dict[bytes, list[int]]:
+        """Key → its records and bytes."""
+        fingerprints, weights, _ = self.held.entries()
+        return {self.names[key]: of for key, of in zip(fingerprints.tolist(), weights.tolist(), strict=True)}
 
     def add(self, keys: Keys, fingerprints: Int64s, sizes: Int64s | None) -> None:
         """Add records: their serialized keys, the int64[n] fingerprints, and int64[n] bytes. Null keys are passed over."""
-        rows = np.flatnonzero(fingerprints.view(np.uint64) <= np.uint64((self.threshold << 32) - 1))
-        if keys.valid is not None:
-            rows = rows[keys.valid[rows]]
-        if not len(rows):
-            return
-        column = pa.Array.from_buffers(pa.binary(), len(keys), [None, pa.py_buffer(keys.offsets), pa.py_buffer(keys.data)])
-        of_rows = np.ones((len(rows), 2), np.int64)
-        of_rows[:, 1] = 0 if sizes is None else sizes[rows]
-        encoded = column.take(pa.array(rows)).dictionary_encode()
-        found, weights = encoded.dictionary, np.zeros((len(encoded.dictionary), 2), np.int64)
-        add_up(encoded.indices.to_numpy(), of_rows, weights)
-        if len(found) > KEYS:
-            # More than may stay: lower the threshold before there is Python work for each.
-            hashes = hashes_of(flat(found))
-            self.threshold = min(self.threshold, _threshold(hashes))
-            stays = hashes < self.threshold
-            found, weights = found.filter(pa.array(stays)), weights[stays]
-            self._keep_below()
-        for key, (records, size) in zip(found.to_pylist(), weights.tolist(), strict=True):
-            self._add(key, records, size)
-        self._trim()
+        weights = ONE if sizes is None else np.stack([np.ones(len(sizes), np.int64), sizes], axis=1)
+        if keys.valid is None:
+            rows = came = self.held.sample(fingerprints, weights, [])
+        else:
+            present = np.flatnonzero(keys.valid)
+            fingerprints = fingerprints[present]
+            came = self.held.sample(fingerprints, weights if sizes is None else weights[present], [])
+            rows = present[came]
+        texts = [keys.data[keys.offsets[row] : keys.offsets[row + 1]].tobytes() for row in rows.tolist()]
+        self._name(dict(zip(fingerprints[came].tolist(), texts, strict=True)))
 
     def merge(self, other: KeySample) -> None:
         """Add what another one has seen."""
-        self.threshold = min(self.threshold, other.threshold)
-        for key, (records, size) in other.weights.items():
-            self._add(key, records, size)
-        self._keep_below()
-        self._trim()
+        self.held.merge_sample(other.held)
+        self._name(other.names)
 
-    def _add(self, key: bytes, records: int, size: int) -> None:
-        weights = self.weights.setdefault(key, [0, 0])
-        weights[0] += records
-        weights[1] += size
-
-    def _trim(self) -> None:
-        while len(self.weights) > KEYS:
-            self.threshold //= 2
-            self._keep_below()
-
-    def _keep_below(self) -> None:
-        names = [*self.weights]
-        below = hashes_of(byte_strings(names)) < self.threshold
-        self.weights = {name: self.weights[name] for name, is_below in zip(names, below.tolist(), strict=True) if is_below}
-
-
-def hashes_of(keys: Keys) -> npt.NDArray[np.uint64]:
-    """uint64[len(keys)] below 2^32, by which keys are chosen: the upper halves of their fingerprints."""
-    return _upper(fingerprints_of(keys))
-
-
-def _upper(fingerprints: Int64s) -> npt.NDArray[np.uint64]:
-    return fingerprints.view(np.uint64) >> np.uint64(32)
-
-
-def _threshold(hashes: npt.NDArray[np.uint64]) -> int:
-    """The largest 2^32 ÷ 2^k that no more than KEYS of these hashes are below."""
-    ascending, threshold = np.sort(hashes), 2**32
-    while np.searchsorted(ascending, threshold) > KEYS:
-        threshold //= 2
-    return threshold
+    def _name(self, names: dict[int, bytes]) -> None:
+        """Learn names, and forget those of keys that are no longer held."""
+        self.names |= names
+        if len(self.names) > self.held.held:
+            known = np.array([*self.names], np.int64)
+            self.names = {key: self.names[key] for key in known[self.held.holds(known)].tolist()}

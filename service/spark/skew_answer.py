@@ -257,7 +257,7 @@ def summary(found: Answer) -> dict[str, Any]:
     """
     counts, sample = found.counts, found.sample
     rows = {json_key(key, found.key_format): [*weights] for key, weights in sample.weights.items()}
-    if sample.threshold < 2**32:
+    if not sample.complete:
         hot = {key.value: [key.records, key.bytes] for key in found.hottest}
         light = np.array([weights for key, weights in rows.items() if key not in hot], np.float64).reshape(-1, 2)
         rest = np.array([counts.records, counts.bytes]) - np.array([*hot.values()], np.int64).reshape(-1, 2).sum(axis=0)

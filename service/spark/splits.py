@@ -108,6 +108,6 @@ def _open(location: str) -> tuple[fs.FileSystem, str]:
     """The file system and the path in it. Raises ArrowException, OSError or ValueError for an unknown scheme."""
     scheme, separator, rest = location.partition("://")
     if not separator:
-        return fs.LocalFileSystem(), location
+        return fs.LocalFileSystem(use_mmap=True), location
     system, path = fs.FileSystem.from_uri(f"{_SCHEMES.get(scheme, scheme)}://{rest}")
     return system, path

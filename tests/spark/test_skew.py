@@ -137,7 +137,7 @@ def test_a_topic_gives_what_its_records_are(broker, pipeline):
 
 @given(st.lists(st.lists(st.integers(0, 40), max_size=60), min_size=1, max_size=6), st.integers(1, 20))
 def test_a_sample_of_the_parts_is_that_of_the_whole(batches, most):
-    """The keys whose hash is below the threshold, with all that they ever weighed; never more than fit."""
+    """The keys whose fingerprint begins with so many zero bits, with all that they ever weighed; never more than fit."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(key_sample, "KEYS", most)
         whole, merged = KeySample(), KeySample()
@@ -150,10 +150,10 @@ def test_a_sample_of_the_parts_is_that_of_the_whole(batches, most):
             merged.merge(part)
     counted = Counter(b"%d" % number for numbers in batches for number in numbers)
     for sample in (whole, merged):
-        below = {key for key in counted if key_sample.hashes_of(byte_strings([key]))[0] < sample.threshold}
+        below = {key for key in counted if int(fingerprints_of(byte_strings([key]))[0]) % 2**64 < 2 ** (64 - sample.held.level)}
         assert sample.weights == {key: [counted[key], counted[key] * int(key)] for key in below}
         assert len(below) <= most
-    assert whole.threshold == merged.threshold
+    assert whole.held.level == merged.held.level
 
 
 def test_a_row_group_is_read_by_one_split_alone(parquet):
