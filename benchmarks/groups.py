@@ -75,7 +75,7 @@ def declare(subject: Subject, shape: Shape) -> None:
     if shape in {SHAPES[2], SHAPES[4]}:
         rows.append(Row(f"{name}/memory", "MB", 0.5, "the group and the peak of assign(), one leaves ÷ what is alive in the JVM"))
 
-    @benchmark(*rows, rounds=2)
+    @benchmark(*rows, rounds=2 if shape.members <= 200 else 1)  # one of the large ones takes a minute and more
     def assign(shape: Shape = shape) -> Iterator[Sides]:
         """What members own is what the first assignment gave. Raises RuntimeError unless the JVM's answers are ours."""
         fresh = group_of(shape)

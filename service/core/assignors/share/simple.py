@@ -415,9 +415,12 @@ def _share_out(
     entries_of, entries = grouped_arrays(entry_keys, keys)
     shared = np.zeros(keys, np.int32)
     for key in range(keys):
-        shared[key] = _revoke_from_partition(
-            entries[entries_of[key] : entries_of[key + 1]], sharing, entry_numbers, counts, stays
-        )
+        start, stop = entries_of[key], entries_of[key + 1]
+        for i in range(start, stop):
+            shared[key] += stays[entries[i]]
+        if shared[key] > sharing:
+            _revoke_from_partition(entries[start:stop], shared[key] - sharing, entry_numbers, counts, stays)
+            shared[key] = sharing
 
     below = _by_spread(numbers)
     below = below[counts[below] < desired[below]]
@@ -451,24 +454,18 @@ def _revoke_from_members(
 
 
 @njit(nogil=True, cache=True)
-def _revoke_from_partition(entries: Int32s, sharing: int, entry_numbers: Int32s, counts: Int32s, stays: Bools) -> int:
-    """Of one partition's members, those over ``sharing`` go, in the order of its HashSet; returns how many are left.
+def _revoke_from_partition(entries: Int32s, over: int, entry_numbers: Int32s, counts: Int32s, stays: Bools) -> None:
+    """Of one partition's members so many go, in the order of its HashSet.
 
     entries : int32[...]   the partition's entries, ascending
 
     Reproduces revokeOversharedPartitions (Apache Kafka 4.3.1).
     """
-    left = 0
-    for entry in entries:
-        left += stays[entry]
-    if left > sharing:
-        holders = entry_numbers[entries]
-        gone = np.flatnonzero(~stays[entries]).astype(np.int32)
-        for i in hash_order(holders, holders, DEFAULT_CAPACITY, False, gone)[: left - sharing]:
-            stays[entries[i]] = False
-            counts[holders[i]] -= 1
-        left = sharing
-    return left
+    holders = entry_numbers[entries]
+    gone = np.flatnonzero(~stays[entries]).astype(np.int32)
+    for i in hash_order(holders, holders, DEFAULT_CAPACITY, False, gone)[:over]:
+        stays[entries[i]] = False
+        counts[holders[i]] -= 1
 
 
 @njit(nogil=True, cache=True)
