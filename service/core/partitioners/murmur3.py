@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 SPARK_SEED = 42
 _C1, _C2 = np.uint32(0xCC9E2D51), np.uint32(0x1B873593)
 _D1, _D2 = np.uint64(0x87C37B91114253D5), np.uint64(0x4CF5AD432745937F)
+_MIN_LONG, _MAX_LONG = np.int64(-(2**63)), np.int64(2**63 - 1)
 
 
 def murmur3(keys: Keys) -> Int32s:
@@ -41,10 +42,7 @@ def cassandra_tokens(keys: Keys) -> Int64s:
 
     An empty key has the smallest long; a hash that is the smallest long becomes the largest. Returns int64[len(keys)].
     """
-    tokens: Int64s = _cassandra_murmur3(keys.offsets, keys.data)[0]
-    longs = np.iinfo(np.int64)
-    tokens[tokens == longs.min] = longs.max
-    tokens[np.diff(keys.offsets) == 0] = longs.min
+    tokens: Int64s = _cassandra_tokens(keys.offsets, keys.data)
     return tokens
 
 
@@ -123,12 +121,14 @@ def _fmix64(k: np.uint64) -> np.uint64:
 
 
 @njit(nogil=True, cache=True)
-def _cassandra_murmur3(offsets: Int32s, data: Bytes) -> tuple[Int64s, Int64s]:
-    """MurmurHash.hash3_x64_128, seed 0. Returns int64[n] twice: the first and the second half."""
-    n = len(offsets) - 1
-    first, second = np.empty(n, np.int64), np.empty(n, np.int64)
-    for i in range(n):
+def _cassandra_tokens(offsets: Int32s, data: Bytes) -> Int64s:
+    """The loop: the first half of MurmurHash.hash3_x64_128, seed 0. offsets : int32[n + 1]; data : uint8[...]. Returns int64[n]."""
+    tokens = np.empty(len(offsets) - 1, np.int64)
+    for i in range(len(tokens)):
         at, end = np.uint64(offsets[i]), np.uint64(offsets[i + 1])
+        if at == end:
+            tokens[i] = _MIN_LONG
+            continue
         length = end - at
         h1, h2 = np.uint64(0), np.uint64(0)
         while end - at >= np.uint64(16):
@@ -154,8 +154,6 @@ def _cassandra_murmur3(offsets: Int32s, data: Bytes) -> tuple[Int64s, Int64s]:
         h2 ^= length
         h1 += h2
         h2 += h1
-        h1, h2 = _fmix64(h1), _fmix64(h2)
-        h1 += h2
-        h2 += h1
-        first[i], second[i] = np.int64(h1), np.int64(h2)
-    return first, second
+        token = np.int64(_fmix64(h1) + _fmix64(h2))
+        tokens[i] = token if token != _MIN_LONG else _MAX_LONG
+    return tokens

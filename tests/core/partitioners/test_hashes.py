@@ -53,8 +53,8 @@ def test_a_kernel_gives_the_hashes_of_the_real_one(name, cases):
         if name in SEEDED:
             found = SEEDED[name](keys.offsets, keys.data, np.uint32(seed % 2**32))
         elif name == "cassandra_murmur3_x64_128":
-            found, second = murmur3._cassandra_murmur3(keys.offsets, keys.data)
-            assert second.tolist() == [case["signed_value_h2"] for case in of_seed]
+            # A token is the first half; that of an empty key is the smallest long instead of 0.
+            found = np.where(np.diff(keys.offsets) == 0, 0, murmur3.cassandra_tokens(keys))
         else:
             found = KERNELS[name](keys)
         assert found.tolist() == [case["signed_value"] for case in of_seed]
