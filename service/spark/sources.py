@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 CORRUPT: Final = "_corrupt_record"
 """The column that holds a line of CSV or JSON that could not be read, whole; null for all others."""
 
+INTERNAL: Final = ("__consumer_offsets", "__transaction_state", "__share_group_state")
+"""Topics that Spark takes for empty, unless it asks a consumer where they begin and end: its admin client leaves them out."""
+
 SUFFIXES: Final = dict(parquet="parquet", csv="csv", tsv="csv", json="json", jsonl="json", ndjson="json", orc="orc")  # noqa: C408
 _COMPRESSED: Final = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate")
 _FORMAT: Final = re.compile(r"([A-Za-z][A-Za-z0-9_.-]*):(?!//)(.+)", re.DOTALL)
@@ -125,6 +128,8 @@ def read(spark: SparkSession, source: Source) -> DataFrame:
     try:
         if source.format == "kafka":
             _connect(spark, source)
+            if source.location in INTERNAL:
+                spark.conf.set("spark.sql.streaming.kafka.useDeprecatedOffsetFetching", "true")
             return spark.read.format("kafka").options(**_kafka_options(source, "earliest")).load()
         if source.format == "table":
             return spark.read.options(**source.options).table(source.location)

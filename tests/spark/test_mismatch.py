@@ -16,9 +16,10 @@ from service.core.keys import strings
 from service.core.mixtures import unmix
 from service.core.partitioners import PARTITIONERS
 from service.core.writers import hash_all
-from service.spark import mismatch_scan
+from service.spark import mismatch_scan, pair_sample
 from service.spark.jobs.mismatch import JOB
-from service.spark.mismatch_scan import MismatchScan, PairSample, Part, merged, patterns, settled
+from service.spark.mismatch_scan import MismatchScan, Part, merged, patterns, settled
+from service.spark.pair_sample import PairSample
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -100,7 +101,7 @@ def test_records_without_a_key_are_apart_and_those_that_cannot_be_read_set_aside
 
 def test_a_sample_of_parts_is_the_sample_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """And says how many different pairs there were, to a few per cent."""
-    monkeypatch.setattr(mismatch_scan, "PAIRS", 500)
+    monkeypatch.setattr(pair_sample, "PAIRS", 500)
     draw = np.random.default_rng(4)
     hashes = draw.integers(0, 2**64, 20_000, np.uint64)
     hashes = hashes[draw.integers(0, 20_000, 60_000)]

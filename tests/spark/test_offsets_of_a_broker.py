@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import json
 import time
-from contextlib import closing
+from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 from confluent_kafka import Consumer, TopicPartition
 
+from service.cli import main
 from service.spark import group_states, offset_records
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from flask.testing import FlaskClient
+
     from tests.broker import Broker
 
 pytestmark = pytest.mark.slow
@@ -80,3 +87,42 @@ def test_commits_and_members_are_those_that_the_broker_tells(broker: Broker, pro
         assert sorted(row["partition"] for row in rows if row["partition"] is not None) == sorted(
             place.partition for place in consumer.assignment()
         )
+
+
+@pytest.mark.usefixtures("spark")
+def test_the_lag_of_a_live_group_is_a_question_that_the_service_answers(
+    broker: Broker, client: FlaskClient, tmp_path: Path
+) -> None:
+    """Groups of both protocols have committed a part of what there is, and Spark reads the topic from the broker."""
+    topic, groups = broker.topic(3), ("lagging-classic", "lagging-consumer")
+    for partition in range(3):
+        broker.produce(topic, [(None, "value")] * (100 + 50 * partition), partition=partition)
+    config = {"bootstrap.servers": broker.bootstrap, "auto.offset.reset": "earliest", "enable.auto.commit": False}
+    with ExitStack() as stack:
+        for group in groups:
+            protocol = group.partition("-")[2]
+            consumer = stack.enter_context(closing(Consumer({**config, "group.id": group, "group.protocol": protocol})))
+            consumer.subscribe([topic])
+            assert consumer.consume(1, timeout=30)
+            places = [TopicPartition(topic, partition, 40 * partition) for partition in range(3)]
+            consumer.commit(offsets=places, asynchronous=False)
+        ends = [consumer.get_watermark_offsets(place, timeout=10)[1] for place in places]
+        rows = [f"{topic},{partition},{end}" for partition, end in enumerate(ends)]
+        (tmp_path / "ends.csv").write_text("\n".join(("topic,partition,log_end_offset", *rows)))
+        source = f"kafka://{broker.bootstrap}/{OFFSETS_TOPIC}?kafka.isolation.level=read_committed"
+        command = ["pipeline", "offsets", source, "--log-end", str(tmp_path / "ends.csv"), "--into", str(tmp_path / "out")]
+        done = CliRunner().invoke(main, command)
+    assert done.exit_code == 0, done.output
+    lags = [100, 110, 120]
+    found = {(row["group"], row["partition"]): row for row in pq.read_table(tmp_path / "out" / "offsets.parquet").to_pylist()}
+    for group in groups:
+        assert [found[group, partition]["committed_offset"] for partition in range(3)] == [0, 40, 80]
+        assert [found[group, partition]["lag"] for partition in range(3)] == lags
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    questions = {question["group_id"]: question for question in summary["group_assignments"]}
+    for group in groups:
+        assert questions[group]["topics"] == [{"topic_name": topic, "partitions_count": 3, "partition_weights": lags}]
+        answer = client.post("/v1/group-assignments", json=questions[group])
+        assert answer.status_code == 200, answer.text
+        assert answer.json["weighted_member_load"]["totals"] == [sum(lags)]
+    assert questions["lagging-classic"]["members"][0]["owned_partitions"] == [{"topic_name": topic, "partition_ids": [0, 1, 2]}]

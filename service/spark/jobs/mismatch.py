@@ -26,8 +26,12 @@ from service.spark.report import number, share
 from service.spark.sources import CORRUPT
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyspark.sql import DataFrame
 
+    from service.core.mixtures import Mixture
+    from service.core.writers import Writer
     from service.spark.jobs.model import Pipeline
     from service.spark.mismatch_scan import Part
     from service.spark.sources import Source
@@ -82,13 +86,10 @@ def run(
         parts, rejected = quarantine.divide(frame.mapInArrow(scan.of_batches, quarantine.RESULT), pipeline.sink)
     part = merged(parts)
     summary = _summary(scan, part, rejected, counted=partitions_count is None)
-    columns = {
-        "partition_id": np.arange(scan.partitions_count, dtype=np.int32),
-        "records": part.records,
-        "misplaced": part.misplaced,
-    }
-    tables: dict[str, Any] = {
-        "partitions.parquet": pa.table(columns),
+    tables = {
+        "partitions.parquet": pa.table(
+            {"partition_id": np.arange(len(part.records), dtype=np.int32), "records": part.records, "misplaced": part.misplaced}
+        ),
         "examples.parquet": pa.Table.from_pylist(summary["examples"]),
     }
     headline = {
@@ -130,14 +131,6 @@ def _summary(scan: MismatchScan, part: Part, rejected: dict[str, int], *, counte
     keyed, misplaced = int(part.records.sum()), int(part.misplaced.sum())
     writers = settled(scan, part)
     group = scan.writers()
-    mixture = None
-    if keyed:
-        mixture = unmix(patterns(part, writers, scan.partitions_count), len(writers))
-    found = mixture.parts if mixture is not None else ()
-    ruled = "none" if not keyed else "unexplained" if not found else "identified" if len(found) == 1 else "mixture"
-    if ruled == "identified" and mixture is not None and mixture.unexplained:
-        ruled = "mixture"
-    by_share = sorted(writers, key=lambda each: -part.explained[each[1]] / max(part.decided[each[1]], 1))
     return {
         "job": "mismatch",
         "records": keyed + part.keyless,
@@ -151,27 +144,8 @@ def _summary(scan: MismatchScan, part: Part, rejected: dict[str, int], *, counte
         "misplaced_share": misplaced / keyed if keyed else 0.0,
         "undecided": part.undecided,
         "different_pairs": {"placed": part.right.distinct, "misplaced": part.wrong.distinct},
-        "verdict": ruled,
-        "mixture": [
-            {
-                "partitioners": list(writers[each.writer][0].names),
-                "share": each.share,
-                "pairs": each.pairs,
-                "of": each.of,
-                "log_chance": each.log_chance,
-            }
-            for each in found
-        ],
-        "chance_share": mixture.chance_share if mixture is not None else 0.0,
-        "unexplained_pairs": mixture.unexplained if mixture is not None else 0,
-        "writers": [
-            {
-                "partitioners": list(writer.names),
-                "explained": int(part.explained[i]),
-                "of": int(part.decided[i]),
-            }
-            for writer, i in by_share
-        ],
+        **_verdict(unmix(patterns(part, writers, scan.partitions_count), len(writers)) if keyed else None, writers),
+        "writers": _writers(part, writers),
         "ignoring_keys": list(group.ignoring_keys),
         "excluded": [{"partitioner": name, "reason": reason} for name, reason in group.excluded],
         "examples": [
@@ -184,6 +158,37 @@ def _summary(scan: MismatchScan, part: Part, rejected: dict[str, int], *, counte
             for key, where, expected, bits in part.examples.values()
         ],
     }
+
+
+def _verdict(mixture: Mixture | None, writers: Sequence[tuple[Writer, int]]) -> dict[str, Any]:
+    """Who wrote it. mixture : None if no record has a key"""
+    if mixture is None:
+        return {"verdict": "none", "mixture": [], "chance_share": 0.0, "unexplained_pairs": 0}
+    alone = len(mixture.parts) == 1 and not mixture.unexplained
+    return {
+        "verdict": "identified" if alone else "mixture" if mixture.parts else "unexplained",
+        "mixture": [
+            {
+                "partitioners": list(writers[each.writer][0].names),
+                "share": each.share,
+                "pairs": each.pairs,
+                "of": each.of,
+                "log_chance": each.log_chance,
+            }
+            for each in mixture.parts
+        ],
+        "chance_share": mixture.chance_share,
+        "unexplained_pairs": mixture.unexplained,
+    }
+
+
+def _writers(part: Part, writers: Sequence[tuple[Writer, int]]) -> list[dict[str, Any]]:
+    """How many records each explains, those that explain most of what they decide first."""
+    by_share = sorted(writers, key=lambda each: -part.explained[each[1]] / max(part.decided[each[1]], 1))
+    return [
+        {"partitioners": list(writer.names), "explained": int(part.explained[i]), "of": int(part.decided[i])}
+        for writer, i in by_share
+    ]
 
 
 JOB: Final = Job(
