@@ -17,6 +17,9 @@ SLOTS: Final = 2**14
 CELLS: Final = 2**16
 """… and 0.6 MB for the keys that are in no list, so that the processor keeps all of it at hand."""
 
+STEP: Final = 32
+"""``error`` rises by no less than one in so many: with many light keys each rise by 1 would fill half the table again."""
+
 CELL_SHIFT: Final = 20
 """A cell is a fingerprint's bits from here on: neither those of its slot, nor those that decide about a sample."""
 
@@ -27,12 +30,13 @@ class FrequentKeys:
 
     A key that is not in the table belongs to one of CELLS, by its fingerprint. A cell holds the most that any of its keys can
     have weighed: what all of them weigh since, together. A key enters the table when its cell would rise above ``error``, with
-    what the cell holds as its own error. When half of the slots are in use, the keys that weigh no more than the median go back
-    to their cells, and the median becomes ``error``. So a weight is never too small, and too large by no more than its error.
+    what the cell holds as its own error. When half of the slots are in use, the median of the weights becomes ``error``, or one
+    STEPth more than it was if that is more, and the keys that weigh no more go back to their cells. So a weight is never too
+    small, and too large by no more than its error.
 
-    Every key in the table weighs more than ``error``; each time it rises at least SLOTS ÷ 4 of them come as much nearer to it,
-    which only records can undo: after a total weight W it is at most W ÷ (SLOTS ÷ 4). Of many light keys it is about W ÷ CELLS,
-    and nine in ten never enter (Homem & Carvalho, "Finding top-k elements in data streams", 2010).
+    ``error`` rises only when half a table of keys have overfilled their cells, and fingerprints spread the light keys evenly: of a total
+    weight W of many light keys it is about W ÷ CELLS, and all but a few in a hundred never enter (Homem & Carvalho, "Finding top-k
+    elements in data streams", 2010).
 
     fingerprints : int64[SLOTS]   0 is a free slot
     weights : int64[SLOTS]        what the key weighs at most
@@ -67,7 +71,8 @@ class FrequentKeys:
             done += entered
             if done == len(fingerprints):
                 return
-            self._forget(int(np.median(self.weights[self.fingerprints != 0])))
+            median = int(np.median(self.weights[self.fingerprints != 0]))
+            self._forget(max(median, self.error + self.error // STEP))
 
     def merged(self, other: FrequentKeys) -> FrequentKeys:
         """The list of both streams: a key that only one knows may have weighed what its cell holds in the other."""

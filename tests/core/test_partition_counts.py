@@ -223,7 +223,7 @@ def signatures() -> list[int]:
 
 
 KEYS_AND_WEIGHTS = st.lists(
-    st.tuples(st.integers(1, 40).map(lambda key: key * 0x9E3779B97F4A7C15 % 2**63 + 1), st.integers(0, 9)), max_size=90
+    st.tuples(st.integers(1, 40).map(lambda key: key * 0x9E3779B97F4A7C15 % 2**63 + 1), st.integers(0, 200)), max_size=90
 )
 
 

@@ -62,7 +62,7 @@ def frequent(rows: list[tuple[int, int]], room: int, cells: int) -> tuple[int, d
     for key, weight in rows:
         cell = (key >> 20) % cells
         if key not in known and filtered[cell] + weight > error and len(known) == room:
-            error = int(statistics.median(most for most, _ in known.values()))
+            error = max(int(statistics.median(most for most, _ in known.values())), error + error // 32)
             for one, (most, _) in known.items():
                 if most <= error:
                     filtered[(one >> 20) % cells] = max(filtered[(one >> 20) % cells], most)

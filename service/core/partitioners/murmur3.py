@@ -122,7 +122,7 @@ def _fmix64(k: np.uint64) -> np.uint64:
 
 @njit(nogil=True, cache=True)
 def _cassandra_tokens(offsets: Int32s, data: Bytes) -> Int64s:
-    """The loop: the first half of MurmurHash.hash3_x64_128, seed 0. offsets : int32[n + 1]; data : uint8[...]. Returns int64[n]."""
+    """The loop: the first half of hash3_x64_128, seed 0. offsets : int32[n + 1]; data : uint8[...]. Returns int64[n]."""
     tokens = np.empty(len(offsets) - 1, np.int64)
     for i in range(len(tokens)):
         at, end = np.uint64(offsets[i]), np.uint64(offsets[i + 1])
