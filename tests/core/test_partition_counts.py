@@ -11,7 +11,7 @@ from math import lcm
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from service.core import frequent_keys, keys
@@ -227,7 +227,11 @@ KEYS_AND_WEIGHTS = st.lists(
 )
 
 
+MANY_LIGHT_KEYS = [(number * 0x9E3779B97F4A7C15 % 2**63 + 1, 1) for number in range(1, 2000)]
+
+
 @given(KEYS_AND_WEIGHTS, st.integers(1, 20))
+@example(MANY_LIGHT_KEYS, 100)
 def test_frequent_keys_are_counted_as_by_a_plain_table(rows, batch):
     slots, cells = 16, 4
     frequent = FrequentKeys(*(np.zeros(size, np.int64) for size in (slots, slots, slots, cells)))
