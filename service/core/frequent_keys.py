@@ -34,8 +34,8 @@ class FrequentKeys:
     STEPth more than it was if that is more, and the keys that weigh no more go back to their cells. So a weight is never too
     small, and too large by no more than its error.
 
-    ``error`` rises only when half a table of keys have overfilled their cells, and fingerprints spread the light keys evenly: of a
-    total weight W of many light keys it is about W ÷ CELLS, and all but a few in a hundred never enter (Homem & Carvalho,
+    ``error`` rises only when half a table of keys have overfilled their cells, and fingerprints spread the light keys evenly:
+    of a total weight W of many light keys it is about W ÷ CELLS, and all but a few in a hundred never enter (Homem & Carvalho,
     "Finding top-k elements in data streams", 2010).
 
     fingerprints : int64[SLOTS]   0 is a free slot
