@@ -18,8 +18,9 @@ from gunicorn.app.base import BaseApplication
 
 from service import logs
 from service.app import create_app
+from service.callers import UnfitCredentials
 from service.config import environment_name
-from service.credentials import Credentials, UnfitCredentials
+from service.credentials import Credentials
 from service.metrics import SHARED_FOLDER, forget_worker, share_among_workers
 from service.warm import warm
 from service.worker import Worker

@@ -182,6 +182,7 @@ auto.create.topics.enable=false
 # Records with timestamps of years ago stay.
 log.retention.ms=-1
 offsets.topic.replication.factor=1
+offsets.topic.num.partitions=5
 transaction.state.log.replication.factor=1
 transaction.state.log.min.isr=1
 share.coordinator.state.topic.replication.factor=1

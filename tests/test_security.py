@@ -20,8 +20,9 @@ from werkzeug.wrappers import Request, Response
 from service import jwts, logs
 from service.api.entrance import FAMILIES, scope_of
 from service.app import create_app
+from service.callers import SCOPES, UnfitCredentials
 from service.config import Settings
-from service.credentials import SCOPES, UnfitCredentials, new_token
+from service.tokens import new_token
 from tests.serving import answering
 
 ASK = "/v1/partitions?key=a&partitions_count=3"

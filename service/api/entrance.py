@@ -15,7 +15,8 @@ from flask import Response, current_app, g, request
 from flask.globals import app_ctx, request_ctx
 from werkzeug.exceptions import Forbidden, ServiceUnavailable, Unauthorized
 
-from service.credentials import SCOPES, Credentials, NotAuthenticated
+from service.callers import SCOPES, NotAuthenticated
+from service.credentials import Credentials
 from service.gate import RETRY_SECONDS, Full, Gate
 from service.logs import access_log
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from service.credentials import EVERYTHING, SCOPES, new_token
+from service.callers import EVERYTHING, SCOPES
+from service.tokens import new_token
 
 
 @click.command()

@@ -18,7 +18,7 @@ import pytest
 import requests
 import yaml
 
-from service.credentials import new_token
+from service.tokens import new_token
 from tests.chart.charts import CHART
 from tests.golden import PROJECT
 from tests.serving import free_port, serving

@@ -23,7 +23,8 @@ from service.core import errors
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from service.core.wire.printed import Printed
+Printed = str | dict[str, str]
+"""A formatter's line, or the ``error``, ``exception`` and ``message`` with which it ends."""
 
 
 class Unreadable(errors.KafkaError):

@@ -19,7 +19,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from service.core.jvm.hashing import string_hash_code
-from service.core.wire.errors import UnknownRecordType, Unreadable
+from service.core.wire.errors import Printed, UnknownRecordType, Unreadable
 from service.core.wire.schemas import SHARE_GROUP_STATE_RECORDS
 
 if TYPE_CHECKING:
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 
     from service.core.wire.coordinator_records import CoordinatorRecord
     from service.core.wire.messages import Document
-
-Printed = str | dict[str, str]
-"""A line, or the ``error``, ``exception`` and ``message`` with which the formatter ends."""
 
 Formatters = dict[str, tuple[int, ...]]
 """The types of record that each formatter prints, by the answer's name for its line."""
