@@ -112,11 +112,12 @@ def _assignment_questions() -> Iterator[dict[str, Any]]:
         {"member_id": name, "rack_id": rack, "generation_id": 2, "owned_partitions": [{"topic_name": "t", "partition_ids": ids}]}
         for name, rack, ids in (("m", "a", [0, 1, 2, 3]), ("n", "b", [4]), ("o", "c", []))
     ]
+    beyond = [{**owning[0], "owned_partitions": [{"topic_name": "t", "partition_ids": [0, 1, 2, 9]}]}, *owning[1:]]
     differing = [
         {**member, "topic_names": names} for member, names in zip(owning, (["t"], ["t", "u", "v"], ["u", "v", "w"]), strict=True)
     ]
     for (protocol, registry), some_topics, members in product(
-        GROUP_PROTOCOLS.items(), (topics, topics[:1], with_racks, with_racks[:1]), (owning[2:], owning, differing)
+        GROUP_PROTOCOLS.items(), (topics, topics[:1], with_racks, with_racks[:1]), (owning[2:], owning, beyond, differing)
     ):
         for assignor in registry:
             yield {"group_protocol": protocol, "assignor": assignor.name, "topics": some_topics, "members": members}

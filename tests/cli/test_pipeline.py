@@ -68,8 +68,13 @@ def test_executors_that_have_this_very_project_take_theirs(tmp_path):
     archive = shipped.pack(package, tmp_path / "project.zip")
     installed = tmp_path / "site-packages"
     shutil.copytree(package, installed / "service", ignore=shutil.ignore_patterns("__pycache__"))
-    command = [sys.executable, "-c", "import service; print(service.__file__)"]
-    environment = {**os.environ, "PYTHONPATH": f"{archive}{os.pathsep}{installed}", "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    command = [sys.executable, "-S", "-c", "import service; print(service.__file__)"]  # -S: without what this Python has installed
+    environment = {
+        **os.environ,
+        "PYTHONPATH": f"{archive}{os.pathsep}{installed}",
+        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+        "NUMBA_CACHE_DIR": "",
+    }
     places = []
     for _ in range(2):
         done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path, env=environment)
