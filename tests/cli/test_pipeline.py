@@ -68,7 +68,7 @@ def test_executors_that_have_this_very_project_take_theirs(tmp_path):
     archive = shipped.pack(package, tmp_path / "project.zip")
     installed = tmp_path / "site-packages"
     shutil.copytree(package, installed / "service", ignore=shutil.ignore_patterns("__pycache__"))
-    command = [sys.executable, "-S", "-c", "import service; print(service.__file__)"]  # -S: without what this Python has installed
+    command = [sys.executable, "-S", "-c", "import service; print(service.__file__)"]  # -S: not our own
     environment = {
         **os.environ,
         "PYTHONPATH": f"{archive}{os.pathsep}{installed}",
