@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from service.core.distinct_keys import DistinctKeys
+from service.core.partition_counts import ONE
 
 if TYPE_CHECKING:
     from service.core.model import Int64s, Keys
 
 KEYS: Final = 4096
 """Most keys kept."""
-
-ONE: Final = np.array([[1, 0]], np.int64)
-"""What a record weighs whose bytes are not known."""
 
 
 @dataclass
@@ -42,7 +40,7 @@ class KeySample:
 
     def add(self, keys: Keys, fingerprints: Int64s, sizes: Int64s | None) -> None:
         """Add records: their serialized keys, the int64[n] fingerprints, and int64[n] bytes. Null keys are passed over."""
-        weights = ONE if sizes is None else np.stack([np.ones(len(sizes), np.int64), sizes], axis=1)
+        weights = ONE[None] if sizes is None else np.stack([np.ones(len(sizes), np.int64), sizes], axis=1)
         if keys.valid is None:
             rows = came = self.held.sample(fingerprints, weights, [])
         else:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -27,7 +26,7 @@ from pyspark.sql.functions import spark_partition_id
 import service
 from service.spark import shipped
 from service.spark.errors import NoSpark
-from service.spark.sources import CONNECT_SECONDS, failure
+from service.spark.sources import failure, unanswered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -125,15 +124,9 @@ def require_answer(master: str) -> None:
     named = re.match(r"(spark|sc)://([^/;]+)", master)
     if named is None:
         return
-    faults = []
-    for address in named[2].split(","):
-        host, _, port = address.rpartition(":") if re.search(r":\d+$", address) else (address, "", PORTS[named[1]])
-        try:
-            with socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS):
-                return
-        except OSError as error:
-            faults.append(f"{host}:{port} ({error.strerror or error})")
-    raise NoSpark(f"{named[0]}: no Spark can be reached: {', '.join(faults)}")
+    addresses = (at if re.search(r":\d+$", at) else f"{at}:{PORTS[named[1]]}" for at in named[2].split(","))
+    if faults := unanswered(addresses):
+        raise NoSpark(f"{named[0]}: no Spark can be reached: {', '.join(faults)}")
 
 
 def _start(builder: SparkSession.Builder, log: Path, *, verbose: bool) -> SparkSession:

@@ -105,15 +105,21 @@ def check_brokers(source: Source) -> None:
     """Raise WrongSource for a topic none of whose bootstrap servers takes a connection."""
     if source.format != "kafka":
         return
+    if faults := unanswered(source.brokers):
+        raise WrongSource(f"{source}: no broker can be reached: {', '.join(faults)}")
+
+
+def unanswered(addresses: Iterable[str]) -> list[str]:
+    """Why none of these, ``host:port`` each, takes a connection; empty as soon as one does."""
     faults = []
-    for broker in source.brokers:
-        host, _, port = broker.rpartition(":")
+    for address in addresses:
+        host, _, port = address.rpartition(":")
         try:
             with socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS):
-                return
+                return []
         except OSError as error:
-            faults.append(f"{broker} ({error.strerror or error})")
-    raise WrongSource(f"{source}: no broker can be reached: {', '.join(faults)}")
+            faults.append(f"{address} ({error.strerror or error})")
+    return faults
 
 
 def check_plain(source: Source) -> None:
