@@ -57,11 +57,11 @@ def divide(
         of_tasks = results.where("partial is not null").select("partial", "rejected")
         if merge is not None and groups > 1:
             of_groups = of_tasks.select("partial").repartition(groups).mapInArrow(merge, "partial binary")
-            computed = [bytes(row.partial) for row in of_groups.collect()]
+            computed = of_groups.toArrow().column("partial").to_pylist()
             aside = True
         else:
-            rows = of_tasks.collect()
-            computed, aside = [bytes(row.partial) for row in rows], any(row.rejected for row in rows)
+            table = of_tasks.toArrow()
+            computed, aside = table.column("partial").to_pylist(), any(table.column("rejected").to_pylist())
         if not aside:
             sink.remove(TABLE)
             return computed, {}

@@ -1,12 +1,13 @@
 """Plain Parquet without Spark in between: executors read row groups with PyArrow, and only the splits pass through Spark.
 
-A split is a range of a file's bytes; a row group belongs to the split in which its first byte lies. So files are divided by
-their sizes alone, and no footer is read before the job starts but one.
+A split is a range of a file's bytes; a row group belongs to the split in which its middle lies. So files are divided by their
+sizes alone, and no footer is read before the job starts but one.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -17,7 +18,6 @@ from pyarrow import fs
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-SPLIT_BYTES: Final = 128 * 2**20
 ROWS: Final = 65_536
 """Of a batch."""
 
@@ -26,16 +26,11 @@ _SCHEMES: Final = {"s3a": "s3", "s3n": "s3"}
 
 @dataclass(frozen=True)
 class Split:
-    """The row groups of the file ``location`` that begin in ``[start, end)``."""
+    """The row groups of the file ``location`` whose middle is in ``[start, end)``."""
 
     location: str
     start: int
     end: int
-
-    @property
-    def size(self) -> int:
-        """In bytes."""
-        return self.end - self.start
 
 
 def files(location: str) -> list[tuple[str, int]] | None:
@@ -72,19 +67,22 @@ def schema(location: str) -> pa.Schema:
 
 
 def splits(of: Sequence[tuple[str, int]], tasks: int) -> list[list[Split]]:
-    """The files in pieces, and the pieces in at most ``tasks`` lists of about the same size, none of them empty."""
-    total = sum(size for _, size in of)
-    piece = max(1, min(SPLIT_BYTES, -(-total // tasks)))
-    pieces = [Split(path, start, min(start + piece, size)) for path, size in of for start in range(0, size, piece)]
-    share = -(-total // tasks) if total else 1
-    lists: list[list[Split]] = [[]]
-    filled = 0
-    for split in pieces:
-        if filled + split.size / 2 > share * len(lists) and lists[-1] and len(lists) < tasks:
-            lists.append([])
-        lists[-1].append(split)
-        filled += split.size
-    return [each for each in lists if each]
+    """The files' bytes, one file after another, in at most ``tasks`` lists of splits of the same size in all, none empty.
+
+    A job is as slow as the core that gets most.
+    """
+    share = -(-sum(size for _, size in of) // tasks)
+    lists: dict[int, list[Split]] = {}
+    before = 0
+    for path, size in of:
+        start = 0
+        while start < size:
+            number = (before + start) // share
+            end = min(size, (number + 1) * share - before)
+            lists.setdefault(number, []).append(Split(path, start, end))
+            start = end
+        before += size
+    return list(lists.values())
 
 
 def batches_of(of: Sequence[Split], columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -92,8 +90,9 @@ def batches_of(of: Sequence[Split], columns: Sequence[str]) -> Iterator[pa.Recor
     for split in of:
         system, path = _open(split.location)
         with system.open_input_file(path) as source, pq.ParquetFile(source, pre_buffer=False) as file:
-            footer = file.metadata
-            groups = [g for g in range(footer.num_row_groups) if split.start <= _first_byte(footer.row_group(g)) < split.end]
+            begins = [_first_byte(file.metadata.row_group(g)) for g in range(file.num_row_groups)]
+            bounds = enumerate(pairwise([*begins, source.size()]))
+            groups = [g for g, (begin, end) in bounds if split.start <= (begin + end) // 2 < split.end]
             for batch in file.iter_batches(ROWS, groups, list(columns), use_threads=False) if groups else ():
                 yield batch.select(list(columns))
 

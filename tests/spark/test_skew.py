@@ -166,6 +166,19 @@ def test_a_row_group_is_read_by_one_split_alone(parquet):
         assert pa.Table.from_batches(batches).column("key").to_pylist() == records().column("key").to_pylist()
 
 
+@pytest.mark.parametrize("tasks", [1, 4, 7])
+def test_every_task_reads_as_many_bytes(tasks):
+    """Of one large file as of many: all of them, each once."""
+    of = [("large", 842_756_784), *((f"small-{i}", 3_371_190 + i) for i in range(40)), ("empty", 0)]
+    lists = splits.splits(of, tasks)
+    read = [sum(split.end - split.start for split in task) for task in lists]
+    assert len(read) == tasks
+    assert max(read) - min(read) < tasks
+    for path, size in of:
+        cuts = sorted((split.start, split.end) for task in lists for split in task if split.location == path)
+        assert [0, *(end for _, end in cuts)] == [*(start for start, _ in cuts), size]
+
+
 def test_folders_that_are_more_than_files_are_left_to_spark(tmp_path):
     assert splits.files(str(tmp_path / "nothing")) is None
     pq.write_to_dataset(records(), tmp_path / "by-value", partition_cols=["value"])

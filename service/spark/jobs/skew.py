@@ -29,7 +29,10 @@ if TYPE_CHECKING:
     from service.spark.sources import Source
 
 TASKS_PER_CORE: Final = 2
-"""Each task gives one partial result, however many splits it reads."""
+"""At most: with two a core that is slower leaves work to the others."""
+
+TASK_BYTES: Final = 2**29
+"""Of plain Parquet; a task costs a tenth of a second however little it reads, so smaller files make one a core."""
 
 LOOKED_AT: Final = 1000
 """Records that are looked at before the job starts: does any have a key of the format?"""
@@ -129,7 +132,7 @@ def read(pipeline: Pipeline, source: Source, options: dict[str, Any], *, plain: 
         corrupt=corrupt,
         max_keys=options["max_keys"],
     )
-    tasks = splits.splits(files, TASKS_PER_CORE * cores(pipeline.spark)) if files is not None else None
+    tasks = splits.splits(files, _tasks(files, cores(pipeline.spark))) if files is not None else None
     if frame is None:
         first = next(splits.batches_of([split for task in tasks or () for split in task], scan.columns), None)
         some = [first.slice(0, LOOKED_AT)] if first is not None else []
@@ -145,6 +148,11 @@ def scanned(pipeline: Pipeline, looked: Input) -> tuple[Part, dict[str, int]]:
     groups = 1 if tasks <= GROUP else -(-tasks // GROUP)
     parts, rejected = quarantine.divide(results, pipeline.sink, merge_batches, groups)
     return merged(parts), rejected
+
+
+def _tasks(files: list[tuple[str, int]], count: int) -> int:
+    """How many tasks read these files on so many cores."""
+    return min(TASKS_PER_CORE * count, max(count, sum(size for _, size in files) // TASK_BYTES))
 
 
 def _plain_files(pipeline: Pipeline, source: Source) -> list[tuple[str, int]] | None:
