@@ -81,7 +81,7 @@ def report(found: Answer, source: str, scan: Scan) -> Report:
             )
         )
     return Report(
-        f"Skew of {source.rstrip('/').rpartition('/')[2]}", f"{source} · key {key} ({scan.key_format})", tuple(sections)
+        f"Skew of {source.rstrip('/').rpartition('/')[2]}", f"{source} · key: {key} ({scan.key_format})", tuple(sections)
     )
 
 

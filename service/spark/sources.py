@@ -134,8 +134,6 @@ def read(spark: SparkSession, source: Source) -> DataFrame:
     try:
         if source.format == "kafka":
             _connect(spark, source)
-            if source.location in INTERNAL:
-                spark.conf.set("spark.sql.streaming.kafka.useDeprecatedOffsetFetching", "true")
             return spark.read.format("kafka").options(**_kafka_options(source, "earliest")).load()
         if source.format == "table":
             return spark.read.options(**source.options).table(source.location)
@@ -160,6 +158,8 @@ def follow(spark: SparkSession, source: Source) -> DataFrame:
 def _connect(spark: SparkSession, source: Source) -> None:
     """Load the connector, unless the session was submitted with one, and look for a broker."""
     check_brokers(source)
+    if source.location in INTERNAL:
+        spark.conf.set("spark.sql.streaming.kafka.useDeprecatedOffsetFetching", "true")
     jars = [row[0] for row in spark.sql("LIST JARS").collect()]
     if any("spark-sql-kafka" in jar for jar in jars):
         return

@@ -144,9 +144,8 @@ def connect(cluster, daemon):
 def data(home):
     """Keys and groups, as files."""
     folder = home / "data"
-    (folder / "parts" / "day=1").mkdir(parents=True)
+    folder.mkdir()
     pq.write_table(pa.table({"key": [f"key {i}" for i in range(3000)]}), folder / "keys.parquet", row_group_size=500)
-    pq.write_table(pa.table({"key": [f"key {i}" for i in range(3000)]}), folder / "parts" / "day=1" / "keys.parquet")
     members = [[{"member_id": f"c{m}"} for m in range(g % 3 + 1)] for g in range(20)]
     topics = [[{"topic_name": "t", "partitions_count": g + 1}] for g in range(20)]
     groups = pa.table({"group_id": [f"g{g}" for g in range(20)], "topics": topics, "members": members})
@@ -181,6 +180,8 @@ def test_jobs_run_on_a_cluster_whose_executors_lack_the_project(cluster, python,
     assert (shipped / "service" / "core" / "__init__.py").is_file()
 
 
-def test_jobs_run_through_spark_connect(connect, python, data, tmp_path):
-    """There is no JVM on this side; the Parquet goes through Spark, for it has a column in its folders' names."""
-    run(connect, python, data, tmp_path, f"{data}/parts", f"{data}/groups.parquet")
+def test_jobs_run_through_spark_connect(connect, broker, python, data, tmp_path):
+    """There is no JVM on this side; a topic is read through the server, which fetches the connector."""
+    topic = broker.topic(3)
+    broker.produce(topic, [(f"key {i}", "value") for i in range(3000)])
+    run(connect, python, data, tmp_path, f"kafka://{broker.bootstrap}/{topic}", f"{data}/groups.parquet")
