@@ -21,8 +21,10 @@ from pyspark.sql import functions
 from benchmarks.harness import Row, benchmark
 from service.spark.jobs import Pipeline, skew
 from service.spark.progress import progress
+from service.spark.scanning import scanned
 from service.spark.session import spark_session
 from service.spark.sinks import Sink
+from service.spark.skew_scan import merged
 from service.spark.sources import Source
 
 if TYPE_CHECKING:
@@ -69,7 +71,7 @@ def ours(on: Pipeline, path: str, names: tuple[str, ...], partitions_counts: tup
     asked |= {"key_columns": ("key",), "key_separator": "-", "size_columns": (), "max_keys": skew.MAX_KEYS}
     asked |= {"partitioners": names, "partitions_counts": partitions_counts}
     start = time.perf_counter()
-    skew.scanned(on, skew.read(on, Source.parse(path), asked))
+    scanned(*skew.read(on, Source.parse(path), asked), merged, on.sink)
     return time.perf_counter() - start
 
 

@@ -16,7 +16,7 @@ from service.core import keys
 from service.core.errors import InvalidQuestion
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from service.core.keys import Column
 
@@ -39,14 +39,30 @@ def check_format(kind: pa.DataType, key_format: str | None) -> str:
         raise InvalidQuestion(f"there is no key format {key_format!r}; known are {', '.join(keys.FORMATS)}")
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
-    if _is_text(kind) or pa.types.is_null(kind):
+    if is_text(kind) or pa.types.is_null(kind):
         return key_format or "string"
     if pa.types.is_integer(kind) and key_format in (*keys.INTEGERS, None):
         return key_format or FORMAT_OF_TYPE.get(kind, "long")
-    if _is_bytes(kind) and key_format in (None, "string"):
+    if is_bytes(kind) and key_format in (None, "string"):
         # Bytes that Kafka's StringSerializer wrote: the partitioners hash them as they are.
         return key_format or "base64"
     return from_arrow(pa.chunked_array([pa.array([], kind)]), key_format, "")[1]
+
+
+def check_keys(batches: Iterable[pa.RecordBatch], names: Sequence[str], separator: str, key_format: str, source: object) -> None:
+    """Raise InvalidQuestion if the first records of a source have keys, in the columns ``names``, and none is of the format."""
+    shown: list[str] = []
+    for batch in batches:
+        key = joined([batch.column(name) for name in names], separator)
+        bad = read_keys(key, key_format)[1]
+        if key.null_count == len(key):
+            continue
+        if bad is None or bad.true_count < len(key) - key.null_count:
+            return
+        shown += [str(value) for value in key.filter(bad).slice(0, 3).to_pylist()]
+    if shown:
+        texts = ", ".join(map(repr, shown[:3]))
+        raise InvalidQuestion(f"{source}: no key in {', '.join(names)} is of the format {key_format}: {texts} …")
 
 
 def joined(columns: Sequence[pa.Array], separator: str) -> pa.Array:
@@ -64,7 +80,7 @@ def read_keys(column: pa.Array, key_format: str) -> tuple[Column, pa.Array | Non
     """
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
-    if _is_bytes(column.type) and key_format == "string":
+    if is_bytes(column.type) and key_format == "string":
         column = column.cast(pa.binary())
         try:
             return _read(column.cast(pa.string()), key_format), None
@@ -88,20 +104,20 @@ def _ascii(column: pa.Array, key_format: str) -> keys.Text | None:
 
 def _read(column: pa.Array, key_format: str) -> Column:
     """Raises InvalidQuestion or ArrowInvalid if a key does not fit."""
-    if key_format in keys.INTEGERS and (_is_text(column.type) or pa.types.is_integer(column.type)):
+    if key_format in keys.INTEGERS and (is_text(column.type) or pa.types.is_integer(column.type)):
         column = column.cast(pa.from_numpy_dtype(keys.INTEGERS[key_format]))
-    elif key_format in keys.FLOATS and _is_text(column.type):
+    elif key_format in keys.FLOATS and is_text(column.type):
         column = column.cast(pa.float64())
         if key_format == "float":
             column = column.cast(pa.float32())
-    elif key_format == "boolean" and _is_text(column.type):
+    elif key_format == "boolean" and is_text(column.type):
         column = column.cast(pa.bool_())
     return from_arrow(pa.chunked_array([column]), key_format, "")[0]
 
 
 def _misfits(column: pa.Array, key_format: str) -> pa.Array:
     """bool[n]: the rows whose key is there, and does not fit. Slower than reading, and only asked for when that failed."""
-    if _is_text(column.type):
+    if is_text(column.type):
         patterns = dict.fromkeys(keys.INTEGERS, _TEXT_OF_INTEGER) | dict.fromkeys(keys.FLOATS, _TEXT_OF_FLOAT) | _FITS
         pattern = patterns.get(key_format, r"^(?:true|false)$" if key_format == "boolean" else r"")
         fits = pc.match_substring_regex(column, pattern, ignore_case=key_format == "boolean")
@@ -133,11 +149,13 @@ def _is_no_utf8(value: bytes | None) -> bool:
     return False
 
 
-def _is_text(kind: pa.DataType) -> bool:
+def is_text(kind: pa.DataType) -> bool:
+    """Does a column of this type hold texts?"""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
-def _is_bytes(kind: pa.DataType) -> bool:
+def is_bytes(kind: pa.DataType) -> bool:
+    """Does a column of this type hold bytes?"""
     types = pa.types
     return bool(
         types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind) or types.is_binary_view(kind)

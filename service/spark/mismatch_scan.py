@@ -108,6 +108,11 @@ class MismatchScan:
     partitioners: tuple[str, ...]
     corrupt: str | None = None
 
+    @property
+    def columns(self) -> list[str]:
+        """What has to be read."""
+        return [self.key_column, self.partition_column, *([self.corrupt] if self.corrupt else [])]
+
     def writers(self, *, has_empty: bool = True) -> Writers:
         """The partitioners by what they do with keys of the format; those that differ about empty keys apart."""
         chosen = [PARTITIONERS[name] for name in self.partitioners]

@@ -41,21 +41,18 @@ def rejects(records: pa.Array, reason: str) -> pa.RecordBatch:
 
 
 def divide(
-    results: DataFrame,
-    sink: Sink,
-    merge: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]] | None = None,
-    groups: int = 1,
+    results: DataFrame, sink: Sink, merge: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]], groups: int
 ) -> tuple[list[bytes], dict[str, int]]:
     """The partial results, and how many rows were set aside for each reason; the rows themselves go into TABLE.
 
     results : of the columns RESULT; it is computed once
-    merge : gives one partial result for those of its batches; executors do so in that many ``groups`` before the driver
-        gets any, if there are more than one
+    merge : gives one partial result for those of its batches
+    groups : if more than one, executors merge the partial results to so many before the driver gets any
     """
     results = results.persist()
     try:
         of_tasks = results.where("partial is not null").select("partial", "rejected")
-        if merge is not None and groups > 1:
+        if groups > 1:
             of_groups = of_tasks.select("partial").repartition(groups).mapInArrow(merge, "partial binary")
             computed = of_groups.toArrow().column("partial").to_pylist()
             aside = True

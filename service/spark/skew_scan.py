@@ -20,13 +20,11 @@ from service.core.partition_counts import Counts, fingerprints_of, hashing
 from service.spark.columns import joined, read_keys
 from service.spark.key_sample import KeySample
 from service.spark.quarantine import partial, rejects
-from service.spark.splits import batches_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from service.core.model import Int64s
-    from service.spark.splits import Split
 
 CODEC: Final = "lz4"
 MAX_KEYS: Final = 2**16
@@ -73,10 +71,6 @@ class Scan:
                 yield rows
         yield partial(part.packed(), rejected)
 
-    def of_splits(self, tasks: Sequence[Sequence[Split]]) -> Scanner:
-        """The same for tasks that read Parquet themselves: the batches hold the numbers of tasks."""
-        return Scanner(self, tasks)
-
     def add(self, part: Part, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Add a batch; gives the rows that had to be set aside."""
         if self.corrupt:
@@ -107,20 +101,6 @@ class Scan:
                 column = pc.binary_length(column)
             total += np.maximum(pc.fill_null(column, 0).to_numpy(zero_copy_only=False), 0)
         return total
-
-
-@dataclass(frozen=True)
-class Scanner:
-    """The scan of tasks that read their splits themselves. ``tasks`` are the splits of each."""
-
-    scan: Scan
-    tasks: Sequence[Sequence[Split]]
-
-    def __call__(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Do the tasks whose numbers are in the batches' only column."""
-        for batch in numbers:
-            for number in batch.column(0).to_pylist():
-                yield from self.scan.of_batches(batches_of(self.tasks[number], self.scan.columns))
 
 
 @dataclass
@@ -155,13 +135,6 @@ def merged(parts: Iterable[bytes]) -> Part:
     for part in found:
         whole.merge(part)
     return whole
-
-
-def merge_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """One packed part for all those in the batches' column ``partial``."""
-    parts = [part.as_py() for batch in batches for part in batch.column("partial")]
-    if parts:
-        yield pa.record_batch([pa.array([merged(parts).packed()], pa.binary())], ["partial"])
 
 
 def check_partitioners(names: Sequence[str], key_format: str | None) -> None:

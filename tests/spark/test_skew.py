@@ -18,10 +18,10 @@ from service.cli import main
 from service.core.keys import byte_strings
 from service.core.partition_counts import fingerprints_of, hashing
 from service.core.partitioners import PARTITIONERS
-from service.spark import key_sample, splits
+from service.spark import key_sample, scanning, splits
 from service.spark.jobs import skew
 from service.spark.key_sample import KeySample
-from service.spark.skew_scan import Part
+from service.spark.skew_scan import Part, merged
 from service.spark.sources import Source
 
 COUNTS = (4, 6, 12, 35)
@@ -68,9 +68,9 @@ def keys_of(name):
 
 
 def scanned(pipeline, source, *, plain=True, **asked):
-    looked = skew.read(pipeline, Source.parse(source), ASKED | asked, plain=plain)
-    assert (looked.tasks is not None) == (plain and "csv" not in source and "json" not in source)
-    return skew.scanned(pipeline, looked)
+    looked, scan = skew.read(pipeline, Source.parse(source), ASKED | asked, plain=plain)
+    assert (looked.files is not None) == (plain and "csv" not in source and "json" not in source)
+    return scanning.scanned(looked, scan, merged, pipeline.sink)
 
 
 def figures(part: Part):
@@ -92,7 +92,7 @@ def test_a_key_is_where_the_service_says(name, client, pipeline, parquet):
     if name == "java:sticky":  # it asks for what decides about records without a key, whether there are any or not
         body |= {"sticky_batch_size": 16_384, "records": [{"key": key, "bytes": 1} for key in body.pop("keys")]}
     answer = client.post("/v1/partitions", json=body).json
-    scan = skew.read(pipeline, Source.parse(parquet), ASKED | {"partitioners": (name,)}).scan
+    _, scan = skew.read(pipeline, Source.parse(parquet), ASKED | {"partitioners": (name,)})
     part = Part.unpacked(
         b"".join(p for b in scan.of_batches(iter(records().to_batches())) for p in b.column("partial").to_pylist())
     )
@@ -124,8 +124,7 @@ def test_a_topic_gives_what_its_records_are(broker, pipeline):
     topic = broker.topic(3)
     pairs = [*zip(*(records().slice(0, 3000).column(name).to_pylist() for name in ("key", "value")), strict=True)]
     broker.produce(topic, pairs)
-    source = Source.parse(f"kafka://{broker.bootstrap}/{topic}")
-    part, rejected = skew.scanned(pipeline, skew.read(pipeline, source, ASKED | {"key_format": "string", "size_columns": ()}))
+    part, rejected = scanned(pipeline, f"kafka://{broker.bootstrap}/{topic}", plain=False, key_format="string", size_columns=())
     assert not rejected
     assert {k.decode(): of[0] for k, of in part.sample.weights.items()} == Counter(key for key, _ in pairs if key is not None)
     assert part.counts.bytes == sum(len(key) + len(value) for key, value in pairs if key is not None)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from service.core.errors import InvalidQuestion
 from service.core.fingerprints import WRITERS, fingerprint
@@ -16,14 +16,14 @@ from service.core.keys import FORMATS
 from service.core.mixtures import unmix
 from service.core.observations import observe
 from service.core.partitioners import PARTITIONERS
-from service.spark import mismatch_report, quarantine, sources
-from service.spark.columns import check_format, read_keys
+from service.spark import mismatch_report
+from service.spark.columns import check_format, check_keys, is_text, read_keys
 from service.spark.errors import WrongSource
 from service.spark.jobs.model import Job, Outcome
 from service.spark.jobs.parameters import READ_OPTIONS, SOURCE
 from service.spark.mismatch_scan import MismatchScan, merged, patterns, read_partitions, settled
 from service.spark.report import number, share
-from service.spark.sources import CORRUPT
+from service.spark.scanning import Input, scanned
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,28 +63,23 @@ def run(
     **_: Any,
 ) -> Outcome:
     """Count the partitions if nobody has, then scan the source once."""
-    frame = sources.read(pipeline.spark, source)
-    sources.require(frame, (key_column, partition_column), source)
-    corrupt = CORRUPT if CORRUPT in frame.columns else None
-    frame = frame.select(key_column, partition_column, *([CORRUPT] if corrupt else []))
-    schema = to_arrow_schema(frame.schema)
-    key_format = check_format(schema.field(key_column).type, key_format)
-    kind = schema.field(partition_column).type
-    if not (pa.types.is_integer(kind) or pa.types.is_string(kind)):
+    looked = Input.of(pipeline.spark, source, (key_column, partition_column))
+    key_format = check_format(looked.schema.field(key_column).type, key_format)
+    kind = looked.schema.field(partition_column).type
+    if not (pa.types.is_integer(kind) or is_text(kind)):
         raise WrongSource(f"{source}: the column {partition_column!r} of {kind} holds no partitions")
     names = tuple(dict.fromkeys((*(partitioners or (each.name for each in PARTITIONERS)), expected)))
-    scan = MismatchScan(key_column, key_format, partition_column, partitions_count or 1, expected, names, corrupt)
+    scan = MismatchScan(key_column, key_format, partition_column, partitions_count or 1, expected, names, looked.corrupt)
     writers = scan.writers()
     scan.expected_writer(writers)  # refuses one that looks at no key
     if len(writers.writers) > WRITERS:
         raise InvalidQuestion(f"{len(writers.writers)} different writers; at most {WRITERS} can be told apart")
+    check_keys(looked.first(), (key_column,), "", key_format, source)
     if partitions_count is None:
         with pipeline.progress(f"counting the partitions of {source}"):
-            found = _partitions_count(frame, scan, source)
-        scan = MismatchScan(key_column, key_format, partition_column, found, expected, names, corrupt)
+            scan = replace(scan, partitions_count=_partitions_count(looked.frame, scan, source))
     with pipeline.progress(f"scanning {source}"):
-        parts, rejected = quarantine.divide(frame.mapInArrow(scan.of_batches, quarantine.RESULT), pipeline.sink)
-    part = merged(parts)
+        part, rejected = scanned(looked, scan, merged, pipeline.sink)
     summary = _summary(scan, part, rejected, counted=partitions_count is None)
     tables = {
         "partitions.parquet": pa.table(

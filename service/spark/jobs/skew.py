@@ -2,61 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 import pyarrow as pa
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from service.core.errors import InvalidQuestion
 from service.core.keys import FORMATS
 from service.core.partition_count_plans import Limits
-from service.spark import quarantine, skew_answer, skew_report, sources, splits
-from service.spark.columns import check_format, joined, read_keys
+from service.spark import skew_answer, skew_report
+from service.spark.columns import check_format, check_keys, is_bytes, is_text
 from service.spark.errors import WrongSource
 from service.spark.jobs.model import Job, Outcome
 from service.spark.jobs.parameters import READ_OPTIONS, SOURCE, Integers
-from service.spark.session import cores, is_local
-from service.spark.skew_scan import MAX_KEYS, Scan, check_partitioners, merge_batches, merged
-from service.spark.sources import CORRUPT
+from service.spark.scanning import Input, scanned
+from service.spark.skew_scan import MAX_KEYS, Scan, check_partitioners, merged
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from service.spark.jobs.model import Pipeline
-    from service.spark.skew_scan import Part
     from service.spark.sources import Source
-
-TASKS_PER_CORE: Final = 2
-"""At most: with two a core that is slower leaves work to the others."""
-
-TASK_BYTES: Final = 2**29
-"""Of plain Parquet; a task costs a tenth of a second however little it reads, so smaller files make one a core."""
-
-LOOKED_AT: Final = 1000
-"""Records that are looked at before the job starts: does any have a key of the format?"""
-
-GROUP: Final = 32
-"""Partial results that the driver merges by itself; more are merged by the executors first."""
-
-
-@dataclass(frozen=True)
-class Input:
-    """What is scanned: tasks that read Parquet themselves, or a frame of the scan's columns."""
-
-    scan: Scan
-    tasks: list[list[splits.Split]] | None
-    frame: DataFrame | None
-
-    def results(self, pipeline: Pipeline) -> tuple[DataFrame, int]:
-        """The rows of ``quarantine.RESULT``, and how many tasks give them at most."""
-        if self.tasks is not None:
-            numbers = pipeline.spark.range(0, len(self.tasks), 1, len(self.tasks))
-            return numbers.mapInArrow(self.scan.of_splits(self.tasks), quarantine.RESULT), len(self.tasks)
-        assert self.frame is not None  # noqa: S101
-        tasks = TASKS_PER_CORE * cores(pipeline.spark)
-        return self.frame.coalesce(tasks).mapInArrow(self.scan.of_batches, quarantine.RESULT), tasks
 
 
 def check(
@@ -84,44 +48,34 @@ def run(pipeline: Pipeline, *, source: Source, follow: bool, **options: Any) -> 
 
         run_follow(pipeline, source, **options)
         return None
-    looked = read(pipeline, source, options)
+    looked, scan = read(pipeline, source, options)
     with pipeline.progress(f"scanning {source}"):
-        part, rejected = scanned(pipeline, looked)
+        part, rejected = scanned(looked, scan, merged, pipeline.sink)
     limits = Limits(options["max_partition_records_per_second"], options["max_partition_bytes_per_second"], options["max_skew"])
-    found = skew_answer.answer(part, rejected, looked.scan.key_format, limits, options["duration_seconds"])
+    found = skew_answer.answer(part, rejected, scan.key_format, limits, options["duration_seconds"])
     return Outcome(
         summary=skew_answer.summary(found),
         tables=skew_answer.tables(found),
-        report=skew_report.report(found, str(source), looked.scan),
+        report=skew_report.report(found, str(source), scan),
         headline=skew_report.headline(found),
     )
 
 
-def read(pipeline: Pipeline, source: Source, options: dict[str, Any], *, plain: bool = True) -> Input:
-    """The source, looked at: its columns are there, and hold keys of the format. Raises WrongSource or InvalidQuestion.
+def read(pipeline: Pipeline, source: Source, options: dict[str, Any], *, plain: bool = True) -> tuple[Input, Scan]:
+    """The source, and what is asked of it: its columns are there, and hold keys of the format.
 
+    Raises WrongSource or InvalidQuestion.
     plain : may executors read plain Parquet themselves?
     """
     key_columns = options["key_columns"] or ("key",)
     sizes = options["size_columns"] or (("key", "value") if source.format == "kafka" else ())
-    wanted = list(dict.fromkeys((*key_columns, *sizes)))
-    files = _plain_files(pipeline, source) if plain else None
-    frame = None
-    if files is None:
-        frame = sources.read(pipeline.spark, source)
-        sources.require(frame, wanted, source)
-        corrupt = CORRUPT if CORRUPT in frame.columns else None
-        frame = frame.select(*wanted, *([CORRUPT] if corrupt else []))
-        schema = to_arrow_schema(frame.schema)
-    else:
-        corrupt = None
-        schema = splits.schema(files[0][0])
-        sources.require_names(schema.names, wanted, source)
-    kind = schema.field(key_columns[0]).type if len(key_columns) == 1 else pa.string()
+    looked = Input.of(pipeline.spark, source, (*key_columns, *sizes), plain=plain)
+    kind = looked.schema.field(key_columns[0]).type if len(key_columns) == 1 else pa.string()
     key_format = check_format(kind, options["key_format"])
     check_partitioners(options["partitioners"], key_format)
-    _check_sizes(schema, sizes, source)
-    scan = Scan(
+    _check_sizes(looked.schema, sizes, source)
+    check_keys(looked.first(), key_columns, options["key_separator"], key_format, source)
+    return looked, Scan(
         key_columns=tuple(key_columns),
         key_format=key_format,
         partitioners=tuple(options["partitioners"]),
@@ -129,68 +83,16 @@ def read(pipeline: Pipeline, source: Source, options: dict[str, Any], *, plain: 
         current=options["current"],
         separator=options["key_separator"],
         size_columns=tuple(sizes),
-        corrupt=corrupt,
+        corrupt=looked.corrupt,
         max_keys=options["max_keys"],
     )
-    tasks = splits.splits(files, _tasks(files, cores(pipeline.spark))) if files is not None else None
-    if frame is None:
-        first = next(splits.batches_of([split for task in tasks or () for split in task], scan.columns), None)
-        some = [first.slice(0, LOOKED_AT)] if first is not None else []
-    else:
-        some = frame.limit(LOOKED_AT).toArrow().to_batches() if source.format != "kafka" else []
-    _check_keys(some, scan, source)
-    return Input(scan, tasks, frame)
-
-
-def scanned(pipeline: Pipeline, looked: Input) -> tuple[Part, dict[str, int]]:
-    """What all records came to, and how many were set aside for each reason."""
-    results, tasks = looked.results(pipeline)
-    groups = 1 if tasks <= GROUP else -(-tasks // GROUP)
-    parts, rejected = quarantine.divide(results, pipeline.sink, merge_batches, groups)
-    return merged(parts), rejected
-
-
-def _tasks(files: list[tuple[str, int]], count: int) -> int:
-    """How many tasks read these files on so many cores."""
-    return min(TASKS_PER_CORE * count, max(count, sum(size for _, size in files) // TASK_BYTES))
-
-
-def _plain_files(pipeline: Pipeline, source: Source) -> list[tuple[str, int]] | None:
-    """The files of plain Parquet that the executors can read themselves; None if Spark has to."""
-    if source.format != "parquet" or source.options:
-        return None
-    if "://" not in source.location:
-        if not is_local(pipeline.spark):
-            return None  # a path on the executors' machines, or in HDFS: Spark knows
-    elif any(name.startswith("spark.hadoop.fs.") and ".vectored." not in name for name in pipeline.spark.conf.getAll):
-        return None  # credentials and endpoints that only Spark has been told; it sets .vectored. by itself
-    return splits.files(source.location)
 
 
 def _check_sizes(schema: pa.Schema, names: tuple[str, ...], source: Source) -> None:
-    types = pa.types
     for name in names:
         kind = schema.field(name).type
-        if not (types.is_integer(kind) or types.is_string(kind) or types.is_binary(kind) or types.is_large_string(kind)):
+        if not (pa.types.is_integer(kind) or is_text(kind) or is_bytes(kind)):
             raise WrongSource(f"{source}: the column {name!r} of {kind} has no size: integers, strings and bytes have")
-
-
-def _check_keys(batches: list[pa.RecordBatch], scan: Scan, source: Source) -> None:
-    """Raise InvalidQuestion if there are keys, and none of the format."""
-    shown: list[str] = []
-    for batch in batches:
-        key = joined([batch.column(name) for name in scan.key_columns], scan.separator)
-        bad = read_keys(key, scan.key_format)[1]
-        if key.null_count == len(key):
-            continue
-        if bad is None or bad.true_count < len(key) - key.null_count:
-            return
-        shown += [str(value) for value in key.filter(bad).slice(0, 3).to_pylist()]
-    if shown:
-        names = ", ".join(scan.key_columns)
-        raise InvalidQuestion(
-            f"{source}: no key in {names} is of the format {scan.key_format}: {', '.join(map(repr, shown[:3]))} …"
-        )
 
 
 JOB = Job(
