@@ -1,0 +1,89 @@
+"""Step 2 of the general sticky algorithm (sticky_general): each partition nobody keeps goes to the subscriber with the fewest.
+
+Source: AbstractStickyAssignor.GeneralAssignmentBuilder.maybeAssign (Apache Kafka 4.3.1).
+Plain-Python twin: tests/reference/sticky.py, ``general``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numba import njit
+
+from service.core.assignors.classic.sticky_heap import heapify, sink
+from service.core.assignors.classic.sticky_state import give
+from service.core.grouping import grouped_arrays
+from service.core.model import NONE
+
+if TYPE_CHECKING:
+    from service.core.assignors.classic.sticky_state import State
+    from service.core.model import Int32s, Int64s
+
+_FEW: Final = 4
+"""So many times a look through all members is faster than a heap of them."""
+
+
+@njit(nogil=True, cache=True)
+def fill(state: State, rack_aware: bool, racks_count: int) -> None:  # noqa: FBT001
+    """Step 2 (maybeAssign). A topic's partitions come one after the other, so a heap of its subscribers serves them all."""
+    members = len(state.counts)
+    heap = np.empty(members, np.int32)
+    where = np.zeros(members, np.int32)
+    if rack_aware:
+        _fill_by_rack(state, racks_count)
+    for topic in state.topics:
+        readers = state.readers[state.readers_of[topic] : state.readers_of[topic + 1]]
+        given = 0
+        for partition in range(state.first[topic], state.first[topic + 1]):
+            if not state.free[partition] or state.holders[partition] != NONE:
+                continue
+            given += 1
+            if given <= _FEW:
+                give(state, partition, _with_fewest(readers, state.keys))
+                continue
+            if given == _FEW + 1:
+                heap[: len(readers)] = readers
+                heapify(heap, len(readers), where, state.keys)
+            give(state, partition, heap[0])
+            sink(heap, len(readers), where, state.keys, 0)
+
+
+@njit(nogil=True, cache=True)
+def _with_fewest(members: Int32s, keys: Int64s) -> int:
+    """The member with the smallest key."""
+    best = members[0]
+    for member in members:
+        best = member if keys[member] < keys[best] else best
+    return int(best)
+
+
+@njit(nogil=True, cache=True)
+def _fill_by_rack(state: State, racks_count: int) -> None:
+    """What of step 2 can be done without mismatch: a heap for the topic's subscribers of each rack, and of none."""
+    members = len(state.counts)
+    where = np.empty(members, np.int32)
+    for topic in state.topics:
+        readers = state.readers[state.readers_of[topic] : state.readers_of[topic + 1]]
+        labels = np.empty(len(readers), np.int32)
+        for i in range(len(readers)):
+            labels[i] = state.racks[readers[i]] if state.racks[readers[i]] != NONE else racks_count
+        heap_of, places = grouped_arrays(labels, racks_count + 1)
+        heaps = readers[places]
+        for rack in range(racks_count + 1):
+            heapify(heaps[heap_of[rack] : heap_of[rack + 1]], heap_of[rack + 1] - heap_of[rack], where, state.keys)
+        for partition in range(state.first[topic], state.first[topic + 1]):
+            if not state.free[partition]:
+                continue
+            best, best_rack = NONE, NONE
+            stop = state.racks_of[partition + 1]
+            for i in range(state.racks_of[partition], stop + 1):
+                rack = state.partition_racks[i] if i < stop else racks_count
+                if heap_of[rack] < heap_of[rack + 1]:
+                    member = heaps[heap_of[rack]]
+                    if best == NONE or state.keys[member] < state.keys[best]:
+                        best, best_rack = member, rack
+            if best != NONE:
+                give(state, partition, best)
+                heap = heaps[heap_of[best_rack] : heap_of[best_rack + 1]]
+                sink(heap, len(heap), where, state.keys, 0)

@@ -1,0 +1,284 @@
+"""Steps 3 to 5 of the general sticky algorithm (sticky_general): partitions move until nothing can be evened out any more.
+
+Kafka asks before every partition whether the group is balanced, and ends the pass if so. As long as members have only what they
+subscribe to, that changes nothing: in a balanced group nobody has two fewer than the holder of a partition that he could have.
+So the question is put only when it counts: when a member holds something odd (``State.peculiar``), before a move.
+
+Source: AbstractStickyAssignor.GeneralAssignmentBuilder.balance (Apache Kafka 4.3.1).
+Plain-Python twin: tests/reference/sticky.py, ``general``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numba import njit
+
+from service.core.assignors.classic.racks import on_rack
+from service.core.assignors.classic.sticky_heap import heapify, rise, sink
+from service.core.assignors.classic.sticky_movements import alike, copied, move, partition_to_move
+from service.core.assignors.classic.sticky_state import give
+from service.core.model import NONE
+
+if TYPE_CHECKING:
+    from service.core.assignors.classic.sticky_movements import Movements
+    from service.core.assignors.classic.sticky_state import State
+    from service.core.model import Bools, Int32s
+
+SETTLED: Final = 0
+NULL_POINTER: Final = 1
+ENDLESS: Final = 2
+"""How it ends: nothing moves any more; Kafka throws; Kafka moves partitions for ever."""
+
+_STAY: Final = -1
+_THROW: Final = -2
+
+
+@njit(nogil=True, cache=True)
+def set_aside(state: State, topic_of: Int32s) -> None:
+    """Step 3 for members (canConsumerParticipateInReassignment)."""
+    for member in range(len(state.counts)):
+        state.taking_part[member] = state.counts[member] < state.possible[member]
+    if state.taking_part.all():
+        return
+    for partition in range(len(topic_of)):
+        topic, holder = topic_of[partition], state.holders[partition]
+        if holder != NONE and state.readers_of[topic + 1] - state.readers_of[topic] >= 2:
+            state.taking_part[holder] = True
+            if state.twice[partition] != NONE:
+                state.taking_part[state.twice[partition]] = True
+
+
+@njit(nogil=True, cache=True)
+def somebody_has_two_more(state: State) -> bool:
+    """Is any member that takes part two ahead of any other? Else nothing moves, provided that nothing is peculiar."""
+    counts = state.counts[state.taking_part]
+    return len(counts) > 0 and counts.max() - counts.min() > 1
+
+
+@njit(nogil=True, cache=True)
+def even_out(
+    state: State,
+    movements: Movements,
+    revoked: bool,  # noqa: FBT001
+    fresh: bool,  # noqa: FBT001
+) -> tuple[int, int, tuple[int, int], tuple[int, int], bool]:
+    """Steps 4 and 5 (balance).
+
+    Returns how it ended, where (the partition, if it did not settle), passes and moves of the two reassignments, and whether they
+    were undone.
+    """
+    before = state.holders.copy()
+    counts = state.counts.copy()
+    passes = moves = 0
+    if not revoked:
+        status, at, passes, moves, movements = _reassign(state, True, movements)
+        if status != SETTLED:
+            return status, at, (passes, 0), (moves, 0), False
+    status, at, more_passes, more_moves, movements = _reassign(state, False, movements)
+    restored = False
+    if status == SETTLED and not fresh and more_moves > 0:
+        restored = bool(_inequality(state.counts, state.taking_part) >= _inequality(counts, state.taking_part))
+        if restored:
+            state.holders[:] = before
+    return status, at, (passes, more_passes), (moves, more_moves), restored
+
+
+@njit(nogil=True, cache=True)
+def _inequality(counts: Int32s, taking_part: Bools) -> np.int32:
+    """The differences between the counts of all pairs of members, added up (getBalanceScore), in Java's int with its overflow."""
+    ascending = np.sort(counts[taking_part])
+    total = np.int64(0)
+    for i in range(len(ascending)):
+        total += np.int64(2 * i - len(ascending) + 1) * ascending[i]
+    return np.int32(total)
+
+
+@njit(nogil=True, cache=True)
+def _reassign(state: State, only_free: bool, movements: Movements) -> tuple[int, int, int, int, Movements]:  # noqa: FBT001
+    """Step 4 over one list (performReassignments): passes until nothing moves.
+
+    Endless movement is recognised by a state at the start of a pass that is, to the last record, that of an earlier pass. After
+    1, 2, 4, 8 … passes the state is remembered, and compared with until the next is (Brent's way to find a cycle).
+
+    Returns how it ended; the partition at which it threw, or one that moves for ever; passes; moves; the records.
+    """
+    passes = total = 0
+    moved = NONE
+    heap = np.empty(len(state.counts), np.int32)
+    where = np.zeros(len(state.counts), np.int32)
+    witness = np.full(2, NONE, np.int32)
+    remembered, records = state.holders[:0].copy(), movements
+    while True:
+        if passes & (passes - 1) == 0:
+            if passes > 0:
+                remembered, records = state.holders.copy(), copied(movements)
+        elif np.array_equal(remembered, state.holders) and alike(records, movements):
+            return ENDLESS, moved, passes, total, movements
+        status, moved, moves, movements = _pass(state, only_free, movements, heap, where, witness)
+        passes += 1
+        total += moves
+        if status != SETTLED or moves == 0:
+            return status, moved, passes, total, movements
+
+
+@njit(nogil=True, cache=True)
+def _pass(  # noqa: C901, PLR0912 (a kernel)
+    state: State,
+    only_free: bool,  # noqa: FBT001
+    movements: Movements,
+    heap: Int32s,
+    where: Int32s,
+    witness: Int32s,
+) -> tuple[int, int, int, Movements]:
+    """One pass over the partitions of topics with two subscribers or more.
+
+    heap, where : int32[members]   room to work in
+    witness : int32[2]             as in ``_balanced``
+    Returns how it ended, the last partition moved (or that at which it threw), the number of moves, and the records.
+    """
+    moves, last = 0, NONE
+    for topic in state.topics:
+        start, stop = state.readers_of[topic], state.readers_of[topic + 1]
+        if stop - start < 2:
+            continue
+        size, fewest, all_take_part = 0, NONE, True
+        for i in range(start, stop):
+            reader = state.readers[i]
+            if not state.taking_part[reader]:
+                all_take_part = False
+            elif fewest == NONE or state.keys[reader] < state.keys[fewest]:
+                fewest = reader
+        heaped = False
+        for partition in range(state.first[topic], state.first[topic + 1]):
+            if only_free and not state.free[partition]:
+                continue
+            holder = state.holders[partition]
+            to = _STAY
+            if state.former[partition] != NONE:
+                to = _back(state, holder, state.former[partition])
+            if to == _STAY:
+                if all_take_part:
+                    if state.counts[holder] > state.counts[fewest] + 1:
+                        to = fewest
+                else:
+                    to = _to_fewest(state, topic, partition, holder, fewest)
+            if to == _STAY:
+                continue
+            if state.peculiar and _balanced(state, topic, partition, to, witness):
+                return SETTLED, last, moves, movements
+            if to == _THROW:
+                return NULL_POINTER, partition, moves, movements
+
+            moved = partition_to_move(movements, topic, partition, holder, to)
+            source = state.holders[moved]
+            movements = move(movements, topic, moved, source, to)
+            if not heaped:
+                for i in range(start, stop):
+                    if state.taking_part[state.readers[i]]:
+                        heap[size] = state.readers[i]
+                        size += 1
+                heapify(heap, size, where, state.keys)
+                heaped = True
+            state.counts[source] -= 1
+            state.keys[source] -= len(state.counts)
+            if where[source] < size and heap[where[source]] == source:
+                rise(heap, where, state.keys, where[source])
+            give(state, moved, to)
+            if where[to] < size and heap[where[to]] == to:
+                sink(heap, size, where, state.keys, where[to])
+            fewest = heap[0]
+            moves += 1
+            last = moved
+    return SETTLED, last, moves, movements
+
+
+@njit(nogil=True, cache=True)
+def _back(state: State, holder: int, former: int) -> int:
+    """Does a partition go back to the member of an older generation that claims it? Then that; or _STAY, or _THROW."""
+    if not state.taking_part[former]:
+        return _THROW
+    return former if state.counts[holder] > state.counts[former] + 1 else _STAY
+
+
+@njit(nogil=True, cache=True)
+def _to_fewest(state: State, topic: int, partition: int, holder: int, fewest: int) -> int:
+    """The same where some subscriber has been set aside, at whose sight Kafka throws if it has not found another before.
+
+    It looks for one with two fewer first among the subscribers on the partition's racks, if the holder is on one of them.
+    """
+    readers = state.readers[state.readers_of[topic] : state.readers_of[topic + 1]]
+    rack = state.racks[holder]
+    if rack != NONE and on_rack(state.racks_of, state.partition_racks, partition, rack):
+        for reader in readers:
+            rack = state.racks[reader]
+            if rack != NONE and on_rack(state.racks_of, state.partition_racks, partition, rack):
+                if not state.taking_part[reader]:
+                    return _THROW
+                if state.counts[holder] > state.counts[reader] + 1:
+                    return fewest
+    for reader in readers:
+        if not state.taking_part[reader]:
+            return _THROW
+        if state.counts[holder] > state.counts[reader] + 1:
+            return fewest
+    return _STAY
+
+
+@njit(nogil=True, cache=True)
+def _balanced(state: State, topic: int, partition: int, to: int, witness: Int32s) -> bool:  # noqa: C901, PLR0912 (a kernel)
+    """Is the group balanced (isBalanced)?
+
+    topic, partition, to : the move that is about to be made, most likely a proof that it is not; or ``to`` is _THROW
+    witness : int32[2]   the member and the partition that proved it last, or NONE; written
+    """
+    if to >= 0:
+        for i in range(state.readers_of[topic], state.readers_of[topic + 1]):
+            if state.readers[i] == to and _could_have(state, to, partition):
+                return False
+    if witness[0] != NONE and _could_have(state, witness[0], witness[1]):
+        return False
+    least = most = NONE
+    for member in range(len(state.counts)):
+        if state.taking_part[member]:
+            least = state.counts[member] if least == NONE else min(least, state.counts[member])
+            most = max(most, state.counts[member])
+    if least >= most - 1:
+        return True
+    for other in state.topics:
+        readers = state.readers[state.readers_of[other] : state.readers_of[other + 1]]
+        least = NONE
+        for reader in readers:
+            if state.taking_part[reader] and state.counts[reader] != state.possible[reader]:
+                least = state.counts[reader] if least == NONE else min(least, state.counts[reader])
+        if least == NONE:
+            continue
+        for odd in range(state.first[other], state.first[other + 1]):
+            if state.counts[_seen_holder(state, odd)] > least + 1:
+                for reader in readers:
+                    if _could_have(state, reader, odd):
+                        witness[0], witness[1] = reader, odd
+                        return False
+    return True
+
+
+@njit(nogil=True, cache=True)
+def _could_have(state: State, member: int, partition: int) -> bool:
+    """Could a subscriber of the partition have it, to make the group more equal?"""
+    return bool(
+        state.taking_part[member]
+        and state.counts[member] != state.possible[member]
+        and state.holders[partition] != member
+        and state.twice[partition] != member
+        and state.counts[_seen_holder(state, partition)] > state.counts[member] + 1
+    )
+
+
+@njit(nogil=True, cache=True)
+def _seen_holder(state: State, partition: int) -> int:
+    """The holder whom isBalanced sees: of two, the later one in the map of assignments."""
+    holder, other = state.holders[partition], state.twice[partition]
+    if other == NONE or not state.taking_part[other]:
+        return int(holder)
+    return int(other if not state.taking_part[holder] or state.places[other] > state.places[holder] else holder)
