@@ -1,0 +1,87 @@
+"""The simple assignor where members subscribe to different topics: each topic is shared out by itself (simple_share_out).
+
+Source: org.apache.kafka.coordinator.group.assignor.SimpleHeterogeneousAssignmentBuilder (Apache Kafka 4.3.1, and every
+release since 4.2.0).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+from service.core.assignors.classic.members import subscribers
+from service.core.assignors.share.simple_share_out import by_spread, owned_entries, rows_of, share_out
+from service.core.grouping import grouped_arrays
+from service.core.model import NONE, Ragged
+
+if TYPE_CHECKING:
+    from service.core.assignors.coordinator import TopicIds
+    from service.core.model import Group, Int32s
+
+
+def assign(group: Group, order: Int32s, ids: TopicIds) -> Ragged:
+    """Ragged member → partitions, in no particular order; topic by topic, a partition's number is its id.
+
+    order, ids : ``member_order`` and ``topic_ids`` of the group
+    """
+    topics = group.topics
+    readers = subscribers(group, order)
+    if not len(readers.values):  # without any topic to share out, Kafka keeps nothing of what nobody subscribes to either
+        return Ragged(np.zeros(len(group) + 1, np.int32), np.empty(0, np.int32))
+    entry_of, entries = owned_entries(group, order, ids, np.arange(len(topics), dtype=np.int32))
+    return Ragged(*_share_out_by_topic(order, topics.first, readers.offsets, readers.values, entry_of, entries))
+
+
+@njit(nogil=True, cache=True)
+def _share_out_by_topic(
+    order: Int32s, first: Int32s, readers_of: Int32s, readers: Int32s, entry_of: Int32s, entries: Int32s
+) -> tuple[Int32s, Int32s]:
+    """What each member gets, as offsets int32[members + 1] and partitions.
+
+    order : int32[members]   the member of each number
+    first : int32[topics + 1]
+    readers_of, readers : topic → numbers of its subscribers, ascending
+    entry_of, entries : number → partitions, in Java's order
+    """
+    members, topics = len(order), len(first) - 1
+    # Topic → its entries, numbers ascending, each number's in Java's order.
+    numbers_of_entries = np.empty(len(entries), np.int32)
+    for number in range(members):
+        numbers_of_entries[entry_of[number] : entry_of[number + 1]] = number
+    topic_of_entry = (np.searchsorted(first, entries, side="right") - 1).astype(np.int32)
+    in_topic_of, in_topic = grouped_arrays(topic_of_entry, topics)
+
+    total = len(entries)
+    for topic in range(topics):
+        count, subscribers_count = first[topic + 1] - first[topic], readers_of[topic + 1] - readers_of[topic]
+        if count and subscribers_count:
+            total += count * ((subscribers_count + count - 1) // count)
+    numbers = np.empty(total, np.int32)
+    partitions = np.empty(total, np.int32)
+    end = 0
+    scratch = np.full((4, members), NONE, np.int32)
+    for topic in range(topics):
+        mine = in_topic[in_topic_of[topic] : in_topic_of[topic + 1]]
+        base = first[topic]
+        subscribers_of_topic = readers[readers_of[topic] : readers_of[topic + 1]]
+        if len(subscribers_of_topic) == 0:
+            numbers[end : end + len(mine)] = numbers_of_entries[mine]
+            partitions[end : end + len(mine)] = entries[mine]
+            end += len(mine)
+            continue
+        ids = by_spread(np.arange(first[topic + 1] - base, dtype=np.int32))
+        key_of = np.empty(len(ids), np.int32)
+        key_of[ids] = np.arange(len(ids), dtype=np.int32)
+        stays, given_numbers, given_keys = share_out(
+            subscribers_of_topic, numbers_of_entries[mine], key_of[entries[mine] - base], ids, scratch, base
+        )
+        kept = mine[stays]
+        numbers[end : end + len(kept)] = numbers_of_entries[kept]
+        partitions[end : end + len(kept)] = entries[kept]
+        end += len(kept)
+        numbers[end : end + len(given_numbers)] = given_numbers
+        partitions[end : end + len(given_numbers)] = ids[given_keys] + base
+        end += len(given_numbers)
+    return rows_of(order, numbers[:end], partitions[:end])

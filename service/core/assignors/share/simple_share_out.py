@@ -1,0 +1,237 @@
+"""The three steps of the simple assignor (simple): some partitions are shared out among some members.
+
+*Entries* go in: who has which partition before, in the order in which Kafka comes by them. Out come the entries that stay, and
+who is given what.
+
+Source: org.apache.kafka.coordinator.group.assignor.SimpleHomogeneousAssignmentBuilder, and
+SimpleHeterogeneousAssignmentBuilder.TopicAssignmentPartialBuilder, which do the same (Apache Kafka 4.3.1).
+Plain-Python twin: tests/reference/server_assignors.py.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+from service.core.assignors.coordinator import target_rows
+from service.core.grouping import grouped_arrays
+from service.core.jvm.ordering import DEFAULT_CAPACITY, hash_order
+from service.core.model import NONE
+
+if TYPE_CHECKING:
+    from service.core.assignors.coordinator import TopicIds
+    from service.core.model import Bools, Group, Int32s
+
+
+def owned_entries(group: Group, order: Int32s, ids: TopicIds, topics: Int32s) -> tuple[Int32s, Int32s]:
+    """int32[members + 1], int32[...]: what the member of each number owns of ``topics``, as Kafka comes by it."""
+    first, owned = group.topics.first, group.owned
+    topic_of = np.repeat(np.arange(len(ids.hashes), dtype=np.int32), np.diff(first))
+    return _owned_in_order(order, topics, first, topic_of, owned.offsets, owned.values, ids.hashes, ids.ranks)
+
+
+@njit(nogil=True, cache=True)
+def _owned_in_order(
+    order: Int32s, topics: Int32s, first: Int32s, topic_of: Int32s, owned_of: Int32s, owned: Int32s, hashes: Int32s, ranks: Int32s
+) -> tuple[Int32s, Int32s]:
+    """What ``owned_entries`` gives; hashes, ranks : int32[topics], see TopicIds."""
+    wanted = np.zeros(len(hashes), np.bool_)
+    wanted[topics] = True
+    place = np.full(len(hashes), NONE, np.int32)
+    last_seen = np.full(first[-1], NONE, np.int32)
+    entry_of = np.zeros(len(order) + 1, np.int32)
+    entries = np.empty(len(owned), np.int32)
+    end = 0
+    for number in range(len(order)):
+        member = order[number]
+        start = end
+        for i in range(owned_of[member], owned_of[member + 1]):
+            partition = owned[i]
+            if partition < first[-1] and last_seen[partition] != number and wanted[topic_of[partition]]:
+                last_seen[partition] = number
+                entries[end] = partition
+                end += 1
+        if end - start > 1:
+            entries[start:end] = target_rows(entries[start:end], topic_of, first, hashes, ranks, place)[2]
+        entry_of[number + 1] = end
+    return entry_of, entries[:end]
+
+
+@njit(nogil=True, cache=True)
+def share_out(
+    numbers: Int32s, entry_numbers: Int32s, entry_keys: Int32s, key_hashes: Int32s, scratch: Int32s, base: int
+) -> tuple[Int32s, Int32s, Int32s]:
+    """Share out partitions among members.
+
+    numbers : int32[members]         the numbers of the members that share, ascending
+    entry_numbers, entry_keys : int32[entries]   who has which partition before, in Java's order, numbers ascending
+    key_hashes : int32[partitions]   hashCode() of each partition, in the order of the HashMap of partitions
+    scratch : int32[4, all members]  NONE at first, then used again
+    base : distinct from call to call, as is base + any partition
+
+    Returns the entries that stay (int32[...], ascending), and who is given what: numbers and partitions, int32[...] each.
+
+    Reproduces the steps of SimpleHomogeneousAssignmentBuilder.build and TopicAssignmentPartialBuilder.build (Apache Kafka 4.3.1).
+    Plain-Python twin: tests/reference/server_assignors.py.
+    """
+    desired, counts, last_had, last_given = scratch[0], scratch[1], scratch[2], scratch[3]
+    keys, size = len(key_hashes), len(numbers)
+    sharing = (size + keys - 1) // keys if keys else 0
+    ratio = sharing * keys / size
+    for number in entry_numbers:
+        desired[number] = counts[number] = 0
+    for i in range(size):
+        desired[numbers[i]] = math.ceil(ratio * (i + 1)) - math.ceil(ratio * i)
+        counts[numbers[i]] = 0
+    for number in entry_numbers:
+        counts[number] += 1
+
+    stays = np.ones(len(entry_numbers), np.bool_)
+    _revoke_from_members(entry_numbers, entry_keys, key_hashes, desired, counts, stays)
+    entries_of, entries = grouped_arrays(entry_keys, keys)
+    shared = np.zeros(keys, np.int32)
+    for key in range(keys):
+        start, stop = entries_of[key], entries_of[key + 1]
+        for i in range(start, stop):
+            shared[key] += stays[entries[i]]
+        if shared[key] > sharing:
+            _revoke_from_partition(entries[start:stop], shared[key] - sharing, entry_numbers, counts, stays)
+            shared[key] = sharing
+
+    below = by_spread(numbers)
+    below = below[counts[below] < desired[below]]
+    given = _give(below, sharing, shared, entry_numbers[entries[stays[entries]]], desired, counts, last_had, last_given, base)
+    return np.flatnonzero(stays).astype(np.int32), given[0], given[1]
+
+
+@njit(nogil=True, cache=True)
+def _revoke_from_members(
+    entry_numbers: Int32s, entry_keys: Int32s, key_hashes: Int32s, desired: Int32s, counts: Int32s, stays: Bools
+) -> None:
+    """Of each member's partitions, those over what it is to have go, in the order of its HashSet.
+
+    Reproduces revokeOverfilledMembers (Apache Kafka 4.3.1).
+    """
+    start = 0
+    while start < len(entry_numbers):
+        number = entry_numbers[start]
+        stop = start + counts[number]
+        over = counts[number] - desired[number]
+        if over > 0:
+            if desired[number] == 0:
+                stays[start:stop] = False
+            else:
+                hashes = key_hashes[entry_keys[start:stop]]
+                indices = np.arange(stop - start, dtype=np.int32)
+                for i in hash_order(hashes, indices, DEFAULT_CAPACITY, False, indices[:0])[:over]:
+                    stays[start + i] = False
+            counts[number] = desired[number]
+        start = stop
+
+
+@njit(nogil=True, cache=True)
+def _revoke_from_partition(entries: Int32s, over: int, entry_numbers: Int32s, counts: Int32s, stays: Bools) -> None:
+    """Of one partition's members so many go, in the order of its HashSet.
+
+    entries : int32[...]   the partition's entries, ascending
+
+    Reproduces revokeOversharedPartitions (Apache Kafka 4.3.1).
+    """
+    holders = entry_numbers[entries]
+    gone = np.flatnonzero(~stays[entries]).astype(np.int32)
+    for i in hash_order(holders, holders, DEFAULT_CAPACITY, False, gone)[:over]:
+        stays[entries[i]] = False
+        counts[holders[i]] -= 1
+
+
+@njit(nogil=True, cache=True)
+def _give(  # noqa: C901 (a kernel)
+    below: Int32s,
+    sharing: int,
+    shared: Int32s,
+    holders: Int32s,
+    desired: Int32s,
+    counts: Int32s,
+    last_had: Int32s,
+    last_given: Int32s,
+    base: int,
+) -> tuple[Int32s, Int32s]:
+    """Give partitions with too few members to members with too few: who is given what, int32[...] each.
+
+    below : int32[...]            the numbers of the members with too few, in the order of their HashSet
+    sharing : how many members each partition is to have
+    shared, holders : int32[partitions], int32[...]   how many it has, and which, partition after partition
+    desired, counts : int32[all members]   what each is to have, and has; the latter written
+    last_had, last_given, base : see ``share_out``
+
+    Reproduces assignRemainingPartitions (Apache Kafka 4.3.1).
+    """
+    # A linked list: following[i] comes after below[i]; following[end] is the first.
+    end = len(below)
+    following = np.arange(1, end + 2, dtype=np.int32)
+    following[end] = 0
+    before = end
+    gave = False  # to anybody, since the start of the list
+    wanted = 0
+    for have in shared:
+        wanted += sharing - have
+    numbers = np.empty(wanted, np.int32)
+    keys = np.empty(wanted, np.int32)
+    given = first_holder = 0
+    for key in range(len(shared)):
+        if following[end] == end or (following[before] == end and not gave):
+            break  # nobody has too few, or none of those could take any last time round: Kafka never starts again
+        for i in range(first_holder, first_holder + shared[key]):
+            last_had[holders[i]] = base + key
+        first_holder += shared[key]
+        wants = sharing - shared[key]
+        while wants > 0:
+            if following[before] == end:
+                if not gave or following[end] == end:
+                    break
+                before, gave = end, False
+            at = following[before]
+            number = below[at]
+            if last_had[number] == base + key:
+                before = at
+                continue
+            if last_given[number] != base + key:  # the second time round somebody may be given what was just given
+                last_given[number] = base + key
+                numbers[given], keys[given] = number, key
+                given += 1
+                counts[number] += 1
+            wants -= 1
+            gave = True
+            if counts[number] >= desired[number]:
+                following[before] = following[at]
+            else:
+                before = at
+    return numbers[:given], keys[:given]
+
+
+@njit(nogil=True, cache=True)
+def by_spread(numbers: Int32s) -> Int32s:
+    """Small Integers (ascending) as a HashSet larger than any of them gives them: ascending, as far as 65,535."""
+    if len(numbers) == 0 or numbers[-1] < 1 << 16:
+        return numbers
+    return numbers[np.argsort(numbers ^ (numbers >> 16), kind="mergesort")]
+
+
+@njit(nogil=True, cache=True)
+def rows_of(order: Int32s, numbers: Int32s, partitions: Int32s) -> tuple[Int32s, Int32s]:
+    """Offsets int32[members + 1] and partitions, from the number of the member that has each."""
+    offsets = np.zeros(len(order) + 1, np.int32)
+    for number in numbers:
+        offsets[order[number] + 1] += 1
+    for member in range(len(order)):
+        offsets[member + 1] += offsets[member]
+    cursor = offsets[:-1].copy()
+    rows = np.empty(len(partitions), np.int32)
+    for i in range(len(partitions)):
+        member = order[numbers[i]]
+        rows[cursor[member]] = partitions[i]
+        cursor[member] += 1
+    return offsets, rows
