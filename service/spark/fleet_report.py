@@ -41,50 +41,10 @@ def sections(part: Part) -> list[Section]:
 
 def _groups(part: Groups) -> list[Section]:
     summary, assignors = part.summary, part.summary["assignors"]
-    failed = sum(row["failed"] for row in assignors)
-    figures = Figures(
-        (
-            Figure("groups", number(summary["groups"])),
-            Figure("members", number(summary["members"])),
-            Figure("partitions", number(summary["partitions"])),
-            Figure("assignments that fail", number(failed), "in Kafka too", "bad" if failed else "good"),
-            Figure(
-                "rows that are no group",
-                number(summary["wrong_rows"]),
-                "in quarantine.parquet",
-                "bad" if summary["wrong_rows"] else "",
-            ),
-        )
-    )
-    rows = [
-        (
-            f"{row['group_protocol']}:{row['assignor']}",
-            number(row["groups"]),
-            number(row["failed"]),
-            *(_skew(row["skew"][at]) for at in ("mean", "median", "p90", "max")),
-            *(number(row[name] or 0) for name in ("moved", "fewest_possible_moves", "added", "revoked")),
-            number(row["follow_up_rebalances"]),
-        )
-        for row in assignors
-    ]
-    columns = (
-        "assignor",
-        "groups",
-        "failed",
-        "mean skew",
-        "median",
-        "90%",
-        "max",
-        "moved",
-        "needed",
-        "added",
-        "revoked",
-        "second rebalance",
-    )
     found = [
         Section(
             "Groups",
-            (figures, Table(columns, rows)),
+            (_group_figures(summary), _by_assignor(assignors)),
             "Each group under its own assignor and the others. Moved: partitions that one member had and another gets; needed: "
             "the fewest with which the same evenness could be had, where that is settled.",
         )
@@ -103,19 +63,90 @@ def _groups(part: Groups) -> list[Section]:
             )
         )
     if summary["most_skewed"]:
-        uneven = [
-            (str(row["group_id"]), row["assignor"], number(row["partitions"]), number(row["members"]), _skew(row["skew"]))
-            for row in summary["most_skewed"]
-        ]
-        found.append(Section("The most uneven groups", (Table(("group", "assignor", "partitions", "members", "skew"), uneven),)))
+        found.append(Section("The most uneven groups", (_most_uneven(summary["most_skewed"]),)))
     if summary["failures"]:
         found.append(_failures(summary["failures"], "group_id", "assignor", "Groups that Kafka's own assignor cannot assign"))
     return found
 
 
+def _group_figures(summary: dict[str, Any]) -> Figures:
+    failed = sum(row["failed"] for row in summary["assignors"])
+    return Figures(
+        (
+            Figure("groups", number(summary["groups"])),
+            Figure("members", number(summary["members"])),
+            Figure("partitions", number(summary["partitions"])),
+            Figure("assignments that fail", number(failed), "in Kafka too", "bad" if failed else "good"),
+            Figure(
+                "rows that are no group",
+                number(summary["wrong_rows"]),
+                "in quarantine.parquet",
+                "bad" if summary["wrong_rows"] else "",
+            ),
+        )
+    )
+
+
+def _by_assignor(assignors: Sequence[dict[str, Any]]) -> Table:
+    columns = (
+        "assignor",
+        "groups",
+        "failed",
+        "mean skew",
+        "median",
+        "90%",
+        "max",
+        "moved",
+        "needed",
+        "added",
+        "revoked",
+        "second rebalance",
+    )
+    rows = [
+        (
+            f"{row['group_protocol']}:{row['assignor']}",
+            number(row["groups"]),
+            number(row["failed"]),
+            *(_skew(row["skew"][at]) for at in ("mean", "median", "p90", "max")),
+            *(number(row[name] or 0) for name in ("moved", "fewest_possible_moves", "added", "revoked")),
+            number(row["follow_up_rebalances"]),
+        )
+        for row in assignors
+    ]
+    return Table(columns, rows)
+
+
+def _most_uneven(groups: Sequence[dict[str, Any]]) -> Table:
+    rows = [
+        (str(row["group_id"]), row["assignor"], number(row["partitions"]), number(row["members"]), _skew(row["skew"]))
+        for row in groups
+    ]
+    return Table(("group", "assignor", "partitions", "members", "skew"), rows)
+
+
 def _topics(summary: dict[str, Any]) -> list[Section]:
+    audit, now, then = summary["audit"], summary["current_broker_load"], summary["broker_load"]
+    broken = (_broken_rules(audit),) if audit["audited"] else ()
+    found = [Section("Topics", (_topic_figures(summary), *broken))]
+    if then["broker_ids"]:
+        found.append(
+            Section(
+                "Leaders of each broker",
+                (chart(lambda axes: _brokers(axes, now, then)),),
+                f"Over all topics. Skew today {_skew(now['leaders']['skew'])}, newly placed {_skew(then['leaders']['skew'])}.",
+            )
+        )
+    if summary["disobeying"]:
+        table = _disobeying(summary["disobeying"])
+        found.append(Section("Topics that do not obey", (table,), "Those that take most to mend."))
+    if summary["failures"]:
+        found.append(_failures(summary["failures"], "topic_name", "placer", "Topics that Kafka's placer refuses"))
+    return found
+
+
+def _topic_figures(summary: dict[str, Any]) -> Figures:
     audit = summary["audit"]
-    figures = Figures(
+    return Figures(
         (
             Figure("topics", number(summary["topics"])),
             Figure("partitions", number(summary["partitions"])),
@@ -127,6 +158,9 @@ def _topics(summary: dict[str, Any]) -> list[Section]:
             Figure("leaders to change", number(audit["leader_changes"]), "at least"),
         )
     )  # fmt: skip
+
+
+def _broken_rules(audit: dict[str, Any]) -> Table:
     names = (
         ("doubled", "partitions with two replicas on one broker"),
         ("unknown_brokers", "partitions with a replica on a broker that is not there"),
@@ -135,48 +169,32 @@ def _topics(summary: dict[str, Any]) -> list[Section]:
         ("unled", "partitions that no unfenced broker leads"),
         ("uneven_leaders", "topics of which a broker leads more than Kafka would have it lead"),
     )
-    rows = [(text, number(audit[name])) for name, text in names]
-    found = [Section("Topics", (figures, Table(("rule that is broken", "how often"), rows) if audit["audited"] else figures))]
-    if not audit["audited"]:
-        found = [Section("Topics", (figures,))]
-    now, then = summary["current_broker_load"], summary["broker_load"]
-    if then["broker_ids"]:
-        found.append(
-            Section(
-                "Leaders of each broker",
-                (chart(lambda axes: _brokers(axes, now, then)),),
-                f"Over all topics. Skew today {_skew(now['leaders']['skew'])}, newly placed {_skew(then['leaders']['skew'])}.",
-            )
+    return Table(("rule that is broken", "how often"), [(text, number(audit[name])) for name, text in names])
+
+
+def _disobeying(topics: Sequence[dict[str, Any]]) -> Table:
+    columns = (
+        "topic",
+        "partitions",
+        "doubled",
+        "unknown broker",
+        "wrong factor",
+        "crowded racks",
+        "unled",
+        "copies",
+        "leader changes",
+    )
+    rows = [
+        (
+            str(row["topic_name"]),
+            number(row["partitions"]),
+            *(number(len(row[name] or ())) for name in ("doubled", "unknown_brokers", "wrong_factor", "crowded_racks", "unled")),
+            number(row["copies"]),
+            number(row["leader_changes"]),
         )
-    if summary["disobeying"]:
-        columns = (
-            "topic",
-            "partitions",
-            "doubled",
-            "unknown broker",
-            "wrong factor",
-            "crowded racks",
-            "unled",
-            "copies",
-            "leader changes",
-        )
-        topics = [
-            (
-                str(row["topic_name"]),
-                number(row["partitions"]),
-                *(
-                    number(len(row[name] or ()))
-                    for name in ("doubled", "unknown_brokers", "wrong_factor", "crowded_racks", "unled")
-                ),
-                number(row["copies"]),
-                number(row["leader_changes"]),
-            )
-            for row in summary["disobeying"]
-        ]
-        found.append(Section("Topics that do not obey", (Table(columns, topics),), "Those that take most to mend."))
-    if summary["failures"]:
-        found.append(_failures(summary["failures"], "topic_name", "placer", "Topics that Kafka's placer refuses"))
-    return found
+        for row in topics
+    ]
+    return Table(columns, rows)
 
 
 def _failures(failures: Sequence[dict[str, Any]], subject: str, strategy: str, heading: str) -> Section:
