@@ -60,10 +60,10 @@ def files(location: str) -> list[tuple[str, int]] | None:
 
 
 def schema(location: str) -> pa.Schema:
-    """The columns of a Parquet file."""
+    """The columns of a Parquet file, as ``batches_of`` gives them."""
     system, path = _open(location)
     with system.open_input_file(path) as file:
-        return pq.ParquetFile(file).schema_arrow
+        return _plain(pq.ParquetFile(file).schema_arrow)
 
 
 def splits(of: Sequence[tuple[str, int]], tasks: int) -> list[list[Split]]:
@@ -94,7 +94,19 @@ def batches_of(of: Sequence[Split], columns: Sequence[str]) -> Iterator[pa.Recor
             bounds = enumerate(pairwise([*begins, source.size()]))
             groups = [g for g, (begin, end) in bounds if split.start <= (begin + end) // 2 < split.end]
             for batch in file.iter_batches(ROWS, groups, list(columns), use_threads=False) if groups else ():
-                yield batch.select(list(columns))
+                chosen = batch.select(list(columns))
+                yield chosen.cast(_plain(chosen.schema))
+
+
+def _plain(schema: pa.Schema) -> pa.Schema:
+    """As anybody but Arrow sees the columns: PyArrow remembers what a writer held as categories or as views."""
+    types = pa.types
+    for i, field in enumerate(schema):
+        if types.is_dictionary(field.type):
+            schema = schema.set(i, field.with_type(field.type.value_type))
+        elif types.is_string_view(field.type) or types.is_binary_view(field.type):
+            schema = schema.set(i, field.with_type(pa.string() if types.is_string_view(field.type) else pa.binary()))
+    return schema
 
 
 def _first_byte(group: pq.RowGroupMetaData) -> int:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
@@ -152,6 +153,36 @@ def test_two_real_clients_of_one_live_topic_are_told_apart(broker: Broker, tmp_p
     assert CRC32 in summary["mixture"][1]["partitioners"]
     assert summary["mixture"][1]["share"] == pytest.approx(0.1, abs=0.01)
     assert (tmp_path / "report.html").read_text().count("<svg") == 2
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("spark")
+def test_parquet_that_executors_read_themselves_comes_to_what_spark_reads(tmp_path: Path) -> None:
+    """Records that cannot be read included."""
+    keys = [f"key-{i}" if i % 10 else None for i in range(2_000)]
+    wrong = np.arange(2_000) % 100 == 7
+    where = partitions_by(JAVA, [key or "" for key in keys], 5) + wrong * 3
+    pq.write_table(pa.table({"key": keys, "partition": where}), tmp_path / "records.parquet", row_group_size=300)
+    rows = [{"key": key, "partition": partition} for key, partition in zip(keys, where.tolist(), strict=True)]
+    (tmp_path / "records.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    summaries = []
+    for name in ("records.parquet", "records.jsonl"):
+        into = tmp_path / f"{name}-results"
+        command = ["pipeline", "mismatch", str(tmp_path / name), "--partitions-count", "5", "--into", str(into)]
+        assert CliRunner().invoke(main, command).exit_code == 0
+        summaries.append(json.loads((into / "summary.json").read_text()))
+    assert summaries[0] == summaries[1]
+    assert summaries[0]["records"] + sum(summaries[0]["rejected"].values()) == 2_000
+    assert summaries[0]["misplaced"] == (wrong & (where < 5)).sum()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("spark")
+def test_a_key_format_that_no_key_has_is_refused_before_the_job(write: Callable[[str, str], str]) -> None:
+    done = CliRunner().invoke(
+        main, ["pipeline", "mismatch", write("records.csv", "key,partition\nx1,1\n"), "--key-format", "long"]
+    )
+    assert "no key in key is of the format long: 'x1'" in done.output
 
 
 @pytest.mark.slow

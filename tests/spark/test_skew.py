@@ -165,6 +165,21 @@ def test_a_row_group_is_read_by_one_split_alone(parquet):
         assert pa.Table.from_batches(batches).column("key").to_pylist() == records().column("key").to_pylist()
 
 
+@pytest.mark.parametrize("kind", ["categories", "views"])
+def test_parquet_is_what_it_is_to_spark_whatever_its_writer_held(tmp_path, kind):
+    """As pandas and Polars have them."""
+    table = records().select(["key", "value"])
+    if kind == "categories":
+        held = pa.table({name: table.column(name).dictionary_encode() for name in table.column_names})
+    else:
+        held = table.cast(pa.schema([("key", pa.string_view()), ("value", pa.string_view())]))
+    path = str(tmp_path / "held.parquet")
+    pq.write_table(held, path)
+    assert splits.schema(path).types == [pa.string(), pa.string()]
+    (files,) = splits.splits(splits.files(path), 1)
+    assert pa.Table.from_batches(splits.batches_of(files, ["key", "value"])) == table
+
+
 @pytest.mark.parametrize("tasks", [1, 4, 7])
 def test_every_task_reads_as_many_bytes(tasks):
     """Of one large file as of many: all of them, each once."""
