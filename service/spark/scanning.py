@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from pyspark.sql.pandas.types import to_arrow_schema
-
 from service.spark import quarantine, sources, splits
 from service.spark.scan_tasks import Merger, Reader
 from service.spark.session import cores, is_local
@@ -68,7 +66,7 @@ class Input:
     def schema(self) -> pa.Schema:
         """Of the wanted columns at least. Raises WrongSource if they are not there."""
         if self.files is None:
-            return to_arrow_schema(self.frame.schema)
+            return sources.arrow_schema(self.frame)
         found = splits.schema(self.files[0][0])
         sources.require_names(found.names, self.wanted, self.source)
         return found

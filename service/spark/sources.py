@@ -24,12 +24,14 @@ from urllib.parse import parse_qsl, urlsplit
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import types
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from service.spark.errors import JobFailed, WrongSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 CORRUPT: Final = "_corrupt_record"
@@ -190,6 +192,11 @@ def _read_text(spark: SparkSession, source: Source) -> DataFrame:
         raise WrongSource(f"{source} holds no record that can be read as {source.format.upper()}")
     schema = types.StructType([*columns, types.StructField(CORRUPT, types.StringType())])
     return spark.read.format(source.format).options(**options).schema(schema).load(source.location)
+
+
+def arrow_schema(frame: DataFrame) -> pa.Schema:
+    """The columns of a frame, as Arrow types. Timestamps must have a zone there, and nobody asks which."""
+    return to_arrow_schema(frame.schema, timezone="UTC")
 
 
 def require(frame: DataFrame, names: Iterable[str], source: Source) -> None:

@@ -86,10 +86,13 @@ def splits(of: Sequence[tuple[str, int]], tasks: int) -> list[list[Split]]:
 
 
 def batches_of(of: Sequence[Split], columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """The records of splits: these columns of them, in this order."""
+    """The records of splits: these columns of them, in this order. Raises ValueError for a file that lacks one of them."""
     for split in of:
         system, path = _open(split.location)
         with system.open_input_file(path) as source, pq.ParquetFile(source, pre_buffer=False) as file:
+            for name in columns:
+                if name not in file.schema_arrow.names:
+                    raise ValueError(f"{split.location} has no column {name!r}, which the first file has")
             begins = [_first_byte(file.metadata.row_group(g)) for g in range(file.num_row_groups)]
             bounds = enumerate(pairwise([*begins, source.size()]))
             groups = [g for g, (begin, end) in bounds if split.start <= (begin + end) // 2 < split.end]

@@ -180,6 +180,14 @@ def test_parquet_is_what_it_is_to_spark_whatever_its_writer_held(tmp_path, kind)
     assert pa.Table.from_batches(splits.batches_of(files, ["key", "value"])) == table
 
 
+def test_a_file_that_lacks_a_column_of_the_others_is_named(tmp_path):
+    for name, column in (("1.parquet", "key"), ("2.parquet", "keys")):
+        pq.write_table(pa.table({column: ["a"]}), tmp_path / name)
+    (files,) = splits.splits(splits.files(str(tmp_path)), 1)
+    with pytest.raises(ValueError, match=r"2\.parquet has no column 'key'"):
+        list(splits.batches_of(files, ["key"]))
+
+
 @pytest.mark.parametrize("tasks", [1, 4, 7])
 def test_every_task_reads_as_many_bytes(tasks):
     """Of one large file as of many: all of them, each once."""

@@ -98,6 +98,11 @@ def test_malformed_lines_are_kept_whole(spark, write):
     assert [(row.key, row[CORRUPT]) for row in frame.collect()] == [("a", None), (None, '{"key": '), ("c", None)]
 
 
+def test_times_have_an_arrow_type_like_any_column(spark):
+    """A table may have columns that the job does not ask for."""
+    assert sources.arrow_schema(spark.sql("SELECT current_timestamp() AS loaded_at, 'k' AS key")).names == ["loaded_at", "key"]
+
+
 def test_a_missing_column_is_named_with_the_one_that_was_meant(spark, write):
     source = Source.parse(write("records.csv", "tailnum,carrier\nN1,UA\n"))
     frame = sources.read(spark, source)

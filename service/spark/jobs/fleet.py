@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from service.core.errors import InvalidQuestion
 from service.core.placers import PLACERS
@@ -115,7 +115,7 @@ def _groups(pipeline: Pipeline, source: Source, assignors: tuple[Choice, ...], b
     frame = sources.read(pipeline.spark, source)
     body_column = body_column or ("value" if source.format == "kafka" else None)
     if body_column is None:
-        _check(source, partial(fleet_groups.check_columns, to_arrow_schema(frame.schema)))
+        _check(source, partial(fleet_groups.check_columns, sources.arrow_schema(frame)))
         columns = [name for name in fleet_groups.COLUMNS if name in frame.columns]
     else:
         sources.require(frame, [body_column], source)
@@ -137,7 +137,7 @@ def _groups(pipeline: Pipeline, source: Source, assignors: tuple[Choice, ...], b
 def _topics(pipeline: Pipeline, source: Source, brokers: Source | None, placer: str | None) -> Part:
     frame = sources.read(pipeline.spark, source)
     cluster = None if brokers is None else _brokers(pipeline, brokers)
-    _check(source, partial(fleet_placements.check_columns, to_arrow_schema(frame.schema), brokers_apart=cluster is not None))
+    _check(source, partial(fleet_placements.check_columns, sources.arrow_schema(frame), brokers_apart=cluster is not None))
     frame = frame.select([name for name in fleet_placements.COLUMNS if name in frame.columns])
     put = partial(fleet_placements.place_topics, placer=placer, brokers=cluster)
     place, results = _mapped(pipeline, "placing topics", frame, put, fleet_placements.RESULT, PLACEMENTS)

@@ -10,7 +10,6 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import click
 from pyspark.sql import Observation
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from service.core.errors import InvalidQuestion
 from service.spark import fleet_groups, load_report, load_summary, sources
@@ -215,7 +214,7 @@ class Readers:
 def _groups(pipeline: Pipeline, source: Source, choice: Choice | None) -> Readers:
     frame = sources.read(pipeline.spark, source)
     try:
-        fleet_groups.check_columns(to_arrow_schema(frame.schema))
+        fleet_groups.check_columns(sources.arrow_schema(frame))
     except InvalidQuestion as error:
         raise WrongSource(f"{source}: {error}") from None
     assigned, failed = w.assignments(frame, choice)
