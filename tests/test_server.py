@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
 
@@ -45,6 +47,12 @@ def server():
         yield running
 
 
+def children_seconds():
+    """What the processors have spent on children that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 @pytest.mark.parametrize("path", QUESTIONS)
 def test_every_worker_gives_the_same_bytes(path):
     """Two servers, one worker each, are two workers without a doubt about which of them answered."""
@@ -55,12 +63,15 @@ def test_every_worker_gives_the_same_bytes(path):
     assert len(answers) == 1
 
 
-def test_it_is_ready_after_5_seconds_of_work_on_a_set_up_machine():
-    """Of the processors' time, which other work on the machine does not lengthen."""
+def test_on_a_set_up_machine_it_is_ready_after_the_work_of_a_few_imports():
+    """Of the processors' time, beside what one process takes to import what it is built on; compiling is many times that."""
     with serving():
         pass  # the kernels are compiled now, whatever was cached before
+    before = children_seconds()
+    subprocess.run([sys.executable, "-c", "import flask, marshmallow, numba, numpy, pyarrow, scipy.stats"], check=True)
+    imports = children_seconds() - before
     with serving() as server:
-        assert server.processor_seconds() < 5
+        assert server.processor_seconds() < 4 * imports
 
 
 def test_metrics_count_what_all_workers_did(server):
