@@ -119,6 +119,14 @@ def test_each_path_gives_the_same(pipeline, parquet, tmp_path):
         assert figures(scanned(pipeline, source, plain=False)[0]) == figures(plain), source
 
 
+def test_many_partial_results_are_merged_before_the_driver_gets_them(pipeline, parquet, monkeypatch):
+    """And come to the same."""
+    few, _ = scanned(pipeline, parquet)
+    monkeypatch.setattr(scanning, "GROUP", 1)
+    many, rejected = scanned(pipeline, parquet)
+    assert (figures(many), rejected) == (figures(few), {})
+
+
 def test_a_topic_gives_what_its_records_are(broker, pipeline):
     """Its bytes are those of keys and values."""
     topic = broker.topic(3)
