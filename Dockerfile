@@ -25,7 +25,7 @@ COPY service service
 # Outside /src, where python would take the modules from there and not from where they are installed.
 WORKDIR /
 RUN pip install --no-deps --no-build-isolation --no-cache-dir /src && \
-    python -m service.warm
+    python -m service.server.warm
 
 FROM build AS pipeline-build
 WORKDIR /src

@@ -19,13 +19,13 @@ test-fast: .venv/.dev ## the tests that take no more than a moment
 	$(BIN)/python -m pytest -m 'not slow'
 
 parity: .venv/.dev ## 100,000 random rebalances beside Kafka's own assignors, four minutes (docs/exactness.md)
-	$(BIN)/python -m tests.long_parity
+	$(BIN)/python -m tests.runs.long_parity
 
 fuzz: .venv/.dev ## a million altered captures to /v1/decodings, ten minutes
-	$(BIN)/python -m tests.fuzz
+	$(BIN)/python -m tests.runs.fuzz
 
 soak: .venv/.dev ## 100,000 mixed requests, right and wrong: no error, no more memory, three minutes (docs/reliability.md)
-	$(BIN)/python -m tests.soak
+	$(BIN)/python -m tests.runs.soak
 
 lint: .venv/.dev ## ruff, mypy --strict, import contracts, hadolint
 	$(BIN)/ruff check
@@ -73,7 +73,7 @@ clean: ## remove what the commands made
 .venv/.installed: requirements.lock pyproject.toml | .venv/bin/python
 	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
-	$(BIN)/python -m service.warm
+	$(BIN)/python -m service.server.warm
 	@touch $@
 
 # There are no wheels of these; go.sum pins what they are built from. The version is what the server says it is.

@@ -6,8 +6,9 @@ import os
 
 from flask import Flask, Response, request
 
-from service import metrics, server
 from service.config import Settings
+from service.server import serving
+from service.telemetry import metrics
 
 app = Flask(__name__)
 
@@ -24,12 +25,12 @@ def echo_body() -> Response:
     return Response(request.get_data(), mimetype=request.mimetype)
 
 
-class _EchoServer(server._Server):  # noqa: SLF001 - its settings are what makes the comparison one
+class _EchoServer(serving._Server):  # noqa: SLF001 - its settings are what makes the comparison one
     def load(self) -> Flask:
         metrics.share_among_workers(self._metrics_folder)  # which Gunicorn's hooks expect
         return app
 
 
 if __name__ == "__main__":
-    server._Server = _EchoServer  # type: ignore[misc]  # noqa: SLF001 - so that serve() starts the echo and nothing else differs
-    server.serve(Settings.from_environment(), "127.0.0.1", int(os.environ["PORT"]))
+    serving._Server = _EchoServer  # type: ignore[misc]  # noqa: SLF001 - so that serve() starts the echo and nothing else differs
+    serving.serve(Settings.from_environment(), "127.0.0.1", int(os.environ["PORT"]))

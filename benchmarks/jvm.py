@@ -55,7 +55,7 @@ def assignor(kafka_class: str) -> Iterator[Callable[[dict[str, Any]], dict[str, 
     kafka_class : full name of the class; kafka-clients or kafka-group-coordinator has it
     """
     require(harness=False)
-    from tests.parity import class_path, coordinator_jars  # noqa: PLC0415 - it starts a JVM to fetch the jars
+    from tests.support.parity import class_path, coordinator_jars  # noqa: PLC0415 - it starts a JVM to fetch the jars
 
     with tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen(

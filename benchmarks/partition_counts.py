@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from benchmarks.harness import Row, benchmark, seconds
 from benchmarks.partitions import random_keys
-from service.cli.asking import ask_stream
-from service.core.partition_counts import Counts
+from service.cli.local_client import ask_stream
+from service.core.sizing.counter import Counts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,13 +19,14 @@ from pyspark import SparkContext
 from pyspark.sql import functions
 
 from benchmarks.harness import Row, benchmark
-from service.spark.jobs import Pipeline, skew
-from service.spark.progress import progress
-from service.spark.scanning import scanned
-from service.spark.session import spark_session
-from service.spark.sinks import Sink
-from service.spark.skew_scan import merged
-from service.spark.sources import Source
+from service.spark.cluster.progress import progress
+from service.spark.cluster.session import spark_session
+from service.spark.io.scan import scanned
+from service.spark.io.sinks import Sink
+from service.spark.io.sources import Source
+from service.spark.job import Pipeline
+from service.spark.skew import job
+from service.spark.skew.scan import merged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,11 +68,11 @@ def pipeline(cores: int = 2) -> Iterator[Pipeline]:
 
 def ours(on: Pipeline, path: str, names: tuple[str, ...], partitions_counts: tuple[int, ...]) -> float:
     """Seconds of the job's scan: records, different and hottest keys, of every partitioner and count."""
-    asked: dict[str, Any] = dict.fromkeys((parameter.name or "" for parameter in skew.JOB.parameters), None)
-    asked |= {"key_columns": ("key",), "key_separator": "-", "size_columns": (), "max_keys": skew.MAX_KEYS}
+    asked: dict[str, Any] = dict.fromkeys((parameter.name or "" for parameter in job.JOB.parameters), None)
+    asked |= {"key_columns": ("key",), "key_separator": "-", "size_columns": (), "max_keys": job.MAX_KEYS}
     asked |= {"partitioners": names, "partitions_counts": partitions_counts}
     start = time.perf_counter()
-    scanned(*skew.read(on, Source.parse(path), asked), merged, on.sink)
+    scanned(*job.read(on, Source.parse(path), asked), merged, on.sink)
     return time.perf_counter() - start
 
 

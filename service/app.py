@@ -8,45 +8,40 @@ from typing import TYPE_CHECKING
 from flask import Flask
 
 from service import __version__
-from service.api import (
-    assignors,
-    co_partitionings,
-    coordinators,
-    create_api,
-    decodings,
-    group_assignments,
-    keyless_distributions,
-    operations,
-    partition_count_plans,
-    partitioner_comparisons,
-    partitioner_fingerprints,
-    partitioners,
-    partitions,
-    placers,
-    replica_placements,
-)
-from service.api.entrance import Entrance, security_scheme
-from service.api.jsons import OrjsonProvider
+from service.api import catalogue, probes
+from service.api.co_partitionings.views import blueprint as co_partitionings
+from service.api.comparisons.views import blueprint as comparisons
+from service.api.coordinators.views import blueprint as coordinators
+from service.api.decodings.views import blueprint as decodings
+from service.api.fingerprints.views import blueprint as fingerprints
+from service.api.groups.views import blueprint as groups
+from service.api.keyless.views import blueprint as keyless
+from service.api.partition_counts.views import blueprint as partition_counts
+from service.api.partitions.views import blueprint as partitions
+from service.api.placements.views import blueprint as placements
 from service.config import Settings
-from service.metrics import Metrics
+from service.telemetry.metrics import Metrics
+from service.web.blueprint import create_api
+from service.web.json_codec import OrjsonProvider
+from service.web.middleware import Entrance, security_scheme
 
 if TYPE_CHECKING:
-    from service.tracing import Tracing
+    from service.telemetry.tracing import Tracing
 
 RESOURCES: tuple[object, ...] = (
-    partitions.blueprint,
-    partitioners.blueprint,
-    partitioner_comparisons.blueprint,
-    partitioner_fingerprints.blueprint,
-    partition_count_plans.blueprint,
-    keyless_distributions.blueprint,
-    co_partitionings.blueprint,
-    coordinators.blueprint,
-    decodings.blueprint,
-    group_assignments.blueprint,
-    assignors.blueprint,
-    replica_placements.blueprint,
-    placers.blueprint,
+    partitions,
+    catalogue.partitioners,
+    comparisons,
+    fingerprints,
+    partition_counts,
+    keyless,
+    co_partitionings,
+    coordinators,
+    decodings,
+    groups,
+    catalogue.assignors,
+    placements,
+    catalogue.placers,
 )
 
 
@@ -60,7 +55,7 @@ answer came about. `Accept: text/csv` or `application/vnd.apache.arrow.stream` g
 
 
 def create_app(settings: Settings | None = None, *, log_requests: bool = False) -> Flask:
-    """The service as a WSGI app. Raises service.credentials.UnfitCredentials for credentials that cannot be read.
+    """The service as a WSGI app. Raises service.auth.authenticator.UnfitCredentials for credentials that cannot be read.
 
     settings : default: those of the environment
     log_requests : a line for each request on standard output
@@ -81,9 +76,9 @@ def create_app(settings: Settings | None = None, *, log_requests: bool = False) 
     api.spec.components.security_scheme("bearer", security_scheme())
     for resource in RESOURCES:
         api.register_blueprint(resource)
-    app.register_blueprint(operations.blueprint)
-    app.register_blueprint(operations.docs)
-    app.extensions["openapi_yaml"] = operations.openapi_yaml(api)
+    app.register_blueprint(probes.blueprint)
+    app.register_blueprint(probes.docs)
+    app.extensions["openapi_yaml"] = probes.openapi_yaml(api)
     app.extensions["entrance"] = Entrance(app, settings, app.extensions["metrics"], _tracing(settings), log_requests=log_requests)
     return app
 
@@ -91,6 +86,6 @@ def create_app(settings: Settings | None = None, *, log_requests: bool = False) 
 def _tracing(settings: Settings) -> Tracing | None:
     if not settings.otlp_endpoint:
         return None
-    from service.tracing import Tracing  # noqa: PLC0415 - nobody else waits for OpenTelemetry
+    from service.telemetry.tracing import Tracing  # noqa: PLC0415 - nobody else waits for OpenTelemetry
 
     return Tracing(settings.otlp_endpoint)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from flask import Flask
     from flask.testing import FlaskClient
 
-    from tests.broker import Broker
+    from tests.support.broker import Broker
 
 # A kernel's first call loads it from its cache, and machines are shared: no single example has a time limit.
 settings.register_profile("suite", deadline=None)
@@ -39,7 +39,7 @@ def client(app: Flask) -> FlaskClient:
 @pytest.fixture(scope="session")
 def broker() -> Iterator[Broker]:
     """A real Kafka broker, one for the whole run; each test makes its own topics."""
-    from tests.broker import running_broker  # noqa: PLC0415 (PySpark takes a second to import)
+    from tests.support.broker import running_broker  # noqa: PLC0415 (PySpark takes a second to import)
 
     with running_broker() as running:
         yield running

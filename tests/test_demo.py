@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from demo import decisions, flights
 from demo.__main__ import main
-from tests.serving import serving
+from tests.support.serving import serving
 
 with warnings.catch_warnings(action="ignore", category=DeprecationWarning):  # kafka-python's, on import
     from kafka.partitioner.default import murmur2

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import pytest
 import requests
 
-from tests.serving import free_port
+from tests.support.serving import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

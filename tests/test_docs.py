@@ -9,7 +9,7 @@ import shlex
 import pytest
 
 from service.config import settings_table
-from tests.golden import PROJECT
+from tests.support.golden import PROJECT
 
 README = (PROJECT / "README.md").read_text()
 

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from tests.serving import serving
+from tests.support.serving import serving
 
 pytestmark = pytest.mark.slow
 

@@ -11,12 +11,12 @@ import yaml
 from flask import Blueprint, Response, current_app
 from flask_swagger_ui import get_swaggerui_blueprint
 
-from service.api import metrics
-from service.api.entrance import PAGE_POLICY
-from service.api.problems import problem
+from service.web.context import metrics
+from service.web.middleware import PAGE_POLICY
+from service.web.problems import problem
 
 if TYPE_CHECKING:
-    from service.api import Api
+    from service.web.blueprint import Api
 
 blueprint = Blueprint("operations", __name__)
 

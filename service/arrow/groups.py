@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 from numba import njit
 
 from service.core.errors import InvalidQuestion
-from service.core.grouping import ascending, first_repeat, transposed
 from service.core.jvm.sorting import java_order
 from service.core.model import NONE, Group, Ragged, Topics
+from service.core.ragged import ascending, first_repeat, transposed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from service.core import keys
 from service.core.errors import InvalidQuestion
+from service.core.keys import columns
 from service.core.model import Keys
 
 if TYPE_CHECKING:
@@ -29,10 +29,10 @@ FORMAT_OF_TYPE: Final = {
 _TYPE_OF_FORMAT: Final = {key_format: kind for kind, key_format in FORMAT_OF_TYPE.items()}
 _INT32: Final = np.dtype(np.int32)
 _UINT8: Final = np.dtype(np.uint8)
-_TEXTUAL: Final = (*keys.TEXTS, *keys.BYTES)
+_TEXTUAL: Final = (*columns.TEXTS, *columns.BYTES)
 
 
-def from_arrow(column: pa.ChunkedArray, key_format: str | None, at: str) -> tuple[keys.Column, str]:
+def from_arrow(column: pa.ChunkedArray, key_format: str | None, at: str) -> tuple[columns.Column, str]:
     """The keys of an Arrow column, and their format.
 
     key_format : None: that of the column's type. Strings may be of any textual format; numbers have their own; binary keys are
@@ -52,12 +52,12 @@ def from_arrow(column: pa.ChunkedArray, key_format: str | None, at: str) -> tupl
         own = FORMAT_OF_TYPE[kind]
         if key_format not in (None, own):
             raise InvalidQuestion(f"a column of {kind} holds keys of the format {own}, not {key_format}", "/key_format")
-        return keys.Numbers(filled(array, False if own == "boolean" else 0), validity(array)), own
+        return columns.Numbers(filled(array, False if own == "boolean" else 0), validity(array)), own
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         own = key_format or "string"
         if own not in _TEXTUAL:
             raise InvalidQuestion(f"a column of {kind} holds no keys of the format {own}", "/key_format")
-        return keys.from_text(keys.Text(flat(array.cast(pa.string()))), own, at), own
+        return columns.from_text(columns.Text(flat(array.cast(pa.string()))), own, at), own
     if (
         pa.types.is_fixed_size_binary(kind)
         or pa.types.is_binary(kind)
@@ -65,7 +65,7 @@ def from_arrow(column: pa.ChunkedArray, key_format: str | None, at: str) -> tupl
         or pa.types.is_binary_view(kind)
     ):
         own = key_format or "base64"
-        if own not in keys.BYTES:
+        if own not in columns.BYTES:
             raise InvalidQuestion(f"a column of {kind} holds bytes, not keys of the format {own}", "/key_format")
         return flat(array.cast(pa.binary())), own
     if pa.types.is_null(kind):

@@ -1,0 +1,1 @@
+"""Who may call: bearer tokens and JWTs."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from service.callers import Caller, NotAuthenticated
-from service.tokens import Tokens
+from service.auth.principals import Caller, NotAuthenticated
+from service.auth.tokens import Tokens
 
 if TYPE_CHECKING:
     from service.config import Settings
@@ -27,7 +27,7 @@ class Credentials:
         self._jwts: Source | None = None
         if settings.jwks:
             # Imported only where it is configured: it brings cryptography's libraries with it.
-            from service.jwts import Jwts  # noqa: PLC0415
+            from service.auth.jwts import Jwts  # noqa: PLC0415
 
             self._jwts = Jwts(settings)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import jwt
 
-from service.callers import EVERYTHING, SCOPES, Caller, NotAuthenticated, UnfitCredentials, Watched
+from service.auth.principals import EVERYTHING, SCOPES, Caller, NotAuthenticated, UnfitCredentials, Watched
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,7 +14,7 @@ import re
 import secrets
 from typing import TYPE_CHECKING
 
-from service.callers import EVERYTHING, SCOPES, Caller, NotAuthenticated, UnfitCredentials, Watched
+from service.auth.principals import EVERYTHING, SCOPES, Caller, NotAuthenticated, UnfitCredentials, Watched
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,11 +9,11 @@ from __future__ import annotations
 import click
 
 from service import __version__
-from service.cli.asking import settings
+from service.cli.decisions import QUESTIONS
+from service.cli.local_client import settings
 from service.cli.partitioners import compare, fingerprint
 from service.cli.pipeline import pipeline
 from service.cli.plan import plan
-from service.cli.questions import QUESTIONS
 from service.cli.tokens import token
 
 
@@ -35,8 +35,8 @@ main.add_command(token)
 @click.option("--port", envvar="PORT", default=8000, show_default=True, help="Port to listen on; also PORT.")
 def serve(host: str, port: int) -> None:
     """Serve over HTTP. Limits are settings of the environment; see the README."""
-    from service.server import Refusal  # noqa: PLC0415 - the other commands need no server
-    from service.server import serve as run  # noqa: PLC0415
+    from service.server.serving import Refusal  # noqa: PLC0415 - the other commands need no server
+    from service.server.serving import serve as run  # noqa: PLC0415
 
     try:
         run(settings(), host, port)

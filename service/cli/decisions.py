@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 
-from service.api.jsons import loads
-from service.cli.asking import ask
+from service.cli.local_client import ask
 from service.cli.terminal import fill, table
+from service.web.json_codec import loads
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, cast
 import click
 from environs.exceptions import EnvValidationError
 
-from service.api.jsons import loads
 from service.config import Settings
+from service.web.json_codec import loads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,9 +47,9 @@ def ask_stream(path: str, pieces: Iterator[bytes]) -> bytes:
     """
     from werkzeug.test import Client  # noqa: PLC0415 - as above
 
-    from service.api.count_tables import Pieces  # noqa: PLC0415
-    from service.api.render import ARROW_STREAM  # noqa: PLC0415
+    from service.api.partition_counts.key_batches import Pieces  # noqa: PLC0415
     from service.app import create_app  # noqa: PLC0415
+    from service.web.responses import ARROW_STREAM  # noqa: PLC0415
 
     endless = 2**62  # limits are for what several share
     mine = replace(

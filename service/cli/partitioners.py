@@ -9,10 +9,10 @@ from urllib.parse import urlencode
 import click
 from rich.console import Console
 
-from service.api.jsons import loads
 from service.cli import tables
-from service.cli.asking import ask_stream
+from service.cli.local_client import ask_stream
 from service.cli.terminal import fill, table
+from service.web.json_codec import loads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

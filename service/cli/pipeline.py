@@ -16,7 +16,7 @@ from service.cli.terminal import fill, table
 from service.core.errors import AllocatorError
 
 if TYPE_CHECKING:
-    from service.spark.jobs import Job
+    from service.spark.job import Job
 
 COMMON = (
     click.Option(["--into"], default="pipeline-results", show_default=True, help="Folder or URL for tables, summary and report."),
@@ -79,7 +79,7 @@ def _run(
     **parameters: Any,
 ) -> None:
     """Run the job, write what it gives, and say where it is."""
-    from service.spark.running import run  # noqa: PLC0415 - see _jobs
+    from service.spark.runner import run  # noqa: PLC0415 - see _jobs
 
     settings = dict(option.partition("=")[::2] for option in spark_options)
     try:

@@ -33,9 +33,9 @@ import pyarrow.parquet
 from rich.console import Console
 from rich.progress import Progress, TaskID
 
-from service.api.jsons import loads
-from service.columns import FORMAT_OF_TYPE
-from service.core.keys import FORMATS
+from service.arrow.keys import FORMAT_OF_TYPE
+from service.core.keys.columns import FORMATS
+from service.web.json_codec import loads
 
 TYPES: Final = {"partition_id": pa.int32(), "records": pa.int64(), "bytes": pa.int64()}
 """The type of each column but the key."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from service.callers import EVERYTHING, SCOPES
-from service.tokens import new_token
+from service.auth.principals import EVERYTHING, SCOPES
+from service.auth.tokens import new_token
 
 
 @click.command()

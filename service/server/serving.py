@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from gunicorn.app.base import BaseApplication
 
-from service import logs
 from service.app import create_app
-from service.callers import UnfitCredentials
+from service.auth.authenticator import Credentials
+from service.auth.principals import UnfitCredentials
 from service.config import environment_name
-from service.credentials import Credentials
-from service.metrics import SHARED_FOLDER, forget_worker, share_among_workers
-from service.warm import warm
-from service.worker import Worker
+from service.server.warm import warm
+from service.server.worker import Worker
+from service.telemetry import logs
+from service.telemetry.metrics import SHARED_FOLDER, forget_worker, share_among_workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,6 +1,6 @@
 """Every kernel, loaded: what Numba has compiled before comes from its cache, the rest is compiled now and cached.
 
-``python -m service.warm`` compiles at set-up and at build; a server calls ``warm`` before it forks its workers, so that no
+``python -m service.server.warm`` compiles at set-up and at build; a server calls ``warm`` before it forks its workers, so that no
 request waits for a compiler. A test watches that no golden vector's request still compiles anything.
 """
 
@@ -14,15 +14,15 @@ import numpy as np
 import pyarrow as pa
 from werkzeug.test import Client
 
-from service.api.integer_lists import taken_out
-from service.api.render import ARROW_STREAM
 from service.app import create_app
 from service.config import Settings
 from service.core.assignors import GROUP_PROTOCOLS
-from service.core.frequent_keys import FrequentKeys
-from service.core.keys import FORMATS
+from service.core.keys.columns import FORMATS
 from service.core.partitioners import PARTITIONERS
 from service.core.placers import PLACERS
+from service.core.sizing.frequent_keys import FrequentKeys
+from service.web.json_integer_lists import taken_out
+from service.web.responses import ARROW_STREAM
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

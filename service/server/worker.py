@@ -26,8 +26,8 @@ from gunicorn.util import close as close_socket
 from gunicorn.util import write_nonblock
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
-from service.api.jsons import dumps
-from service.api.problems import MEDIA_TYPE, TYPE_PREFIX, kebab
+from service.web.json_codec import dumps
+from service.web.problems import MEDIA_TYPE, TYPE_PREFIX, kebab
 
 if TYPE_CHECKING:
     from collections.abc import Callable

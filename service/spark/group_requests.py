@@ -16,7 +16,7 @@ from service.core.assignors import GROUP_PROTOCOLS
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from service.spark.fleet_groups import Choice
+    from service.spark.fleet.assignments import Choice
 
 SCHEMA: Final = pa.schema({"group": pa.string(), "question": pa.string()})
 

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
+    from service.spark.io.sinks import Sink
+    from service.spark.io.sources import Source
     from service.spark.report import Report
-    from service.spark.sinks import Sink
-    from service.spark.sources import Source
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,6 @@ class Job:
     @staticmethod
     def sources(values: Mapping[str, Any]) -> list[Source]:
         """The sources among a command's values."""
-        from service.spark.sources import Source  # noqa: PLC0415 - types alone are imported above
+        from service.spark.io.sources import Source  # noqa: PLC0415 - types alone are imported above
 
         return [value for value in values.values() if isinstance(value, Source)]

@@ -1,11 +1,16 @@
-"""The jobs by name. A job is a module here: what it asks of the command line, and what it does with the answer on Spark."""
+"""The jobs by name. ``job.py`` in a job's folder says what it asks of the command line, and what it does on Spark."""
 
 from __future__ import annotations
 
-from service.spark.jobs import fleet, load, mismatch, offsets, skew
-from service.spark.jobs.model import Job, Outcome, Pipeline
+from typing import TYPE_CHECKING
 
-__all__ = ["JOBS", "Job", "Outcome", "Pipeline"]
+from service.spark.fleet.job import JOB as FLEET
+from service.spark.load.job import JOB as LOAD
+from service.spark.mismatch.job import JOB as MISMATCH
+from service.spark.offsets.job import JOB as OFFSETS
+from service.spark.skew.job import JOB as SKEW
 
-JOBS: tuple[Job, ...] = (skew.JOB, load.JOB, fleet.JOB, offsets.JOB, mismatch.JOB)
-"""In the order in which they are listed."""
+if TYPE_CHECKING:
+    from service.spark.job import Job
+
+JOBS: tuple[Job, ...] = (SKEW, LOAD, FLEET, OFFSETS, MISMATCH)

@@ -7,11 +7,11 @@ from typing import Any
 import click
 
 from service.spark.errors import WrongSource
-from service.spark.sources import Source
+from service.spark.io.sources import Source
 
 
 class SourceType(click.ParamType[Any]):
-    """A source, in the words of ``service.spark.sources``."""
+    """A source, in the words of ``service.spark.io.sources``."""
 
     name = "source"
 

@@ -11,18 +11,18 @@ import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from service.spark import sources
-from service.spark.jobs.model import Pipeline
-from service.spark.progress import progress
-from service.spark.session import spark_session
-from service.spark.sinks import Sink
+from service.spark.cluster.progress import progress
+from service.spark.cluster.session import spark_session
+from service.spark.io import sources
+from service.spark.io.sinks import Sink
+from service.spark.job import Pipeline
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pyspark.sql import DataFrame
 
-    from service.spark.jobs.model import Job
+    from service.spark.job import Job
 
 SUMMARY, REPORT = "summary.json", "report.html"
 

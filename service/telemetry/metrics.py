@@ -17,7 +17,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disa
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
 from service import __version__
-from service.memory import WorkerMemory
+from service.telemetry.worker_memory import WorkerMemory
 
 if TYPE_CHECKING:
     from collections.abc import Callable

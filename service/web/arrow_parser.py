@@ -8,11 +8,11 @@ import pyarrow as pa
 from marshmallow import fields
 from werkzeug.exceptions import BadRequest
 
-from service.api import Parser
-from service.api.bodies import check_arrow, read_body
-from service.api.fields import Integer
-from service.api.render import ARROW_STREAM
 from service.core.errors import InvalidQuestion
+from service.web.blueprint import Parser
+from service.web.bodies import check_arrow, read_body
+from service.web.fields import Integer
+from service.web.responses import ARROW_STREAM
 
 if TYPE_CHECKING:
     from flask import Request

@@ -18,10 +18,10 @@ from werkzeug.exceptions import (
     UnsupportedMediaType,
 )
 
-from service.api.arrow_bodies import unpacked_bytes
-from service.api.entrance import entrance
-from service.api.precheck import Unfit, check
-from service.gate import LARGE_BYTES
+from service.web.admission import LARGE_BYTES
+from service.web.arrow_limits import unpacked_bytes
+from service.web.json_limits import Unfit, check
+from service.web.middleware import entrance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -73,7 +73,7 @@ def _counted(text: Bytes) -> tuple[int, int]:
 def _take_out(text: Bytes, rest: Bytes, lengths: Int32s, values: Int32s) -> tuple[int, int, int]:  # noqa: C901 (a kernel)
     """How much is written of ``rest``, ``lengths`` and ``values``; -1 for the first if the text is to be left alone.
 
-    Plain-Python twin: tests/reference/integer_lists.py.
+    Plain-Python twin: tests/reference/json_integer_lists.py.
     """
     n, i, end, lists, integers = len(text), 0, 0, 0, 0
     while i < n:

@@ -82,7 +82,7 @@ def look(text: Bytes, found: Int64s, hashes: Int64s) -> None:  # noqa: C901, PLR
     hashes : int64[(MAX_DEPTH + 1) · MAX_MEMBERS]    room for the hashes of the keys of the objects that are open
 
     Two keys are one if their characters are, so "a" and "\u0061"; beyond ASCII escapes are taken as they stand.
-    Plain-Python twin: tests/reference/precheck.py.
+    Plain-Python twin: tests/reference/json_limits.py.
     """
     width = MAX_DEPTH + 1
     kind, key, index, keys = STATE, STATE + width, STATE + 2 * width, STATE + 3 * width

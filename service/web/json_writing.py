@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
-from service.api.jsons import dumps
+from service.web.json_codec import dumps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -9,16 +9,17 @@ from typing import Any, Final
 import pyarrow as pa
 from marshmallow import ValidationError, fields
 
-from service.api import bulk, settings
-from service.columns import filled, flat, from_arrow, validity
+from service.arrow.keys import filled, flat, from_arrow, validity
 from service.config import environment_name
-from service.core import keys
 from service.core.errors import InvalidQuestion, LimitExceeded
+from service.core.keys import columns
+from service.web import json_arrays
+from service.web.context import settings
 
 FEW: Final = 8
 """Fewer strings than these are read sooner without Arrow."""
 
-_TEXTUAL: Final = (*keys.TEXTS, *keys.BYTES)
+_TEXTUAL: Final = (*columns.TEXTS, *columns.BYTES)
 
 
 class KeyList(fields.Raw):
@@ -39,7 +40,7 @@ def check_limit(count: int, at: str) -> None:
         raise LimitExceeded(environment_name("max_keys"), allowed, count, "keys", at)
 
 
-def read(values: Any, key_format: str | None, at: str) -> tuple[keys.Column, str]:
+def read(values: Any, key_format: str | None, at: str) -> tuple[columns.Column, str]:
     """The keys of a KeyList, and their format; raises InvalidQuestion. at : JSON pointer to a key, with {} for its index"""
     if isinstance(values, pa.ChunkedArray):
         return from_arrow(values, key_format, at)
@@ -52,39 +53,39 @@ def shown(values: Any, row: int) -> Any:
     return b64encode(value).decode() if isinstance(value, bytes) else value
 
 
-def from_json(values: list[Any], key_format: str, at: str) -> keys.Column:
+def from_json(values: list[Any], key_format: str, at: str) -> columns.Column:
     """The keys of a JSON list; raises InvalidQuestion for the first that does not fit the format.
 
     at : JSON pointer to a key, with {} for its index
     """
     if key_format in _TEXTUAL:
-        return keys.from_text(_texts(values, at), key_format, at)
-    if key_format in keys.INTEGERS:
-        array = bulk.read(values, pa.int64())
+        return columns.from_text(_texts(values, at), key_format, at)
+    if key_format in columns.INTEGERS:
+        array = json_arrays.read(values, pa.int64())
         if array is None:
             raise _misfit(values, key_format, at)
-        return keys.integers(filled(array, 0), validity(array), key_format, at)
-    if key_format in keys.FLOATS:
-        array = bulk.read(values, pa.float64())
+        return columns.integers(filled(array, 0), validity(array), key_format, at)
+    if key_format in columns.FLOATS:
+        array = json_arrays.read(values, pa.float64())
         if array is None:
             array = pa.array([_number(value, key_format, at.format(i)) for i, value in enumerate(values)], pa.float64())
-        return keys.floats(filled(array, 0.0), validity(array), key_format, at)
-    array = bulk.read(values, pa.bool_())
+        return columns.floats(filled(array, 0.0), validity(array), key_format, at)
+    array = json_arrays.read(values, pa.bool_())
     if array is None:
         raise _misfit(values, key_format, at)
-    return keys.Numbers(filled(array, False), validity(array))
+    return columns.Numbers(filled(array, False), validity(array))
 
 
-def _texts(values: list[Any], at: str) -> keys.Text:
+def _texts(values: list[Any], at: str) -> columns.Text:
     if len(values) >= FEW:
         try:
-            return keys.Text(flat(pa.array(values, pa.string())))
+            return columns.Text(flat(pa.array(values, pa.string())))
         except (pa.ArrowException, UnicodeEncodeError):
             pass  # something else than a string, or half a surrogate pair, which Arrow has no room for
     for i, value in enumerate(values):
         if value is not None and type(value) is not str:
             raise InvalidQuestion(f"{_shown(value)} is not a string", at.format(i))
-    return keys.strings(values)
+    return columns.strings(values)
 
 
 def _misfit(values: list[Any], key_format: str, at: str) -> InvalidQuestion:

@@ -15,10 +15,10 @@ from flask import Response, current_app, g, request
 from flask.globals import app_ctx, request_ctx
 from werkzeug.exceptions import Forbidden, ServiceUnavailable, Unauthorized
 
-from service.callers import SCOPES, NotAuthenticated
-from service.credentials import Credentials
-from service.gate import RETRY_SECONDS, Full, Gate
-from service.logs import access_log
+from service.auth.authenticator import Credentials
+from service.auth.principals import SCOPES, NotAuthenticated
+from service.telemetry.logs import access_log
+from service.web.admission import RETRY_SECONDS, Full, Gate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from flask import Flask
 
     from service.config import Settings
-    from service.metrics import Metrics
-    from service.tracing import Tracing
+    from service.telemetry.metrics import Metrics
+    from service.telemetry.tracing import Tracing
 
 DECISIONS: Final = "/v1/"
 """Where routes begin that need a caller and a place in the gate."""

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from flask import Response, current_app, request
 from marshmallow import Schema, fields
 
-from service.api.entrance import REQUEST_ID
-from service.api.jsons import dumps
 from service.core.errors import AllocatorError, InvalidQuestion, KafkaError
 from service.core.wire.errors import Unreadable
+from service.web.json_codec import dumps
+from service.web.middleware import REQUEST_ID
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

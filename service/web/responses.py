@@ -10,7 +10,7 @@ import pyarrow.csv
 from flask import Response, request
 from werkzeug.datastructures import MIMEAccept
 
-from service.api.jsons import dumps
+from service.web.json_codec import dumps
 
 if TYPE_CHECKING:
     import numpy as np

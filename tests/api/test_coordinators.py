@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests import golden
+from tests.support import golden
 
 PATH = "/v1/coordinators"
 

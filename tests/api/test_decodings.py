@@ -6,9 +6,9 @@ import base64
 
 import pytest
 
-from service.api.problems import kebab
+from service.web.problems import kebab
 from tests.core.wire.captures import PROTOCOL, RECORDS
-from tests.golden import lines
+from tests.support.golden import lines
 
 PATH = "/v1/decodings"
 SUBSCRIPTION = "AAMAAAABAAVhLjNyOf////8AAAABAAVhLjNyOQAAAAMAAAAAAAAAAgAAApcAAAClAAx6b25lLTIvcm93LTE="

@@ -13,11 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from marshmallow import ValidationError, fields
 
-from service.api import groups, integer_lists
+from service.api.groups import request
 from service.app import create_app
 from service.config import Settings
-from tests import golden
-from tests.groups import as_rows, bodies
+from service.web import json_integer_lists
+from tests.support import golden
+from tests.support.groups import as_rows, bodies
 
 URL = "/v1/group-assignments"
 NAMED = {"X-Request-ID": "test"}  # so that two problems of one kind are the same bytes
@@ -201,8 +202,8 @@ def damaged(draw):
 @settings(max_examples=1_000, deadline=None)
 def test_bodies_read_in_bulk_and_by_the_schema_are_accepted_alike(case):
     which, rows = case
-    in_bulk = {"topics": groups.topics_field(), "members": groups.members_field()}[which]
-    by_schema = fields.List(fields.Nested({"topics": groups.TopicSchema, "members": groups.MemberSchema}[which]))
+    in_bulk = {"topics": request.topics_field(), "members": request.members_field()}[which]
+    by_schema = fields.List(fields.Nested({"topics": request.TopicSchema, "members": request.MemberSchema}[which]))
     refusal = None
     try:
         expected = by_schema.deserialize(copy.deepcopy(rows))
@@ -226,7 +227,7 @@ def test_one_fault_in_a_long_list_is_found_without_judging_it_all(monkeypatch):
     rows = [{"member_id": str(i)} for i in range(1_000)]
     rows[700] = {"member_id": 700}
     with pytest.raises(ValidationError) as refusal:
-        groups.members_field().deserialize(rows)
+        request.members_field().deserialize(rows)
     assert refusal.value.messages == {700: {"member_id": ["Not a valid string."]}}
     assert judged == [[{"member_id": 700}]]
 
@@ -234,9 +235,9 @@ def test_one_fault_in_a_long_list_is_found_without_judging_it_all(monkeypatch):
 def test_a_well_formed_body_never_meets_the_slow_schema(monkeypatch):
     monkeypatch.delattr(fields.List, "_deserialize")
     rows = [{"member_id": "m", "rack_id": "", "generation_id": -1, "topic_names": [], "owned_partitions": []}, {"member_id": "n"}]
-    assert len(groups.members_field().deserialize(rows)) == 2
+    assert len(request.members_field().deserialize(rows)) == 2
     racked = {"topic_name": "t", "partitions_count": 2, "partition_racks": [["a", ""], []]}
-    assert len(groups.topics_field().deserialize([racked])) == 1
+    assert len(request.topics_field().deserialize([racked])) == 1
 
 
 @given(bodies(min_members=1))
@@ -360,7 +361,7 @@ def test_an_older_release_answers_as_it_did(client):
 @pytest.mark.parametrize("text", ["{}", "[]", "", '\ufeff{"topics": [], "members": []}', '{"topics": [], "members": []} {}', "{"])
 def test_what_is_no_group_is_refused_alike_however_it_is_read(client, monkeypatch, text):
     by_schema = client.post(URL, data=text.encode(), content_type="application/json")
-    monkeypatch.setattr(groups, "LARGE", 0)
+    monkeypatch.setattr(request, "LARGE", 0)
     by_arrow = client.post(URL, data=text.encode(), content_type="application/json")
     assert (by_arrow.status_code, by_arrow.data) == (by_schema.status_code, by_schema.data)
 
@@ -381,8 +382,8 @@ def test_a_body_is_answered_alike_whether_arrow_or_the_schema_reads_it(app, body
     answers = []
     for large, worth_it in ((len(text) + 1, 0), (0, len(text)), (0, 0)):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(groups, "LARGE", large)
-            patch.setattr(integer_lists, "WORTH_IT", worth_it)
+            patch.setattr(request, "LARGE", large)
+            patch.setattr(json_integer_lists, "WORTH_IT", worth_it)
             answers.append(app.test_client().post(URL, data=text, content_type="application/json", headers=NAMED).data)
     assert answers[0] == answers[1] == answers[2]
 

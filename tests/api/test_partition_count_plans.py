@@ -1,4 +1,4 @@
-"""``/v1/partition-count-plans`` as a caller sees it. What the numbers are is tests/core/test_partition_count_plans.py's."""
+"""``/v1/partition-count-plans`` as a caller sees it. What the numbers are is tests/core/sizing/test_plans.py's."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ import requests
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.api.count_tables import MOST, Histogram, _in_bulk
-from service.api.plan_documents import LISTED, key_value
+from service.api.partition_counts.key_batches import MOST, Histogram, _in_bulk
+from service.api.partition_counts.response import LISTED, key_value
 from service.app import create_app
 from service.config import Settings
-from service.core import distinct_keys
-from tests.serving import serving
+from service.core.sizing import distinct_keys
+from tests.support.serving import serving
 
 ARROW = "application/vnd.apache.arrow.stream"
 PATH = "/v1/partition-count-plans"

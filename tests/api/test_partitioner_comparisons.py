@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 
-from service.api.render import ARROW_STREAM
 from service.app import create_app
 from service.config import Settings
-from tests.questions import ask
+from service.web.responses import ARROW_STREAM
+from tests.support.questions import ask
 
 PATH = "/v1/partitioner-comparisons"
 KEYS = ["a", "b", None, "", "order-1", "order-2", "ключ"]

@@ -13,14 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from marshmallow import Schema, fields
 
-from service.api.partitioner_fingerprints import ObservationList, ObservationSchema
-from service.api.render import ARROW_STREAM
+from service.api.fingerprints.views import ObservationList, ObservationSchema
 from service.app import create_app
 from service.config import Settings
-from service.core.observations import explained_by, matches
+from service.core.attribution.observations import explained_by, matches
+from service.web.responses import ARROW_STREAM
 from tests.api.test_partitioner_comparisons import stream
-from tests.questions import ask
 from tests.reference import fingerprints as twin
+from tests.support.questions import ask
 
 PATH = "/v1/partitioner-fingerprints"
 KEYS = [f"order-{i}" for i in range(100)]

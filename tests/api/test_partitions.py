@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from service.app import create_app
 from service.config import Settings
-from service.core.keys import FORMATS
+from service.core.keys.columns import FORMATS
 from service.core.partitioners import PARTITIONERS
-from tests import golden
 from tests.core.partitioners.test_vectors import FILES
+from tests.support import golden
 
 ARROW = "application/vnd.apache.arrow.stream"
 PATH = "/v1/partitions"

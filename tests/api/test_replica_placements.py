@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.api.jsons import dumps
-from service.api.placements import Placed, placements_json, reassignment_json
+from service.api.placements.response import Placed, placements_json, reassignment_json
 from service.app import create_app
 from service.config import Settings
 from service.core.model import Cluster
+from service.web.json_codec import dumps
 
 INTS = st.integers(-(2**31), 2**31 - 1)
 PATH = "/v1/replica-placements"

@@ -10,7 +10,7 @@ from benchmarks.harness import BENCHMARKS, Result, Row, benchmark, peak_bytes, s
 from benchmarks.harness import Skipped as NotHere
 from benchmarks.shapes import SCENARIOS, Shape, body_of, group_of
 from service.core.assignors import GROUP_PROTOCOLS
-from tests.groups import group_of as read_body
+from tests.support.groups import group_of as read_body
 
 TIME = Row("a/time", "s", 1.0, "ours ÷ theirs")
 THROUGHPUT = Row("a/throughput", "requests/s", 1.25, "ours ÷ theirs")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.golden import PROJECT
+from tests.support.golden import PROJECT
 
 CHART = PROJECT / "helm" / "partition-allocator"
 CI_FILES = sorted((CHART / "ci").glob("*-values.yaml"))

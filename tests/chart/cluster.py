@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from tests.chart.charts import tool
-from tests.serving import free_port
+from tests.support.serving import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,10 +18,10 @@ import pytest
 import requests
 import yaml
 
-from service.tokens import new_token
+from service.auth.tokens import new_token
 from tests.chart.charts import CHART
-from tests.golden import PROJECT
-from tests.serving import free_port, serving
+from tests.support.golden import PROJECT
+from tests.support.serving import free_port, serving
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,7 @@ import yaml
 from helm.documents import documents, schema, values
 from service.cli import main
 from tests.chart.charts import CHART, CI_FILES
-from tests.golden import PROJECT
+from tests.support.golden import PROJECT
 
 
 @pytest.mark.parametrize("path", documents(), ids=lambda path: path.name)

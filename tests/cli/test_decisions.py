@@ -10,8 +10,8 @@ import sys
 
 import pytest
 
-from tests.golden import lines
-from tests.test_server import QUESTIONS
+from tests.server.test_server import QUESTIONS
+from tests.support.golden import lines
 
 COMMANDS = {"partition": "/v1/partitions", "assign": "/v1/group-assignments", "place": "/v1/replica-placements"}
 

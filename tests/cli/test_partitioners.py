@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from service.cli import main
-from tests.questions import ask
+from tests.support.questions import ask
 
 KEYS = [f"order-{i}" for i in range(200)]
 

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import service.cli
-from service.spark import shipped
+from service.spark.cluster import code_archive
 
 FOLDER = Path(service.cli.__file__).parent
 
@@ -26,7 +26,7 @@ import sys
 project, archive = sys.argv[1:]
 sys.path = [archive] + [path for path in sys.path if path not in ("", project)]
 import pyarrow as pa
-from service.spark.skew_scan import Part, Scan
+from service.spark.skew.scan import Part, Scan
 scan = Scan(("key",), "string", ("java",), (12,))
 (found,) = scan.of_batches(iter([pa.record_batch({"key": ["a", "b", None]})]))
 print(sys.modules["service"].__file__, Part.unpacked(found.column("partial")[0].as_py()).counts.records)
@@ -52,7 +52,7 @@ def test_executors_read_the_project_from_a_zip(tmp_path):
     homes = {"HOME": "/nowhere", "XDG_CACHE_HOME": str(tmp_path / "cache"), "NUMBA_CACHE_DIR": ""}
     compiled = []
     for application in ("1.zip", "2.zip"):
-        archive = shipped.pack(package, tmp_path / application)
+        archive = code_archive.pack(package, tmp_path / application)
         command = [sys.executable, "-c", FROM_A_ZIP, str(package.parent), str(archive)]
         done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env={**os.environ, **homes})
         (folder,) = (tmp_path / "cache").glob("partition-allocator-*")
@@ -65,7 +65,7 @@ def test_executors_read_the_project_from_a_zip(tmp_path):
 def test_executors_that_have_this_very_project_take_theirs(tmp_path):
     """So an image's compiled kernels are of use; with one letter's difference it is the zip's that counts."""
     package = Path(service.__file__).parent
-    archive = shipped.pack(package, tmp_path / "project.zip")
+    archive = code_archive.pack(package, tmp_path / "project.zip")
     installed = tmp_path / "site-packages"
     shutil.copytree(package, installed / "service", ignore=shutil.ignore_patterns("__pycache__"))
     command = [sys.executable, "-S", "-c", "import service; print(service.__file__)"]  # -S: not our own

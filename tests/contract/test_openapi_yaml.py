@@ -5,7 +5,7 @@ from __future__ import annotations
 import yaml
 from openapi_spec_validator import validate
 
-from tests.golden import PROJECT
+from tests.support.golden import PROJECT
 
 TEXT = (PROJECT / "openapi.yaml").read_text()
 CONTRACT = yaml.safe_load(TEXT)

@@ -11,8 +11,8 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from tests.golden import PROJECT
-from tests.serving import serving
+from tests.support.golden import PROJECT
+from tests.support.serving import serving
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # the tool's own warnings are not ours
 

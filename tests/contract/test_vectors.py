@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from service.api.problems import kebab
 from service.core.assignors import GROUP_PROTOCOLS
-from tests.golden import CHOICE, WHOLE, lines
+from service.web.problems import kebab
+from tests.support.golden import CHOICE, WHOLE, lines
 
 ENDPOINTS = {"partitions": "/v1/partitions", "groups": "/v1/group-assignments", "placement": "/v1/replica-placements"}
 NO_REQUESTS = {"partitions/hashes", "partitions/serializers"}

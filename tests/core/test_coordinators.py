@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from service.core import coordinators
-from tests import golden
+from tests.support import golden
 
 
 @pytest.mark.parametrize("case", golden.params("partitions/coordinators"))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from service.core.assignors import GROUP_PROTOCOLS
-from service.core.assignors.releases import RELEASES, at_release, known_to
 from service.core.errors import InvalidQuestion
+from service.core.kafka_versions import RELEASES, at_release, known_to
 
 EVERY = [
     pytest.param(protocol, assignor, id=f"{protocol}-{assignor.name}")

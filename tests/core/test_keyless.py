@@ -11,12 +11,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from service.core import keys
 from service.core.errors import InvalidQuestion
 from service.core.keyless import ADAPTIVE, DRAWS, RULES, STICKY, ConfigException, Keyless, distribution
+from service.core.keys import columns
 from service.core.model import NONE
 from service.core.partitioners import PARTITIONERS, Question, allocate
-from tests.golden import lines
+from tests.support.golden import lines
 
 
 def question(
@@ -40,7 +40,7 @@ def adaptive_draws(sizes, length, ids, count):
     """What the exact draws of service.core.partitioners.drawing choose for the random numbers 0, 1, 2 …"""
     asked = Question(
         count,
-        keys.byte_strings([None] * 5000),
+        columns.byte_strings([None] * 5000),
         queue_sizes=np.array(sizes, np.int32),
         partition_ids=np.array(ids, np.int32),
         length=length,
@@ -158,7 +158,7 @@ def test_without_load_every_rule_is_even_over_the_partitions_with_a_leader(led):
 
 def test_round_robin_is_the_long_run_of_the_counter():
     (of,) = distribution(question("round-robin", [0] * 7)).producers
-    turns = allocate(PARTITIONERS["java-2.3"], Question(7, keys.byte_strings([None] * 7000))).partitions
+    turns = allocate(PARTITIONERS["java-2.3"], Question(7, columns.byte_strings([None] * 7000))).partitions
     assert of.shares.tolist() == pytest.approx((np.bincount(turns) / 7000).tolist(), abs=1e-7)
 
 

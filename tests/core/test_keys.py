@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core import keys
 from service.core.errors import InvalidQuestion
+from service.core.keys import columns
 from service.core.model import Keys
-from tests import golden
-from tests.questions import column, keys_of
+from tests.support import golden
+from tests.support.questions import column, keys_of
 
 TEXTS = st.lists(st.none() | st.text(st.characters(), max_size=8), max_size=8)
 BINARIES = st.lists(st.none() | st.binary(max_size=9), max_size=8)
@@ -32,27 +32,27 @@ def pieces(encoded: Keys) -> list[bytes | None]:
 @pytest.mark.parametrize("case", [p for p in golden.params("partitions/serializers") if "encoding" not in p.values[0]])
 def test_a_key_is_serialised_as_kafka_does(case):
     wanted = None if case["bytes_base64"] is None else base64.b64decode(case["bytes_base64"])
-    assert pieces(keys.SERIALIZED.run(column([case["value"]], case["key_format"]), case["key_format"])) == [wanted]
+    assert pieces(columns.SERIALIZED.run(column([case["value"]], case["key_format"]), case["key_format"])) == [wanted]
 
 
 @given(TEXTS)
 def test_half_a_surrogate_pair_becomes_a_question_mark(texts):
     wanted = [None if text is None else text.encode("utf-8", "replace") for text in texts]
-    assert pieces(keys.SERIALIZED.run(keys.strings(texts), "string")) == wanted
+    assert pieces(columns.SERIALIZED.run(columns.strings(texts), "string")) == wanted
 
 
 @given(BINARIES)
 def test_base64_is_read_as_pythons_own_and_written_back_for_pulsar(binaries):
     texts = [None if data is None else base64.b64encode(data).decode() for data in binaries]
-    read = keys.from_text(keys.strings(texts), "base64")
+    read = columns.from_text(columns.strings(texts), "base64")
     assert pieces(read) == binaries
-    assert pieces(keys.PULSAR.run(read, "base64")) == [None if text is None else text.encode() for text in texts]
+    assert pieces(columns.PULSAR.run(read, "base64")) == [None if text is None else text.encode() for text in texts]
 
 
 @given(BINARIES, st.booleans())
 def test_hex_is_read_in_either_case(binaries, upper):
     texts = [None if data is None else data.hex().upper() if upper else data.hex() for data in binaries]
-    assert pieces(keys.from_text(keys.strings(texts), "hex")) == binaries
+    assert pieces(columns.from_text(columns.strings(texts), "hex")) == binaries
 
 
 @given(st.text("AQgw=/+-_ z", max_size=9))
@@ -62,7 +62,7 @@ def test_base64_is_refused_when_python_refuses_it(text):
     except ValueError:
         wanted = None
     try:
-        found = pieces(keys.from_base64(keys.strings([text]).keys))[0]
+        found = pieces(columns.from_base64(columns.strings([text]).keys))[0]
     except InvalidQuestion:
         found = None
     assert found == wanted
@@ -95,14 +95,14 @@ def test_the_first_key_that_does_not_fit_its_format_is_pointed_at(key_format, go
 @given(st.lists(st.uuids(), max_size=5))
 def test_a_uuid_is_its_36_characters_in_lower_case(uuids):
     texts = [str(value).upper() for value in uuids]
-    assert pieces(keys.SERIALIZED.run(column(texts, "uuid"), "uuid")) == [str(value).encode() for value in uuids]
+    assert pieces(columns.SERIALIZED.run(column(texts, "uuid"), "uuid")) == [str(value).encode() for value in uuids]
     assert uuid.UUID(int=0).hex == "0" * 32
 
 
 @given(st.lists(st.none() | st.floats(), max_size=5))
 def test_a_double_is_its_bits_with_one_nan(values):
     wanted = [None if value is None else struct.pack(">d", math.nan if math.isnan(value) else value) for value in values]
-    found = pieces(keys.SERIALIZED.run(column(values, "double"), "double"))
+    found = pieces(columns.SERIALIZED.run(column(values, "double"), "double"))
     assert found == [
         None if bits is None else bits if not math.isnan(struct.unpack(">d", bits)[0]) else b"\x7f\xf8" + bytes(6)
         for bits in wanted
@@ -110,9 +110,9 @@ def test_a_double_is_its_bits_with_one_nan(values):
 
 
 def test_numbers_of_spark_are_little_endian_and_small_ones_are_ints():
-    assert pieces(keys.SPARK.run(column([1, None], "short"), "short")) == [b"\1\0\0\0", None]
-    assert pieces(keys.SPARK.run(column([True], "boolean"), "boolean")) == [b"\1\0\0\0"]
-    assert pieces(keys.SPARK.run(column([-0.0], "double"), "double")) == [bytes(8)]
+    assert pieces(columns.SPARK.run(column([1, None], "short"), "short")) == [b"\1\0\0\0", None]
+    assert pieces(columns.SPARK.run(column([True], "boolean"), "boolean")) == [b"\1\0\0\0"]
+    assert pieces(columns.SPARK.run(column([-0.0], "double"), "double")) == [bytes(8)]
 
 
 def test_what_lies_under_a_null_is_nobodys_key():
@@ -125,4 +125,4 @@ def test_what_lies_under_a_null_is_nobodys_key():
 def test_the_low_byte_of_each_utf_16_unit_is_what_javascript_hashes(texts):
     """Halves of surrogate pairs are units like any other."""
     wanted = [None if text is None else text.encode("utf-16-le", "surrogatepass")[::2] for text in texts]
-    assert pieces(keys.LOW_BYTES.run(column(texts, "string"), "string")) == wanted
+    assert pieces(columns.LOW_BYTES.run(column(texts, "string"), "string")) == wanted

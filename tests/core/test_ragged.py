@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core.grouping import ascending, first_repeat, grouped, indices_of, rows_and_places, transposed
 from service.core.model import NONE, Ragged
+from service.core.ragged import ascending, first_repeat, grouped, indices_of, rows_and_places, transposed
 
 LISTS = st.lists(st.lists(st.integers(0, 5), max_size=6), max_size=6)
 

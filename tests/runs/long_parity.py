@@ -1,4 +1,4 @@
-"""A long comparison with the real assignors: ``python -m tests.long_parity [--cases 100000] [--seed 20261121] [--group N]``.
+"""A long comparison with the real assignors: ``python -m tests.runs.long_parity [--cases 100000] [--seed 20261121] [--group N]``.
 
 Random groups live through a few rebalances each; every rebalance is one case, and the whole answer to it, or the failure, is
 compared with that of Kafka's own class. Group N of a seed is always the same one. The next rebalance of a group begins with our
@@ -25,15 +25,15 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from service.api.groups import assignments_json
+from service.api.groups.request import assignments_json
+from service.arrow.groups import in_answer_order
 from service.core.assignors import GROUP_PROTOCOLS
-from service.core.assignors.releases import at_release
 from service.core.errors import InvalidQuestion, KafkaAssignorFails
-from service.core.grouping import transposed
-from service.groups import in_answer_order
-from tests import golden, parity, server_groups
-from tests.groups import RACKS, group_of
-from tests.jvm import KAFKA
+from service.core.kafka_versions import at_release
+from service.core.ragged import transposed
+from tests.support import golden, parity, server_groups
+from tests.support.groups import RACKS, group_of
+from tests.support.jvm import KAFKA
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""``python -m tests.soak [requests]``: 100,000 mixed requests to a real server; no error, the same answers, no more memory.
+"""``python -m tests.runs.soak [requests]``: 100,000 mixed requests to a real server; no error, the same answers, no more memory.
 
 What is asked are golden vectors of every kind, large bodies, gzip and Arrow, CSV and explanations, and between them what is
 wrong: malformed, doubled, deep, cut half way. Every answer is compared with the first one to the same question.
@@ -21,8 +21,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from tests.golden import lines
-from tests.serving import Server, serving
+from tests.support.golden import lines
+from tests.support.serving import Server, serving
 
 CLIENTS = 4
 SETTLED = 0.2

@@ -9,9 +9,10 @@ from random import Random
 import pytest
 
 from service.core.assignors.classic import roundrobin
-from tests import golden, long_parity
-from tests.long_parity import SUBJECTS, Case, Comparison, Differs, Kafka, life, nearly_endless, ours
-from tests.parity import group_leader
+from tests.runs import long_parity
+from tests.runs.long_parity import SUBJECTS, Case, Comparison, Differs, Kafka, life, nearly_endless, ours
+from tests.support import golden
+from tests.support.parity import group_leader
 
 
 @pytest.fixture

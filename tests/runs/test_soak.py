@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.serving import serving
-from tests.soak import soak
+from tests.runs.soak import soak
+from tests.support.serving import serving
 
 
 @pytest.mark.slow

@@ -25,9 +25,9 @@ import trustme
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.api.arrow_bodies import checked_messages, unpacked_bytes
-from service.gate import Full, Gate
-from tests.serving import serving
+from service.web.admission import Full, Gate
+from service.web.arrow_limits import checked_messages, unpacked_bytes
+from tests.support.serving import serving
 
 PATH = "/v1/partitions"
 QUESTION = {"partitions_count": 12, "keys": ["order-1", None]}

@@ -17,13 +17,14 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from werkzeug.wrappers import Request, Response
 
-from service import jwts, logs
-from service.api.entrance import FAMILIES, scope_of
 from service.app import create_app
-from service.callers import SCOPES, UnfitCredentials
+from service.auth import jwts
+from service.auth.principals import SCOPES, UnfitCredentials
+from service.auth.tokens import new_token
 from service.config import Settings
-from service.tokens import new_token
-from tests.serving import answering
+from service.telemetry import logs
+from service.web.middleware import FAMILIES, scope_of
+from tests.support.serving import answering
 
 ASK = "/v1/partitions?key=a&partitions_count=3"
 EXAMPLES = {

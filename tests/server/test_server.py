@@ -14,8 +14,8 @@ import time
 import pytest
 import requests
 
-from service.server import WELCOME
-from tests.serving import serving
+from service.server.serving import WELCOME
+from tests.support.serving import serving
 
 pytestmark = pytest.mark.slow
 

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 ASK_EVERYTHING = """
 from service.app import create_app
 from tests.contract.test_vectors import ENDPOINTS, files
-from tests.golden import lines
+from tests.support.golden import lines
 
 client = create_app().test_client()
 for name in files():
@@ -26,7 +26,7 @@ for name in files():
 
 def test_no_golden_request_compiles_anything_that_warming_has_not(tmp_path):
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-    subprocess.run([sys.executable, "-m", "service.warm"], env=environment, check=True)
+    subprocess.run([sys.executable, "-m", "service.server.warm"], env=environment, check=True)
     warmed = {path.name for path in tmp_path.rglob("*.nbc")}
     assert warmed
     subprocess.run([sys.executable, "-c", ASK_EVERYTHING], env=environment, check=True)

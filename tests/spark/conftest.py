@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 from pyspark import SparkContext
 
-from service.spark.jobs import Pipeline
-from service.spark.progress import progress
-from service.spark.session import spark_session
-from service.spark.sinks import Sink
+from service.spark.cluster.progress import progress
+from service.spark.cluster.session import spark_session
+from service.spark.io.sinks import Sink
+from service.spark.job import Pipeline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -17,9 +17,9 @@ import pyarrow.parquet as pq
 import pyspark
 import pytest
 
-from service.spark.fleet_groups import Choice, assign_groups
+from service.spark.fleet.assignments import Choice, assign_groups
 from tests.reference.hashes import murmur2
-from tests.serving import free_port
+from tests.support.serving import free_port
 
 pytestmark = pytest.mark.slow
 
@@ -34,7 +34,7 @@ import fcntl, json, sys, tempfile
 from contextlib import ExitStack
 from click.testing import CliRunner
 from service.cli import main
-from service.spark.session import spark_session
+from service.spark.cluster.session import spark_session
 master, data, options, commands = sys.argv[1], sys.argv[2], json.loads(sys.argv[3]), json.loads(sys.argv[4])
 with ExitStack() as session:
     with open(tempfile.gettempdir() + "/partition-allocator-ivy.lock", "w") as lock:

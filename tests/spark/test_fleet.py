@@ -12,11 +12,11 @@ from click.testing import CliRunner
 
 from service.cli import main
 from service.core.errors import InvalidQuestion
-from service.spark import fleet_groups, fleet_placements, nested
-from service.spark.fleet_groups import Choice, assign_groups
-from service.spark.fleet_placements import place_topics
-from service.spark.jobs import fleet
-from tests import golden
+from service.spark.fleet import assignments, job, placements
+from service.spark.fleet.assignments import Choice, assign_groups
+from service.spark.fleet.placements import place_topics
+from service.spark.io import nested_columns
+from tests.support import golden
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from flask.testing import FlaskClient
 
-    from tests.broker import Broker
+    from tests.support.broker import Broker
 
 VECTORS = ("groups/classic-cooperative-sticky", "groups/consumer-uniform", "groups/share-simple", "groups/errors")
 BROKERS = [{"broker_id": broker, "rack_id": rack, "fenced": broker == 5} for broker, rack in enumerate("aabbcc")]
@@ -36,14 +36,14 @@ def table_of(rows: Sequence[dict[str, Any]], columns: Iterable[str]) -> pa.Table
 
 
 def assigned(rows: Sequence[dict[str, Any]], *choices: str) -> list[dict[str, Any]]:
-    table = table_of(rows, fleet_groups.COLUMNS)
-    fleet_groups.check_columns(table.schema)
+    table = table_of(rows, assignments.COLUMNS)
+    assignments.check_columns(table.schema)
     return pa.Table.from_batches(assign_groups(table.to_batches(7), tuple(map(Choice.parse, choices)) or None)).to_pylist()
 
 
 def placed(rows: Sequence[dict[str, Any]], brokers: list[dict[str, Any]] | None = BROKERS) -> list[dict[str, Any]]:
-    table = table_of(rows, fleet_placements.COLUMNS)
-    fleet_placements.check_columns(table.schema, brokers_apart=brokers is not None)
+    table = table_of(rows, placements.COLUMNS)
+    placements.check_columns(table.schema, brokers_apart=brokers is not None)
     return pa.Table.from_batches(place_topics(table.to_batches(2), None, brokers)).to_pylist()
 
 
@@ -115,9 +115,9 @@ def test_a_row_that_is_no_group_is_set_aside_with_the_reason_and_the_rest_goes_o
 def test_results_of_many_partitions_are_given_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """They are the same rows, in the same order; an executor holds no more than it has to."""
     rows = [group(group_id=f"g{i}") for i in range(5)] + [group(group_id="wrong", topics=None)]
-    table = table_of(rows, fleet_groups.COLUMNS)
+    table = table_of(rows, assignments.COLUMNS)
     (whole,) = assign_groups(table.to_batches(), (Choice.parse("range"),))
-    monkeypatch.setattr(nested, "MANY", 2 * 4)
+    monkeypatch.setattr(nested_columns, "MANY", 2 * 4)
     few = list(assign_groups(table.to_batches(), (Choice.parse("range"),)))
     assert [batch.num_rows for batch in few] == [2, 2, 2]
     assert pa.Table.from_batches(few).to_pylist() == whole.to_pylist()
@@ -149,11 +149,11 @@ def test_a_group_may_be_a_text() -> None:
 
 def test_a_misspelt_member_is_refused_before_the_job_starts() -> None:
     """It would silently subscribe to everything."""
-    table = table_of([group(members=[{"member_id": "a", "topics_names": ["t"]}])], fleet_groups.COLUMNS)
+    table = table_of([group(members=[{"member_id": "a", "topics_names": ["t"]}])], assignments.COLUMNS)
     with pytest.raises(InvalidQuestion, match="members\\[\\] has a member 'topics_names'; known are member_id"):
-        fleet_groups.check_columns(table.schema)
+        assignments.check_columns(table.schema)
     with pytest.raises(InvalidQuestion, match="there is no column 'topics'"):
-        fleet_groups.check_columns(pa.schema({"members": pa.list_(pa.string())}))
+        assignments.check_columns(pa.schema({"members": pa.list_(pa.string())}))
 
 
 def test_a_topic_is_placed_as_the_service_places_it(client: FlaskClient) -> None:
@@ -260,6 +260,6 @@ def test_groups_come_from_a_live_topic(broker: Broker, tmp_path: Path) -> None:
     ],
 )
 def test_what_is_wrong_with_the_command_is_said_before_spark_starts(arguments: list[str], message: str) -> None:
-    done = CliRunner().invoke(main, ["pipeline", fleet.JOB.name, *arguments])
+    done = CliRunner().invoke(main, ["pipeline", job.JOB.name, *arguments])
     assert done.exit_code != 0
     assert message in done.output

@@ -15,9 +15,9 @@ import pytest
 from click.testing import CliRunner
 
 from service.cli import main
-from service.core.keys import strings
+from service.core.attribution.equivalents import hash_all, writers_of
+from service.core.keys.columns import strings
 from service.core.partitioners import PARTITIONERS
-from service.core.writers import hash_all, writers_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from flask.testing import FlaskClient
 
-    from tests.broker import Broker
+    from tests.support.broker import Broker
 
 NEW_YORK = ZoneInfo("America/New_York")
 GROUPS = [

@@ -12,21 +12,22 @@ import pytest
 from click.testing import CliRunner
 
 from service.cli import main
+from service.core.attribution.equivalents import hash_all
+from service.core.attribution.mixtures import unmix
 from service.core.errors import InvalidQuestion
-from service.core.keys import strings
-from service.core.mixtures import unmix
+from service.core.keys.columns import strings
 from service.core.partitioners import PARTITIONERS
-from service.core.writers import hash_all
-from service.spark import mismatch_scan, pair_sample
-from service.spark.jobs.mismatch import JOB
-from service.spark.mismatch_scan import MismatchScan, Part, merged, patterns, settled
-from service.spark.pair_sample import PairSample
+from service.spark.mismatch import pair_sample
+from service.spark.mismatch import scan as mismatch_scan
+from service.spark.mismatch.job import JOB
+from service.spark.mismatch.pair_sample import PairSample
+from service.spark.mismatch.scan import MismatchScan, Part, merged, patterns, settled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from tests.broker import Broker
+    from tests.support.broker import Broker
 
 NAMES = tuple(partitioner.name for partitioner in PARTITIONERS)
 CRC32, JAVA = "librdkafka:consistent_random", "java"

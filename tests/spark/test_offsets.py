@@ -15,11 +15,11 @@ import pytest
 from service.core.coordinators import of_group
 from service.core.wire.coordinator_records import read_group_record
 from service.core.wire.errors import Unreadable
-from service.spark import group_states, offset_records
 from service.spark.errors import WrongSource
-from service.spark.fleet_groups import assign_groups
-from service.spark.jobs import offsets
-from service.spark.sources import Source
+from service.spark.fleet.assignments import assign_groups
+from service.spark.io.sources import Source
+from service.spark.offsets import group_states, job
+from service.spark.offsets import records as offset_records
 from tests.core.wire.captures import captures
 from tests.core.wire.encoding import (
     blob,
@@ -32,8 +32,8 @@ from tests.core.wire.encoding import (
     share_group,
     streams_group,
 )
-from tests.parity import JAVA, PROGRAMS, class_path, coordinator_jars
 from tests.reference.committed_offsets import committed_offsets
+from tests.support.parity import JAVA, PROGRAMS, class_path, coordinator_jars
 
 DAY = 24 * 60 * 60 * 1000
 START = 1_700_000_000_000
@@ -60,12 +60,12 @@ def run(pipeline, tmp_path, log, *names, **options):
     given = {
         "log_end": None,
         "as_of": None,
-        "retention_minutes": offsets.RETENTION_MINUTES,
+        "retention_minutes": job.RETENTION_MINUTES,
         "weight": "lag",
         "group": None,
         **options,
     }
-    outcome = offsets.JOB.run(pipeline, records=Source.parse(str(tmp_path / "records.parquet")), **given)
+    outcome = job.JOB.run(pipeline, records=Source.parse(str(tmp_path / "records.parquet")), **given)
     return outcome, {name: rows_of(outcome.tables[name]) for name in names}
 
 
@@ -211,8 +211,8 @@ def test_what_has_expired_is_what_kafkas_own_coordinator_cleans_up(pipeline, tmp
                 time = START + chance.choice((0, 5, 6 * DAY, 7 * DAY - 1, 7 * DAY, 7 * DAY + 1, 13 * DAY))
                 expires = chance.choice((-1, -1, -1, now - 1, now, now + 1))
                 log.append((commit_key(group, topic, partition), commit_value(9, time, expires), START))
-    _, tables = run(pipeline, tmp_path, log, offsets.OFFSETS, as_of=now, retention_minutes=retention // 60_000)
-    found = {(row["group"], row["topic"], row["partition"]) for row in tables[offsets.OFFSETS] if row["expired"]}
+    _, tables = run(pipeline, tmp_path, log, job.OFFSETS, as_of=now, retention_minutes=retention // 60_000)
+    found = {(row["group"], row["topic"], row["partition"]) for row in tables[job.OFFSETS] if row["expired"]}
     expected = cleaned_up(log, now, retention)
     assert found == expected
     assert {group for group, _, _ in expected} == set(GROUPS) - {"unreadable", "connect", "share", "share, empty"}
@@ -232,8 +232,8 @@ def cleaned_up(log, now, retention_ms):
 def test_what_is_committed_and_expired_is_what_a_coordinator_would_have_after_replaying_the_log(pipeline, tmp_path):
     log = list(random_log(1))
     as_of = log[-200][2]
-    outcome, tables = run(pipeline, tmp_path, log, offsets.OFFSETS, as_of=as_of, retention_minutes=3 * 24 * 60)
-    rows = [row for row in tables[offsets.OFFSETS] if row["committed_offset"] is not None]
+    outcome, tables = run(pipeline, tmp_path, log, job.OFFSETS, as_of=as_of, retention_minutes=3 * 24 * 60)
+    rows = [row for row in tables[job.OFFSETS] if row["committed_offset"] is not None]
     found = {(row["group"], row["topic"], row["partition"]): (row["committed_offset"], row["expired"]) for row in rows}
     expected = committed_offsets(log, as_of, 3 * DAY)
     assert found == expected
@@ -256,9 +256,9 @@ def test_lag_has_a_trend_a_holder_and_an_end(pipeline, tmp_path, client):
     ends = [(f"{topic},{partition},{end},{START + 1000 * i}") for i in (1, 5, 9) for topic, partition, end in
             (("t", 0, 1000 + 50 * i), ("t", 1, 100 + 10 * i), ("t", 2, 5), ("u", 0, 7))]  # fmt: skip
     (tmp_path / "ends.csv").write_text("topic,partition,log_end_offset,time\n" + "\n".join(ends))
-    names = (offsets.OFFSETS, offsets.GROUPS, offsets.MEMBERS, offsets.HISTORY, offsets.QUESTIONS, offsets.QUARANTINE)
+    names = (job.OFFSETS, job.GROUPS, job.MEMBERS, job.HISTORY, job.QUESTIONS, job.QUARANTINE)
     outcome, tables = run(pipeline, tmp_path, log, *names, log_end=Source.parse(str(tmp_path / "ends.csv")))
-    rows = {(row["group"], row["topic"], row["partition"]): row for row in tables[offsets.OFFSETS]}
+    rows = {(row["group"], row["topic"], row["partition"]): row for row in tables[job.OFFSETS]}
 
     first = rows["g", "t", 0]
     assert (first["committed_offset"], first["log_end_offset"], first["lag"]) == (900, 1450, 550)
@@ -277,12 +277,12 @@ def test_lag_has_a_trend_a_holder_and_an_end(pipeline, tmp_path, client):
         0,
     )
 
-    groups = {row["group"]: row for row in tables[offsets.GROUPS]}
+    groups = {row["group"]: row for row in tables[job.GROUPS]}
     assert (groups["g"]["lag"], groups["g"]["seconds_to_catch_up"]) == (690, None)
-    members = {(row["group"], row["member_id"]): row for row in tables[offsets.MEMBERS]}
+    members = {(row["group"], row["member_id"]): row for row in tables[job.MEMBERS]}
     assert (members["g", "a"]["lag"], members["g", "b"]["lag"]) == (550, 140)
-    assert [row["lag"] for row in tables[offsets.HISTORY] if row["group"] == "g"] == [950 + 60, 750 + 100, 690]
-    (unreadable,) = tables[offsets.QUARANTINE]
+    assert [row["lag"] for row in tables[job.HISTORY] if row["group"] == "g"] == [950 + 60, 750 + 100, 690]
+    (unreadable,) = tables[job.QUARANTINE]
     assert unreadable["reason"].startswith("key, byte 2:")
 
     questions = outcome.summary["group_assignments"]
@@ -298,21 +298,21 @@ def test_lag_has_a_trend_a_holder_and_an_end(pipeline, tmp_path, client):
     json.dumps(outcome.summary)
 
     # And fleet takes the table of requests.
-    asked = pa.Table.from_pylist(tables[offsets.QUESTIONS])
+    asked = pa.Table.from_pylist(tables[job.QUESTIONS])
     assert [row["error"] for batch in assign_groups(asked.to_batches(), (), "question") for row in batch.to_pylist()] == [
         None
     ] * 2
 
     # Told of one group the summary is its request.
-    one, tables = run(pipeline, tmp_path, log, offsets.GROUPS, log_end=Source.parse(str(tmp_path / "ends.csv")), group="g")
+    one, tables = run(pipeline, tmp_path, log, job.GROUPS, log_end=Source.parse(str(tmp_path / "ends.csv")), group="g")
     assert one.summary == question
-    assert [row["group"] for row in tables[offsets.GROUPS]] == ["g"]
+    assert [row["group"] for row in tables[job.GROUPS]] == ["g"]
 
 
 @pytest.mark.parametrize(("groups", "complaint"), [(1, "the group 'g' has no members"), (0, "there is no group 'g' as of noon")])
 def test_a_group_that_cannot_be_asked_about_is_refused_with_the_reason(groups, complaint):
     with pytest.raises(WrongSource, match=complaint):
-        offsets._only("g", {"group_assignments": [], "groups": groups, "as_of": "noon"})
+        job._only("g", {"group_assignments": [], "groups": groups, "as_of": "noon"})
 
 
 def test_a_table_that_is_no_topic_is_refused_by_the_column_that_it_lacks(pipeline, tmp_path):

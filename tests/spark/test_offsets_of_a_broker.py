@@ -14,14 +14,15 @@ from click.testing import CliRunner
 from confluent_kafka import Consumer, TopicPartition
 
 from service.cli import main
-from service.spark import group_states, offset_records
+from service.spark.offsets import group_states
+from service.spark.offsets import records as offset_records
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from flask.testing import FlaskClient
 
-    from tests.broker import Broker
+    from tests.support.broker import Broker
 
 pytestmark = pytest.mark.slow
 

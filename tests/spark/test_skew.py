@@ -15,14 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.cli import main
-from service.core.keys import byte_strings
-from service.core.partition_counts import fingerprints_of, hashing
+from service.core.keys.columns import byte_strings
 from service.core.partitioners import PARTITIONERS
-from service.spark import key_sample, scanning, splits
-from service.spark.jobs import skew
-from service.spark.key_sample import KeySample
-from service.spark.skew_scan import Part, merged
-from service.spark.sources import Source
+from service.core.sizing.counter import fingerprints_of, hashing
+from service.spark.io import scan as scanning
+from service.spark.io import splits
+from service.spark.io.sources import Source
+from service.spark.skew import job, key_sample
+from service.spark.skew.key_sample import KeySample
+from service.spark.skew.scan import Part, merged
 
 COUNTS = (4, 6, 12, 35)
 ASKED = {
@@ -68,7 +69,7 @@ def keys_of(name):
 
 
 def scanned(pipeline, source, *, plain=True, **asked):
-    looked, scan = skew.read(pipeline, Source.parse(source), ASKED | asked, plain=plain)
+    looked, scan = job.read(pipeline, Source.parse(source), ASKED | asked, plain=plain)
     assert (looked.files is not None) == (plain and "csv" not in source and "json" not in source)
     return scanning.scanned(looked, scan, merged, pipeline.sink)
 
@@ -92,7 +93,7 @@ def test_a_key_is_where_the_service_says(name, client, pipeline, parquet):
     if name == "java:sticky":  # it asks for what decides about records without a key, whether there are any or not
         body |= {"sticky_batch_size": 16_384, "records": [{"key": key, "bytes": 1} for key in body.pop("keys")]}
     answer = client.post("/v1/partitions", json=body).json
-    _, scan = skew.read(pipeline, Source.parse(parquet), ASKED | {"partitioners": (name,)})
+    _, scan = job.read(pipeline, Source.parse(parquet), ASKED | {"partitioners": (name,)})
     part = Part.unpacked(
         b"".join(p for b in scan.of_batches(iter(records().to_batches())) for p in b.column("partial").to_pylist())
     )

@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 import requests
 
-from service.spark.skew_scan import Scan
-from service.spark.skew_windows import SCHEMA, Windows, WindowScan, summed
-from tests.serving import free_port
+from service.spark.skew.scan import Scan
+from service.spark.skew.windows import SCHEMA, Windows, WindowScan, summed
+from tests.support.serving import free_port
 
 SECOND = 1_000
 START = 1_700_000_040_000

@@ -6,11 +6,11 @@ import socket
 
 import pytest
 
-from service.spark import sources
+from service.spark.cluster.session import require_answer, require_java
 from service.spark.errors import NoSpark, WrongSource
-from service.spark.session import require_answer, require_java
-from service.spark.sources import CORRUPT, Source
-from tests.serving import free_port
+from service.spark.io import sources
+from service.spark.io.sources import CORRUPT, Source
+from tests.support.serving import free_port
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from py4j.protocol import Py4JJavaError
 from pyspark.find_spark_home import _find_spark_home
 
-from tests.jvm import KAFKA, fetch, py4j_jar
+from tests.support.jvm import KAFKA, fetch, py4j_jar
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -16,7 +16,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PROJECT = Path(__file__).parents[1]
+PROJECT = Path(__file__).parents[2]
 CHOICE = PROJECT / "tests" / "vectors"
 WHOLE = PROJECT.parent / "shared" / "vectors"
 

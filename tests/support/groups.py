@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
 
-from service.api import groups
-from service.groups import read_group
+from service.api.groups import request
+from service.arrow.groups import read_group
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,7 +24,7 @@ RACKS = ("a", "b", "c")
 
 def group_of(body: Body) -> Group:
     """The group of a well-formed body."""
-    topics, members = groups.topics_field(), groups.members_field()
+    topics, members = request.topics_field(), request.members_field()
     return read_group(topics.deserialize(body["topics"]), members.deserialize(body["members"]))
 
 

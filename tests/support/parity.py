@@ -12,7 +12,7 @@ from typing import Any
 
 from pyspark.find_spark_home import _find_spark_home
 
-from tests.jvm import KAFKA, fetch
+from tests.support.jvm import KAFKA, fetch
 
 JAVA = ("java", "-Xmx1g", "-XX:-OmitStackTraceInFastThrow", "-Dslf4j.internal.verbosity=ERROR")
 """Without the second option Java forgets the message of an exception that it throws often."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from service.core import keys
+from service.core.keys import columns
 from service.core.partitioners import PARTITIONERS, Answer, Partitioner, Question, allocate, check_options
 
 if TYPE_CHECKING:
@@ -17,20 +17,20 @@ IDS = ("available_partitions", "queue_sizes", "partition_ids", "random_values")
 
 def keys_of(values: list[bytes | None]) -> Keys:
     """Keys from Python bytes."""
-    return keys.byte_strings(values)
+    return columns.byte_strings(values)
 
 
-def column(values: list[Any], key_format: str) -> keys.Column:
+def column(values: list[Any], key_format: str) -> columns.Column:
     """JSON values as a column."""
-    if key_format in (*keys.TEXTS, *keys.BYTES):
-        return keys.from_text(keys.strings(values), key_format)
+    if key_format in (*columns.TEXTS, *columns.BYTES):
+        return columns.from_text(columns.strings(values), key_format)
     present = np.array([value is not None for value in values], np.bool_)
     valid = None if present.all() else present
-    if key_format in keys.INTEGERS:
-        return keys.integers(np.array([value or 0 for value in values], np.int64), valid, key_format)
-    if key_format in keys.FLOATS:
-        return keys.floats(np.array([0.0 if value is None else float(value) for value in values]), valid, key_format)
-    return keys.Numbers(np.array([bool(value) for value in values]), valid)
+    if key_format in columns.INTEGERS:
+        return columns.integers(np.array([value or 0 for value in values], np.int64), valid, key_format)
+    if key_format in columns.FLOATS:
+        return columns.floats(np.array([0.0 if value is None else float(value) for value in values]), valid, key_format)
+    return columns.Numbers(np.array([bool(value) for value in values]), valid)
 
 
 def question(request: dict[str, Any]) -> tuple[Partitioner, Question]:

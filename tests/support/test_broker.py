@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 if TYPE_CHECKING:
-    from tests.broker import Broker
+    from tests.support.broker import Broker
 
 pytestmark = pytest.mark.slow
 

@@ -14,8 +14,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from werkzeug.datastructures import Headers
 from werkzeug.wrappers import Request, Response
 
-from service.tracing import Tracing
-from tests.serving import answering, serving
+from service.telemetry.tracing import Tracing
+from tests.support.serving import answering, serving
 
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 QUESTION = {"assignor": "range", "topics": [{"topic_name": "t", "partitions_count": 3}], "members": [{"member_id": "secret-id"}]}

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.api import integer_lists
 from service.core.model import Ragged
-from tests.reference import integer_lists as reference
+from service.web import json_integer_lists
+from tests.reference import json_integer_lists as reference
 
 INTEGERS = st.lists(st.integers(0, 2**31 - 1), max_size=4)
 VALUES = st.recursive(
@@ -26,7 +26,7 @@ PIECES = st.lists(st.sampled_from(['"', "\\", "[", "]", ",", " ", "\n", "0", "7"
 def always():
     """Short lists are taken out as well."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(integer_lists, "WORTH_IT", 0)
+        patch.setattr(json_integer_lists, "WORTH_IT", 0)
         yield
 
 
@@ -40,28 +40,28 @@ def lists_of(taken):
 
 @given(VALUES.map(lambda value: json.dumps(value).encode()) | PIECES.map(lambda pieces: "".join(pieces).encode()))
 def test_takes_out_what_its_plain_twin_does(text):
-    taken = integer_lists.taken_out(text)
+    taken = json_integer_lists.taken_out(text)
     assert (taken and (taken.rest, lists_of(taken))) == reference.taken_out(text)
 
 
 @pytest.mark.parametrize("text", [b"[1", b"[1,]", b"[01]", b"[-1]", b"[1.0]", b"[1, null]", b"[2147483648]", b"[99999999999]"])
 def test_leaves_a_text_alone_whose_list_begins_with_a_number_and_is_not_one_of_integers(text):
-    assert integer_lists.taken_out(text) is None
+    assert json_integer_lists.taken_out(text) is None
 
 
 @given(st.lists(INTEGERS, max_size=6))
 def test_puts_them_back_where_they_were(lists):
-    taken = integer_lists.taken_out(json.dumps(lists).encode())
+    taken = json_integer_lists.taken_out(json.dumps(lists).encode())
     rows = pa.array(json.loads(taken.rest), pa.list_(pa.int32()))
-    assert integer_lists.put_back(rows, taken).to_pylist() == lists
+    assert json_integer_lists.put_back(rows, taken).to_pylist() == lists
 
 
 @pytest.mark.parametrize("rows", [[[0]], [[0], [0], [0]], [[0], [0, 0]], [[0], None], [[0], [None]]])
 def test_does_not_put_them_where_there_are_not_as_many_places(rows):
-    taken = integer_lists.taken_out(b"[[1,2],[3]]")
-    assert integer_lists.put_back(pa.array(rows, pa.list_(pa.int32())), taken) is None
+    taken = json_integer_lists.taken_out(b"[[1,2],[3]]")
+    assert json_integer_lists.put_back(pa.array(rows, pa.list_(pa.int32())), taken) is None
 
 
 def test_short_lists_are_not_worth_it(monkeypatch):
-    monkeypatch.setattr(integer_lists, "WORTH_IT", 8)
-    assert integer_lists.taken_out(b"[[1,2],[3]]") is None
+    monkeypatch.setattr(json_integer_lists, "WORTH_IT", 8)
+    assert json_integer_lists.taken_out(b"[[1,2],[3]]") is None

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.api.precheck import Unfit, check
-from tests.reference import precheck as twin
+from service.web.json_limits import Unfit, check
+from tests.reference import json_limits as twin
 
 ODD = st.sampled_from(
     ["a", "b", "\\u0061", "\\n", "\\u000a", '\\"', "\\\\", "\\/", "/", "é", "\\u00e9", "\\ud800", "😀", "\\ud83d\\ude00"]

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import pytest
 
-from service.api import problems
 from service.app import create_app
 from service.config import Settings
+from service.web import problems
 
 PARTITIONS = {"partitions_count": 12, "keys": ["order-1"]}
 

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from marshmallow import Schema, fields, post_load, validate
 
-from service.api import Blueprint, decision, render
-from service.api.fields import Integer, about
-from service.api.schemas import KafkaVersion
-from service.core.copartitioning import Copartitioning, Topic, check, copartitioning
+from service.core.attribution.copartitioning import Copartitioning, Topic, check, copartitioning
 from service.core.errors import InvalidQuestion, UnknownStrategy
-from service.core.keys import FORMATS
+from service.core.keys.columns import FORMATS
 from service.core.partitioners import PARTITIONERS
+from service.web import responses
+from service.web.blueprint import Blueprint
+from service.web.context import decision
+from service.web.fields import Integer, about
+from service.web.schemas import KafkaVersion
 
 if TYPE_CHECKING:
     from flask import Response
@@ -119,7 +121,7 @@ def check_co_partitioning(question: CoPartitioningQuestion) -> Response:
         result = copartitioning(*question.topics)
     report.sees(topics=2)
     with report.render():
-        return render.answer(_document(question, result))
+        return responses.answer(_document(question, result))
 
 
 def _document(question: CoPartitioningQuestion, result: Copartitioning) -> dict[str, Any]:

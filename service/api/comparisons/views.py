@@ -8,20 +8,22 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 from marshmallow import Schema, fields, post_load, validate
 
-from service.api import Blueprint, decision, keys, render
-from service.api.fields import Integer, about
-from service.api.keys import KeyList
-from service.api.partitioners import ExcludedSchema, WriterSchema, chosen, excluded_documents, writer_document
-from service.api.schemas import KafkaVersion, SpreadSchema
-from service.api.streams import StreamParser
-from service.core.comparison import compare
-from service.core.keys import FORMATS
+from service.api.fingerprints.partitioner_classes import ExcludedSchema, WriterSchema, chosen, excluded_documents, writer_document
+from service.core.attribution.agreement import compare
+from service.core.keys.columns import FORMATS
+from service.web import keys, responses
+from service.web.arrow_parser import StreamParser
+from service.web.blueprint import Blueprint
+from service.web.context import decision
+from service.web.fields import Integer, about
+from service.web.keys import KeyList
+from service.web.schemas import KafkaVersion, SpreadSchema
 
 if TYPE_CHECKING:
     from flask import Response
 
-    from service.core.comparison import Comparison
-    from service.core.keys import Column
+    from service.core.attribution.agreement import Comparison
+    from service.core.keys.columns import Column
     from service.core.partitioners import Partitioner
 
 MOST_EXAMPLES: Final = 100
@@ -147,10 +149,10 @@ def compare_partitioners(question: ComparisonQuestion) -> Response:
         )
     report.sees(keys=result.records)
     with report.render():
-        media_type = render.wanted()
-        if media_type != render.JSON:
-            return render.table(_table(result), media_type)
-        return render.answer(_document(question, result))
+        media_type = responses.wanted()
+        if media_type != responses.JSON:
+            return responses.table(_table(result), media_type)
+        return responses.answer(_document(question, result))
 
 
 def _document(question: ComparisonQuestion, result: Comparison) -> dict[str, Any]:

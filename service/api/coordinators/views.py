@@ -9,11 +9,12 @@ import pyarrow as pa
 from flask import request
 from marshmallow import Schema, ValidationError, fields, post_load, validate
 
-from service.api import Blueprint, render
-from service.api.fields import INT32, Integer, QueryInteger
-from service.api.schemas import ExplainSchema, KafkaVersion
 from service.core import coordinators
 from service.core.coordinators import DEFAULT_PARTITIONS_COUNT, Coordinator
+from service.web import responses
+from service.web.blueprint import Blueprint
+from service.web.fields import INT32, Integer, QueryInteger
+from service.web.schemas import ExplainSchema, KafkaVersion
 
 if TYPE_CHECKING:
     from flask import Response
@@ -138,9 +139,9 @@ def answer(question: Coordination, *, explained: bool) -> Response:
         "partitions_count": question.partitions_count,
         "coordinator_key": found.key,
     }
-    media_type = render.wanted()
-    if media_type != render.JSON:
-        return render.table(pa.Table.from_pylist([document]), media_type)
+    media_type = responses.wanted()
+    if media_type != responses.JSON:
+        return responses.table(pa.Table.from_pylist([document]), media_type)
     if explained:
         document["explanation"] = {
             "rule": "Utils.abs(key.hashCode()) % partitions_count, where abs(-2147483648) is 0",
@@ -151,4 +152,4 @@ def answer(question: Coordination, *, explained: bool) -> Response:
             "modulo": question.partitions_count,
             "result": found.partition_id,
         }
-    return render.answer(document)
+    return responses.answer(document)

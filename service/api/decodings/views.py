@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from marshmallow import Schema, ValidationError, fields, post_load, validate
 
-from service.api import Blueprint, render
 from service.core.wire import printed
 from service.core.wire.consumer_protocol import (
     read_assignment,
@@ -19,6 +18,8 @@ from service.core.wire.consumer_protocol import (
 from service.core.wire.coordinator_records import read_group_record, read_share_group_state_record
 from service.core.wire.errors import Unreadable
 from service.core.wire.members import group_document, member_document
+from service.web import responses
+from service.web.blueprint import Blueprint
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -170,7 +171,7 @@ class DecodingSchema(Schema):
 @blueprint.doc(operationId="decode")
 def decode(capture: Capture) -> Response:
     """Say what captured bytes say."""
-    return render.answer({"kafka_version": capture.kafka_version, "kind": capture.kind, **READ[capture.kind](capture)})
+    return responses.answer({"kafka_version": capture.kafka_version, "kind": capture.kind, **READ[capture.kind](capture)})
 
 
 def group_record(capture: Capture) -> dict[str, Any]:

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 from marshmallow import Schema, fields
 
-from service.api import keys
-from service.api.fields import about
-from service.api.partitioners import ExcludedSchema, WriterSchema, excluded_documents, writer_document
-from service.core.chance import NEVER
+from service.api.fingerprints.partitioner_classes import ExcludedSchema, WriterSchema, excluded_documents, writer_document
+from service.core.attribution.binomial import NEVER
+from service.web import keys
+from service.web.fields import about
 
 if TYPE_CHECKING:
-    from service.core.fingerprints import Candidate, Fingerprint
-    from service.core.mixtures import Part
-    from service.core.observations import Observations
-    from service.core.writers import Writer
+    from service.core.attribution.equivalents import Writer
+    from service.core.attribution.fingerprints import Candidate, Fingerprint
+    from service.core.attribution.mixtures import Part
+    from service.core.attribution.observations import Observations
 
 VERDICTS: Final = ("identified", "mixture", "undecided", "unexplained")
 

@@ -10,23 +10,25 @@ import numpy as np
 import pyarrow as pa
 from marshmallow import Schema, ValidationError, fields, post_load, validate
 
-from service.api import Blueprint, bulk, decision, keys, render, settings
-from service.api.fields import Integer, about
-from service.api.fingerprint_documents import PartitionerFingerprintsAnswerSchema, document, table
-from service.api.partitioners import chosen
-from service.api.schemas import ExplainSchema, KafkaVersion
-from service.api.streams import StreamParser
+from service.api.fingerprints.partitioner_classes import chosen
+from service.api.fingerprints.response import PartitionerFingerprintsAnswerSchema, document, table
 from service.config import environment_name
+from service.core.attribution.equivalents import UNDECIDED
+from service.core.attribution.fingerprints import explain, fingerprint
+from service.core.attribution.observations import observe
 from service.core.errors import InvalidQuestion, LimitExceeded
-from service.core.fingerprints import explain, fingerprint
-from service.core.keys import FORMATS
-from service.core.observations import observe
-from service.core.writers import UNDECIDED
+from service.core.keys.columns import FORMATS
+from service.web import json_arrays, keys, responses
+from service.web.arrow_parser import StreamParser
+from service.web.blueprint import Blueprint
+from service.web.context import decision, settings
+from service.web.fields import Integer, about
+from service.web.schemas import ExplainSchema, KafkaVersion
 
 if TYPE_CHECKING:
     from flask import Response
 
-    from service.core.keys import Column
+    from service.core.keys.columns import Column
     from service.core.model import Int32s
     from service.core.partitioners import Partitioner
 
@@ -71,7 +73,7 @@ class ObservationList(fields.List[Any]):
         if isinstance(value, pa.Table):
             return Seen(value.column("key"), _partition_ids(value.column("partition_id")))
         if type(value) is list and set(map(type, value)) == {dict} and {"key", "partition_id"}.issuperset(set().union(*value)):
-            array = bulk.read(list(map(methodcaller("get", "partition_id"), value)), pa.int32())
+            array = json_arrays.read(list(map(methodcaller("get", "partition_id"), value)), pa.int32())
             if array is not None and not array.null_count:
                 partition_ids = np.array(array.to_numpy(zero_copy_only=False))
                 if partition_ids.min() >= 0:
@@ -200,9 +202,9 @@ def fingerprint_partitioners(question: FingerprintQuestion, query: dict[str, boo
         )
     report.sees(keys=observed)
     with report.render():
-        media_type = render.wanted()
-        if media_type != render.JSON:
-            return render.table(table(result), media_type)
+        media_type = responses.wanted()
+        if media_type != responses.JSON:
+            return responses.table(table(result), media_type)
         answer = {"kafka_version": question.kafka_version, **document(result, observations, question.seen.values)}
         if explained:
             names = [writer.names[0] for writer in result.group.writers]
@@ -219,4 +221,4 @@ def fingerprint_partitioners(question: FingerprintQuestion, query: dict[str, boo
                 }
                 for partition_id, row in zip(question.seen.partition_ids.tolist(), partitions.T.tolist(), strict=True)
             ]
-        return render.answer(answer)
+        return responses.answer(answer)

@@ -1,4 +1,4 @@
-"""Groups between JSON and Arrow: what a body may say, and how an answer is written; ``service/groups.py`` makes arrays of it.
+"""Groups between JSON and Arrow: a request's fields, and an answer's text. ``service/arrow/groups.py`` makes the arrays.
 
 A body may hold a million owned partitions, so what is well-formed is read in bulk; see ``Rows``.
 """
@@ -13,11 +13,7 @@ import pyarrow as pa
 from marshmallow import Schema, ValidationError, fields, validate
 from numba import njit
 
-from service.api import bulk, integer_lists
-from service.api.fields import Integer, Number
-from service.api.writing import COMMA, opened, pieces, write, write_number
-from service.core.model import NONE, Group, Ragged
-from service.groups import (
+from service.arrow.groups import (
     LONGEST_TOPIC_NAME,
     MAX_ERRORS,
     MEMBER,
@@ -28,6 +24,10 @@ from service.groups import (
     plain_members,
     plain_topics,
 )
+from service.core.model import NONE, Group, Ragged
+from service.web import json_arrays, json_integer_lists
+from service.web.fields import Integer, Number
+from service.web.json_writing import COMMA, opened, pieces, write, write_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -90,7 +90,7 @@ class Rows(fields.List[Any]):
 
     def _pieces(self, rows: list[Any], at: int, faults: dict[int, Any]) -> Iterator[pa.StructArray]:
         """``rows``, which begin at ``at`` in the whole list, halved until what is not plainly well-formed stands alone."""
-        found = bulk.read(rows, self.row)
+        found = json_arrays.read(rows, self.row)
         if found is not None and not found.null_count and self.plain(found):
             yield found
         elif len(rows) > 1:
@@ -184,15 +184,15 @@ def read_body(text: bytes) -> dict[str, Any] | None:
     """A large body straight from its text, if all of it is plainly well-formed: a million owned rows never become objects."""
     if len(text) < LARGE:
         return None
-    taken = integer_lists.taken_out(text)
+    taken = json_integer_lists.taken_out(text)
     # Lists of integers may stand elsewhere as well, so that not all are found again.
     return (taken and _read_text(taken.rest, taken)) or _read_text(text, None)
 
 
-def _read_text(text: bytes, taken: integer_lists.Taken | None) -> dict[str, Any] | None:
+def _read_text(text: bytes, taken: json_integer_lists.Taken | None) -> dict[str, Any] | None:
     """``read_body``. taken : what was taken out of the text"""
     lists = {"topics": pa.list_(TOPIC), "members": pa.list_(MEMBER)}
-    found = bulk.read_object(text, dict.fromkeys(NAMES, NAME) | lists)
+    found = json_arrays.read_object(text, dict.fromkeys(NAMES, NAME) | lists)
     if found is None or any(found[name].null_count for name in lists):
         return None
     topics, members = found["topics"].flatten(), found["members"].flatten()
@@ -206,10 +206,10 @@ def _read_text(text: bytes, taken: integer_lists.Taken | None) -> dict[str, Any]
     }
 
 
-def _with_ids(members: pa.StructArray, taken: integer_lists.Taken) -> pa.StructArray | None:
+def _with_ids(members: pa.StructArray, taken: json_integer_lists.Taken) -> pa.StructArray | None:
     """The members with the partition_ids that were taken out of the text; None unless these are all that was."""
     owned = members.field("owned_partitions")
-    ids = integer_lists.put_back(owned.values.field("partition_ids"), taken)
+    ids = json_integer_lists.put_back(owned.values.field("partition_ids"), taken)
     if ids is None or members.null_count or owned.values.null_count:
         return None
     rows = pa.StructArray.from_arrays([owned.values.field("topic_name"), ids], fields=list(TOPIC_PARTITIONS))

@@ -8,19 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from marshmallow import Schema, ValidationError, fields, post_load
 
-from service.api import Blueprint, Parser, decision, groups, render, settings
-from service.api.fields import Subject
-from service.api.schemas import CountsSchema, ExplainSchema, LoadsSchema, counts_document
-from service.config import environment_name
-from service.core.assignors import GROUP_PROTOCOLS, Assignor
-from service.core.assignors.classic.cooperative_sticky import CooperativeAssignment
-from service.core.assignors.releases import RELEASES, at_release
-from service.core.errors import LimitExceeded, UnknownStrategy
-from service.core.fewest_moves import fewest_possible_moves
-from service.core.grouping import transposed
-from service.core.measures import spread, weighted_load
-from service.core.movement import movement
-from service.groups import (
+from service.api.groups import request
+from service.arrow.groups import (
     WrongGroup,
     assignments_table,
     in_answer_order,
@@ -29,6 +18,20 @@ from service.groups import (
     read_group,
     subscriptions_total,
 )
+from service.config import environment_name
+from service.core.assignors import GROUP_PROTOCOLS, Assignor
+from service.core.assignors.classic.sticky.cooperative import CooperativeAssignment
+from service.core.errors import LimitExceeded, UnknownStrategy
+from service.core.kafka_versions import RELEASES, at_release
+from service.core.measures import spread, weighted_load
+from service.core.ragged import transposed
+from service.core.rebalances.fewest_moves import fewest_possible_moves
+from service.core.rebalances.movement import movement
+from service.web import responses
+from service.web.blueprint import Blueprint, Parser
+from service.web.context import decision, settings
+from service.web.fields import Subject
+from service.web.schemas import CountsSchema, ExplainSchema, LoadsSchema, counts_document
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,7 +45,7 @@ class GroupParser(Parser):
 
     def read_json(self, body: bytes) -> Any:
         """The value of a JSON text, its ``topics`` and ``members`` as Arrow arrays if it is large and well-formed."""
-        return groups.read_body(body) or super().read_json(body)
+        return request.read_body(body) or super().read_json(body)
 
 
 class GroupBlueprint(Blueprint):
@@ -95,8 +98,8 @@ class GroupAssignmentSchema(Schema):
         },
     )
     group_id = Subject("group")
-    topics = groups.topics_field()
-    members = groups.members_field()
+    topics = request.topics_field()
+    members = request.members_field()
 
     @post_load
     def ask(self, body: dict[str, Any], **_: Any) -> GroupAssignment:
@@ -204,15 +207,15 @@ def assign_group(question: GroupAssignment, query: dict[str, bool]) -> Response:
         report.gives(load.skew, subject=question.group_id, moved=moves.moved)
     with report.render():
         in_order = assignment if is_in_answer_order(group, assignment) else in_answer_order(group, holders)
-        media_type = render.wanted()
-        if media_type != render.JSON:
-            return render.table(assignments_table(group, in_order), media_type)
+        media_type = responses.wanted()
+        if media_type != responses.JSON:
+            return responses.table(assignments_table(group, in_order), media_type)
         answer: dict[str, Any] = {
             "kafka_version": question.kafka_version,
             "group_protocol": question.group_protocol,
             "assignor": question.assignor.name,
-            "assignments": groups.assignments_json(group, in_order),
-            "unassigned": groups.topic_partitions_json(group, unassigned(group, holders)),
+            "assignments": request.assignments_json(group, in_order),
+            "unassigned": request.topic_partitions_json(group, unassigned(group, holders)),
             "member_load": counts_document(assignment.lengths(), load),
             "movement": {**asdict(moves), "fewest_possible_moves": fewest},
         }
@@ -225,7 +228,7 @@ def assign_group(question: GroupAssignment, query: dict[str, bool]) -> Response:
             answer["warnings"] = warnings
         if query["explain"] and question.assignor.explain:
             answer["explanation"] = question.assignor.explain(group, assignment, settings().max_explained)
-        return render.answer(answer)
+        return responses.answer(answer)
 
 
 def unassigned(group: Group, holders: Ragged) -> Int32s:

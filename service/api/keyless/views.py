@@ -10,13 +10,15 @@ import pyarrow as pa
 from flask import request
 from marshmallow import Schema, fields, post_load, validate
 
-from service.api import Blueprint, decision, render, settings
-from service.api.fields import Boolean, Integer, Number, Subject, about
-from service.api.schemas import KafkaVersion
 from service.config import environment_name
 from service.core.errors import InvalidQuestion, LimitExceeded
 from service.core.keyless import ADAPTIVE, RULES, STICKY, Keyless, distribution
 from service.core.model import NONE
+from service.web import responses
+from service.web.blueprint import Blueprint
+from service.web.context import decision, settings
+from service.web.fields import Boolean, Integer, Number, Subject, about
+from service.web.schemas import KafkaVersion
 
 if TYPE_CHECKING:
     from flask import Response
@@ -214,11 +216,11 @@ def distribute_keyless(question: KeylessQuestion) -> Response:
     report.sees(partitions=len(found.shares))
     report.gives(found.skew, subject=question.topic_name)
     with report.render():
-        media_type = render.wanted()
-        if media_type != render.JSON and "Accept" in request.headers:
+        media_type = responses.wanted()
+        if media_type != responses.JSON and "Accept" in request.headers:
             ids = np.arange(len(found.shares), dtype=np.int32)
-            return render.table(pa.table({"partition_id": ids, "share": found.shares}), media_type)
-        return render.answer(_document(question, found))
+            return responses.table(pa.table({"partition_id": ids, "share": found.shares}), media_type)
+        return responses.answer(_document(question, found))
 
 
 def _document(question: KeylessQuestion, found: Distribution) -> dict[str, Any]:

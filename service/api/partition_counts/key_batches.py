@@ -14,20 +14,22 @@ from flask import after_this_request
 from marshmallow import Schema, ValidationError, fields
 from werkzeug.exceptions import BadRequest, HTTPException, RequestEntityTooLarge
 
-from service.api import Parser, bulk, keys, render, settings
-from service.api.arrow_bodies import checked_messages
-from service.api.bodies import body_pieces
-from service.api.fields import Integer, Number
-from service.columns import from_arrow
+from service.arrow.keys import from_arrow
 from service.config import environment_name
 from service.core.errors import InvalidQuestion, LimitExceeded
+from service.web import json_arrays, keys, responses
+from service.web.arrow_limits import checked_messages
+from service.web.blueprint import Parser
+from service.web.bodies import body_pieces
+from service.web.context import settings
+from service.web.fields import Integer, Number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from flask import Request, Response
 
-    from service.core.keys import Column
+    from service.core.keys.columns import Column
     from service.core.model import Int64s
 
 COLUMNS: Final = ("key", "records", "bytes")
@@ -57,7 +59,7 @@ class KeysParser(Parser):
 
     def load_json(self, req: Request, schema: Schema) -> Any:
         """The body: JSON, or an Arrow stream."""
-        if req.mimetype != render.ARROW_STREAM:
+        if req.mimetype != responses.ARROW_STREAM:
             return super().load_json(req, schema)
         given: dict[str, Any] = {}
         for name, values in req.args.lists():
@@ -233,7 +235,7 @@ def _in_bulk(rows: Any) -> dict[str, Any] | None:
     for name in COLUMNS[1:]:
         if not any(map(methodcaller("__contains__", name), rows)):
             continue
-        array = bulk.read(list(map(methodcaller("get", name), rows)), pa.int64())
+        array = json_arrays.read(list(map(methodcaller("get", name), rows)), pa.int64())
         if array is None or array.null_count:
             return None
         columns[name] = np.array(array.to_numpy(zero_copy_only=False))

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from marshmallow import Schema, fields
 
-from service.api.fields import about
-from service.api.schemas import CountsSchema
-from service.core.distinct_keys import BYTES, RECORDS
-from service.core.keys import FLOATS, INTEGERS
+from service.core.keys.columns import FLOATS, INTEGERS
+from service.core.sizing.distinct_keys import BYTES, RECORDS
+from service.web.fields import about
+from service.web.schemas import CountsSchema
 
 if TYPE_CHECKING:
-    from service.core.partition_count_plans import Measure, Plan, Reach
-    from service.core.partition_counts import Counts, Moved
+    from service.core.sizing.counter import Counts, Moved
+    from service.core.sizing.plans import Measure, Plan, Reach
 
 LISTED: Final = 1_000
 """Most partitions that a plan lists one by one."""

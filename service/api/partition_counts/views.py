@@ -13,17 +13,27 @@ import pyarrow as pa
 from flask import request
 from marshmallow import Schema, fields, post_load, validate
 
-from service.api import Blueprint, decision, render, settings
-from service.api.count_tables import ArrowBody, Histogram, KeyList, KeysParser, KeyTable, tables_of_histogram, tables_of_keys
-from service.api.fields import Integer, Number, Subject, about
-from service.api.plan_documents import PartitionCountPlansAnswerSchema, document, rows
-from service.api.schemas import KafkaVersion
+from service.api.partition_counts.key_batches import (
+    ArrowBody,
+    Histogram,
+    KeyList,
+    KeysParser,
+    KeyTable,
+    tables_of_histogram,
+    tables_of_keys,
+)
+from service.api.partition_counts.response import PartitionCountPlansAnswerSchema, document, rows
 from service.config import environment_name
 from service.core.errors import InvalidQuestion, LimitExceeded
-from service.core.keys import FORMATS
+from service.core.keys.columns import FORMATS
 from service.core.measures import spread
-from service.core.partition_count_plans import Limits, Rates, plans, reach
-from service.core.partition_counts import Counts, hashing
+from service.core.sizing.counter import Counts, hashing
+from service.core.sizing.plans import Limits, Rates, plans, reach
+from service.web import responses
+from service.web.blueprint import Blueprint
+from service.web.context import decision, settings
+from service.web.fields import Integer, Number, Subject, about
+from service.web.schemas import KafkaVersion
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -168,11 +178,11 @@ def plan_partition_counts(question: PlansQuestion) -> Response:
     if question.topic_name is not None and counts.current is not None:  # what the topic has, not what it might have
         report.gives(spread(counts.totals(counts.names[0], counts.current).records).skew, subject=question.topic_name)
     with report.render():
-        media_type = render.wanted()
-        if media_type != render.JSON and "Accept" in request.headers:
-            return render.table(pa.Table.from_pylist(rows(found)), media_type)
+        media_type = responses.wanted()
+        if media_type != responses.JSON and "Accept" in request.headers:
+            return responses.table(pa.Table.from_pylist(rows(found)), media_type)
         answer = document(counts, found, reached, key_format, question.hottest_keys)
-        return render.answer({"kafka_version": question.kafka_version, **answer})
+        return responses.answer({"kafka_version": question.kafka_version, **answer})
 
 
 def _rates(question: PlansQuestion) -> Rates:

@@ -10,16 +10,16 @@ import numpy as np
 import pyarrow as pa
 from marshmallow import Schema, fields, post_load, validate
 
-from service.api import bulk, keys
-from service.api.fields import INT32, INT64, Integer, Subject, about
-from service.api.keys import KeyList
-from service.api.schemas import KAFKA_VERSIONS, KafkaVersion
 from service.core.errors import InvalidQuestion
-from service.core.keys import FORMATS
+from service.core.keys.columns import FORMATS
 from service.core.partitioners import PARTITIONERS, Partitioner, Question, check_options
+from service.web import json_arrays, keys
+from service.web.fields import INT32, INT64, Integer, Subject, about
+from service.web.keys import KeyList
+from service.web.schemas import KAFKA_VERSIONS, KafkaVersion
 
 if TYPE_CHECKING:
-    from service.core.keys import Column
+    from service.core.keys.columns import Column
     from service.core.model import Bools
 
 
@@ -34,7 +34,7 @@ class Integers(fields.List[Any]):
         self.dtype, self.minimum, self.maximum = dtype, minimum, maximum
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
-        array = bulk.read(value, pa.int64())
+        array = json_arrays.read(value, pa.int64())
         if array is not None and array.null_count == 0:
             values = array.to_numpy(zero_copy_only=False)
             if not len(values) or (values.min() >= self.minimum and values.max() <= self.maximum):
@@ -71,7 +71,7 @@ class RecordList(fields.List[Any]):
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         if type(value) is list and set(map(type, value)) == {dict} and {"key", "partition"}.issuperset(set().union(*value)):
-            partitions = bulk.read(list(map(methodcaller("get", "partition"), value)), pa.int32())
+            partitions = json_arrays.read(list(map(methodcaller("get", "partition"), value)), pa.int32())
             if partitions is not None:
                 return {"key": list(map(methodcaller("get", "key"), value)), "partition": partitions}
         rows: Any = super()._deserialize(value, attr, data, **kwargs)

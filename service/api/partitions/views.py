@@ -12,22 +12,24 @@ import pyarrow as pa
 from flask import request
 from marshmallow import INCLUDE, Schema, fields
 
-from service.api import Blueprint, decision, render, settings
-from service.api.fields import INT32, INT64, about
-from service.api.partition_questions import PartitionsSchema, read
-from service.api.schemas import CountsSchema, ExplainSchema
-from service.api.streams import StreamParser, integer_or
+from service.api.partitions.request import PartitionsSchema, read
 from service.config import environment_name
 from service.core.errors import InvalidQuestion, LimitExceeded
-from service.core.keys import BYTES, FORMATS, INTEGERS
+from service.core.keys.columns import BYTES, FORMATS, INTEGERS
 from service.core.measures import Spread, occurrences, spread
 from service.core.partitioners import Answer, allocate
 from service.core.partitioners.explanation import explain
+from service.web import responses
+from service.web.arrow_parser import StreamParser, integer_or
+from service.web.blueprint import Blueprint
+from service.web.context import decision, settings
+from service.web.fields import INT32, INT64, about
+from service.web.schemas import CountsSchema, ExplainSchema
 
 if TYPE_CHECKING:
     from flask import Response
 
-    from service.api.partition_questions import Allocation
+    from service.api.partitions.request import Allocation
     from service.core.model import Int32s, Int64s
 
 MAX_COUNTS: Final = 100_000
@@ -192,21 +194,21 @@ def answer(allocation: Allocation, *, explained: bool) -> Response:
     with report.render():
         media_type = _wanted()
         name = "token" if tokens else "partition_id"
-        if media_type == render.ARROW_STREAM:
-            return render.table(pa.table({name: result.partitions}), media_type)
-        if media_type == render.CSV:
-            return render.table(pa.table({"record": np.arange(len(result.partitions)), name: result.partitions}), media_type)
+        if media_type == responses.ARROW_STREAM:
+            return responses.table(pa.table({name: result.partitions}), media_type)
+        if media_type == responses.CSV:
+            return responses.table(pa.table({"record": np.arange(len(result.partitions)), name: result.partitions}), media_type)
         document = _document(allocation, result, counts, evenness)
         if explained:
             document["explanation"] = explain(partitioner, question, result)
-        return render.answer(document)
+        return responses.answer(document)
 
 
 def _wanted() -> str:
     """The media type of the answer; an Arrow stream is answered by one unless another is asked for."""
-    if not request.environ.get("CONTENT_TYPE") or request.mimetype != render.ARROW_STREAM:
-        return render.wanted()
-    return render.wanted(render.ARROW_STREAM, render.JSON, render.CSV)
+    if not request.environ.get("CONTENT_TYPE") or request.mimetype != responses.ARROW_STREAM:
+        return responses.wanted()
+    return responses.wanted(responses.ARROW_STREAM, responses.JSON, responses.CSV)
 
 
 def _document(allocation: Allocation, result: Answer, counts: Int64s | None, evenness: Spread | None) -> dict[str, Any]:

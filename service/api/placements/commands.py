@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import orjson
 
-from service.api.placements import Placed, controller_placements_json, placements_json, reassignment_json
+from service.api.placements.response import Placed, controller_placements_json, placements_json, reassignment_json
 from service.core.errors import KafkaError
 from service.core.placers.controller import Controller, TopicResult, TopicWish, protocol_name
 from service.core.placers.reassign_generate import CurrentTopic, Proposal, propose

@@ -9,16 +9,16 @@ import numpy as np
 import pyarrow.compute as pc
 from marshmallow import ValidationError
 
-from service.api import settings
-from service.api.placement_tasks import Generation, Operations, Task, Topics
-from service.api.placements import UNNAMED
-from service.clusters import read_cluster
+from service.api.placements.commands import Generation, Operations, Task, Topics
+from service.api.placements.response import UNNAMED
+from service.arrow.clusters import read_cluster
 from service.config import environment_name
 from service.core.errors import LimitExceeded
 from service.core.model import Wish
 from service.core.placers import REASSIGN_GENERATE, Placer
 from service.core.placers.controller import TopicWish
 from service.core.placers.reassign_generate import CurrentTopic
+from service.web.context import settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

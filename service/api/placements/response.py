@@ -12,15 +12,15 @@ import pyarrow.compute as pc
 from marshmallow import Schema, fields
 from numba import njit
 
-from service.api.fields import Boolean, Integer
-from service.api.groups import Name, Rows
-from service.api.jsons import dumps
-from service.api.render import json_lists, json_objects
-from service.api.schemas import CountsSchema, counts_document
-from service.api.writing import COMMA, write, write_number
-from service.clusters import BROKER, CURRENT, plain_current
+from service.api.groups.request import Name, Rows
+from service.arrow.clusters import BROKER, CURRENT, plain_current
+from service.arrow.groups import NAME
 from service.core.placers.load import broker_load, rack_load
-from service.groups import NAME
+from service.web.fields import Boolean, Integer
+from service.web.json_codec import dumps
+from service.web.json_writing import COMMA, write, write_number
+from service.web.responses import json_lists, json_objects
+from service.web.schemas import CountsSchema, counts_document
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

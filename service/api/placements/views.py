@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from marshmallow import Schema, ValidationError, fields, post_load, validate
 
-from service.api import Blueprint, decision, placement_forms, render, settings
-from service.api.fields import INT64, Boolean, Integer
-from service.api.groups import Name
-from service.api.placements import (
+from service.api.groups.request import Name
+from service.api.placements import request
+from service.api.placements.response import (
     UNNAMED,
     BrokerLoadSchema,
     PlacementSchema,
@@ -21,14 +20,18 @@ from service.api.placements import (
     load_documents,
     placements_table,
 )
-from service.api.schemas import ExplainSchema
 from service.core.jvm.random import JavaRandom
 from service.core.placers import LATEST, PLACERS, Placer
+from service.web import responses
+from service.web.blueprint import Blueprint
+from service.web.context import decision, settings
+from service.web.fields import INT64, Boolean, Integer
+from service.web.schemas import ExplainSchema
 
 if TYPE_CHECKING:
     from flask import Response
 
-    from service.api.placement_tasks import Task
+    from service.api.placements.commands import Task
 
 blueprint = Blueprint("replica_placements", __name__, description="replicas → brokers")
 
@@ -124,7 +127,7 @@ class ReplicaPlacementSchema(TopicWishSchema):
         if version not in placer.kafka_versions:
             known = ", ".join(placer.kafka_versions)
             raise ValidationError({"kafka_version": [f"{placer.name} does not answer for Kafka {version}; known are {known}."]})
-        task = placement_forms.read(body, placer, version)
+        task = request.read(body, placer, version)
         return Question(version, placer, body.get("topic_name"), body.get("random_seed", 0), task)
 
 
@@ -210,11 +213,11 @@ def place_replicas(question: Question, query: dict[str, bool]) -> Response:
         report.sees(partitions=sum(len(topic.partition_ids) for topic in outcome.placed), brokers=len(task.cluster))
         report.gives(evenness.skew, subject=question.topic_name)
     with report.render():
-        media_type = render.wanted()
-        if media_type != render.JSON:
-            listed = media_type == render.ARROW_STREAM
-            return render.table(placements_table(task.cluster, outcome.placed, listed=listed), media_type)
+        media_type = responses.wanted()
+        if media_type != responses.JSON:
+            listed = media_type == responses.ARROW_STREAM
+            return responses.table(placements_table(task.cluster, outcome.placed, listed=listed), media_type)
         answer = {"kafka_version": question.kafka_version, "placer": placer.name, **outcome.render(), **load}
         if outcome.explanation:
             answer["explanation"] = outcome.explanation
-        return render.answer(answer)
+        return responses.answer(answer)

@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from service.core.assignors.classic import cooperative_sticky as classic_cooperative_sticky
 from service.core.assignors.classic import range as classic_range
 from service.core.assignors.classic import roundrobin as classic_roundrobin
-from service.core.assignors.classic import sticky as classic_sticky
+from service.core.assignors.classic.sticky import cooperative as classic_cooperative_sticky
+from service.core.assignors.classic.sticky import sticky as classic_sticky
 from service.core.assignors.consumer import range as consumer_range
-from service.core.assignors.consumer import uniform
+from service.core.assignors.consumer.uniform import uniform
 from service.core.assignors.share import simple
 from service.core.registry import Registry, Strategy
 

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numba import njit
 
-from service.core import writers as of
+from service.core.attribution import equivalents as of
 from service.core.measures import Spread, occurrences, spread
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from service.core.keys import Column
+    from service.core.attribution.equivalents import Writer, Writers
+    from service.core.keys.columns import Column
     from service.core.model import Int32s, Int64s
     from service.core.partitioners.model import Partitioner
-    from service.core.writers import Writer, Writers
 
 MOST_COUNTED: Final = 1 << 20
 """Most partitions whose records are counted one by one."""
@@ -111,7 +111,7 @@ def agreements(partitions: Int32s, start: int, tally: Int64s, rows: Int64s, show
     tally : int64[writers, writers, 2]   keys of which both partitions are known, and those where they are the same; a < b
     rows : int64[writers, writers, examples]   rows of the first keys where they are not the same; -1: none yet
     shown : int32[writers, writers, examples, 2]   the partitions of those keys
-    Plain-Python twin: tests/reference/comparison.py.
+    Plain-Python twin: tests/reference/agreement.py.
     """
     examples = rows.shape[2]
     for a in range(len(partitions)):

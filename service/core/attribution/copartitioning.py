@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from service.core.attribution.equivalents import hash_all, writers_of
+from service.core.attribution.probe_keys import probes
 from service.core.errors import InvalidQuestion
-from service.core.keys import BYTES, PULSAR, PULSAR_UTF8, SPARK
+from service.core.keys.columns import BYTES, PULSAR, PULSAR_UTF8, SPARK
 from service.core.partitioners import PARTITIONERS
-from service.core.probes import probes
-from service.core.writers import hash_all, writers_of
 
 if TYPE_CHECKING:
     from service.core.partitioners import Partitioner

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from service.core import keys as encodings
+from service.core.keys import columns as encodings
 from service.core.partitioners.allocation import AS_NULL
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from service.core.keys import Column, Encoding
+    from service.core.keys.columns import Column, Encoding
     from service.core.model import Bools, Int32s
     from service.core.partitioners.model import Hash, Partitioner, Sign
 

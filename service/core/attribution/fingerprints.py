@@ -1,8 +1,8 @@
 """Which partitioner wrote this, and to how many partitions: where keys were seen → the writers that explain it.
 
-A *candidate* is a writer (``service.core.writers``) at a partition count n. One that did not write a pair (key, partition)
+A *candidate* is a writer (``equivalents``) at a partition count n. One that did not write a pair (key, partition)
 explains it with the probability 1/n; so a few pairs rule most candidates out, but one pair is never proof. Several writers of one
-topic are told apart by ``service.core.mixtures``.
+topic are told apart by ``service.core.attribution.mixtures``.
 
 Where the count is not given, every possible one is tried with the first SAMPLE different pairs, and the few likeliest with all of
 them. One hash of a key serves all counts.
@@ -16,22 +16,22 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from service.core import observations as seen
-from service.core.chance import NEVER, log_tail, samples_until, smallest
+from service.core.attribution import observations as seen
+from service.core.attribution.binomial import NEVER, log_tail, samples_until, smallest
+from service.core.attribution.equivalents import hash_all, writers_of
+from service.core.attribution.mixtures import SIGNIFICANCE, Mixture, Patterns, fit, unmix
+from service.core.attribution.probe_keys import probes
 from service.core.errors import InvalidQuestion
-from service.core.mixtures import SIGNIFICANCE, Mixture, Patterns, fit, unmix
-from service.core.probes import probes
-from service.core.writers import hash_all, writers_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import numpy.typing as npt
 
+    from service.core.attribution.equivalents import Writer, Writers
+    from service.core.attribution.observations import Observations
     from service.core.model import Int32s, Int64s
-    from service.core.observations import Observations
     from service.core.partitioners.model import Partitioner
-    from service.core.writers import Writer, Writers
 
     Floats = npt.NDArray[np.float64]
 
@@ -289,6 +289,6 @@ def _examples(case: Case, most: int) -> tuple[tuple[int, ...], ...]:
 
 
 def explain(found: Fingerprint, observations: Observations) -> Int32s:
-    """int32[writers, n]: where each writer puts each key at the likeliest partition count; ``service.core.writers.UNDECIDED``."""
+    """int32[writers, n]: where each writer puts each key at the likeliest partition count; ``equivalents.UNDECIDED``."""
     hashes = hash_all(found.group.writers, observations.column, observations.key_format)
     return hashes.partitions(found.mixture.partitions_count)

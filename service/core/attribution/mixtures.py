@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from service.core.chance import log_tail
+from service.core.attribution.binomial import log_tail
 
 if TYPE_CHECKING:
     import numpy.typing as npt

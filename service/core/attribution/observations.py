@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
-from service.core import keys as encodings
-from service.core import writers as of
-from service.core.mixtures import Patterns
+from service.core.attribution import equivalents as of
+from service.core.attribution.mixtures import Patterns
+from service.core.keys import columns as encodings
 from service.core.partitioners.murmur3 import cassandra_tokens
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from service.core.keys import Column
+    from service.core.attribution.equivalents import Writer
+    from service.core.keys.columns import Column
     from service.core.model import Int32s, Int64s
-    from service.core.writers import Writer
 
     Dividends = npt.NDArray[np.float64]
 

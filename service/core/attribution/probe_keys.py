@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from service.core.keys import BYTES, FLOATS, INTEGERS, Numbers, byte_strings, strings
+from service.core.keys.columns import BYTES, FLOATS, INTEGERS, Numbers, byte_strings, strings
 
 if TYPE_CHECKING:
-    from service.core.keys import Column
+    from service.core.keys.columns import Column
 
 PROBES: Final = 4096
 

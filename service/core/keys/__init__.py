@@ -1,0 +1,1 @@
+"""Typed keys and the bytes that clients make of them."""

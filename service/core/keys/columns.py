@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
-from service.core import text_codecs
 from service.core.errors import InvalidQuestion
 from service.core.jvm.hashing import text_bytes
+from service.core.keys import codecs
 from service.core.model import Keys
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def floats(values: npt.NDArray[np.float64], valid: Bools | None, key_format: str
 
 def from_base64(text: Keys, at: str = AT) -> Keys:
     """The bytes of standard base64 with padding; raises InvalidQuestion for the first key that is none."""
-    offsets, data, bad = text_codecs.decode_base64(text.offsets, text.data, text_codecs.BASE64_VALUES)
+    offsets, data, bad = codecs.decode_base64(text.offsets, text.data, codecs.BASE64_VALUES)
     if bad >= 0:
         raise InvalidQuestion("this is not base64 (the standard alphabet, with padding)", at.format(bad))
     return Keys(offsets, data, text.valid)
@@ -140,7 +140,7 @@ def from_base64(text: Keys, at: str = AT) -> Keys:
 
 def from_hex(text: Keys, at: str = AT) -> Keys:
     """The bytes of hexadecimal digits, two a byte; raises InvalidQuestion for the first key that is none."""
-    offsets, data, bad = text_codecs.decode_hex(text.offsets, text.data, text_codecs.HEX_VALUES)
+    offsets, data, bad = codecs.decode_hex(text.offsets, text.data, codecs.HEX_VALUES)
     if bad >= 0:
         raise InvalidQuestion("this is not hexadecimal, two digits a byte", at.format(bad))
     return Keys(offsets, data, text.valid)
@@ -148,8 +148,8 @@ def from_hex(text: Keys, at: str = AT) -> Keys:
 
 def uuids(text: Keys, at: str = AT) -> Text:
     """UUIDs as UUID.toString() writes them, in lower case; raises InvalidQuestion for the first key that is none."""
-    data, bad = text_codecs.lower_uuids(
-        text.offsets, text.data, text_codecs.HEX_VALUES, np.ones(len(text), np.bool_) if text.valid is None else text.valid
+    data, bad = codecs.lower_uuids(
+        text.offsets, text.data, codecs.HEX_VALUES, np.ones(len(text), np.bool_) if text.valid is None else text.valid
     )
     if bad >= 0:
         raise InvalidQuestion("this is not a UUID of 36 characters (8-4-4-4-12 hexadecimal digits)", at.format(bad))
@@ -205,7 +205,7 @@ def _pulsar_utf8(column: Column, key_format: str) -> Keys:
 def _low_bytes(column: Column, key_format: str) -> Keys:
     """What JavaScript's charCodeAt(i) & 0xff sees of a string."""
     text = column.keys if isinstance(column, Text) else _serialize(column, key_format)
-    offsets, data = text_codecs.low_bytes(text.offsets, text.data)
+    offsets, data = codecs.low_bytes(text.offsets, text.data)
     return Keys(offsets, data, text.valid)
 
 
@@ -248,12 +248,12 @@ def _to_base64(keys: Keys) -> Keys:
     """Standard base64 with padding."""
     lengths = (np.diff(keys.offsets).astype(np.int64) + 2) // 3 * 4
     offsets = np.concatenate([np.zeros(1, np.int32), np.cumsum(lengths).astype(np.int32)])
-    return Keys(offsets, text_codecs.write_base64(keys.offsets, keys.data, offsets, text_codecs.BASE64), keys.valid)
+    return Keys(offsets, codecs.write_base64(keys.offsets, keys.data, offsets, codecs.BASE64), keys.valid)
 
 
 def _without_surrogates(text: Text) -> Keys:
     """Half a surrogate pair becomes ``?``, as in String.getBytes."""
     if not text.surrogates:
         return text.keys
-    offsets, data = text_codecs.replace_surrogates(text.keys.offsets, text.keys.data)
+    offsets, data = codecs.replace_surrogates(text.keys.offsets, text.keys.data)
     return Keys(offsets, data, text.keys.valid)

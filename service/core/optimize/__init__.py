@@ -1,0 +1,1 @@
+"""Solvers for questions that have an exact optimum."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
-from service.core.grouping import grouped_arrays
 from service.core.model import NONE
+from service.core.ragged import grouped_arrays
 
 if TYPE_CHECKING:
     from service.core.model import Int32s, Int64s
@@ -29,7 +29,7 @@ def least_cost(nodes: int, tails: Int32s, heads: Int32s, capacities: Int64s, cos
     Ford and Fulkerson's primal-dual method: as long as the sink can be reached, send what fits along cheapest paths only. The
     cheapest path gets dearer from round to round, so that small costs make few rounds. Within a round Dinic's blocking flows.
 
-    Plain-Python twin: ``scipy.optimize.linprog``, in tests/core/test_flows.py.
+    Plain-Python twin: ``scipy.optimize.linprog``, in tests/core/optimize/test_min_cost_flow.py.
     """
     edges = len(tails)
     # Edge e, and its way back as edge ``edges + e``: where each ends, and how much more it can take.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from service.core import keys
+from service.core.keys import columns
 from service.core.partitioners import counting, drawing, explicit, signs
 from service.core.partitioners.allocation import AS_NULL, HASHED, allocate, by_hash, by_spark_hash, ignoring_keys
 from service.core.partitioners.hashes import (
@@ -33,7 +33,7 @@ from service.core.registry import Registry
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from service.core.keys import Encoding
+    from service.core.keys.columns import Encoding
     from service.core.partitioners.model import ExplicitRule
 
 __all__ = ["PARTITIONERS", "Answer", "Partitioner", "Question", "allocate", "check_options"]
@@ -50,7 +50,7 @@ def _partitioner(
     empty_key: str = HASHED,
     explicitly: ExplicitRule = explicit.CHECKED,
     *,
-    encoding: Encoding = keys.SERIALIZED,
+    encoding: Encoding = columns.SERIALIZED,
     run: Callable[[Question, Partitioner, str], Answer] | None = None,
     options: tuple[str, ...] = (),
 ) -> Partitioner:
@@ -92,7 +92,7 @@ BUILTINS = (
     _partitioner("java:round-robin", _JAVA, "RoundRobinPartitioner", _CLASS, None, None, _RR, HASHED, _XJ),
     _partitioner("java-2.3", _JAVA_23, "DefaultPartitioner", "default up to 2.3", MURMUR2, _MASK, _RR, HASHED, _XJ),
     _partitioner("java-0.8", _JAVA_08, "internals.Partitioner", "the only one", MURMUR2, _MASK, _RR, HASHED, _X08),
-    _partitioner("scala-0.8", _SCALA, "kafka.producer.DefaultPartitioner", "default", OBJECT, _ABS0, drawing.STICKY_RANDOM, encoding=keys.OBJECT),
+    _partitioner("scala-0.8", _SCALA, "kafka.producer.DefaultPartitioner", "default", OBJECT, _ABS0, drawing.STICKY_RANDOM, encoding=columns.OBJECT),
     _partitioner("scala-0.8:byte-array", _SCALA, "kafka.producer.ByteArrayPartitioner", _CLASS, ARRAY, _ABS0, drawing.STICKY_RANDOM),
     _partitioner("streams:windowed", "kafka-streams 4.3.1", "WindowedStreamPartitioner", "default of windowed keys", MURMUR2, _MASK, NO_NULL, HASHED, _XJ, options=("window",)),
     _partitioner("librdkafka:consistent", _RD, "rd_kafka_msg_partitioner_consistent", "partitioner=consistent", CRC32, _UNSIGNED, as_empty(CRC32, _UNSIGNED)),
@@ -127,15 +127,15 @@ BUILTINS = (
     _partitioner("franz-go:sarama-fnv1a", _FRANZ, "StickyKeyPartitioner(SaramaHasher(fnv32a)), 64-bit", _R, FNV1A, _UNSIGNED, drawing.STICKY_RANDOM),
     _partitioner("franz-go:sarama-crc32", _FRANZ, "StickyKeyPartitioner(SaramaHasher(crc32.ChecksumIEEE)), 64-bit", _R, CRC32, _UNSIGNED, drawing.STICKY_RANDOM),
     _partitioner("franz-go:round-robin", _FRANZ, "RoundRobinPartitioner()", _R, None, None, counting.GO_ROUND_ROBIN),
-    _partitioner("sinek", _SINEK, "NProducer._getPartitionForKey", "default, murmurHashVersion=3", MURMUR3, _UNSIGNED, drawing.RANDOM_OF_ALL, AS_NULL, encoding=keys.LOW_BYTES),
-    _partitioner("sinek:murmur2", _SINEK, "NProducer._getPartitionForKey", "murmurHashVersion=2, up to 6.13: without Kafka's seed", MURMUR2_SEED_0, _UNSIGNED, drawing.RANDOM_OF_ALL, AS_NULL, encoding=keys.LOW_BYTES),
-    _partitioner("pulsar", _PULSAR, "HashingScheme.JavaStringHash", "default", STRING, _MASK, counting.PULSAR_ROUND_ROBIN, encoding=keys.PULSAR),
-    _partitioner("pulsar:murmur3", _PULSAR, "HashingScheme.Murmur3_32Hash", "hashingScheme", MURMUR3, _MASK, counting.PULSAR_ROUND_ROBIN, encoding=keys.PULSAR_UTF8),
-    _partitioner("pulsar:round-robin", _PULSAR, "RoundRobinPartitionMessageRouterImpl", "default router, no batching", STRING, _MASK, counting.PULSAR_ROUND_ROBIN, encoding=keys.PULSAR),
-    _partitioner("pulsar:round-robin-batched", _PULSAR, "RoundRobinPartitionMessageRouterImpl", "default router", STRING, _MASK, counting.PULSAR_BATCHED_ROUND_ROBIN, encoding=keys.PULSAR),
-    _partitioner("spark", _SPARK, "HashPartitioning.partitionIdExpression", "df.repartition(n, col)", SPARK, _PMOD, SPARK_NULL, encoding=keys.SPARK, run=by_spark_hash),
-    _partitioner("spark:hash-partitioner", _SPARK, "HashPartitioner", "rdd.partitionBy", OBJECT, _PMOD, ZERO, encoding=keys.OBJECT),
-    _partitioner("cassandra:murmur3", "cassandra-all 5.0.9", "Murmur3Partitioner.getToken", "default", CASSANDRA, None, NO_NULL, encoding=keys.CASSANDRA),
+    _partitioner("sinek", _SINEK, "NProducer._getPartitionForKey", "default, murmurHashVersion=3", MURMUR3, _UNSIGNED, drawing.RANDOM_OF_ALL, AS_NULL, encoding=columns.LOW_BYTES),
+    _partitioner("sinek:murmur2", _SINEK, "NProducer._getPartitionForKey", "murmurHashVersion=2, up to 6.13: without Kafka's seed", MURMUR2_SEED_0, _UNSIGNED, drawing.RANDOM_OF_ALL, AS_NULL, encoding=columns.LOW_BYTES),
+    _partitioner("pulsar", _PULSAR, "HashingScheme.JavaStringHash", "default", STRING, _MASK, counting.PULSAR_ROUND_ROBIN, encoding=columns.PULSAR),
+    _partitioner("pulsar:murmur3", _PULSAR, "HashingScheme.Murmur3_32Hash", "hashingScheme", MURMUR3, _MASK, counting.PULSAR_ROUND_ROBIN, encoding=columns.PULSAR_UTF8),
+    _partitioner("pulsar:round-robin", _PULSAR, "RoundRobinPartitionMessageRouterImpl", "default router, no batching", STRING, _MASK, counting.PULSAR_ROUND_ROBIN, encoding=columns.PULSAR),
+    _partitioner("pulsar:round-robin-batched", _PULSAR, "RoundRobinPartitionMessageRouterImpl", "default router", STRING, _MASK, counting.PULSAR_BATCHED_ROUND_ROBIN, encoding=columns.PULSAR),
+    _partitioner("spark", _SPARK, "HashPartitioning.partitionIdExpression", "df.repartition(n, col)", SPARK, _PMOD, SPARK_NULL, encoding=columns.SPARK, run=by_spark_hash),
+    _partitioner("spark:hash-partitioner", _SPARK, "HashPartitioner", "rdd.partitionBy", OBJECT, _PMOD, ZERO, encoding=columns.OBJECT),
+    _partitioner("cassandra:murmur3", "cassandra-all 5.0.9", "Murmur3Partitioner.getToken", "default", CASSANDRA, None, NO_NULL, encoding=columns.CASSANDRA),
 )
 # fmt: on
 

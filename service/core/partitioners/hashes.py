@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def _object_hash_codes(encoded: Keys, key_format: str) -> Int32s:
     """Object.hashCode() of String, Short, Integer, Long, Float, Double and Boolean; 0 for null.
 
-    encoded : as ``service.core.keys.OBJECT`` has them, text or big-endian numbers
+    encoded : as ``service.core.keys.columns.OBJECT`` has them, text or big-endian numbers
     """
     if key_format == "string":
         return hashing.string_hash_codes(encoded)

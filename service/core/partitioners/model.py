@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from service.core.errors import AllocatorError
-    from service.core.keys import Encoding
+    from service.core.keys.columns import Encoding
     from service.core.model import Bools, Int32s, Int64s, Keys
 
 
@@ -22,7 +22,7 @@ class Question:
 
     partitions_count : 1 … 2147483647
     keys : each record's key in the bytes that the partitioner hashes (``Partitioner.encoding``)
-    key_format : what the keys were before (``service.core.keys.FORMATS``)
+    key_format : what the keys were before (``service.core.keys.columns.FORMATS``)
     explicit, explicit_given : int32[n] and bool[n], the partition that the caller named, and whether there is one
 
     The rest are options; a partitioner refuses those that mean nothing to it (``Partitioner.options``). None: not given.

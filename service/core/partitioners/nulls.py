@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from service.core import keys
+from service.core.keys import columns
 from service.core.partitioners.model import Answer, Hash, NullRule, Sign
 from service.core.partitioners.murmur3 import SPARK_SEED
 
@@ -26,7 +26,7 @@ def _as_empty(question: Question, rows: Int64s, partitions: Int32s, *, hash_keys
 
 
 def _empty_hash(hash_keys: Hash) -> Int32s:
-    return hash_keys.run(keys.byte_strings([b""]), "base64")
+    return hash_keys.run(columns.byte_strings([b""]), "base64")
 
 
 def _first(_question: Question, rows: Int64s, partitions: Int32s) -> Answer:

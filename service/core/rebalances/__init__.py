@@ -1,0 +1,1 @@
+"""What a rebalance moves, and the least it could."""

@@ -28,10 +28,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numba import njit
 
-from service.core.flows import least_cost
-from service.core.grouping import transposed
 from service.core.measures import occurrences
 from service.core.model import NONE, Ragged
+from service.core.optimize.min_cost_flow import least_cost
+from service.core.ragged import transposed
 
 if TYPE_CHECKING:
     from service.core.model import Bools, Group, Int32s, Int64s

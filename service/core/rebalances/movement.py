@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from numba import njit
 
-from service.core.grouping import transposed
+from service.core.ragged import transposed
 
 if TYPE_CHECKING:
     from service.core.model import Group, Int32s, Ragged

@@ -1,0 +1,1 @@
+"""How many partitions a topic should have."""

@@ -8,7 +8,7 @@ hashed once for each hash function and adds to one place of each table.
 A Spark executor, or anyone with batches, uses it so::
 
     counts = Counts(("java", "librdkafka:consistent_random"), partitions_counts=(12, 18, 24), current=12)
-    counts.add(column, "string", records, sizes)        # for every batch: service.core.keys.Column, int64[n] or None twice
+    counts.add(column, "string", records, sizes)        # for every batch: a Column, and int64[n] or None twice
     counts.merge(others)                                # of the same questions; it can be pickled, and is arrays throughout
     counts.totals("java", 24)                           # Totals: int64[24] keys, records, bytes of each partition
     counts.moved("java", 24)                            # Moved: keys, records and bytes that leave their partition of today
@@ -23,17 +23,17 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 from numba import njit
 
-from service.core import keys as encodings
-from service.core.distinct_keys import MAX_KEYS, DistinctKeys
 from service.core.errors import InvalidQuestion
+from service.core.keys import columns as encodings
 from service.core.partitioners import PARTITIONERS
 from service.core.partitioners.allocation import AS_NULL
 from service.core.partitioners.murmur3 import cassandra_tokens
+from service.core.sizing.distinct_keys import MAX_KEYS, DistinctKeys
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from service.core.keys import Column, Encoding
+    from service.core.keys.columns import Column, Encoding
     from service.core.model import Bools, Int32s, Int64s, Keys
     from service.core.partitioners.model import Hash, Sign
 

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numba import njit
 
-from service.core.chance_skew import HEAVY, Weights
-from service.core.frequent_keys import FrequentKeys
+from service.core.sizing.frequent_keys import FrequentKeys
+from service.core.sizing.random_baseline import HEAVY, Weights
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -263,7 +263,7 @@ def enter(
     fingerprints : int64[n]; weights : int64[n, 2]; hashes : int32[n, functions]; level : of the sample
     risen_above : int64[2]   rows[i] of ``risen``, bool[n], becomes True when a weight of the row's key rises above this
     table, table_weights, table_hashes : int64[slots], int64[slots, 2], int32[slots, functions]; slots is a power of two
-    Returns how many rows are done, and how many slots are in use. Plain-Python twin: tests/reference/partition_counts.py.
+    Returns how many rows are done, and how many slots are in use. Plain-Python twin: tests/reference/counter.py.
     """
     mask = len(table) - 1
     beyond = np.uint64(64 - level)

@@ -162,7 +162,7 @@ def count_frequent(
     table, table_weights, table_errors : int64[slots], slots a power of two; cells, listed : int64[cells], bool[cells], of a power
         of two
     risen : bool[n], set to True where what the row's key weighs at least rises above ``risen_above``
-    Returns how many rows are done, and how many slots are in use. Plain-Python twin: tests/reference/partition_counts.py.
+    Returns how many rows are done, and how many slots are in use. Plain-Python twin: tests/reference/counter.py.
     """
     mask = len(table) - 1
     step = 1 if len(weights) > 1 else 0

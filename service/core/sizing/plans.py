@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from service.core.chance_skew import Chance, Weights, skew_by_chance
-from service.core.distinct_keys import BYTES, RECORDS
 from service.core.measures import Spread, spread
+from service.core.sizing.distinct_keys import BYTES, RECORDS
+from service.core.sizing.random_baseline import Chance, Weights, skew_by_chance
 
 if TYPE_CHECKING:
     from service.core.model import Int64s
-    from service.core.partition_counts import Counts, Moved
+    from service.core.sizing.counter import Counts, Moved
 
 
 @dataclass(frozen=True)

@@ -162,7 +162,7 @@ def heaviest_of_few(heavy: Floats, each: float, number: float, n: int, throws: i
 
     heavy : float64[...]; each, number : the light keys' common weight and their number
     The light loads add up to the same every time: from normal numbers their mean is taken away, which is what makes them depend
-    on each other as they do. Plain-Python twin: tests/reference/chance_skew.py, as far as its own random numbers go.
+    on each other as they do. Plain-Python twin: tests/reference/random_baseline.py, as far as its own random numbers go.
     """
     state = np.full(1, n, np.uint64)
     maxima = np.empty(throws)

@@ -1,0 +1,1 @@
+"""The Spark session, and how executors get this code."""

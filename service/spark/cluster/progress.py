@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from service.spark.session import is_connect
+from service.spark.cluster.session import is_connect
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -24,9 +24,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.functions import spark_partition_id
 
 import service
-from service.spark import shipped
+from service.spark.cluster import code_archive
 from service.spark.errors import NoSpark
-from service.spark.sources import failure, unanswered
+from service.spark.io.sources import failure, unanswered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -160,7 +160,7 @@ def _ship(spark: SparkSession, folder: Path) -> None:
     """Give the executors this project; on one machine they find it where the driver does."""
     if is_local(spark):
         return
-    modules = str(shipped.pack(Path(service.__file__).parent, folder / "partition_allocator.zip"))
+    modules = str(code_archive.pack(Path(service.__file__).parent, folder / "partition_allocator.zip"))
     if is_connect(spark):
         spark.addArtifacts(modules, pyfile=True)
     else:

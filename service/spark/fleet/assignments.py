@@ -15,15 +15,7 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
-from service.core.assignors import GROUP_PROTOCOLS
-from service.core.assignors.classic.cooperative_sticky import CooperativeAssignment
-from service.core.assignors.releases import RELEASES, at_release
-from service.core.errors import AllocatorError, InvalidQuestion, KafkaError, UnknownStrategy
-from service.core.fewest_moves import fewest_possible_moves
-from service.core.grouping import transposed
-from service.core.measures import spread
-from service.core.movement import movement
-from service.groups import (
+from service.arrow.groups import (
     MEMBER,
     NAME,
     TOPIC,
@@ -37,7 +29,25 @@ from service.groups import (
     subscriptions_total,
     topic_partitions_array,
 )
-from service.spark.nested import CORRUPT, check_line, check_type, compact, conform, first_misfit, gathered, rejection, rows_of
+from service.core.assignors import GROUP_PROTOCOLS
+from service.core.assignors.classic.sticky.cooperative import CooperativeAssignment
+from service.core.errors import AllocatorError, InvalidQuestion, KafkaError, UnknownStrategy
+from service.core.kafka_versions import RELEASES, at_release
+from service.core.measures import spread
+from service.core.ragged import transposed
+from service.core.rebalances.fewest_moves import fewest_possible_moves
+from service.core.rebalances.movement import movement
+from service.spark.io.nested_columns import (
+    CORRUPT,
+    check_line,
+    check_type,
+    compact,
+    conform,
+    first_misfit,
+    gathered,
+    rejection,
+    rows_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

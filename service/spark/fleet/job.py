@@ -12,14 +12,17 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from service.core.errors import InvalidQuestion
 from service.core.placers import PLACERS
-from service.spark import fleet_groups, fleet_placements, fleet_questions, fleet_report, fleet_summary, sources
+from service.spark.cluster.session import cores
 from service.spark.errors import WrongSource
-from service.spark.fleet_groups import WRONG_ROW, Choice
-from service.spark.jobs.model import Job, Outcome
-from service.spark.jobs.parameters import READ_OPTIONS, SOURCE
-from service.spark.quarantine import TABLE as QUARANTINE
+from service.spark.fleet import assignments, placements, requests
+from service.spark.fleet import report as fleet_report
+from service.spark.fleet import summary as fleet_summary
+from service.spark.fleet.assignments import WRONG_ROW, Choice
+from service.spark.io import sources
+from service.spark.io.rejected_rows import TABLE as QUARANTINE
+from service.spark.job import Job, Outcome
+from service.spark.parameters import READ_OPTIONS, SOURCE
 from service.spark.report import Report, number
-from service.spark.session import cores
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -27,8 +30,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-    from service.spark.jobs.model import Pipeline
-    from service.spark.sources import Source
+    from service.spark.io.sources import Source
+    from service.spark.job import Pipeline
 
 ASSIGNMENTS: Final = "assignments.parquet"
 PLACEMENTS: Final = "placements.parquet"
@@ -115,13 +118,13 @@ def _groups(pipeline: Pipeline, source: Source, assignors: tuple[Choice, ...], b
     frame = sources.read(pipeline.spark, source)
     body_column = body_column or ("value" if source.format == "kafka" else None)
     if body_column is None:
-        _check(source, partial(fleet_groups.check_columns, sources.arrow_schema(frame)))
-        columns = [name for name in fleet_groups.COLUMNS if name in frame.columns]
+        _check(source, partial(assignments.check_columns, sources.arrow_schema(frame)))
+        columns = [name for name in assignments.COLUMNS if name in frame.columns]
     else:
         sources.require(frame, [body_column], source)
         columns = [body_column]
-    assign = partial(fleet_groups.assign_groups, choices=assignors or None, body_column=body_column)
-    place, results = _mapped(pipeline, "assigning groups", frame.select(columns), assign, fleet_groups.RESULT, ASSIGNMENTS)
+    assign = partial(assignments.assign_groups, choices=assignors or None, body_column=body_column)
+    place, results = _mapped(pipeline, "assigning groups", frame.select(columns), assign, assignments.RESULT, ASSIGNMENTS)
     found, curves = fleet_summary.of_groups(results)
     headline = {
         "groups": f"{number(found['groups'])} with {number(found['partitions'])} partitions",
@@ -129,7 +132,7 @@ def _groups(pipeline: Pipeline, source: Source, assignors: tuple[Choice, ...], b
         "rows that are no group": number(found["wrong_rows"]),
     }
     report = fleet_report.Groups(found, fleet_summary.QUANTILES, curves)
-    questions = fleet_questions.questions(frame.select(columns), results, body_column, fleet_summary.NAMED)
+    questions = requests.questions(frame.select(columns), results, body_column, fleet_summary.NAMED)
     summary = {**found, "group_assignments": questions}
     return Part(summary, report, headline, _wrong(results, found["wrong_rows"]), place)
 
@@ -137,10 +140,10 @@ def _groups(pipeline: Pipeline, source: Source, assignors: tuple[Choice, ...], b
 def _topics(pipeline: Pipeline, source: Source, brokers: Source | None, placer: str | None) -> Part:
     frame = sources.read(pipeline.spark, source)
     cluster = None if brokers is None else _brokers(pipeline, brokers)
-    _check(source, partial(fleet_placements.check_columns, sources.arrow_schema(frame), brokers_apart=cluster is not None))
-    frame = frame.select([name for name in fleet_placements.COLUMNS if name in frame.columns])
-    put = partial(fleet_placements.place_topics, placer=placer, brokers=cluster)
-    place, results = _mapped(pipeline, "placing topics", frame, put, fleet_placements.RESULT, PLACEMENTS)
+    _check(source, partial(placements.check_columns, sources.arrow_schema(frame), brokers_apart=cluster is not None))
+    frame = frame.select([name for name in placements.COLUMNS if name in frame.columns])
+    put = partial(placements.place_topics, placer=placer, brokers=cluster)
+    place, results = _mapped(pipeline, "placing topics", frame, put, placements.RESULT, PLACEMENTS)
     found = fleet_summary.of_topics(results)
     audit = found["audit"]
     headline = {

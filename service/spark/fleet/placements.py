@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from service.clusters import BROKER, read_cluster
+from service.arrow.clusters import BROKER, read_cluster
+from service.arrow.groups import NAME
 from service.core.errors import AllocatorError, InvalidQuestion, KafkaError
 from service.core.jvm.hashing import string_hash_code
 from service.core.jvm.random import JavaRandom
@@ -20,9 +21,8 @@ from service.core.model import NONE, Ragged, Wish
 from service.core.placers import LATEST, PLACERS, REASSIGN_GENERATE, Placer
 from service.core.placers.audit import Audit, audit
 from service.core.placers.load import broker_load
-from service.groups import NAME
-from service.spark.fleet_groups import WRONG_ROW
-from service.spark.nested import CORRUPT, check_line, check_type, compact, conform, gathered, rejection, rows_of
+from service.spark.fleet.assignments import WRONG_ROW
+from service.spark.io.nested_columns import CORRUPT, check_line, check_type, compact, conform, gathered, rejection, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

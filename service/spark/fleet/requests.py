@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from service.spark.group_questions import present
-from service.spark.sources import CORRUPT
+from service.spark.group_requests import present
+from service.spark.io.sources import CORRUPT
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from service.core.measures import spread
-from service.spark.fleet_groups import WRONG_ROW
+from service.spark.fleet.assignments import WRONG_ROW
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,0 +1,1 @@
+"""What jobs read and write."""

@@ -11,14 +11,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from service.columns import FORMAT_OF_TYPE, flat, from_arrow
-from service.core import keys
+from service.arrow.keys import FORMAT_OF_TYPE, flat, from_arrow
 from service.core.errors import InvalidQuestion
+from service.core.keys import columns as keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from service.core.keys import Column
+    from service.core.keys.columns import Column
 
 _TEXT_OF_INTEGER: Final = r"^[+-]?[0-9]{1,19}$"
 _TEXT_OF_FLOAT: Final = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$|^[+-]?(?:NaN|Infinity)$"

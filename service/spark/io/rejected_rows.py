@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from service.spark.sinks import Sink
+    from service.spark.io.sinks import Sink
 
 RESULT: Final = "partial binary, rejected long, reason string, record string"
 """The columns of what executors give, as Spark names their types."""

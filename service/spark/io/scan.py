@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from service.spark import quarantine, sources, splits
-from service.spark.scan_tasks import Merger, Reader
-from service.spark.session import cores, is_local
-from service.spark.sources import CORRUPT
+from service.spark.cluster.session import cores, is_local
+from service.spark.io import rejected_rows, sources, splits
+from service.spark.io.scan_tasks import Merger, Reader
+from service.spark.io.sources import CORRUPT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from service.spark.scan_tasks import P, Scan
-    from service.spark.sinks import Sink
-    from service.spark.sources import Source
+    from service.spark.io.scan_tasks import P, Scan
+    from service.spark.io.sinks import Sink
+    from service.spark.io.sources import Source
 
 TASKS_PER_CORE: Final = 2
 """At most: with two a core that is slower leaves work to the others."""
@@ -92,17 +92,17 @@ class Input:
         count = cores(self.spark)
         if self.files is None:
             frame = self.frame.coalesce(TASKS_PER_CORE * count)
-            return frame.mapInArrow(scan.of_batches, quarantine.RESULT), TASKS_PER_CORE * count
+            return frame.mapInArrow(scan.of_batches, rejected_rows.RESULT), TASKS_PER_CORE * count
         long_tasks = sum(size for _, size in self.files) // TASK_BYTES
         tasks = splits.splits(self.files, min(TASKS_PER_CORE * count, max(count, long_tasks)))
         numbers = self.spark.range(0, len(tasks), 1, len(tasks))
-        return numbers.mapInArrow(Reader(scan, tasks), quarantine.RESULT), len(tasks)
+        return numbers.mapInArrow(Reader(scan, tasks), rejected_rows.RESULT), len(tasks)
 
 
 def scanned(looked: Input, scan: Scan, merged: Callable[[Iterable[bytes]], P], sink: Sink) -> tuple[P, dict[str, int]]:
     """What all records came to, and how many were set aside for each reason."""
     results, tasks = looked.results(scan)
-    parts, rejected = quarantine.divide(results, sink, Merger(merged), -(-tasks // GROUP))
+    parts, rejected = rejected_rows.divide(results, sink, Merger(merged), -(-tasks // GROUP))
     return merged(parts), rejected
 
 

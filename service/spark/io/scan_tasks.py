@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import pyarrow as pa
 
-from service.spark import splits
+from service.spark.io import splits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from service.spark.splits import Split
+    from service.spark.io.splits import Split
 
 
 class Scan(Protocol):

@@ -20,8 +20,8 @@ from py4j.protocol import Py4JError
 from pyarrow import fs
 from pyspark.errors import PySparkException
 
+from service.spark.cluster.session import cores, is_connect, is_local
 from service.spark.errors import NoSpark
-from service.spark.session import cores, is_connect, is_local
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -12,21 +12,24 @@ from pyspark.sql import Observation
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from service.core.errors import InvalidQuestion
-from service.spark import fleet_groups, load_report, load_summary, sources
-from service.spark import load_windows as w
 from service.spark.errors import WrongSource
-from service.spark.jobs.fleet import ChoiceType
-from service.spark.jobs.model import Job, Outcome
-from service.spark.jobs.parameters import READ_OPTIONS, SOURCE
-from service.spark.quarantine import TABLE as QUARANTINE
+from service.spark.fleet import assignments
+from service.spark.fleet.job import ChoiceType
+from service.spark.io import sources
+from service.spark.io.rejected_rows import TABLE as QUARANTINE
+from service.spark.job import Job, Outcome
+from service.spark.load import report as load_report
+from service.spark.load import summary as load_summary
+from service.spark.load import windows as w
+from service.spark.parameters import READ_OPTIONS, SOURCE
 from service.spark.report import number
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from service.spark.fleet_groups import Choice
-    from service.spark.jobs.model import Pipeline
-    from service.spark.sources import Source
+    from service.spark.fleet.assignments import Choice
+    from service.spark.io.sources import Source
+    from service.spark.job import Pipeline
 
 WINDOWS, SUBJECTS, HOURS = "windows.parquet", "subjects.parquet", "hours.parquet"
 BREACHES, QUESTIONS = "breaches.parquet", "group_assignments.parquet"
@@ -214,7 +217,7 @@ class Readers:
 def _groups(pipeline: Pipeline, source: Source, choice: Choice | None) -> Readers:
     frame = sources.read(pipeline.spark, source)
     try:
-        fleet_groups.check_columns(sources.arrow_schema(frame))
+        assignments.check_columns(sources.arrow_schema(frame))
     except InvalidQuestion as error:
         raise WrongSource(f"{source}: {error}") from None
     assigned, failed = w.assignments(frame, choice)

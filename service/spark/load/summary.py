@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from service.spark import load_windows as w
+from service.spark.load import windows as w
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -14,10 +14,10 @@ from pyspark.sql import Window, types
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from service.spark import group_questions
-from service.spark.fleet_groups import COLUMNS as GROUP_COLUMNS
-from service.spark.fleet_groups import RESULT, Choice, assign_groups
-from service.spark.sources import CORRUPT
+from service.spark import group_requests
+from service.spark.fleet.assignments import COLUMNS as GROUP_COLUMNS
+from service.spark.fleet.assignments import RESULT, Choice, assign_groups
+from service.spark.io.sources import CORRUPT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -139,8 +139,8 @@ def questions(
         able.groupBy("group_id")
         .cogroup(rates.groupBy("reader"))
         .applyInArrow(
-            lambda group, measured: group_questions.ask_for_load(group, measured, choice),
-            from_arrow_schema(group_questions.SCHEMA),
+            lambda group, measured: group_requests.ask_for_load(group, measured, choice),
+            from_arrow_schema(group_requests.SCHEMA),
         )
     )
 

@@ -10,31 +10,31 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
+from service.core.attribution.fingerprints import WRITERS, fingerprint
+from service.core.attribution.mixtures import unmix
+from service.core.attribution.observations import observe
 from service.core.errors import InvalidQuestion
-from service.core.fingerprints import WRITERS, fingerprint
-from service.core.keys import FORMATS
-from service.core.mixtures import unmix
-from service.core.observations import observe
+from service.core.keys.columns import FORMATS
 from service.core.partitioners import PARTITIONERS
-from service.spark import mismatch_report
-from service.spark.columns import check_format, check_keys, is_text, read_keys
 from service.spark.errors import WrongSource
-from service.spark.jobs.model import Job, Outcome
-from service.spark.jobs.parameters import READ_OPTIONS, SOURCE
-from service.spark.mismatch_scan import MismatchScan, merged, patterns, read_partitions, settled
+from service.spark.io.key_columns import check_format, check_keys, is_text, read_keys
+from service.spark.io.scan import Input, scanned
+from service.spark.job import Job, Outcome
+from service.spark.mismatch import report
+from service.spark.mismatch.scan import MismatchScan, merged, patterns, read_partitions, settled
+from service.spark.parameters import READ_OPTIONS, SOURCE
 from service.spark.report import number, share
-from service.spark.scanning import Input, scanned
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyspark.sql import DataFrame
 
-    from service.core.mixtures import Mixture
-    from service.core.writers import Writer
-    from service.spark.jobs.model import Pipeline
-    from service.spark.mismatch_scan import Part
-    from service.spark.sources import Source
+    from service.core.attribution.equivalents import Writer
+    from service.core.attribution.mixtures import Mixture
+    from service.spark.io.sources import Source
+    from service.spark.job import Pipeline
+    from service.spark.mismatch.scan import Part
 
 LOOKED_AT: Final = 20_000
 """Records, drawn at random, that say how many partitions there are, where nobody does."""
@@ -89,11 +89,11 @@ def run(
     }
     headline = {
         "records": f"{number(summary['records'])}, {number(summary['keyless'])} of them without a key",
-        "verdict": mismatch_report.verdict(summary),
+        "verdict": report.verdict(summary),
         f"not where {expected} puts them": f"{number(summary['misplaced'])} ({share(summary['misplaced_share'])})",
         "set aside": number(sum(rejected.values())),
     }
-    return Outcome(summary, tables, mismatch_report.report(summary, part, str(source)), headline)
+    return Outcome(summary, tables, report.report(summary, part, str(source)), headline)
 
 
 def _partitions_count(frame: DataFrame, scan: MismatchScan, source: Source) -> int:

@@ -11,7 +11,7 @@ from service.spark.report import COLORS, Figure, Figures, Report, Section, Table
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from service.spark.mismatch_scan import Part
+    from service.spark.mismatch.scan import Part
 
 SHOWN = 3
 """Partitioners of a writer that are named; the rest are counted."""

@@ -15,23 +15,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from service.core.attribution.equivalents import UNDECIDED, hash_all, peculiar, writers_of
+from service.core.attribution.mixtures import Patterns
 from service.core.errors import InvalidQuestion
-from service.core.keys import SERIALIZED
-from service.core.mixtures import Patterns
+from service.core.keys.columns import SERIALIZED
 from service.core.partitioners import PARTITIONERS
 from service.core.partitioners.murmur3 import cassandra_tokens
-from service.core.writers import UNDECIDED, hash_all, peculiar, writers_of
-from service.spark.columns import read_keys
-from service.spark.pair_sample import PairSample
-from service.spark.quarantine import partial, rejects
+from service.spark.io.key_columns import read_keys
+from service.spark.io.rejected_rows import partial, rejects
+from service.spark.mismatch.pair_sample import PairSample
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     import numpy.typing as npt
 
+    from service.core.attribution.equivalents import Writer, Writers
     from service.core.model import Bools, Int32s, Int64s
-    from service.core.writers import Writer, Writers
 
     UInt64s = npt.NDArray[np.uint64]
 

@@ -11,19 +11,21 @@ import click
 from pyspark.sql import Observation, types
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from service.spark import offset_lags, offsets_report, sources
 from service.spark.errors import WrongSource
-from service.spark.jobs.model import Job, Outcome
-from service.spark.jobs.parameters import READ_OPTIONS, SOURCE
-from service.spark.offset_lags import PARTITION
-from service.spark.quarantine import TABLE as QUARANTINE
+from service.spark.io import sources
+from service.spark.io.rejected_rows import TABLE as QUARANTINE
+from service.spark.job import Job, Outcome
+from service.spark.offsets import lags as offset_lags
+from service.spark.offsets import report as offsets_report
+from service.spark.offsets.lags import PARTITION
+from service.spark.parameters import READ_OPTIONS, SOURCE
 from service.spark.report import number
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-    from service.spark.jobs.model import Pipeline
-    from service.spark.sources import Source
+    from service.spark.io.sources import Source
+    from service.spark.job import Pipeline
 
 OFFSETS, GROUPS, MEMBERS = "offsets.parquet", "groups.parquet", "members.parquet"
 HISTORY, QUESTIONS = "history.parquet", "group_assignments.parquet"

@@ -11,7 +11,9 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from service.core.wire.schemas import GROUP_RECORDS
-from service.spark import group_questions, group_states, offset_records
+from service.spark import group_requests
+from service.spark.offsets import group_states
+from service.spark.offsets import records as offset_records
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Observation
@@ -151,5 +153,5 @@ def questions(now: DataFrame, groups: DataFrame, weight: str) -> DataFrame:
     return (
         lags.groupBy("group")
         .cogroup(groups.groupBy("group"))
-        .applyInArrow(group_questions.ask_for_lag, from_arrow_schema(group_questions.SCHEMA))
+        .applyInArrow(group_requests.ask_for_lag, from_arrow_schema(group_requests.SCHEMA))
     )

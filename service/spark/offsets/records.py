@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from service.columns import flat
+from service.arrow.keys import flat
 from service.core.wire.coordinator_records import read_group_record
 from service.core.wire.errors import Unreadable
 from service.core.wire.offset_commits import COMMIT, OTHER, TOMBSTONE, read_offset_commits

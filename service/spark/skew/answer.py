@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from service.core import keys as encodings
-from service.core.distinct_keys import BYTES, RECORDS
-from service.core.partition_count_plans import Limits, Plan, Rates, Reach, plans, reach
-from service.core.partition_counts import Counts, fingerprints_of, hashing
+from service.core.keys import columns as encodings
+from service.core.sizing.counter import Counts, fingerprints_of, hashing
+from service.core.sizing.distinct_keys import BYTES, RECORDS
+from service.core.sizing.plans import Limits, Plan, Rates, Reach, plans, reach
 
 if TYPE_CHECKING:
     from service.core.model import Int32s
-    from service.spark.key_sample import KeySample
-    from service.spark.skew_scan import Part
+    from service.spark.skew.key_sample import KeySample
+    from service.spark.skew.scan import Part
 
 NAMED: Final = 256
 """Hottest keys that are listed."""

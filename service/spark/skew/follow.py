@@ -13,19 +13,19 @@ import pyarrow as pa
 import pyarrow.parquet
 from prometheus_client import CollectorRegistry, Counter, Gauge, start_http_server
 
-from service.spark import sources
-from service.spark.columns import check_format
+from service.spark.cluster.session import is_connect
 from service.spark.errors import PipelineError
-from service.spark.quarantine import TABLE as QUARANTINE
-from service.spark.session import is_connect
-from service.spark.skew_scan import Scan, check_partitioners
-from service.spark.skew_windows import TYPES, Windows, WindowScan, summed
+from service.spark.io import sources
+from service.spark.io.key_columns import check_format
+from service.spark.io.rejected_rows import TABLE as QUARANTINE
+from service.spark.skew.scan import Scan, check_partitioners
+from service.spark.skew.windows import TYPES, Windows, WindowScan, summed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from service.spark.jobs.model import Pipeline
-    from service.spark.sources import Source
+    from service.spark.io.sources import Source
+    from service.spark.job import Pipeline
 
 WINDOWS, SKEWS, CHECKPOINT = "windows.parquet", "skew.parquet", "checkpoint"
 KEPT_BATCHES = 1000

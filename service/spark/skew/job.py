@@ -8,19 +8,19 @@ import click
 import pyarrow as pa
 
 from service.core.errors import InvalidQuestion
-from service.core.keys import FORMATS
-from service.core.partition_count_plans import Limits
-from service.spark import skew_answer, skew_report
-from service.spark.columns import check_format, check_keys, is_bytes, is_text
+from service.core.keys.columns import FORMATS
+from service.core.sizing.plans import Limits
 from service.spark.errors import WrongSource
-from service.spark.jobs.model import Job, Outcome
-from service.spark.jobs.parameters import READ_OPTIONS, SOURCE, Integers
-from service.spark.scanning import Input, scanned
-from service.spark.skew_scan import MAX_KEYS, Scan, check_partitioners, merged
+from service.spark.io.key_columns import check_format, check_keys, is_bytes, is_text
+from service.spark.io.scan import Input, scanned
+from service.spark.job import Job, Outcome
+from service.spark.parameters import READ_OPTIONS, SOURCE, Integers
+from service.spark.skew import answer, report
+from service.spark.skew.scan import MAX_KEYS, Scan, check_partitioners, merged
 
 if TYPE_CHECKING:
-    from service.spark.jobs.model import Pipeline
-    from service.spark.sources import Source
+    from service.spark.io.sources import Source
+    from service.spark.job import Pipeline
 
 
 def check(
@@ -44,7 +44,7 @@ def check(
 def run(pipeline: Pipeline, *, source: Source, follow: bool, **options: Any) -> Outcome | None:
     """Scan the source once, and say what it comes to."""
     if follow:
-        from service.spark.jobs.skew_follow import follow as run_follow  # noqa: PLC0415 - the stream needs more modules
+        from service.spark.skew.follow import follow as run_follow  # noqa: PLC0415 - the stream needs more modules
 
         run_follow(pipeline, source, **options)
         return None
@@ -52,12 +52,12 @@ def run(pipeline: Pipeline, *, source: Source, follow: bool, **options: Any) -> 
     with pipeline.progress(f"scanning {source}"):
         part, rejected = scanned(looked, scan, merged, pipeline.sink)
     limits = Limits(options["max_partition_records_per_second"], options["max_partition_bytes_per_second"], options["max_skew"])
-    found = skew_answer.answer(part, rejected, scan.key_format, limits, options["duration_seconds"])
+    found = answer.answer(part, rejected, scan.key_format, limits, options["duration_seconds"])
     return Outcome(
-        summary=skew_answer.summary(found),
-        tables=skew_answer.tables(found),
-        report=skew_report.report(found, str(source), scan),
-        headline=skew_report.headline(found),
+        summary=answer.summary(found),
+        tables=answer.tables(found),
+        report=report.report(found, str(source), scan),
+        headline=report.headline(found),
     )
 
 

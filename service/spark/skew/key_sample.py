@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from service.core.distinct_keys import DistinctKeys
-from service.core.partition_counts import ONE
+from service.core.sizing.counter import ONE
+from service.core.sizing.distinct_keys import DistinctKeys
 
 if TYPE_CHECKING:
     from service.core.model import Int64s, Keys

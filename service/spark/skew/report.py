@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
-    from service.core.partition_count_plans import Measure, Plan
+    from service.core.sizing.plans import Measure, Plan
     from service.spark.report import Plot
-    from service.spark.skew_answer import Answer
-    from service.spark.skew_scan import Scan
+    from service.spark.skew.answer import Answer
+    from service.spark.skew.scan import Scan
 
 TOP = 15
 """Hottest keys in the plot."""

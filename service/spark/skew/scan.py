@@ -15,11 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from service.core.errors import InvalidQuestion
-from service.core.keys import SERIALIZED
-from service.core.partition_counts import Counts, fingerprints_of, hashing
-from service.spark.columns import joined, read_keys
-from service.spark.key_sample import KeySample
-from service.spark.quarantine import partial, rejects
+from service.core.keys.columns import SERIALIZED
+from service.core.sizing.counter import Counts, fingerprints_of, hashing
+from service.spark.io.key_columns import joined, read_keys
+from service.spark.io.rejected_rows import partial, rejects
+from service.spark.skew.key_sample import KeySample
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

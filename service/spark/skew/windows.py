@@ -13,14 +13,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from service.core.measures import spread
-from service.spark.key_sample import KeySample
-from service.spark.skew_scan import Part
+from service.spark.skew.key_sample import KeySample
+from service.spark.skew.scan import Part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from service.core.model import Int64s
-    from service.spark.skew_scan import Scan
+    from service.spark.skew.scan import Scan
 
 SCHEMA: Final = pa.schema(
     [

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.core.assignors import GROUP_PROTOCOLS
-from tests.groups import bodies, group_of, named
-from tests.server_groups import coordinator_bodies
+from tests.support.groups import bodies, group_of, named
+from tests.support.server_groups import coordinator_bodies
 
 EVERY = [
     pytest.param(assignor, id=f"{protocol}-{assignor.name}")

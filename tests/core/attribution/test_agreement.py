@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core import writers as of
-from service.core.comparison import agreements, compare
+from service.core.attribution import equivalents as of
+from service.core.attribution.agreement import agreements, compare
 from service.core.partitioners import PARTITIONERS
-from tests.questions import ask, column
-from tests.reference import comparison as twin
+from tests.reference import agreement as twin
+from tests.support.questions import ask, column
 
 CLASSES = {
     "A": """aiokafka franz-go java java-0.8 java-2.3 kafka-go:murmur2 kafka-go:murmur2-consistent kafka-python kafkajs

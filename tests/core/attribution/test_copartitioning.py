@@ -7,11 +7,11 @@ from itertools import product
 import numpy as np
 import pytest
 
-from service.core.copartitioning import Topic, check, copartitioning
+from service.core.attribution.copartitioning import Topic, check, copartitioning
 from service.core.errors import InvalidQuestion
 from service.core.partitioners import PARTITIONERS
-from tests.jvm import kafka_jvm
-from tests.questions import ask
+from tests.support.jvm import kafka_jvm
+from tests.support.questions import ask
 
 KEYS = [f"{i * 2654435761 % 2**32:x}-customer-{i}" for i in range(3000)]
 ASKABLE = [

@@ -11,17 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core import mixtures
-from service.core.chance import NEVER
-from service.core.fingerprints import DOUBT, SAMPLE, fingerprint
-from service.core.mixtures import Patterns, fit, unmix
-from service.core.observations import explained_by, first_rows, matches, observe, patterns
+from service.core.attribution import mixtures
+from service.core.attribution.binomial import NEVER
+from service.core.attribution.equivalents import UNDECIDED, hash_all, writers_of
+from service.core.attribution.fingerprints import DOUBT, SAMPLE, fingerprint
+from service.core.attribution.mixtures import Patterns, fit, unmix
+from service.core.attribution.observations import explained_by, first_rows, matches, observe, patterns
+from service.core.attribution.probe_keys import PROBES, probes
 from service.core.partitioners import PARTITIONERS
-from service.core.probes import PROBES, probes
-from service.core.writers import UNDECIDED, hash_all, writers_of
-from tests.golden import lines
-from tests.questions import ask, column
 from tests.reference import fingerprints as twin
+from tests.support.golden import lines
+from tests.support.questions import ask, column
 
 N = 12
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core import keys
 from service.core.jvm import hashing
-from tests import golden
+from service.core.keys import columns
 from tests.reference import hashes as twins
+from tests.support import golden
 
 CASES = defaultdict(list)
 for _case in golden.lines("java/hash-codes"):
@@ -28,7 +28,7 @@ def codes(operation: str, inputs: list[dict]) -> np.ndarray:
     """The hash codes of a whole file's cases of one operation."""
     strings = hashing.java_hash_codes([each.get("topic", "") for each in inputs])
     if operation in ("string_hash_code", "optional_string_hash_code"):
-        return hashing.string_hash_codes(keys.strings([each["value"] for each in inputs]).keys)
+        return hashing.string_hash_codes(columns.strings([each["value"] for each in inputs]).keys)
     if operation == "uuid_hash_code":
         return hashing.uuid_hash_codes(
             longs([each["most_significant_bits"] for each in inputs]), longs([each["least_significant_bits"] for each in inputs])

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.core.jvm.ordering import capacity_for_map, capacity_for_set, iteration_order
-from tests import golden, jvm
 from tests.reference import hash_order
 from tests.reference.java_random import signed
+from tests.support import golden, jvm
 
 HASHES = st.lists(st.integers(-(2**31), 2**31 - 1), max_size=200, unique=True)
 

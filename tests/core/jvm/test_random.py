@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from service.core.errors import IllegalArgument
 from service.core.jvm.random import JavaRandom
-from tests import golden, jvm
 from tests.reference import java_random
+from tests.support import golden, jvm
 
 METHODS = {"nextInt": "next_int", "nextLong": "next_long", "nextBoolean": "next_boolean", "nextDouble": "next_double"}
 LONGS = st.integers(-(2**63), 2**63 - 1)

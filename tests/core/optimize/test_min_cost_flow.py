@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from service.core.flows import least_cost
+from service.core.optimize.min_cost_flow import least_cost
 
 EDGES = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6), st.integers(0, 5), st.integers(0, 3)), min_size=1, max_size=20)
 

@@ -18,9 +18,9 @@ from service.core.partitioners.crc32 import crc32
 from service.core.partitioners.fnv1a import fnv1a
 from service.core.partitioners.kafkajs_legacy import kafkajs_legacy_murmur2
 from service.core.partitioners.murmur2 import murmur2
-from tests import golden
-from tests.questions import keys_of
 from tests.reference import hashes as twins
+from tests.support import golden
+from tests.support.questions import keys_of
 
 KERNELS = {
     "murmur2": murmur2,

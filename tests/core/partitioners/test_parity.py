@@ -11,11 +11,11 @@ import pytest
 from aiokafka.partitioner import DefaultPartitioner as AiokafkaPartitioner
 from confluent_kafka import Producer
 
-from service.core import keys
 from service.core.jvm import hashing
+from service.core.keys import columns
 from service.core.partitioners.murmur2 import murmur2
-from tests.jvm import kafka_jvm, spark_jvm
-from tests.questions import ask, keys_of
+from tests.support.jvm import kafka_jvm, spark_jvm
+from tests.support.questions import ask, keys_of
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # kafka-python's, when it is imported
@@ -63,7 +63,9 @@ def test_keys_are_serialised_as_by_the_real_serializer(key_format, serializer, v
     real = getattr(kafka_jvm().org.apache.kafka.common.serialization, serializer)()
     from tests.core.test_keys import column, pieces  # noqa: PLC0415 - only the helpers
 
-    assert pieces(keys.SERIALIZED.run(column(values, key_format), key_format)) == [bytes(real.serialize("t", v)) for v in values]
+    assert pieces(columns.SERIALIZED.run(column(values, key_format), key_format)) == [
+        bytes(real.serialize("t", v)) for v in values
+    ]
 
 
 class OneTopic:

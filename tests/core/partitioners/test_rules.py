@@ -16,8 +16,8 @@ from service.core.partitioners.drawing import _sticky_turns
 from service.core.partitioners.explanation import explain
 from service.core.partitioners.explicit import IllegalArgumentException, TimeoutException
 from service.core.partitioners.nulls import NO_NULL
-from tests.questions import ask, keys_of
 from tests.reference import partitioning as twins
+from tests.support.questions import ask, keys_of
 
 INTS = st.integers(-(2**31), 2**31 - 1) | st.sampled_from([-(2**31), -(2**31) + 1, -1, 0, 1, 2**31 - 1])
 COUNTS = st.integers(1, 2**31 - 1) | st.sampled_from([1, 2, 3, 12, 2**30, 2**31 - 1])

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from service.core.errors import KafkaError
-from tests import golden
-from tests.questions import ask
+from tests.support import golden
+from tests.support.questions import ask
 
 FILES = (
     "adaptive",

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.core import fewest_moves
 from service.core.assignors import GROUP_PROTOCOLS
 from service.core.errors import KafkaAssignorFails
-from service.core.fewest_moves import fewest_possible_moves, told_apart
-from service.core.grouping import transposed
-from service.core.movement import movement
-from tests.groups import bodies, group_of
+from service.core.ragged import transposed
+from service.core.rebalances import fewest_moves
+from service.core.rebalances.fewest_moves import fewest_possible_moves, told_apart
+from service.core.rebalances.movement import movement
 from tests.reference.movement import fewest_possible_moves as fewest_by_trial
+from tests.support.groups import bodies, group_of
 
 MEMBERS = ("a", "b", "c")
 TOPICS = {"t": 3, "u": 2, "v": 1}

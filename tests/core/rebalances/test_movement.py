@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 
 from service.core.assignors import GROUP_PROTOCOLS
-from service.core.grouping import transposed
-from service.core.movement import movement
-from tests.groups import bodies, group_of, named
+from service.core.ragged import transposed
+from service.core.rebalances.movement import movement
 from tests.reference.movement import movement as plain
+from tests.support.groups import bodies, group_of, named
 
 
 def moved(body, assignor="range"):

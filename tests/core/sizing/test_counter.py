@@ -14,16 +14,17 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from service.core import frequent_keys, keys
-from service.core.chance_skew import heaviest_of_few, heaviest_touched
-from service.core.distinct_keys import enter, find
 from service.core.errors import InvalidQuestion
-from service.core.frequent_keys import FrequentKeys, count_frequent, put
-from service.core.partition_count_plans import Limits, Rates, plans
-from service.core.partition_counts import PAIRED, TOGETHER, Counts, add_up, count_up, fingerprints_of
+from service.core.keys import columns as keys
 from service.core.partitioners import PARTITIONERS, Question, allocate, signs
 from service.core.partitioners.allocation import AS_NULL
-from tests.reference import partition_counts as plain
+from service.core.sizing import frequent_keys
+from service.core.sizing.counter import PAIRED, TOGETHER, Counts, add_up, count_up, fingerprints_of
+from service.core.sizing.distinct_keys import enter, find
+from service.core.sizing.frequent_keys import FrequentKeys, count_frequent, put
+from service.core.sizing.plans import Limits, Rates, plans
+from service.core.sizing.random_baseline import heaviest_of_few, heaviest_touched
+from tests.reference import counter as plain
 
 HASHING = tuple(p.name for p in PARTITIONERS if p.hash is not None and p.sign is not None)
 SOME = ("java", "librdkafka:consistent_random", "sarama", "spark", "scala-0.8", "pulsar")
@@ -206,7 +207,7 @@ def test_an_accumulator_is_arrays_numbers_and_bytes_throughout():
 
 def test_each_kernel_is_compiled_once():
     """A second signature would be compiled while a request waits. In a process in which no other test has called them."""
-    script = "from tests.core.test_partition_counts import signatures; print(signatures())"
+    script = "from tests.core.sizing.test_counter import signatures; print(signatures())"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert set(json.loads(done.stdout)) == {1}
 

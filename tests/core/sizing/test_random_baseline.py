@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from service.core.chance_skew import HEAVY, Chance, Weights, skew_by_chance
-from tests.reference.chance_skew import skews
+from service.core.sizing.random_baseline import HEAVY, Chance, Weights, skew_by_chance
+from tests.reference.random_baseline import skews
 
 GENERATOR = np.random.default_rng(3)
 KEYS = {

@@ -6,7 +6,7 @@ import base64
 from functools import cache
 from typing import NamedTuple
 
-from tests.golden import lines
+from tests.support.golden import lines
 
 RECORDS = {
     **dict.fromkeys(("consumer-group", "group-metadata", "odd-records", "offset-commits"), "group_record"),

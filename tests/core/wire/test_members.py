@@ -7,7 +7,7 @@ import base64
 from service.core.wire.consumer_protocol import Subscription, as_seen_by
 from service.core.wire.coordinator_records import read_group_record
 from service.core.wire.members import group_document
-from tests.golden import lines
+from tests.support.golden import lines
 
 OWNED = (("t", (0, 1)),)
 STICKY = base64.b64decode("AAAAAQABdQAAAAEAAAAFAAAAEQ==")  # u: 5, in generation 17

@@ -12,16 +12,16 @@ import subprocess
 
 import pytest
 
-from service.api.decodings import Capture as Question
-from service.api.decodings import assignment as answer_assignment
-from service.api.decodings import subscription as answer_subscription
+from service.api.decodings.views import Capture as Question
+from service.api.decodings.views import assignment as answer_assignment
+from service.api.decodings.views import subscription as answer_subscription
 from service.core.wire.coordinator_records import read_group_record, read_share_group_state_record
 from service.core.wire.errors import Unreadable
 from service.core.wire.printed import OF_GROUP_RECORDS, OF_SHARE_GROUP_STATE, instead_of, lines
 from tests.core.wire.captures import captures
 from tests.core.wire.test_altered_bytes import LENGTHS_THAT_LIE
-from tests.jvm import KAFKA
-from tests.parity import JAVA, PROGRAMS, class_path, coordinator_jars
+from tests.support.jvm import KAFKA
+from tests.support.parity import JAVA, PROGRAMS, class_path, coordinator_jars
 
 RECORDS = {"group_record": read_group_record, "share_group_state_record": read_share_group_state_record}
 ODD_TEXT = (b"\xed\xa0\x80", b"\xed\xa0", b"\xf4\x90\x80\x80", b"\xc3(", b"\xf0\x9f\x98", b"\xff")

@@ -31,8 +31,8 @@ from numba import njit
 
 from service.core.assignors.classic.members import static_first, subscribers
 from service.core.assignors.classic.racks import on_rack, racks_matter
-from service.core.grouping import grouped, grouped_arrays
 from service.core.model import NONE
+from service.core.ragged import grouped, grouped_arrays
 
 if TYPE_CHECKING:
     from service.core.model import Bools, Group, Int32s, Ragged

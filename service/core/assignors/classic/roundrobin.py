@@ -20,8 +20,8 @@ from numba import njit
 
 from service.core.assignors.classic.members import static_first, subscribers
 from service.core.errors import KafkaAssignorFails
-from service.core.grouping import grouped
 from service.core.model import NONE
+from service.core.ragged import grouped
 
 if TYPE_CHECKING:
     from service.core.model import Group, Int32s, Ragged

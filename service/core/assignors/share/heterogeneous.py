@@ -12,9 +12,9 @@ import numpy as np
 from numba import njit
 
 from service.core.assignors.classic.members import subscribers
-from service.core.assignors.share.simple_share_out import by_spread, owned_entries, rows_of, share_out
-from service.core.grouping import grouped_arrays
+from service.core.assignors.share.share_out import by_spread, owned_entries, rows_of, share_out
 from service.core.model import NONE, Ragged
+from service.core.ragged import grouped_arrays
 
 if TYPE_CHECKING:
     from service.core.assignors.coordinator import TopicIds

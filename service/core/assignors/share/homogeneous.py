@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 
 from service.core.assignors.coordinator import member_order, topic_ids, topic_order
-from service.core.assignors.share.simple_share_out import owned_entries, rows_of, share_out
+from service.core.assignors.share.share_out import owned_entries, rows_of, share_out
 from service.core.jvm.hashing import java_hash_codes
 from service.core.jvm.ordering import DEFAULT_CAPACITY, iteration_order
 from service.core.model import NONE, Ragged

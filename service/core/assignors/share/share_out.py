@@ -17,9 +17,9 @@ import numpy as np
 from numba import njit
 
 from service.core.assignors.coordinator import target_rows
-from service.core.grouping import grouped_arrays
 from service.core.jvm.ordering import DEFAULT_CAPACITY, hash_order
 from service.core.model import NONE
+from service.core.ragged import grouped_arrays
 
 if TYPE_CHECKING:
     from service.core.assignors.coordinator import TopicIds

@@ -31,7 +31,8 @@ import numpy as np
 
 from service.core.assignors.classic.members import subscribers
 from service.core.assignors.coordinator import homogeneous, member_order, partition_beyond_the_end, topic_ids
-from service.core.assignors.share import simple_heterogeneous, simple_homogeneous
+from service.core.assignors.share import heterogeneous
+from service.core.assignors.share import homogeneous as simple_homogeneous
 from service.core.errors import InvalidQuestion
 from service.core.model import Ragged
 
@@ -58,7 +59,7 @@ def assign(group: Group) -> Ragged:
     _refuse_beyond_the_end(group, subscribed[: len(group.topics)])
     if homogeneous(group):
         return simple_homogeneous.assign(group, order, ids)
-    return simple_heterogeneous.assign(group, order, ids)
+    return heterogeneous.assign(group, order, ids)
 
 
 def _refuse_beyond_the_end(group: Group, subscribed: Bools) -> None:

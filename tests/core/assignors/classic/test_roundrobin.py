@@ -7,10 +7,10 @@ from hypothesis import given, settings
 
 from service.core.assignors.classic import roundrobin
 from service.core.errors import KafkaAssignorFails
-from tests import golden
-from tests.groups import bodies, flat, group_of, named
-from tests.parity import group_leader
 from tests.reference import assignors as reference
+from tests.support import golden
+from tests.support.groups import bodies, flat, group_of, named
+from tests.support.parity import group_leader
 
 KAFKA = "org.apache.kafka.clients.consumer.RoundRobinAssignor"
 

@@ -11,15 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.core.assignors import GROUP_PROTOCOLS
-from service.core.assignors.classic import cooperative_sticky, sticky
-from service.core.assignors.classic.sticky_claims import read_claims
+from service.core.assignors.classic.sticky import cooperative as cooperative_sticky
+from service.core.assignors.classic.sticky import sticky
+from service.core.assignors.classic.sticky.claims import read_claims
 from service.core.errors import KafkaAssignorFails
-from service.core.grouping import PIECE
 from service.core.model import Ragged
-from tests import golden
-from tests.groups import RACKS, bodies, flat, group_of, named
-from tests.parity import group_leader
+from service.core.ragged import PIECE
 from tests.reference import sticky as reference
+from tests.support import golden
+from tests.support.groups import RACKS, bodies, flat, group_of, named
+from tests.support.parity import group_leader
 
 KAFKA = {
     "sticky": "org.apache.kafka.clients.consumer.StickyAssignor",

@@ -7,10 +7,10 @@ import random
 import numpy as np
 import pytest
 
-from service.core.assignors.classic.sticky_movements import alike, copied, move, no_movements, partition_to_move
+from service.core.assignors.classic.sticky.movements import alike, copied, move, no_movements, partition_to_move
 from service.core.jvm.hashing import java_hash_codes, topic_partition_hash_codes
 from service.core.jvm.ordering import TREED
-from tests.jvm import kafka_jvm
+from tests.support.jvm import kafka_jvm
 
 MEMBERS = 3
 

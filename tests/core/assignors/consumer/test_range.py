@@ -6,11 +6,11 @@ import pytest
 from hypothesis import assume, given, settings
 
 from service.core.assignors.consumer import range as consumer_range
-from tests import golden
-from tests.groups import bodies, flat, group_of, named
-from tests.parity import group_coordinator
 from tests.reference import server_assignors as reference
-from tests.server_groups import coordinator_bodies
+from tests.support import golden
+from tests.support.groups import bodies, flat, group_of, named
+from tests.support.parity import group_coordinator
+from tests.support.server_groups import coordinator_bodies
 
 KAFKA = "org.apache.kafka.coordinator.group.assignor.RangeAssignor"
 CASES = golden.params("groups/consumer-range", "groups/consumer-range-sequences", "groups/consumer-range-large")

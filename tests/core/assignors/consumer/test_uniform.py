@@ -6,13 +6,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from service.core.assignors.consumer import uniform
+from service.core.assignors.consumer.uniform import uniform
 from service.core.errors import InvalidQuestion, KafkaAssignorFails
-from tests import golden
-from tests.groups import flat, group_of, named
-from tests.parity import group_coordinator
 from tests.reference import server_assignors as reference
-from tests.server_groups import change, coordinator_bodies
+from tests.support import golden
+from tests.support.groups import flat, group_of, named
+from tests.support.parity import group_coordinator
+from tests.support.server_groups import change, coordinator_bodies
 
 KAFKA = "org.apache.kafka.coordinator.group.assignor.UniformAssignor"
 CASES = golden.params("groups/consumer-uniform", "groups/consumer-uniform-sequences", "groups/consumer-uniform-large")

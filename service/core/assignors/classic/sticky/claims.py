@@ -20,11 +20,11 @@ import numpy as np
 from numba import njit
 
 from service.core.assignors.classic.racks import racks_matter
-from service.core.grouping import PIECE, ascending, rows_and_places
 from service.core.jvm.hashing import java_hash_codes
 from service.core.jvm.ordering import iteration_order
 from service.core.jvm.sorting import java_order
 from service.core.model import NONE, Ragged
+from service.core.ragged import PIECE, ascending, rows_and_places
 
 if TYPE_CHECKING:
     from service.core.model import Bools, Group, Int32s

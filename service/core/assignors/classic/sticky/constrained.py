@@ -25,11 +25,11 @@ from numba import njit
 
 from service.core.assignors.classic.racks import on_rack
 from service.core.errors import KafkaAssignorFails
-from service.core.grouping import grouped_arrays, indices_of
 from service.core.model import NONE
+from service.core.ragged import grouped_arrays, indices_of
 
 if TYPE_CHECKING:
-    from service.core.assignors.classic.sticky_claims import Claims
+    from service.core.assignors.classic.sticky.claims import Claims
     from service.core.model import Bools, Group, Int32s
 
 

@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import njit
 
-from service.core.assignors.classic.sticky import rows_of, solve
-from service.core.assignors.classic.sticky_constrained import Constrained
-from service.core.assignors.classic.sticky_explained import claimants, explained, placed
-from service.core.grouping import grouped
+from service.core.assignors.classic.sticky.constrained import Constrained
+from service.core.assignors.classic.sticky.explanation import claimants, explained, placed
+from service.core.assignors.classic.sticky.sticky import rows_of, solve
 from service.core.model import NONE, Ragged
+from service.core.ragged import grouped
 
 if TYPE_CHECKING:
-    from service.core.assignors.classic.sticky_solution import Solution
+    from service.core.assignors.classic.sticky.solution import Solution
     from service.core.model import Bools, Group, Int32s
 
 

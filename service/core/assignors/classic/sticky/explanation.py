@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from service.core.assignors.classic.sticky_constrained import Constrained
+from service.core.assignors.classic.sticky.constrained import Constrained
 from service.core.model import NONE
 
 if TYPE_CHECKING:
-    from service.core.assignors.classic.sticky_claims import Claims
-    from service.core.assignors.classic.sticky_general import General
-    from service.core.assignors.classic.sticky_solution import Solution
+    from service.core.assignors.classic.sticky.claims import Claims
+    from service.core.assignors.classic.sticky.general import General
+    from service.core.assignors.classic.sticky.solution import Solution
     from service.core.model import Bools, Group, Int32s, Ragged
 
 Json = dict[str, Any]

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numba import njit
 
-from service.core.assignors.classic.sticky_heap import heapify, sink
-from service.core.assignors.classic.sticky_state import give
-from service.core.grouping import grouped_arrays
+from service.core.assignors.classic.sticky.heap import heapify, sink
+from service.core.assignors.classic.sticky.state import give
 from service.core.model import NONE
+from service.core.ragged import grouped_arrays
 
 if TYPE_CHECKING:
-    from service.core.assignors.classic.sticky_state import State
+    from service.core.assignors.classic.sticky.state import State
     from service.core.model import Int32s, Int64s
 
 _FEW: Final = 4

@@ -16,14 +16,14 @@ import numpy as np
 from numba import njit
 
 from service.core.assignors.classic.racks import on_rack
-from service.core.assignors.classic.sticky_heap import heapify, rise, sink
-from service.core.assignors.classic.sticky_movements import alike, copied, move, partition_to_move
-from service.core.assignors.classic.sticky_state import give
+from service.core.assignors.classic.sticky.heap import heapify, rise, sink
+from service.core.assignors.classic.sticky.movements import alike, copied, move, partition_to_move
+from service.core.assignors.classic.sticky.state import give
 from service.core.model import NONE
 
 if TYPE_CHECKING:
-    from service.core.assignors.classic.sticky_movements import Movements
-    from service.core.assignors.classic.sticky_state import State
+    from service.core.assignors.classic.sticky.movements import Movements
+    from service.core.assignors.classic.sticky.state import State
     from service.core.model import Bools, Int32s
 
 SETTLED: Final = 0

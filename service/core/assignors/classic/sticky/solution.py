@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from service.core.assignors.classic.sticky_claims import Claims
-    from service.core.assignors.classic.sticky_constrained import Constrained
-    from service.core.assignors.classic.sticky_general import General
+    from service.core.assignors.classic.sticky.claims import Claims
+    from service.core.assignors.classic.sticky.constrained import Constrained
+    from service.core.assignors.classic.sticky.general import General
     from service.core.model import Int32s
 
 

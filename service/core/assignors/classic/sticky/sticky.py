@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from service.core.assignors.classic import sticky_constrained, sticky_general
-from service.core.assignors.classic.sticky_claims import read_claims
-from service.core.assignors.classic.sticky_explained import explained
-from service.core.assignors.classic.sticky_solution import Solution
-from service.core.grouping import grouped
+from service.core.assignors.classic.sticky import constrained, general
+from service.core.assignors.classic.sticky.claims import read_claims
+from service.core.assignors.classic.sticky.explanation import explained
+from service.core.assignors.classic.sticky.solution import Solution
 from service.core.model import NONE, Ragged
+from service.core.ragged import grouped
 
 if TYPE_CHECKING:
     from service.core.model import Group, Int32s
@@ -43,9 +43,9 @@ def solve(group: Group) -> Solution:
     """What both sticky assignors work out. Raises KafkaAssignorFails where Kafka throws, or moves partitions for ever."""
     claims = read_claims(group)
     if claims.odd_one == NONE:
-        course = sticky_constrained.solve(group, claims)
+        course = constrained.solve(group, claims)
         return Solution(claims, course, course.kept, *course.holders())
-    rebalance = sticky_general.solve(group, claims)
+    rebalance = general.solve(group, claims)
     return Solution(claims, rebalance, rebalance.kept, rebalance.holders, rebalance.twice)
 
 

@@ -1,0 +1,1 @@
+"""The uniform assignor of the consumer protocol."""

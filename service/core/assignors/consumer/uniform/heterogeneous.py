@@ -27,8 +27,8 @@ from numba import njit
 from service.core.assignors.classic.members import subscribers
 from service.core.assignors.coordinator import member_order, partition_beyond_the_end, target_rows, topic_ids
 from service.core.errors import InvalidQuestion, KafkaAssignorFails
-from service.core.grouping import grouped
 from service.core.model import NONE, Ragged
+from service.core.ragged import grouped
 
 if TYPE_CHECKING:
     from service.core.assignors.coordinator import TopicIds

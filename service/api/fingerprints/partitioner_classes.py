@@ -1,0 +1,58 @@
+"""Partitioners in requests and answers: those that a request names, and classes of those that no key tells apart."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from marshmallow import Schema, fields
+
+from service.core.errors import InvalidQuestion, UnknownStrategy
+from service.core.partitioners import PARTITIONERS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from service.core.attribution.equivalents import Writer, Writers
+    from service.core.partitioners import Partitioner
+
+
+def chosen(names: list[str] | None) -> list[Partitioner]:
+    """The partitioners of a request's ``partitioners``; None: every one."""
+    if names is None:
+        return list(PARTITIONERS)
+    partitioners = []
+    for i, name in enumerate(names):
+        try:
+            partitioners.append(PARTITIONERS[name])
+        except UnknownStrategy as error:
+            error.pointer = f"/partitioners/{i}"
+            raise
+        if name in names[:i]:
+            raise InvalidQuestion(f"{name} is there twice", f"/partitioners/{i}")
+    return partitioners
+
+
+class WriterSchema(Schema):
+    """Partitioners that no key tells apart."""
+
+    partitioners = fields.List(fields.String(), metadata={"description": "those first that a client has by default"})
+    hash = fields.String()
+    sign_rule = fields.String(metadata={"example": "mask"})
+
+
+class ExcludedSchema(Schema):
+    """A partitioner that says nothing about these keys."""
+
+    partitioner = fields.String()
+    reason = fields.String()
+
+
+def writer_document(writer: Writer) -> dict[str, Any]:
+    """A writer, as WriterSchema has it."""
+    return {"partitioners": writer.names, "hash": writer.hash.name, "sign_rule": writer.sign.name}
+
+
+def excluded_documents(group: Writers) -> list[dict[str, str]]:
+    """The partitioners that have no say, as ExcludedSchema has them."""
+    ignoring: Iterable[tuple[str, str]] = ((name, "looks at no key") for name in group.ignoring_keys)
+    return [{"partitioner": name, "reason": reason} for name, reason in (*ignoring, *group.excluded)]
