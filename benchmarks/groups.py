@@ -79,13 +79,13 @@ def declare(subject: Subject, shape: Shape) -> None:
     def assign(shape: Shape = shape) -> Iterator[Sides]:
         """What members own is what the first assignment gave. Raises RuntimeError unless the JVM's answers are ours."""
         fresh = group_of(shape)
-        before = subject.run(fresh)
+        before = subject.run(fresh).rows
         groups = {scenario: group_of(shape, scenario, before) for scenario in SCENARIOS[1:]}
         groups["fresh"] = fresh
 
         @cache
         def expected(scenario: str) -> str:
-            return str(fingerprint(subject.run(groups[scenario])))
+            return str(fingerprint(subject.run(groups[scenario]).rows))
 
         def ours() -> list[float]:
             figures = [seconds(subject.run, groups[scenario], runs=11) for scenario in SCENARIOS]

@@ -50,7 +50,7 @@ def assigning(subject: Subject) -> Callable[[int, Shape], Callable[[], object]]:
     """A member joins; everything was owned before."""
 
     def prepare(_: int, shape: Shape) -> Callable[[], object]:
-        group = group_of(shape, "joins", subject.run(group_of(shape)))
+        group = group_of(shape, "joins", subject.run(group_of(shape)).rows)
         return lambda: subject.run(group)
 
     return prepare

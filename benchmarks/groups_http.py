@@ -28,7 +28,7 @@ def declare(subject: Subject) -> None:
     def http(shape: Shape = Shape(2_000, 1_000, 1_000)) -> Iterator[Sides]:  # noqa: B008 - it is frozen
         """Each member comes with what the same assignor gave it before: a million owned partitions in, a million assigned out."""
         fresh = group_of(shape)
-        group = group_of(shape, "again", subject.run(fresh))
+        group = group_of(shape, "again", subject.run(fresh).rows)
         body = {"group_protocol": subject.protocol, "assignor": subject.name, **body_of(shape)}
         with serving("service", "serve") as port:
             before = orjson.loads(post(port, PATH, orjson.dumps(body), JSON))["assignments"]

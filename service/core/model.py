@@ -148,6 +148,28 @@ class Group:
 
 
 @dataclass(frozen=True)
+class Assignment:
+    """A group's partitions, assigned to its members: what every assignor returns.
+
+    rows : Ragged member → partitions, in the order in which the assignor gives them
+    withheld : Ragged member → partitions that it is to get once their previous owners have revoked them; None for an assignor that
+        never withholds any
+    """
+
+    rows: Ragged
+    withheld: Ragged | None = None
+
+    @property
+    def follow_up_rebalance(self) -> bool | None:
+        """Is a second rebalance needed to assign what is withheld? None for an assignor that never withholds anything."""
+        return None if self.withheld is None else len(self.withheld.values) > 0
+
+    def final_loads(self) -> Int32s:
+        """int32[members], the number of partitions of each member after the follow-up rebalance, if there is one."""
+        return self.rows.lengths() if self.withheld is None else self.rows.lengths() + self.withheld.lengths()
+
+
+@dataclass(frozen=True)
 class Cluster:
     """The brokers that replicas are placed on, in request order.
 

@@ -88,7 +88,7 @@ def ours(subject: Subject, body: Body) -> Body:
         return {"error": {"exception": fails.exception, "message": fails.message}}
     except InvalidQuestion:
         return {"apart": "refused"}
-    holders = transposed(assignment, group.topics.partitions_count + len(group.unknown_partitions))
+    holders = transposed(assignment.rows, group.topics.partitions_count + len(group.unknown_partitions))
     answer: Body = orjson.loads(orjson.dumps({"assignments": assignments_json(group, in_answer_order(group, holders))}))
     return answer
 

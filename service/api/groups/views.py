@@ -20,7 +20,6 @@ from service.arrow.groups import (
 )
 from service.config import environment_name
 from service.core.assignors import GROUP_PROTOCOLS, Assignor
-from service.core.assignors.classic.sticky.cooperative import CooperativeAssignment
 from service.core.errors import LimitExceeded, UnknownStrategy
 from service.core.kafka_versions import RELEASES, at_release
 from service.core.measures import spread, weighted_load
@@ -199,14 +198,14 @@ def assign_group(question: GroupAssignment, query: dict[str, bool]) -> Response:
     report.sees(partitions=group.topics.partitions_count, members=len(group))
     with report.compute():
         assignment = question.assignor.run(group)
-        holders = transposed(assignment, group.topics.partitions_count + len(group.unknown_partitions))
+        rows = assignment.rows
+        holders = transposed(rows, group.topics.partitions_count + len(group.unknown_partitions))
         moves = movement(group, holders)
-        load = spread(assignment.lengths())
-        withheld = assignment.withheld.lengths() if isinstance(assignment, CooperativeAssignment) else 0
-        fewest = fewest_possible_moves(group, assignment.lengths() + withheld)
+        load = spread(rows.lengths())
+        fewest = fewest_possible_moves(group, assignment.final_loads())
         report.gives(load.skew, subject=question.group_id, moved=moves.moved)
     with report.render():
-        in_order = assignment if is_in_answer_order(group, assignment) else in_answer_order(group, holders)
+        in_order = rows if is_in_answer_order(group, rows) else in_answer_order(group, holders)
         media_type = responses.wanted()
         if media_type != responses.JSON:
             return responses.table(assignments_table(group, in_order), media_type)
@@ -216,13 +215,13 @@ def assign_group(question: GroupAssignment, query: dict[str, bool]) -> Response:
             "assignor": question.assignor.name,
             "assignments": request.assignments_json(group, in_order),
             "unassigned": request.topic_partitions_json(group, unassigned(group, holders)),
-            "member_load": counts_document(assignment.lengths(), load),
+            "member_load": counts_document(rows.lengths(), load),
             "movement": {**asdict(moves), "fewest_possible_moves": fewest},
         }
         if group.topics.weights is not None:
-            loads = weighted_load(assignment, group.topics.weights)
+            loads = weighted_load(rows, group.topics.weights)
             answer["weighted_member_load"] = {"totals": loads, **asdict(spread(loads))}
-        if isinstance(assignment, CooperativeAssignment):
+        if assignment.follow_up_rebalance is not None:
             answer["follow_up_rebalance"] = assignment.follow_up_rebalance
         if question.assignor.warnings and (warnings := question.assignor.warnings(group)):
             answer["warnings"] = warnings

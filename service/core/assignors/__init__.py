@@ -1,6 +1,6 @@
 """The assignors on offer, by group protocol.
 
-An assignor is a plain function ``Group → Ragged`` (member → partitions, in Kafka's own order). Those of an installed plug-in
+An assignor is a plain function ``Group → Assignment``. Those of an installed plug-in
 come through the entry-point group ``service.assignors.<group protocol>``.
 """
 
@@ -21,7 +21,7 @@ from service.core.registry import Registry, Strategy
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from service.core.model import Group, Ragged
+    from service.core.model import Assignment, Group
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Assignor(Strategy):
     earlier : the forms in which older releases had it; see ``releases.at_release``
     """
 
-    explain: Callable[[Group, Ragged, int], dict[str, Any]] | None = None
+    explain: Callable[[Group, Assignment, int], dict[str, Any]] | None = None
     warnings: Callable[[Group], list[str]] | None = None
     since: str = "4.0.0"
     earlier: tuple[Assignor, ...] = ()

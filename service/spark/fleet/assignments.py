@@ -30,7 +30,6 @@ from service.arrow.groups import (
     topic_partitions_array,
 )
 from service.core.assignors import GROUP_PROTOCOLS
-from service.core.assignors.classic.sticky.cooperative import CooperativeAssignment
 from service.core.errors import AllocatorError, InvalidQuestion, KafkaError, UnknownStrategy
 from service.core.kafka_versions import RELEASES, at_release
 from service.core.measures import spread
@@ -235,15 +234,13 @@ def _read(row: dict[str, pa.Array]) -> Group:
 def _assign(group: Group, assignor: Assignor) -> dict[str, Any]:
     """The columns of a result; raises KafkaError."""
     assignment = assignor.run(group)
-    holders = transposed(assignment, group.topics.partitions_count + len(group.unknown_partitions))
-    loads = assignment.lengths()
-    cooperative = isinstance(assignment, CooperativeAssignment)
+    holders = transposed(assignment.rows, group.topics.partitions_count + len(group.unknown_partitions))
     nobodys = np.flatnonzero(holders.lengths()[: group.topics.partitions_count] == 0).astype(np.int32)
     return {
-        **asdict(spread(loads)),
+        **asdict(spread(assignment.rows.lengths())),
         **asdict(movement(group, holders)),
-        "fewest_possible_moves": fewest_possible_moves(group, loads + (assignment.withheld.lengths() if cooperative else 0)),
-        "follow_up_rebalance": assignment.follow_up_rebalance if cooperative else None,
+        "fewest_possible_moves": fewest_possible_moves(group, assignment.final_loads()),
+        "follow_up_rebalance": assignment.follow_up_rebalance,
         "warnings": assignor.warnings(group) if assignor.warnings else [],
         "assignments": assignments_array(group, in_answer_order(group, holders)),
         "unassigned": topic_partitions_array(group, nobodys),

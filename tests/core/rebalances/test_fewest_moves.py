@@ -68,7 +68,7 @@ def test_no_assignment_as_balanced_moves_fewer(subscriptions, claims, assignor):
     body = tiny(subscriptions, claims)
     group = group_of(body)
     try:
-        loads = GROUP_PROTOCOLS["classic"][assignor].run(group).lengths()
+        loads = GROUP_PROTOCOLS["classic"][assignor].run(group).rows.lengths()
     except KafkaAssignorFails:
         return
     if loads.sum() == sum(TOPICS[name] for name in TOPICS if any(name in topics for topics in subscriptions)):
@@ -80,8 +80,8 @@ def test_no_assignment_as_balanced_moves_fewer(subscriptions, claims, assignor):
 def test_what_an_assignor_moves_is_never_less(body, assignor):
     group = group_of(body)
     assignment = GROUP_PROTOCOLS["classic"][assignor].run(group)
-    moves = movement(group, transposed(assignment, group.topics.partitions_count + len(group.unknown_partitions)))
-    fewest = fewest_possible_moves(group, assignment.lengths())
+    moves = movement(group, transposed(assignment.rows, group.topics.partitions_count + len(group.unknown_partitions)))
+    fewest = fewest_possible_moves(group, assignment.rows.lengths())
     assert fewest is not None
     assert fewest <= moves.moved
 

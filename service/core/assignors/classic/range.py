@@ -31,14 +31,14 @@ from numba import njit
 
 from service.core.assignors.classic.members import static_first, subscribers
 from service.core.assignors.classic.racks import on_rack, racks_matter
-from service.core.model import NONE
+from service.core.model import NONE, Assignment
 from service.core.ragged import grouped, grouped_arrays
 
 if TYPE_CHECKING:
     from service.core.model import Bools, Group, Int32s, Ragged
 
 
-def assign(group: Group) -> Ragged:
+def assign(group: Group) -> Assignment:
     """Ragged member → partitions, ascending."""
     order = static_first(group)
     readers = subscribers(group, order)
@@ -51,10 +51,10 @@ def assign(group: Group) -> Ragged:
             order, group.racks, readers.offsets, readers.values, first, racks.offsets, racks.values,
             sets.offsets, sets.values, matching.together, len(group.rack_ids),
         )  # fmt: skip
-    return grouped(owners, len(group))
+    return Assignment(grouped(owners, len(group)))
 
 
-def explain(group: Group, assignment: Ragged, limit: int) -> dict[str, Any]:
+def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
     """Per set of co-partitioned topics its subscribers in order, quota, extra, and whether racks were looked at and why.
 
     limit : bounds the number of topics, and the number of subscribers, told of in all
@@ -65,7 +65,7 @@ def explain(group: Group, assignment: Ragged, limit: int) -> dict[str, Any]:
     sets = _co_partitioned(group, readers)
     matching = None if topics.racks is None else _matching(group, topics.racks, order, readers)
     owners = np.zeros(topics.partitions_count, np.int32)  # where nobody subscribes nobody is told of either
-    owners[assignment.values] = assignment.row_of_each_value()
+    owners[assignment.rows.values] = assignment.rows.row_of_each_value()
     told: list[dict[str, Any]] = []
     topics_left = members_left = limit
     for number in range(len(sets)):

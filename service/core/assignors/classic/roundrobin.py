@@ -20,14 +20,14 @@ from numba import njit
 
 from service.core.assignors.classic.members import static_first, subscribers
 from service.core.errors import KafkaAssignorFails
-from service.core.model import NONE
+from service.core.model import NONE, Assignment
 from service.core.ragged import grouped
 
 if TYPE_CHECKING:
-    from service.core.model import Group, Int32s, Ragged
+    from service.core.model import Group, Int32s
 
 
-def assign(group: Group) -> Ragged:
+def assign(group: Group) -> Assignment:
     """Ragged member → partitions, ascending. Raises KafkaAssignorFails for a group without members."""
     if len(group) == 0:
         raise KafkaAssignorFails(
@@ -38,13 +38,13 @@ def assign(group: Group) -> Ragged:
         )
     order = static_first(group)
     readers = subscribers(group, order)
-    return grouped(_owners(order, readers.offsets, readers.values, group.topics.first), len(group))
+    return Assignment(grouped(_owners(order, readers.offsets, readers.values, group.topics.first), len(group)))
 
 
-def explain(group: Group, assignment: Ragged, limit: int) -> dict[str, Any]:
+def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
     """The circle, from where the deal begins. ``limit`` bounds the members told of."""
     order = static_first(group)
-    counts = assignment.lengths()
+    counts = assignment.rows.lengths()
     least = int(counts.min())
     return {
         "rule": "each partition, by topic name and id, goes to the next member of the circle that subscribes to its topic",

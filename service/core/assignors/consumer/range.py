@@ -20,23 +20,23 @@ import numpy as np
 from numba import njit
 
 from service.core.assignors.classic.members import alike, static_first, subscribers
-from service.core.model import Ragged
+from service.core.model import Assignment, Ragged
 
 if TYPE_CHECKING:
     from service.core.model import Group, Int32s
 
 
-def assign(group: Group) -> Ragged:
+def assign(group: Group) -> Assignment:
     """Ragged member → partitions, ascending."""
     order = static_first(group)
     if alike(group.subscriptions.offsets, group.subscriptions.values):
         topics = np.sort(group.subscriptions.values[: group.subscriptions.offsets[1]])
-        return Ragged(*_ranges_alike(order, topics[topics < len(group.topics)], group.topics.first))
+        return Assignment(Ragged(*_ranges_alike(order, topics[topics < len(group.topics)], group.topics.first)))
     readers = subscribers(group, order)
-    return Ragged(*_ranges(order, readers.offsets, readers.values, group.topics.first))
+    return Assignment(Ragged(*_ranges(order, readers.offsets, readers.values, group.topics.first)))
 
 
-def explain(group: Group, assignment: Ragged, limit: int) -> dict[str, Any]:
+def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
     """The order of the subscribers, and per topic its quota and who gets one more. ``limit`` bounds the entries of each list."""
     order = static_first(group)
     readers = subscribers(group, order)
@@ -54,7 +54,7 @@ def explain(group: Group, assignment: Ragged, limit: int) -> dict[str, Any]:
                 "members_with_one_more": [group.member_ids[member] for member in circle[: min(extra, limit)]],
             }
         )
-    counts = assignment.lengths()
+    counts = assignment.rows.lengths()
     return {
         "algorithm": "range",
         "rule": "of each topic every subscriber takes the next quota of partitions, the first ones in order one more",

@@ -13,7 +13,7 @@ from numba import njit
 
 from service.core.assignors.classic.members import subscribers
 from service.core.assignors.share.share_out import by_spread, owned_entries, rows_of, share_out
-from service.core.model import NONE, Ragged
+from service.core.model import NONE, Assignment, Ragged
 from service.core.ragged import grouped_arrays
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from service.core.model import Group, Int32s
 
 
-def assign(group: Group, order: Int32s, ids: TopicIds) -> Ragged:
+def assign(group: Group, order: Int32s, ids: TopicIds) -> Assignment:
     """Ragged member → partitions, in no particular order; topic by topic, a partition's number is its id.
 
     order, ids : ``member_order`` and ``topic_ids`` of the group
@@ -29,9 +29,9 @@ def assign(group: Group, order: Int32s, ids: TopicIds) -> Ragged:
     topics = group.topics
     readers = subscribers(group, order)
     if not len(readers.values):  # without any topic to share out, Kafka keeps nothing of what nobody subscribes to either
-        return Ragged(np.zeros(len(group) + 1, np.int32), np.empty(0, np.int32))
+        return Assignment(Ragged(np.zeros(len(group) + 1, np.int32), np.empty(0, np.int32)))
     entry_of, entries = owned_entries(group, order, ids, np.arange(len(topics), dtype=np.int32))
-    return Ragged(*_share_out_by_topic(order, topics.first, readers.offsets, readers.values, entry_of, entries))
+    return Assignment(Ragged(*_share_out_by_topic(order, topics.first, readers.offsets, readers.values, entry_of, entries)))
 
 
 @njit(nogil=True, cache=True)

@@ -19,14 +19,14 @@ from service.core.assignors.coordinator import member_order, topic_ids, topic_or
 from service.core.assignors.share.share_out import owned_entries, rows_of, share_out
 from service.core.jvm.hashing import java_hash_codes
 from service.core.jvm.ordering import DEFAULT_CAPACITY, iteration_order
-from service.core.model import NONE, Ragged
+from service.core.model import NONE, Assignment, Ragged
 
 if TYPE_CHECKING:
     from service.core.assignors.coordinator import TopicIds
     from service.core.model import Group, Int32s
 
 
-def assign(group: Group, order: Int32s, ids: TopicIds) -> Ragged:
+def assign(group: Group, order: Int32s, ids: TopicIds) -> Assignment:
     """Ragged member → partitions, in no particular order; partitions are numbered as the HashMap of all partitions gives them.
 
     order, ids : ``member_order`` and ``topic_ids`` of the group
@@ -39,7 +39,7 @@ def assign(group: Group, order: Int32s, ids: TopicIds) -> Ragged:
     key_of = np.empty(group.topics.partitions_count, np.int32)
     key_of[keys] = np.arange(len(keys), dtype=np.int32)
     members = np.arange(len(group), dtype=np.int32)
-    return Ragged(*_share_out_together(order, members, entry_of, key_of[entries], keys, hashes[keys]))
+    return Assignment(Ragged(*_share_out_together(order, members, entry_of, key_of[entries], keys, hashes[keys])))
 
 
 def order_is_certain(group: Group) -> bool:

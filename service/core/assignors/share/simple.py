@@ -34,7 +34,7 @@ from service.core.assignors.coordinator import homogeneous, member_order, partit
 from service.core.assignors.share import heterogeneous
 from service.core.assignors.share import homogeneous as simple_homogeneous
 from service.core.errors import InvalidQuestion
-from service.core.model import Ragged
+from service.core.model import Assignment, Ragged
 
 if TYPE_CHECKING:
     from service.core.model import Bools, Group
@@ -45,13 +45,13 @@ UNDEFINED_ORDER: Final = (
 )
 
 
-def assign(group: Group) -> Ragged:
+def assign(group: Group) -> Assignment:
     """Ragged member → partitions, in no particular order.
 
     Raises InvalidQuestion where a member owns a partition that one of the subscribed topics does not have.
     """
     if len(group) == 0:
-        return Ragged(np.zeros(1, np.int32), np.empty(0, np.int32))
+        return Assignment(Ragged(np.zeros(1, np.int32), np.empty(0, np.int32)))
     ids = topic_ids(group.topics)
     order = member_order(group)
     subscribed = np.zeros(len(group.topics) + len(group.unknown_topic_names), np.bool_)
@@ -83,7 +83,7 @@ def warnings(group: Group) -> list[str]:
     return [UNDEFINED_ORDER]
 
 
-def explain(group: Group, assignment: Ragged, limit: int) -> dict[str, Any]:
+def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
     """Which algorithm was used and why, sharing, and what each member in order kept, gave up and got.
 
     limit : bounds the members, and the topics, told of
@@ -93,7 +93,7 @@ def explain(group: Group, assignment: Ragged, limit: int) -> dict[str, Any]:
     lengths = readers.lengths()
     members, kept_in_all = [], 0
     for at, member in enumerate(order.tolist()):
-        assigned, owned = assignment.row(member), np.unique(group.owned.row(member))
+        assigned, owned = assignment.rows.row(member), np.unique(group.owned.row(member))
         kept = int(np.isin(assigned, owned, kind="table").sum()) if len(owned) and len(assigned) else 0
         kept_in_all += kept
         if at < limit:
@@ -117,7 +117,7 @@ def explain(group: Group, assignment: Ragged, limit: int) -> dict[str, Any]:
             },
             {
                 "phase": "give partitions with too few members to members with too few",
-                "assigned": len(assignment.values) - kept_in_all,
+                "assigned": len(assignment.rows.values) - kept_in_all,
             },
         ],
         "order_rule": "the coordinator's TimelineHashMap of member ids, read into a HashMap",

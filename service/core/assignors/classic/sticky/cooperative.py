@@ -14,7 +14,6 @@ Source: org.apache.kafka.clients.consumer.CooperativeStickyAssignor (Apache Kafk
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from numba import njit
 from service.core.assignors.classic.sticky.constrained import Constrained
 from service.core.assignors.classic.sticky.explanation import claimants, explained, placed
 from service.core.assignors.classic.sticky.sticky import rows_of, solve
-from service.core.model import NONE, Ragged
+from service.core.model import NONE, Assignment
 from service.core.ragged import grouped
 
 if TYPE_CHECKING:
@@ -31,31 +30,18 @@ if TYPE_CHECKING:
     from service.core.model import Bools, Group, Int32s
 
 
-@dataclass(frozen=True)
-class CooperativeAssignment(Ragged):
-    """An assignment that may need a second rebalance.
+def assign(group: Group) -> Assignment:
+    """As sticky assigns, with the partitions that change hands withheld.
 
-    withheld : Ragged member → partitions that are meant for it, once their owners have revoked them
+    Raises KafkaAssignorFails where Kafka throws, or moves partitions for ever.
     """
-
-    withheld: Ragged
-
-    @property
-    def follow_up_rebalance(self) -> bool:
-        """Is a second rebalance needed to hand out the rest?"""
-        return len(self.withheld.values) > 0
-
-
-def assign(group: Group) -> CooperativeAssignment:
-    """Ragged member → partitions. Raises KafkaAssignorFails where Kafka throws, or moves partitions for ever."""
     solution = solve(group)
     changing = changing_hands(group, solution)
     here, later = _parted(solution.holders, changing)
-    rows, withheld = rows_of(here, solution.twice, len(group)), grouped(later, len(group))
-    return CooperativeAssignment(rows.offsets, rows.values, withheld)
+    return Assignment(rows_of(here, solution.twice, len(group)), withheld=grouped(later, len(group)))
 
 
-def explain(group: Group, assignment: Ragged, limit: int) -> dict[str, Any]:
+def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
     """As for sticky, and what is withheld from whom until who has revoked it."""
     solution = solve(group)
     changing = changing_hands(group, solution)

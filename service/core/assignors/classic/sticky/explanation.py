@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from service.core.assignors.classic.sticky.claims import Claims
     from service.core.assignors.classic.sticky.general import General
     from service.core.assignors.classic.sticky.solution import Solution
-    from service.core.model import Bools, Group, Int32s, Ragged
+    from service.core.model import Assignment, Bools, Group, Int32s
 
 Json = dict[str, Any]
 
 
-def explained(group: Group, solution: Solution, assignment: Ragged, limit: int) -> Json:
+def explained(group: Group, solution: Solution, assignment: Assignment, limit: int) -> Json:
     """The algorithm, racks, claims, phases and members of a solution; every list has at most ``limit`` entries.
 
-    assignment : Ragged member → partitions, what was made of the solution
+    assignment : what the assignor made of the solution
     """
     claims, course = solution.claims, solution.course
     constrained = isinstance(course, Constrained)
@@ -183,7 +183,7 @@ def _phase(phase: str, does: str, first: list[Json], which: Bools) -> Json:
     return {"phase": phase, "does": does, "partitions": int(which.sum()), "first": first}
 
 
-def _members(group: Group, solution: Solution, assignment: Ragged, limit: int) -> list[Json]:
+def _members(group: Group, solution: Solution, assignment: Assignment, limit: int) -> list[Json]:
     """The first members of the leader's map: what each owned, kept and gets, and why."""
     claims, course = solution.claims, solution.course
 
@@ -191,7 +191,7 @@ def _members(group: Group, solution: Solution, assignment: Ragged, limit: int) -
         return np.bincount(members[members != NONE], minlength=len(group)).astype(np.int32)
 
     owned, kept, meant = count(claims.owners), count(solution.kept), count(solution.holders) + count(solution.twice)
-    assigned = assignment.lengths()
+    assigned = assignment.rows.lengths()
     told = []
     for member in claims.order[:limit].tolist():
         if isinstance(course, Constrained):

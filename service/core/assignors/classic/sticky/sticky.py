@@ -21,20 +21,20 @@ from service.core.assignors.classic.sticky import constrained, general
 from service.core.assignors.classic.sticky.claims import read_claims
 from service.core.assignors.classic.sticky.explanation import explained
 from service.core.assignors.classic.sticky.solution import Solution
-from service.core.model import NONE, Ragged
+from service.core.model import NONE, Assignment, Ragged
 from service.core.ragged import grouped
 
 if TYPE_CHECKING:
     from service.core.model import Group, Int32s
 
 
-def assign(group: Group) -> Ragged:
+def assign(group: Group) -> Assignment:
     """Ragged member → partitions. Raises KafkaAssignorFails where Kafka throws, or moves partitions for ever."""
     solution = solve(group)
-    return rows_of(solution.holders, solution.twice, len(group))
+    return Assignment(rows_of(solution.holders, solution.twice, len(group)))
 
 
-def explain(group: Group, assignment: Ragged, limit: int) -> dict[str, Any]:
+def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
     """Which algorithm and why, racks, claims, what each phase kept and gave, why a member has one more (sticky_explained)."""
     return explained(group, solve(group), assignment, limit)
 

@@ -27,7 +27,7 @@ from numba import njit
 from service.core.assignors.classic.members import subscribers
 from service.core.assignors.coordinator import member_order, partition_beyond_the_end, target_rows, topic_ids
 from service.core.errors import InvalidQuestion, KafkaAssignorFails
-from service.core.model import NONE, Ragged
+from service.core.model import NONE, Assignment, Ragged
 from service.core.ragged import grouped
 
 if TYPE_CHECKING:
@@ -38,19 +38,19 @@ ROUNDS: Final = 16
 """UniformHeterogeneousAssignmentBuilder.MAX_ITERATION_COUNT"""
 
 
-def assign(group: Group) -> Ragged:
+def assign(group: Group) -> Assignment:
     """Ragged member → partitions, ascending.
 
     Raises KafkaAssignorFails where a member owns a partition of a topic of its that does not exist, and InvalidQuestion where two
     members own the same partition of topics of theirs: no coordinator could get there, and Kafka would assign it twice.
     """
-    return _assigned(group)[0]
+    return Assignment(_assigned(group)[0])
 
 
-def explain(group: Group, assignment: Ragged, limit: int) -> dict[str, Any]:
+def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
     """The members in order, the topics in order, and what each phase moved. ``limit`` bounds the entries of each list."""
     _, order, in_order, readers, kept, filled, moves = _assigned(group)
-    counts, loads = group.topics.partitions_counts(), assignment.lengths()
+    counts, loads = group.topics.partitions_counts(), assignment.rows.lengths()
     return {
         "algorithm": "heterogeneous",
         "because": "members subscribe to different topics",

@@ -35,13 +35,13 @@ from service.core.assignors.coordinator import (
 from service.core.errors import KafkaAssignorFails
 from service.core.jvm.hashing import java_hash_codes
 from service.core.jvm.ordering import capacity_for_set, iteration_order
-from service.core.model import NONE, Ragged
+from service.core.model import NONE, Assignment, Ragged
 
 if TYPE_CHECKING:
     from service.core.model import Bools, Group, Int32s
 
 
-def assign(group: Group, *, extra_stays: bool = True) -> Ragged:
+def assign(group: Group, *, extra_stays: bool = True) -> Assignment:
     """Ragged member → partitions, in no particular order.
 
     group : all members subscribe to the same names
@@ -51,7 +51,7 @@ def assign(group: Group, *, extra_stays: bool = True) -> Ragged:
     """
     topics = group.topics
     if len(group) == 0 or len(group.subscriptions.row(0)) == 0:
-        return Ragged(np.zeros(len(group) + 1, np.int32), np.empty(0, np.int32))
+        return Assignment(Ragged(np.zeros(len(group) + 1, np.int32), np.empty(0, np.int32)))
     ids = topic_ids(topics)
     order = member_order(group)
     in_order = topic_order(group, int(order[0]), java_hash_codes((*topics.names, *group.unknown_topic_names)))
@@ -79,7 +79,7 @@ def assign(group: Group, *, extra_stays: bool = True) -> Ragged:
         order, topics.first, topic_of, group.owned.offsets, group.owned.values,
         holders, free, ids.hashes, ids.ranks, extra_stays, plain,
     )  # fmt: skip
-    return Ragged(*_filled(order, kept_of, kept, wants, free))
+    return Assignment(Ragged(*_filled(order, kept_of, kept, wants, free)))
 
 
 def _left_over(cause: str) -> KafkaAssignorFails:
@@ -91,7 +91,7 @@ def _left_over(cause: str) -> KafkaAssignorFails:
     )
 
 
-def explain(group: Group, assignment: Ragged, limit: int, *, extra_stays: bool = True) -> dict[str, Any]:
+def explain(group: Group, assignment: Assignment, limit: int, *, extra_stays: bool = True) -> dict[str, Any]:
     """Quotas, and what each member in order kept, gave up and got. ``limit`` bounds the members told of."""
     order, count = member_order(group), group.topics.partitions_count
     existing = group.topics.partitions_counts()
@@ -100,7 +100,7 @@ def explain(group: Group, assignment: Ragged, limit: int, *, extra_stays: bool =
     quota, extra = divmod(total, len(group)) if len(group) else (0, 0)
     members, revoked_in_all = [], 0
     for at, member in enumerate(order.tolist()):
-        owned, assigned = np.unique(group.owned.row(member)), assignment.row(member)
+        owned, assigned = np.unique(group.owned.row(member)), assignment.rows.row(member)
         kept = int(np.isin(assigned, owned, kind="table").sum()) if len(owned) and len(assigned) else 0
         revoked = int((owned < count).sum()) - kept
         revoked_in_all += revoked
@@ -130,7 +130,10 @@ def explain(group: Group, assignment: Ragged, limit: int, *, extra_stays: bool =
         "members_with_one_more": extra,
         "phases": [
             {"phase": "revoke what is over the quota, or no longer subscribed", "revoked": revoked_in_all},
-            {"phase": "assign what is free to the members below their quota", "assigned": len(assignment.values) - kept_in_all},
+            {
+                "phase": "assign what is free to the members below their quota",
+                "assigned": len(assignment.rows.values) - kept_in_all,
+            },
         ],
         "order_rule": "the coordinator's TimelineHashMap of member ids, read into a HashMap",
         "order": members,

@@ -14,27 +14,27 @@ from service.core.assignors.consumer.uniform import homogeneous as uniform_homog
 from service.core.assignors.coordinator import homogeneous
 
 if TYPE_CHECKING:
-    from service.core.model import Group, Ragged
+    from service.core.model import Assignment, Group
 
 
-def assign(group: Group) -> Ragged:
+def assign(group: Group) -> Assignment:
     """Ragged member → partitions. Raises what the two cases raise."""
     return uniform_homogeneous.assign(group) if homogeneous(group) else heterogeneous.assign(group)
 
 
-def assign_until_4_0_0(group: Group) -> Ragged:
+def assign_until_4_0_0(group: Group) -> Assignment:
     """As Kafka 4.0.0 did: in a homogeneous group the first members in order get the extra partitions (KAFKA-18688)."""
     return uniform_homogeneous.assign(group, extra_stays=False) if homogeneous(group) else heterogeneous.assign(group)
 
 
-def explain(group: Group, assignment: Ragged, limit: int) -> dict[str, Any]:
+def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
     """Which algorithm was used and why, the order of the members, quotas, and what each phase moved."""
     if homogeneous(group):
         return uniform_homogeneous.explain(group, assignment, limit)
     return heterogeneous.explain(group, assignment, limit)
 
 
-def explain_until_4_0_0(group: Group, assignment: Ragged, limit: int) -> dict[str, Any]:
+def explain_until_4_0_0(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
     """``explain`` for ``assign_until_4_0_0``."""
     if homogeneous(group):
         return uniform_homogeneous.explain(group, assignment, limit, extra_stays=False)
