@@ -331,18 +331,15 @@ def _partitions(ids_of: Int32s, ids: Int32s, topic_of_row: Int32s, first: Int32s
 # ---- indices become names ----------------------------------------------------------------------------------------------
 
 
-def is_in_answer_order(group: Group, assignment: Ragged) -> bool:
-    """Is each row plainly by topic name and partition_id already?"""
-    return not len(group.unknown_partitions) and ascending(assignment.offsets, assignment.values)
-
-
-def in_answer_order(group: Group, holders: Ragged) -> Ragged:
+def in_answer_order(group: Group, rows: Ragged, owners: Ragged) -> Ragged:
     """Ragged member → partitions, each row by topic name and partition_id.
 
-    holders : Ragged partition → members, ascending
+    rows : the same, in any order; owners : Ragged partition → members, ascending: ``rows`` transposed
     """
-    rows = transposed(holders, len(group))
-    if len(holders) > group.topics.partitions_count and (rows.values >= group.topics.partitions_count).any():
+    if not len(group.unknown_partitions) and ascending(rows.offsets, rows.values):
+        return rows
+    rows = transposed(owners, len(group))
+    if len(owners) > group.topics.partitions_count and (rows.values >= group.topics.partitions_count).any():
         # Partitions that do not exist have the last indices, but stand with their topic.
         topics, ids = group.topic_partitions(rows.values)
         rows = Ragged(rows.offsets, rows.values[np.lexsort((ids, topics, rows.row_of_each_value()))])

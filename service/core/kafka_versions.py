@@ -24,7 +24,16 @@ if TYPE_CHECKING:
     from service.core.assignors import Assignor
 
 RELEASES: Final = ("4.0.0", "4.0.1", "4.0.2", "4.1.0", "4.1.1", "4.1.2", "4.2.0", "4.2.1", "4.3.0", "4.3.1")
-"""Oldest first."""
+"""The releases whose group coordinators and classic assignors are reproduced, oldest first."""
+
+LATEST: Final = RELEASES[-1]
+"""The default of every request."""
+
+ADMIN_UTILS: Final = ("0.10.2.1", "3.9.2", "4.0.2", LATEST)
+"""The releases whose AdminUtils is reproduced; the last one, which no longer has it, stands for 4.0.2."""
+
+FORMATTERS: Final = (LATEST, "0.10.2.1")
+"""The releases whose formatters' lines are printed, newest first; the older one has no share groups."""
 
 
 def known_to(assignor: Assignor) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from service.core.errors import AdminOperation, KafkaError
 from service.core.jvm.hashing import string_hash_code, topic_partition_hash_codes
 from service.core.jvm.ordering import iteration_order
 from service.core.jvm.sorting import java_order
-from service.core.model import NONE, Cluster, Wish
+from service.core.model import NONE, Cluster, PlacementRequest
 from service.core.placers import striped
 
 if TYPE_CHECKING:
@@ -60,6 +60,15 @@ class Proposal:
     placements: tuple[Int32s, ...]
 
 
+def place(cluster: Cluster, request: PlacementRequest, random: JavaRandom) -> Int32s:
+    """What the tool proposes for one topic that is to be moved to all brokers of the cluster.
+
+    Returns int32[partitions, replication_factor], indices of brokers, the leader in column 0.
+    Raises AdminOperation (some brokers have a rack and some do not), InvalidReplicationFactor, IllegalArgument.
+    """
+    return striped.place(_usable(cluster, cluster.broker_ids, rack_aware=True), request, random)
+
+
 def propose(
     cluster: Cluster,
     broker_list: Int32s,
@@ -85,8 +94,8 @@ def propose(
     brokers = np.flatnonzero(np.isin(cluster.broker_ids, broker_list)).astype(np.int32)
     placements: dict[str, Int32s] = {}
     for name, factor in _in_placing_order(topics_to_move, current):
-        wish = Wish(len(current[name].partition_ids), factor)
-        placements[name] = brokers[striped.place(usable, wish, random)]
+        request = PlacementRequest(len(current[name].partition_ids), factor)
+        placements[name] = brokers[striped.place(usable, request, random)]
     names = tuple(topics_to_move[i] for i in java_order(topics_to_move))
     return Proposal(names, tuple(placements[name] for name in names))
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from service.core.jvm.random import JavaRandom, RandomState
-    from service.core.model import Cluster, Int32s, Wish
+    from service.core.model import Cluster, Int32s, PlacementRequest
 
     Lists = npt.NDArray[np.int32]
 
@@ -34,7 +34,7 @@ _START, _SIZE, _OFFSET, _USED, _LAST_EPOCH = range(5)
 brokers from ``start``; its circle begins at ``offset``; in ``last_epoch``, when it was last asked, ``used`` of them were had."""
 
 
-def place(cluster: Cluster, wish: Wish, random: JavaRandom) -> Int32s:
+def place(cluster: Cluster, request: PlacementRequest, random: JavaRandom) -> Int32s:
     """Stripe the partitions over racks and brokers.
 
     random : the placer's own; it is drawn from also when the placement is then refused
@@ -43,16 +43,16 @@ def place(cluster: Cluster, wish: Wish, random: JavaRandom) -> Int32s:
     """
     model = model_of(cluster)
     offsets, rack_offset = draw(model.sizes, len(model.rack_list), random.state)
-    check(cluster, wish)
-    placement = np.empty((wish.partitions_count, wish.replication_factor), np.int32)
+    check(cluster, request)
+    placement = np.empty((request.partitions_count, request.replication_factor), np.int32)
     unfenced = int(np.count_nonzero(~cluster.fenced))
     _stripe(model.lists(offsets), model.brokers, model.rack_list, rack_offset, unfenced, random.state, placement)
     return placement
 
 
-def check(cluster: Cluster, wish: Wish) -> None:
+def check(cluster: Cluster, request: PlacementRequest) -> None:
     """The class's checks, in its order and words."""
-    factor = wish.replication_factor
+    factor = request.replication_factor
     if factor <= 0:
         raise InvalidReplicationFactor(f"Invalid replication factor {factor}: the replication factor must be positive.")
     if cluster.fenced.all():
@@ -62,8 +62,8 @@ def check(cluster: Cluster, wish: Wish) -> None:
             f"The target replication factor of {factor} cannot be reached because only {len(cluster)} broker(s) are registered "
             "or some brokers have all their log directories cordoned."
         )
-    if wish.partitions_count < 0:
-        raise IllegalArgument(f"Illegal Capacity: {wish.partitions_count}")
+    if request.partitions_count < 0:
+        raise IllegalArgument(f"Illegal Capacity: {request.partitions_count}")
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from service.core.jvm.hashing import string_hash_code
+from service.core.kafka_versions import LATEST
 from service.core.wire.errors import Printed, UnknownRecordType, Unreadable
 from service.core.wire.schemas import SHARE_GROUP_STATE_RECORDS
 
@@ -39,12 +40,10 @@ OF_GROUP_RECORDS: Final[Formatters] = {
     "share_group_formatter": (10, 11, 12, 13, 14, 15),
 }
 OF_SHARE_GROUP_STATE: Final[Formatters] = {"share_group_state_formatter": tuple(SHARE_GROUP_STATE_RECORDS)}
-RELEASES: Final = ("4.3.1", "0.10.2.1")
-"""The releases whose lines are known; the older one knows nothing of share groups."""
 
 
-def lines(record: CoordinatorRecord, formatters: Formatters, kafka_version: str = "4.3.1") -> Mapping[str, Printed]:
-    """What each formatter of a release prints. kafka_version : one of RELEASES; the old one of ``__consumer_offsets`` only."""
+def lines(record: CoordinatorRecord, formatters: Formatters, kafka_version: str = LATEST) -> Mapping[str, Printed]:
+    """What each formatter of a release prints. kafka_version : one of FORMATTERS; the old one of ``__consumer_offsets`` only."""
     if kafka_version == "0.10.2.1":
         return _old_lines(record)
     line = _json_line(record)

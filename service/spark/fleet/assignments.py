@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
 import orjson
 import pyarrow as pa
 
@@ -31,11 +30,8 @@ from service.arrow.groups import (
 )
 from service.core.assignors import GROUP_PROTOCOLS
 from service.core.errors import AllocatorError, InvalidQuestion, KafkaError, UnknownStrategy
-from service.core.kafka_versions import RELEASES, at_release
-from service.core.measures import spread
-from service.core.ragged import transposed
-from service.core.rebalances.fewest_moves import fewest_possible_moves
-from service.core.rebalances.movement import movement
+from service.core.kafka_versions import LATEST, at_release
+from service.core.rebalances.rebalance import rebalance
 from service.spark.io.nested_columns import (
     CORRUPT,
     check_line,
@@ -109,7 +105,7 @@ class Choice:
         """The choice that ``protocol:assignor`` names, the protocol ``classic`` if there is none; raises UnknownStrategy."""
         protocol, colon, assignor = text.rpartition(":")
         choice = Choice(protocol if colon else "classic", assignor)
-        choice.strategy(RELEASES[-1])
+        choice.strategy(LATEST)
         return choice
 
     def strategy(self, kafka_version: str) -> Assignor:
@@ -181,7 +177,7 @@ def _read_text(text: str | bytes | None) -> dict[str, pa.Array]:
 
 def _assign_row(row: dict[str, pa.Array], choices: tuple[Choice, ...] | None) -> Iterator[dict[str, Any]]:
     texts = {name: row[name][0].as_py() if name in row else None for name in TEXTS}
-    protocol, version = texts["group_protocol"] or "classic", texts["kafka_version"] or RELEASES[-1]
+    protocol, version = texts["group_protocol"] or "classic", texts["kafka_version"] or LATEST
     known: dict[str, Any] = {"group_id": texts["group_id"], "kafka_version": version}
     try:
         check_line(row)
@@ -233,15 +229,14 @@ def _read(row: dict[str, pa.Array]) -> Group:
 
 def _assign(group: Group, assignor: Assignor) -> dict[str, Any]:
     """The columns of a result; raises KafkaError."""
-    assignment = assignor.run(group)
-    holders = transposed(assignment.rows, group.topics.partitions_count + len(group.unknown_partitions))
-    nobodys = np.flatnonzero(holders.lengths()[: group.topics.partitions_count] == 0).astype(np.int32)
+    outcome = rebalance(group, assignor)
+    rows = in_answer_order(group, outcome.assignment.rows, outcome.owners)
     return {
-        **asdict(spread(assignment.rows.lengths())),
-        **asdict(movement(group, holders)),
-        "fewest_possible_moves": fewest_possible_moves(group, assignment.final_loads()),
-        "follow_up_rebalance": assignment.follow_up_rebalance,
+        **asdict(outcome.load),
+        **asdict(outcome.movement),
+        "fewest_possible_moves": outcome.fewest_possible_moves,
+        "follow_up_rebalance": outcome.assignment.follow_up_rebalance,
         "warnings": assignor.warnings(group) if assignor.warnings else [],
-        "assignments": assignments_array(group, in_answer_order(group, holders)),
-        "unassigned": topic_partitions_array(group, nobodys),
+        "assignments": assignments_array(group, rows),
+        "unassigned": topic_partitions_array(group, outcome.unassigned),
     }

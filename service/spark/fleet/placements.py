@@ -16,9 +16,10 @@ from service.arrow.groups import NAME
 from service.core.errors import AllocatorError, InvalidQuestion, KafkaError
 from service.core.jvm.hashing import string_hash_code
 from service.core.jvm.random import JavaRandom
+from service.core.kafka_versions import LATEST
 from service.core.measures import spread
-from service.core.model import NONE, Ragged, Wish
-from service.core.placers import LATEST, PLACERS, REASSIGN_GENERATE, Placer
+from service.core.model import NONE, PlacementRequest, Ragged
+from service.core.placers import PLACERS, Placer
 from service.core.placers.audit import Audit, audit
 from service.core.placers.load import broker_load
 from service.spark.fleet.assignments import WRONG_ROW
@@ -116,26 +117,26 @@ def _place_row(row: dict[str, pa.Array], placer: str | None, everywhere: pa.Stru
         strategy = _placer(result, version)
         cluster = _cluster(row.get("brokers"), everywhere)
         current = _current(row["placements"], cluster) if "placements" in row and row["placements"][0].is_valid else None
-        wish = _wish(plain, current, version)
+        request = _request(plain, current, version)
     except InvalidQuestion as error:
         return {**result, "error": WRONG_ROW, **rejection(row, error)}
-    result |= {"partitions": wish.partitions_count, "replication_factor": wish.replication_factor}
+    result |= {"partitions": request.partitions_count, "replication_factor": request.replication_factor}
     # Each topic its own draws, whatever other rows there are: the seed comes with the row, or from the name.
     seed = plain.get("random_seed")
     random = JavaRandom(string_hash_code(plain["topic_name"]) if seed is None else seed)
     try:
-        placement = strategy.run(cluster, wish, random)
+        placement = strategy.run(cluster, request, random)
         load = broker_load(cluster, [placement])
         of_replicas, of_leaders = load.spreads()
         result |= {
-            "placements": _placements(wish.partition_ids(), cluster.broker_ids[placement]),
+            "placements": _placements(request.partition_ids(), cluster.broker_ids[placement]),
             "broker_load": _loads(cluster, load.replicas, load.leaders),
             "replica_skew": of_replicas.skew,
             "leader_skew": of_leaders.skew,
         }
         if current is not None:
             ids, replicas = current
-            result |= _audited(cluster, ids, audit(cluster, replicas, wish.replication_factor))
+            result |= _audited(cluster, ids, audit(cluster, replicas, request.replication_factor))
     except AllocatorError as error:
         exception = error.exception if isinstance(error, KafkaError) else None
         result |= {"error": type(error).__name__, "exception": exception, "detail": str(error)}
@@ -146,8 +147,11 @@ def _placer(named: dict[str, Any], version: str) -> Placer:
     if not named["topic_name"]:
         raise InvalidQuestion("is null or empty", "/topic_name")
     placer = PLACERS[named["placer"]]
-    if placer.name == REASSIGN_GENERATE or version not in placer.kafka_versions:
-        raise InvalidQuestion(f"{placer.name} places no single topic as Kafka {version}", "/placer")
+    if version not in placer.kafka_versions:
+        known = ", ".join(placer.kafka_versions)
+        raise InvalidQuestion(
+            f"The placer {placer.name} does not support Kafka {version}; supported are {known}.", "/kafka_version"
+        )
     return placer
 
 
@@ -185,7 +189,7 @@ def _current(column: pa.Array, cluster: Cluster) -> tuple[Int32s, Ragged]:
     return np.array(ids, np.int32), Ragged(np.array(replicas.offsets, np.int32), brokers)
 
 
-def _wish(plain: dict[str, Any], current: tuple[Int32s, Ragged] | None, version: str) -> Wish:
+def _request(plain: dict[str, Any], current: tuple[Int32s, Ragged] | None, version: str) -> PlacementRequest:
     """What is to be placed: what the row says, or as much as it has."""
     count, factor = plain.get("partitions_count"), plain.get("replication_factor")
     if current is not None:
@@ -199,7 +203,7 @@ def _wish(plain: dict[str, Any], current: tuple[Int32s, Ragged] | None, version:
             f"{count * factor} replicas are more than an executor places of one topic ({MOST})", "/partitions_count"
         )
     options = {name: plain.get(name) for name in ("start_index", "replica_shift")}
-    return Wish(count, factor, plain.get("start_partition_id") or 0, **options, kafka_version=version)
+    return PlacementRequest(count, factor, plain.get("start_partition_id") or 0, **options, kafka_version=version)
 
 
 def _audited(cluster: Cluster, ids: Int32s, found: Audit) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from service.core.errors import KafkaError
-from service.core.model import NONE, Cluster, Wish
+from service.core.model import NONE, Cluster, PlacementRequest
 from service.core.placers import PLACERS
 
 if TYPE_CHECKING:
@@ -25,9 +25,9 @@ def cluster_of(brokers: list[dict[str, Any]]) -> Cluster:
     )
 
 
-def wish_of(request: dict[str, Any], kafka_version: str = "4.3.1") -> Wish:
+def wish_of(request: dict[str, Any], kafka_version: str = "4.3.1") -> PlacementRequest:
     """What a request, or one of its topics, wants placed."""
-    return Wish(
+    return PlacementRequest(
         request["partitions_count"],
         request["replication_factor"],
         request.get("start_partition_id", 0),
@@ -42,11 +42,11 @@ def refusal(error: KafkaError) -> dict[str, Any]:
     return {"error": type(error).__name__, "exception": error.exception, "message": error.message}
 
 
-def answer(placer: str, cluster: Cluster, wish: Wish, random: JavaRandom) -> dict[str, Any]:
+def answer(placer: str, cluster: Cluster, request: PlacementRequest, random: JavaRandom) -> dict[str, Any]:
     """One topic's placements, or its error."""
     try:
-        placement = PLACERS[placer].run(cluster, wish, random)
+        placement = PLACERS[placer].run(cluster, request, random)
     except KafkaError as error:
         return refusal(error)
-    rows = zip(wish.partition_ids().tolist(), cluster.broker_ids[placement].tolist(), strict=True)
+    rows = zip(request.partition_ids().tolist(), cluster.broker_ids[placement].tolist(), strict=True)
     return {"placements": [{"partition_id": i, "replicas": replicas} for i, replicas in rows]}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from service.core.kafka_versions import FORMATTERS
 from service.core.wire.consumer_protocol import (
     read_assignment,
     read_cooperative_sticky_user_data,
@@ -14,7 +15,7 @@ from service.core.wire.consumer_protocol import (
 from service.core.wire.coordinator_records import read_group_record, read_share_group_state_record
 from service.core.wire.errors import Unreadable
 from service.core.wire.members import group_document, member_document
-from service.core.wire.printed import OF_GROUP_RECORDS, OF_SHARE_GROUP_STATE, RELEASES, lines
+from service.core.wire.printed import OF_GROUP_RECORDS, OF_SHARE_GROUP_STATE, lines
 
 if TYPE_CHECKING:
     from tests.core.wire.captures import Capture
@@ -44,7 +45,7 @@ def _fault(capture: Capture) -> Unreadable | None:
 def _read(capture: Capture) -> None:
     if capture.kind == "group_record":
         record = read_group_record(capture.key, capture.value)
-        for release in RELEASES:
+        for release in FORMATTERS:
             lines(record, OF_GROUP_RECORDS, release)
         with suppress(Unreadable):
             group_document(record)

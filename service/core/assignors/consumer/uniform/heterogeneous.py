@@ -25,8 +25,9 @@ import numpy as np
 from numba import njit
 
 from service.core.assignors.classic.members import subscribers
-from service.core.assignors.coordinator import member_order, partition_beyond_the_end, target_rows, topic_ids
+from service.core.assignors.coordinator import member_order, partition_beyond_the_end, topic_ids
 from service.core.errors import InvalidQuestion, KafkaAssignorFails
+from service.core.jvm.ordering import capacity_for_set, iteration_order
 from service.core.model import NONE, Assignment, Ragged
 from service.core.ragged import grouped
 
@@ -113,33 +114,31 @@ def _assigned(group: Group) -> tuple[Ragged, Int32s, Int32s, Ragged, int, int, I
 
 
 def _refuse_beyond_the_end(group: Group, order: Int32s, ids: TopicIds) -> None:
-    """Raise KafkaAssignorFails where a member owns a partition that a topic of its subscriptions does not have."""
-    topics = group.topics
-    if partition_beyond_the_end(group, np.ones(len(topics), np.bool_)) is None:
+    """Raise KafkaAssignorFails where a member owns a partition that a topic of its subscriptions does not have.
+
+    Kafka fails at the first one: members in order, the topics of a member's target assignment as a HashMap iterates over them,
+    the partition ids of a topic as a HashSet does.
+    """
+    if partition_beyond_the_end(group, np.ones(len(group.topics), np.bool_)) is None:
         return
-    # Kafka trips over the first that it meets. So give the topics as many partitions as owned_partitions say, and look.
-    known = group.unknown_partitions[:, 0] < len(topics)
-    counts = topics.partitions_counts().copy()
-    np.maximum.at(counts, group.unknown_partitions[known, 0], group.unknown_partitions[known, 1] + 1)
-    first = np.append(0, np.cumsum(counts)).astype(np.int32)
-    topic_of = np.repeat(np.arange(len(topics), dtype=np.int32), counts)
-    place = np.full(len(topics), NONE, np.int32)
+    counts = group.topics.partitions_counts()
     for member in order.tolist():
-        owned_topics, owned_ids = group.topic_partitions(group.owned.row(member))
-        mine = np.isin(owned_topics, group.subscriptions.row(member)) & (owned_topics < len(topics))
-        partitions = first[owned_topics[mine]] + owned_ids[mine]
-        once = np.sort(np.unique(partitions, return_index=True)[1])
-        for partition in target_rows(partitions[once].astype(np.int32), topic_of, first, ids.hashes, ids.ranks, place)[
-            2
-        ].tolist():
-            topic = int(topic_of[partition])
-            partition_id, count = partition - int(first[topic]), int(topics.partitions_counts()[topic])
-            if partition_id >= count:
+        topics, partition_ids = group.topic_partitions(group.owned.row(member))
+        subscribed = np.isin(topics, group.subscriptions.row(member)) & (topics < len(counts))
+        topics, partition_ids = topics[subscribed], partition_ids[subscribed]
+        if not (partition_ids >= counts[topics]).any():
+            continue
+        owned_topics = np.array(list(dict.fromkeys(topics.tolist())), np.int32)
+        for topic in owned_topics[iteration_order(ids.hashes[owned_topics], ranks=ids.ranks[owned_topics])].tolist():
+            of_topic = np.array(list(dict.fromkeys(partition_ids[topics == topic].tolist())), np.int32)
+            in_set = of_topic[iteration_order(of_topic, capacity=capacity_for_set(len(of_topic)), ranks=of_topic)]
+            beyond = in_set[in_set >= counts[topic]]
+            if len(beyond):
                 raise KafkaAssignorFails(
                     "java.lang.ArrayIndexOutOfBoundsException",
-                    f"Index {partition_id} out of bounds for length {count}",
-                    cause=f"{group.member_ids[member]!r} owns partition {partition_id} of {topics.names[topic]!r}, which has "
-                    f"{count} (/members/{member}/owned_partitions)",
+                    f"Index {beyond[0]} out of bounds for length {counts[topic]}",
+                    cause=f"{group.member_ids[member]!r} owns partition {beyond[0]} of {group.topics.names[topic]!r}, which has "
+                    f"{counts[topic]} (/members/{member}/owned_partitions)",
                     remedy="leave out of owned_partitions what does not exist",
                 )
 
