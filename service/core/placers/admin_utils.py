@@ -267,12 +267,12 @@ def counters(indices: Int32s, shifts: Int32s, brokers: int) -> Int32s:
     indices : int32[partitions, replicas], where on the list of brokers each replica stands
     shifts : int32[partitions], what is added to the counter: the shift, times the racks if they matter
     """
-    found = np.zeros_like(indices)
+    counter_of = np.zeros_like(indices)
     for row in range(len(indices)):
         counter = 0
         for replica in range(1, indices.shape[1]):
             while _replica_index(indices[row, 0], shifts[row], counter, brokers) != indices[row, replica]:
                 counter += 1
-            found[row, replica] = counter
+            counter_of[row, replica] = counter
             counter += 1
-    return found
+    return counter_of

@@ -98,8 +98,8 @@ class Controller:
     def create_topics(self, topics: Iterable[TopicRequest]) -> list[TopicResult]:
         """One CreateTopics request; raises PolicyViolation when it asks for too much."""
         topics = list(topics)
-        wanted = [self.default_partitions_count if t.partitions_count == DEFAULT else t.partitions_count for t in topics]
-        if sum(count for count in wanted if count > 0) > MOST_PARTITIONS:
+        counts = [self.default_partitions_count if t.partitions_count == DEFAULT else t.partitions_count for t in topics]
+        if sum(count for count in counts if count > 0) > MOST_PARTITIONS:
             raise PolicyViolation("Excessively large number of partitions per request.")
         existing = dict(self.topics)
         return [self._attempt(topic, existing, self._create) for topic in topics]

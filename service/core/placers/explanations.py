@@ -195,15 +195,15 @@ def _walk(places: list[int], rack_offset: int, racks: int) -> list[tuple[int, bo
     places : of the replicas' racks on the rack list
     """
     leader, at, to_pass = places[0], rack_offset, True
-    found = [((leader - at) % racks, False)]
+    steps = [((leader - at) % racks, False)]
     for place in places[1:]:
         passed, past_leader = (place - at) % racks, False
         if to_pass and (leader - at) % racks <= passed:
             to_pass, past_leader = False, True
             passed += racks - 1 if place == leader else -1
-        found.append((passed, past_leader))
+        steps.append((passed, past_leader))
         at = (place + 1) % racks
-    return found
+    return steps
 
 
 def _first_of(request: PlacementRequest, limit: int) -> PlacementRequest:

@@ -106,12 +106,12 @@ def _hashes(names: Sequence[str]) -> Int32s:
 
 def _refuse_repeats(what: str, items: Sequence[object], hashes: Int32s) -> None:
     """Name what is there twice, in the order of the tool's hash set."""
-    seen: set[object] = set()
+    distinct: set[object] = set()
     repeated: dict[object, int] = {}
     for i, item in enumerate(items):
-        if item in seen:
+        if item in distinct:
             repeated.setdefault(item, i)
-        seen.add(item)
+        distinct.add(item)
     if repeated:
         order = iteration_order(hashes[list(repeated.values())])
         listed = ", ".join(str(list(repeated)[i]) for i in order)

@@ -98,13 +98,13 @@ def model_of(cluster: Cluster) -> Model:
     """The class's view of this cluster."""
     # Racks as they first appear: the cluster's own, with "none" where the first broker without a rack stands among them.
     codes, first_seen = np.unique(cluster.racks, return_index=True)
-    seen = codes[np.argsort(first_seen)].tolist()
-    names: list[str | None] = [None if code == NONE else cluster.rack_ids[code] for code in seen]
+    codes_in_order = codes[np.argsort(first_seen)].tolist()
+    names: list[str | None] = [None if code == NONE else cluster.rack_ids[code] for code in codes_in_order]
     hashes = np.array([0 if name is None else string_hash_code(name) for name in names], np.int32)
     in_map = iteration_order(hashes).tolist()
     racks = tuple(names[i] for i in in_map)
     number = np.empty(len(cluster.rack_ids) + 1, np.int32)
-    number[[seen[i] for i in in_map]] = np.arange(len(seen), dtype=np.int32)
+    number[[codes_in_order[i] for i in in_map]] = np.arange(len(codes_in_order), dtype=np.int32)
     lists = 2 * number[cluster.racks] + ~cluster.fenced
     starts = np.zeros(2 * len(racks) + 1, np.int32)
     starts[1:] = np.cumsum(np.bincount(lists, minlength=2 * len(racks)))

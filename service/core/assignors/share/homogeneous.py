@@ -108,20 +108,20 @@ def _topic_id_partition_hashes(group: Group, ids: TopicIds) -> Int32s:
 @njit(nogil=True, cache=True)
 def _entered(first: Int32s, topics: Int32s, entries: Int32s) -> Int32s:
     """The partitions of ``topics`` in the order in which they come to be in the HashMap: owned ones, then the rest."""
-    seen = np.zeros(first[-1], np.bool_)
+    is_entered = np.zeros(first[-1], np.bool_)
     total = 0
     for topic in topics:
         total += first[topic + 1] - first[topic]
     partitions = np.empty(total, np.int32)
     end = 0
     for partition in entries:
-        if not seen[partition]:
-            seen[partition] = True
+        if not is_entered[partition]:
+            is_entered[partition] = True
             partitions[end] = partition
             end += 1
     for topic in topics:
         for partition in range(first[topic], first[topic + 1]):
-            if not seen[partition]:
+            if not is_entered[partition]:
                 partitions[end] = partition
                 end += 1
     return partitions

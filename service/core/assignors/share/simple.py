@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from service.core.assignors.classic.members import subscribers
+from service.core.assignors.classic.members import topic_subscribers
 from service.core.assignors.coordinator import homogeneous, member_order, partition_beyond_the_end, topic_ids
 from service.core.assignors.share import heterogeneous
 from service.core.assignors.share import homogeneous as simple_homogeneous
@@ -89,8 +89,8 @@ def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
     limit : bounds the members, and the topics, told of
     """
     order, alike, existing = member_order(group), homogeneous(group), group.topics.partitions_counts()
-    readers = subscribers(group, order)
-    lengths = readers.lengths()
+    subscribers = topic_subscribers(group, order)
+    lengths = subscribers.lengths()
     members, kept_in_all = [], 0
     for at, member in enumerate(order.tolist()):
         assigned, owned = assignment.rows.row(member), np.unique(group.owned.row(member))
@@ -107,7 +107,7 @@ def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
                 }
             )
     total = int(existing[lengths > 0].sum())
-    told: dict[str, Any] = {
+    explanation: dict[str, Any] = {
         "algorithm": "homogeneous" if alike else "heterogeneous",
         "because": "all members subscribe to the same topics" if alike else "members subscribe to different topics",
         "phases": [
@@ -124,10 +124,10 @@ def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
         "order": members,
     }
     if alike:
-        told["members_per_partition"] = -(-len(group) // total) if total else 0
-        told["partitions_per_member"] = told["members_per_partition"] * total / len(group) if len(group) else 0.0
+        explanation["members_per_partition"] = -(-len(group) // total) if total else 0
+        explanation["partitions_per_member"] = explanation["members_per_partition"] * total / len(group) if len(group) else 0.0
     else:
-        told["topics"] = [
+        explanation["topics"] = [
             {
                 "topic_name": group.topics.names[topic],
                 "subscribers_count": int(lengths[topic]),
@@ -138,4 +138,4 @@ def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
             }
             for topic in np.flatnonzero(lengths)[:limit].tolist()
         ]
-    return told
+    return explanation

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def assign(group: Group) -> Assignment:
     """Ragged member → partitions. Raises KafkaAssignorFails where Kafka throws, or moves partitions for ever."""
     solution = solve(group)
-    return Assignment(rows_of(solution.holders, solution.twice, len(group)))
+    return Assignment(rows_of(solution.new_owners, solution.duplicates, len(group)))
 
 
 def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
@@ -43,15 +43,15 @@ def solve(group: Group) -> Solution:
     """What both sticky assignors work out. Raises KafkaAssignorFails where Kafka throws, or moves partitions for ever."""
     claims = read_claims(group)
     if claims.odd_one == NONE:
-        course = constrained.solve(group, claims)
-        return Solution(claims, course, course.kept, *course.holders())
+        phases = constrained.solve(group, claims)
+        return Solution(claims, phases, phases.kept, *phases.new_owners())
     rebalance = general.solve(group, claims)
-    return Solution(claims, rebalance, rebalance.kept, rebalance.holders, rebalance.twice)
+    return Solution(claims, rebalance, rebalance.kept, rebalance.new_owners, rebalance.duplicates)
 
 
-def rows_of(holders: Int32s, twice: Int32s, members: int) -> Ragged:
+def rows_of(new_owners: Int32s, duplicates: Int32s, members: int) -> Ragged:
     """Ragged member → partitions, from the arrays that ``Solution`` describes."""
-    if len(twice) == 0:
-        return grouped(holders, members)
-    rows = grouped(np.concatenate([holders, twice]), members)
-    return Ragged(rows.offsets, rows.values % np.int32(len(holders)))
+    if len(duplicates) == 0:
+        return grouped(new_owners, members)
+    rows = grouped(np.concatenate([new_owners, duplicates]), members)
+    return Ragged(rows.offsets, rows.values % np.int32(len(new_owners)))

@@ -67,19 +67,19 @@ def assign(group: Group, *, extra_stays: bool = True) -> Assignment:
             f"{topics.partitions_counts()[topic]} (/members/{member}/owned_partitions)"
         )
     topic_of = np.repeat(np.arange(len(topics), dtype=np.int32), topics.partitions_counts())
-    holders, twice, plain = _holders(order, subscribed, topics.first, topic_of, group.owned.offsets, group.owned.values)
-    if twice != NONE:
-        topic = int(topic_of[twice])
+    owners, duplicate, plain = _owners(order, subscribed, topics.first, topic_of, group.owned.offsets, group.owned.values)
+    if duplicate != NONE:
+        topic = int(topic_of[duplicate])
         raise _left_over(
-            f"more than one member owns partition {twice - topics.first[topic]} of {topics.names[topic]!r}, which no target "
+            f"more than one member owns partition {duplicate - topics.first[topic]} of {topics.names[topic]!r}, which no target "
             "assignment of a consumer group allows (/members)"
         )
-    free = _free(in_order, topics.first, holders)
-    kept_of, kept, wants = _kept(
+    free = _free(in_order, topics.first, owners)
+    kept_of, kept, shortfalls = _kept(
         order, topics.first, topic_of, group.owned.offsets, group.owned.values,
-        holders, free, ids.hashes, ids.ranks, extra_stays, plain,
+        owners, free, ids.hashes, ids.ranks, extra_stays, plain,
     )  # fmt: skip
-    return Assignment(Ragged(*_filled(order, kept_of, kept, wants, free)))
+    return Assignment(Ragged(*_filled(order, kept_of, kept, shortfalls, free)))
 
 
 def _left_over(cause: str) -> KafkaAssignorFails:
@@ -106,7 +106,7 @@ def explain(group: Group, assignment: Assignment, limit: int, *, extra_stays: bo
         revoked_in_all += revoked
         if at >= limit:
             continue
-        told: dict[str, Any] = {
+        entry: dict[str, Any] = {
             "member_id": group.member_ids[member],
             "kept": kept,
             "revoked": revoked,
@@ -114,14 +114,14 @@ def explain(group: Group, assignment: Assignment, limit: int, *, extra_stays: bo
             "partitions": len(assigned),
         }
         if len(assigned) > quota:
-            told["one_more_because"] = (
+            entry["one_more_because"] = (
                 "it is among the first in order"
                 if not extra_stays
                 else "it had more than the quota already, and keeps one"
                 if kept > quota
                 else "no more members were left than extra partitions"
             )
-        members.append(told)
+        members.append(entry)
     kept_in_all = int((group.owned.values < count).sum()) - revoked_in_all
     return {
         "algorithm": "homogeneous",
@@ -141,7 +141,7 @@ def explain(group: Group, assignment: Assignment, limit: int, *, extra_stays: bo
 
 
 @njit(nogil=True, cache=True)
-def _holders(
+def _owners(
     order: Int32s, subscribed: Bools, first: Int32s, topic_of: Int32s, owned_of: Int32s, owned: Int32s
 ) -> tuple[Int32s, int, bool]:
     """The position of the member that has each partition, or NONE: int32[partitions]; and a partition that two have, or NONE.
@@ -154,26 +154,26 @@ def _holders(
     topic_of : int32[partitions]
     owned_of, owned : int32[members + 1], int32[...]   member → partitions it has; those from ``first[-1]`` on do not exist
     """
-    holders = np.full(first[-1], NONE, np.int32)
+    owners = np.full(first[-1], NONE, np.int32)
     all_count, counting = subscribed.all(), 0
     for position in range(len(order)):
         member = order[position]
         for i in range(owned_of[member], owned_of[member + 1]):
             partition = owned[i]
             if partition < first[-1] and (all_count or subscribed[topic_of[partition]]):
-                if holders[partition] == NONE:
-                    holders[partition] = position
+                if owners[partition] == NONE:
+                    owners[partition] = position
                     counting += 1
-                elif holders[partition] != position:
-                    return holders, partition, False
-    return holders, NONE, counting == len(owned)
+                elif owners[partition] != position:
+                    return owners, partition, False
+    return owners, NONE, counting == len(owned)
 
 
 @njit(nogil=True, cache=True)
-def _free(topics: Int32s, first: Int32s, holders: Int32s) -> Int32s:
+def _free(topics: Int32s, first: Int32s, owners: Int32s) -> Int32s:
     """The partitions of these topics that nobody has, with room behind them (NONE) for all that somebody has.
 
-    topics : int32[...]   the subscribed topics, in order; first, holders : as for ``_holders``
+    topics : int32[...]   the subscribed topics, in order; first, owners : as for ``_owners``
     """
     total = 0
     for topic in topics:
@@ -182,7 +182,7 @@ def _free(topics: Int32s, first: Int32s, holders: Int32s) -> Int32s:
     end = 0
     for topic in topics:
         for partition in range(first[topic], first[topic + 1]):
-            if holders[partition] == NONE:
+            if owners[partition] == NONE:
                 free[end] = partition
                 end += 1
     return free
@@ -195,7 +195,7 @@ def _kept(  # noqa: C901 (a kernel)
     topic_of: Int32s,
     owned_of: Int32s,
     owned: Int32s,
-    holders: Int32s,
+    owners: Int32s,
     free: Int32s,
     hashes: Int32s,
     ranks: Int32s,
@@ -204,8 +204,8 @@ def _kept(  # noqa: C901 (a kernel)
 ) -> tuple[Int32s, Int32s, Int32s]:
     """What the member at each position keeps (int32[members + 1] offsets, int32[...] partitions), and how many more it is to get.
 
-    order, first, topic_of, owned_of, owned : as for ``_holders``
-    holders, plain : what ``_holders`` gives; the former spoilt
+    order, first, topic_of, owned_of, owned : as for ``_owners``
+    owners, plain : what ``_owners`` gives; ``owners`` is overwritten
     free : what ``_free`` gives; what members give up is appended
     hashes, ranks : int32[topics]       see TopicIds
 
@@ -217,7 +217,7 @@ def _kept(  # noqa: C901 (a kernel)
         end_of_free += 1
     kept = np.empty(len(free), np.int32)
     kept_of = np.zeros(members + 1, np.int32)
-    wants = np.zeros(members, np.int32)
+    shortfalls = np.zeros(members, np.int32)
     place = np.full(len(first) - 1, NONE, np.int32)
     end = 0
     quota, extra = divmod(len(free), members)
@@ -230,8 +230,8 @@ def _kept(  # noqa: C901 (a kernel)
             owned_start = owned_stop
         for i in range(owned_start, owned_stop):
             partition = owned[i]
-            if partition < first[-1] and holders[partition] == position:
-                holders[partition] = NONE  # so that a partition listed twice counts once
+            if partition < first[-1] and owners[partition] == position:
+                owners[partition] = NONE  # so that a partition listed twice counts once
                 kept[end] = partition
                 end += 1
         has_extra = extra > 0
@@ -254,13 +254,13 @@ def _kept(  # noqa: C901 (a kernel)
             room -= 1
             has_extra = False
         extra -= has_extra
-        wants[position] = room
+        shortfalls[position] = room
         kept_of[position + 1] = end
-    return kept_of, kept, wants
+    return kept_of, kept, shortfalls
 
 
 @njit(nogil=True, cache=True)
-def _filled(order: Int32s, kept_of: Int32s, kept: Int32s, wants: Int32s, free: Int32s) -> tuple[Int32s, Int32s]:
+def _filled(order: Int32s, kept_of: Int32s, kept: Int32s, shortfalls: Int32s, free: Int32s) -> tuple[Int32s, Int32s]:
     """What each member gets, as offsets int32[members + 1] and partitions. Arguments as ``_kept`` gives them.
 
     Reproduces UniformHomogeneousAssignmentBuilder.assignRemainingPartitions.
@@ -268,7 +268,7 @@ def _filled(order: Int32s, kept_of: Int32s, kept: Int32s, wants: Int32s, free: I
     members = len(order)
     offsets = np.zeros(members + 1, np.int32)
     for position in range(members):
-        offsets[order[position] + 1] = kept_of[position + 1] - kept_of[position] + wants[position]
+        offsets[order[position] + 1] = kept_of[position + 1] - kept_of[position] + shortfalls[position]
     for member in range(members):
         offsets[member + 1] += offsets[member]
     assigned = np.empty(len(free), np.int32)
@@ -278,6 +278,6 @@ def _filled(order: Int32s, kept_of: Int32s, kept: Int32s, wants: Int32s, free: I
         at = offsets[order[position]]
         assigned[at : at + stop - start] = kept[start:stop]
         at += stop - start
-        assigned[at : at + wants[position]] = free[given : given + wants[position]]
-        given += wants[position]
+        assigned[at : at + shortfalls[position]] = free[given : given + shortfalls[position]]
+        given += shortfalls[position]
     return offsets, assigned
