@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import json
 import statistics
+import subprocess
+import sys
 
 import orjson
 import pyarrow as pa
@@ -414,12 +416,12 @@ def test_partition_weights_say_what_load_each_member_gets(client):
 @pytest.mark.parametrize(
     ("weights", "pointer", "detail"),
     [
-        ([1, 2], "/topics/0/partition_weights", "Has 2 entries, but the topic has 3 partitions."),
+        ([1, 2], "/topics/0/partition_weights", "Must have one entry for each of the 3 partitions, not 2."),
         ([1, 2, -1], "/topics/0/partition_weights/2", "Must be greater than or equal to 0."),
         ([1, True, 1], "/topics/0/partition_weights/1", "Not a number."),
         ([1, None, 1], "/topics/0/partition_weights/1", "Field may not be null."),
         ([1, "2", 1], "/topics/0/partition_weights/1", "Not a number."),
-        (None, "/topics/0/partition_weights", "Another topic has weights, and this one has none."),
+        (None, "/topics/0/partition_weights", "Required, because another topic has partition_weights."),
     ],
 )
 def test_wrong_weights_are_named(client, size, weights, pointer, detail):
@@ -437,3 +439,45 @@ def test_a_large_body_with_weights_is_answered_as_a_small_one(client):
         client.post("/v1/group-assignments", data=json.dumps(WEIGHED) + " " * 2**20, content_type="application/json").json
         == small
     )
+
+
+EDGE_IDS = """
+import resource
+from service.app import create_app
+from service.core.assignors import GROUP_PROTOCOLS
+
+client = create_app().test_client()
+
+
+def ask(ids):
+    answers = []
+    for protocol, registry in GROUP_PROTOCOLS.items():
+        for assignor in registry:
+            for others, owned in ((["t", "u"], "t"), (["t"], "t"), (["t"], "gone"), (["u"], "gone")):
+                members = [
+                    {"member_id": "a", "topic_names": ["t", "u"]},
+                    {"member_id": "b", "topic_names": others},
+                ]
+                members[0]["owned_partitions"] = [{"topic_name": owned, "partition_ids": ids}]
+                topics = [{"topic_name": name, "partitions_count": 3} for name in "tu"]
+                body = {"group_protocol": protocol, "assignor": assignor.name, "topics": topics, "members": members}
+                answer = client.post("/v1/group-assignments", json=body)
+                answers.append((protocol, assignor.name, others, owned, answer.status_code, answer.json.get("message")))
+    return answers
+
+
+few = ask([9, 8, 7])
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+many = ask([2147483647, 2147483646, 300000000])
+assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000
+assert [answer[:5] for answer in few] == [answer[:5] for answer in many]
+assert all(answer[4] in (200, 422) for answer in many)
+assert all(answer[4] == 200 for answer in many if answer[3] == "gone")
+uniform = [answer[5] for answer in many if answer[:4] == ("consumer", "uniform", ["t"], "t")]
+assert uniform == ["Index 2147483647 out of bounds for length 3"]
+"""
+
+
+def test_partition_ids_at_the_edge_of_int32_take_no_more_memory_than_small_ones():
+    """In a process of its own, for an id that indexes an array ends it; the message is what the real class throws."""
+    subprocess.run([sys.executable, "-c", EDGE_IDS], check=True, timeout=600)

@@ -95,7 +95,7 @@ def test_each_group_is_tried_under_its_own_assignor_and_those_asked_for() -> Non
     [
         ({"topics": None}, "/topics: is null"),
         ({"members": [{"member_id": "a"}, {"member_id": ""}]}, '/members/1: not well-formed: {"member_id": ""'),
-        ({"members": [{"member_id": "a"}] * 2}, "/members/1/member_id: Another member has this id."),
+        ({"members": [{"member_id": "a"}] * 2}, "/members/1/member_id: Duplicate member_id 'a'."),
         ({"topics": [{"topic_name": "t", "partitions_count": 2**31}]}, "/topics: Integer value 2147483648 not in range"),
         ({"topics": [{"topic_name": "t", "partitions_count": 2**30}]}, "1073741824 partitions are more than an executor takes"),
         ({"assignor": "fair"}, "/assignor: there is no assignor 'fair'"),
@@ -230,7 +230,7 @@ def test_a_fleet_on_spark(write: Callable[[str, str], str], tmp_path: Path) -> N
     assert sorted({row["group_id"] for row in rows if row["own"] and not row["error"]}) == sorted(f"g{i}" for i in range(20))
     set_aside = pq.read_table(into / "quarantine.parquet").to_pylist()
     assert sorted(row["reason"] for row in set_aside) == [
-        "/members/1/member_id: Another member has this id.",
+        "/members/1/member_id: Duplicate member_id 'a'.",
         "the line cannot be read",
     ]
     assert '{"group_id": ' in [row["record"] for row in set_aside]

@@ -43,17 +43,17 @@ if TYPE_CHECKING:
     from service.web.json_integer_lists import IntegerLists
 
 NAMES: Final = ("kafka_version", "group_protocol", "assignor", "group_id")
-"""The members of a body beside topics and members; null is absent."""
+"""The members of a body besides topics and members; null is the same as absent."""
 
 LARGE: Final = 2**20
-"""Bytes from which on a body is worth reading by Arrow."""
+"""Bytes from which a body is read faster by Arrow."""
 
 
 # ---- fields ------------------------------------------------------------------------------------------------------------
 
 
 class Name(fields.String):
-    """A string that Kafka could carry: UTF-8, not empty (unless ``empty`` says that it may be)."""
+    """A string that can be encoded as UTF-8, and is not empty unless ``empty`` is True."""
 
     def __init__(self, *, empty: bool = False, rule: validate.Validator | None = None, **kwargs: Any) -> None:
         super().__init__(validate=() if empty else rule or validate.Length(min=1), **kwargs)
@@ -63,21 +63,21 @@ class Name(fields.String):
         try:
             name.encode()
         except UnicodeEncodeError:
-            raise ValidationError("Holds half of a surrogate pair.") from None
+            raise ValidationError("Contains an unpaired surrogate.") from None
         return name
 
 
 def topic_name(**kwargs: Any) -> Name:
-    """A name no longer than Kafka's longest."""
+    """A name of at most 249 characters, Kafka's limit."""
     return Name(rule=validate.Length(min=1, max=LONGEST_TOPIC_NAME), **kwargs)
 
 
 class Rows(fields.List[Any]):
     """A list of objects, read in one pass into a ``pyarrow.StructArray``.
 
-    The schema is the rule and the documentation; it judges, and names the exact place, wherever a row is not plainly
-    well-formed: where it does not fit the Arrow type to the letter, or ``plain`` says no. So one fault in a large list is
-    found without the schema, which takes 50 µs an object, looking at all of it.
+    The schema is the rule and the documentation. It validates only the rows that are not plainly well-formed, because they do
+    not fit the Arrow type exactly or ``plain`` returns False, and names the exact place of an error. So one error in a large list
+    does not cost 50 µs for every object in it.
     """
 
     def __init__(self, schema: type[Schema], row: pa.DataType, plain: Callable[[pa.StructArray], bool], **kwargs: Any) -> None:
@@ -97,7 +97,7 @@ class Rows(fields.List[Any]):
         return pa.concat_arrays(pieces)
 
     def _pieces(self, rows: list[Any], at: int, faults: dict[int, Any]) -> Iterator[pa.StructArray]:
-        """``rows``, which begin at ``at`` in the whole list, halved until what is not plainly well-formed stands alone."""
+        """``rows``, which begin at ``at`` in the whole list, halved until a row that is not plainly well-formed is alone."""
         array = json_arrays.read(rows, self.row)
         if array is not None and not array.null_count and self.plain(array):
             yield array
@@ -120,7 +120,7 @@ class TopicSchema(Schema):
     topic_id = Name(
         # Python's $ also stands before a last newline; hence the length.
         rule=validate.And(
-            validate.Regexp(TOPIC_ID, error="Not a Uuid as Kafka writes it: 22 characters of base64 for URLs."),
+            validate.Regexp(TOPIC_ID, error="Not a Kafka Uuid: 22 characters of URL-safe base64."),
             validate.Length(equal=22),
         ),
         allow_none=True,
@@ -136,8 +136,8 @@ class TopicSchema(Schema):
         Number(zero=True),
         allow_none=True,
         metadata={
-            "description": "the load of each partition (lag, bytes/s, records/s), of all topics or of none. Kafka's assignors do "
-            "not look at it; the answer says what load each member gets"
+            "description": "the load of each partition (lag, bytes/s, records/s), of all topics or of none. Kafka's assignors "
+            "ignore it; the answer contains the load of each member"
         },
     )
 
@@ -150,7 +150,7 @@ class TopicPartitionsSchema(Schema):
 
 
 class MemberSchema(Schema):
-    """A member of the group, and what it says of itself."""
+    """A member of the group, with its subscription and its owned partitions."""
 
     member_id = Name(required=True)
     instance_id = Name(allow_none=True, metadata={"description": "`group.instance.id` of a static member"})
@@ -159,26 +159,26 @@ class MemberSchema(Schema):
         topic_name(),
         allow_none=True,
         metadata={
-            "description": "the topics it subscribes to, in any order, none twice; one that `topics` does not hold does not "
-            "exist. Absent: every topic of the request"
+            "description": "the topics it subscribes to, in any order, without duplicates; a name that is not in "
+            "`topics` does not exist. Absent: every topic of the request"
         },
     )
     generation_id = Integer(
-        minimum=NONE, allow_none=True, metadata={"description": "the generation it was last in; absent or -1: none"}
+        minimum=NONE, allow_none=True, metadata={"description": "the last generation that it belonged to; absent or -1: none"}
     )
     owned_partitions = fields.List(
         fields.Nested(TopicPartitionsSchema),
         allow_none=True,
         metadata={
-            "description": "the partitions it has had until now. Claims of several members to one partition, to partitions and "
-            "to topics that do not exist are taken as they are"
+            "description": "the partitions it owns until now. Several members may claim the same partition, and claims may "
+            "name partitions and topics that do not exist"
         },
     )
 
 
 def topics_field() -> Rows:
     """The body's ``topics``."""
-    about = {"description": "the topics that exist; their order means nothing"}
+    about = {"description": "the topics that exist, in any order"}
     return Rows(TopicSchema, TOPIC, plain_topics, required=True, metadata=about)
 
 
@@ -226,7 +226,7 @@ class GroupParser(Parser):
 
 @dataclass(frozen=True)
 class GroupAssignment:
-    """The question: how does this assignor assign this group?"""
+    """A group, and the assignor that is to assign it."""
 
     kafka_version: str
     group_protocol: str
@@ -242,7 +242,7 @@ class GroupAssignmentSchema(Schema):
         load_default=None,
         allow_none=True,
         metadata={
-            "description": "the release of Apache Kafka whose answer is wanted; GET /v1/assignors lists each assignor's. "
+            "description": "the release of Apache Kafka to reproduce; GET /v1/assignors lists those of each assignor. "
             f"Absent: {LATEST}",
             "example": LATEST,
         },
@@ -251,7 +251,7 @@ class GroupAssignmentSchema(Schema):
         load_default=None,
         allow_none=True,
         metadata={
-            "description": "the protocol that the group speaks, as GET /v1/assignors lists them. Absent: classic",
+            "description": "the protocol of the group, as GET /v1/assignors lists them. Absent: classic",
             "example": "classic",
         },
     )
@@ -270,7 +270,7 @@ class GroupAssignmentSchema(Schema):
 
     @post_load
     def ask(self, body: dict[str, Any], **_: Any) -> GroupAssignment:
-        """The question, its strategy looked up, its size within the limits, its names turned into indices."""
+        """The question: its assignor resolved, its size within the limits, its names turned into indices."""
         protocol = body["group_protocol"] or "classic"
         if protocol not in GROUP_PROTOCOLS:
             raise UnknownStrategy("group_protocol", protocol, tuple(GROUP_PROTOCOLS))

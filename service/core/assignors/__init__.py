@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 class Assignor(Strategy):
     """One way to assign a group.
 
-    explain : how ``run`` came to its answer, as a JSON object: ``(group, its answer, at most so many entries a list)``; None
-        when there is nothing to tell
-    warnings : what a reader must know of the answer to a group, sentence by sentence; None when there is never anything
-    since : the oldest Kafka release (see ``releases``) that gives these answers
-    earlier : the forms in which older releases had it; see ``releases.at_release``
+    explain : how ``run`` arrived at its answer, as a JSON object: ``(group, its answer, most entries of a list)``; None if
+        there is nothing to explain
+    warnings : sentences that a reader of the answer to a group must know; None if there never are any
+    since : the oldest Kafka release (see ``kafka_versions``) that gives these answers
+    earlier : the forms in which older releases had it; see ``kafka_versions.at_release``
     """
 
     explain: Callable[[Group, Assignment, int], dict[str, Any]] | None = None

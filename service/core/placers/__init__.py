@@ -30,7 +30,7 @@ class Placer(Strategy):
     kafka_versions : the releases whose answers it can give
     forms : the forms of a request that it supports, each by the field that marks it
     options : the fields of PlacementRequest, beyond the counts and the first id, that it uses
-    explain : how ``run`` comes to its answer, as a JSON object: ``(cluster, request, generator as before the run, most
+    explain : how ``run`` arrives at its answer, as a JSON object: ``(cluster, request, generator as before the run, most
         entries of a list)``; None if there is nothing to explain
     """
 

@@ -58,7 +58,7 @@ class TopicRequest:
 
 @dataclass(frozen=True)
 class TopicResult:
-    """What became of a topic.
+    """The result for one topic.
 
     first_partition_id : the id of the first row of ``placement``
     placement : int32[partitions, replication_factor], indices of brokers; None when refused
@@ -86,7 +86,7 @@ class Controller:
     topics: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Refuse a broker that is there twice: a controller knows each id once."""
+        """Reject a duplicate broker_id: a controller registers each id once."""
         ids, first = np.unique(self.cluster.broker_ids, return_index=True)
         if len(ids) < len(self.cluster):
             repeated = int(np.setdiff1d(np.arange(len(self.cluster)), first)[0])

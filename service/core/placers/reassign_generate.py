@@ -26,20 +26,20 @@ if TYPE_CHECKING:
 
 
 class AdminCommandFailed(KafkaError):
-    """The tool refuses its arguments."""
+    """The tool rejects its arguments."""
 
     exception = "org.apache.kafka.tools.AdminCommandFailedException"
 
 
 class UnknownTopicOrPartition(KafkaError):
-    """A topic to move is not there."""
+    """A topic to move does not exist."""
 
     exception = "org.apache.kafka.common.errors.UnknownTopicOrPartitionException"
 
 
 @dataclass(frozen=True)
 class CurrentTopic:
-    """What the cluster has of a topic.
+    """A topic as the cluster describes it.
 
     partition_ids : int32[partitions], in the order in which the cluster describes them
     replication_factors : int32[partitions]
@@ -105,7 +105,7 @@ def _hashes(names: Sequence[str]) -> Int32s:
 
 
 def _refuse_repeats(what: str, items: Sequence[object], hashes: Int32s) -> None:
-    """Name what is there twice, in the order of the tool's hash set."""
+    """Raise AdminCommandFailed, naming the duplicates in the order of the tool's hash set."""
     distinct: set[object] = set()
     repeated: dict[object, int] = {}
     for i, item in enumerate(items):

@@ -25,14 +25,14 @@ def cluster_of(brokers: list[dict[str, Any]]) -> Cluster:
     )
 
 
-def wish_of(request: dict[str, Any], kafka_version: str = "4.3.1") -> PlacementRequest:
-    """What a request, or one of its topics, wants placed."""
+def request_of(body: dict[str, Any], kafka_version: str = "4.3.1") -> PlacementRequest:
+    """The placement request of a body, or of one of its topics."""
     return PlacementRequest(
-        request["partitions_count"],
-        request["replication_factor"],
-        request.get("start_partition_id", 0),
-        request.get("start_index"),
-        request.get("replica_shift"),
+        body["partitions_count"],
+        body["replication_factor"],
+        body.get("start_partition_id", 0),
+        body.get("start_index"),
+        body.get("replica_shift"),
         kafka_version=kafka_version,
     )
 

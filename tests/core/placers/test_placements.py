@@ -17,7 +17,8 @@ from service.core.jvm.random import JavaRandom
 from service.core.model import PlacementRequest
 from service.core.placers import PLACERS
 from service.core.placers.controller import Controller, TopicRequest
-from tests.core.placers.questions import cluster_of, refusal, wish_of
+from service.core.placers.reassign_generate import CurrentTopic, propose
+from tests.core.placers.questions import cluster_of, refusal, request_of
 from tests.reference import admin_utils, striped
 from tests.reference.java_random import Random
 from tests.support import golden, jvm
@@ -190,7 +191,7 @@ def answered(request: dict[str, Any]) -> list[Any]:
     cluster, random, answer = cluster_of(request["brokers"]), JavaRandom(request["random_seed"]), []
     for topic in request["topics"]:
         try:
-            answer.append(cluster.broker_ids[PLACERS[request["placer"]].run(cluster, wish_of(topic), random)].tolist())
+            answer.append(cluster.broker_ids[PLACERS[request["placer"]].run(cluster, request_of(topic), random)].tolist())
         except KafkaError as error:
             answer.append({name: refusal(error)[name] for name in ("exception", "message")})
     return answer
@@ -229,3 +230,13 @@ def test_topic_names_are_refused_in_kafka_s_words() -> None:
             assert (result.error.name, result.error.message) == ("INVALID_TOPIC_EXCEPTION", expected)
         else:
             assert result.error is None, name
+
+
+def test_the_tools_placer_places_one_topic_as_the_tool_does_on_all_brokers() -> None:
+    """So that each row of the table of placers runs in the same way."""
+    brokers = [{"broker_id": i, "rack_id": "abc"[i % 3], "fenced": i == 4} for i in range(7)]
+    request = PlacementRequest(20, 3)
+    cluster = cluster_of(brokers)
+    current = {"t": CurrentTopic(np.arange(20, dtype=np.int32), np.full(20, 3, np.int32))}
+    tool = propose(cluster, cluster.broker_ids, ["t"], current, JavaRandom(5)).placements[0]
+    assert replicas_of("kafka-reassign-generate", brokers, request, 5) == cluster.broker_ids[tool].tolist()

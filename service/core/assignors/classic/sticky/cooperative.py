@@ -98,7 +98,7 @@ def _parted(new_owners: Int32s, changing: Bools) -> tuple[Int32s, Int32s]:
 
 @njit(nogil=True, cache=True)
 def _losing(owned_of: Int32s, owned: Int32s, new_owners: Int32s, duplicates: Int32s) -> Bools:
-    """The partitions that some claimant has no longer, and whose new owner is not a claimant (computePartitionsTransferringOwnership).
+    """The partitions that a claimant loses to a member that does not claim them (computePartitionsTransferringOwnership).
 
     owned_of, owned : member → partitions it claims
     """

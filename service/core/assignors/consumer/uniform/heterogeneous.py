@@ -103,8 +103,8 @@ def _assigned(group: Group) -> tuple[Ragged, Int32s, Int32s, Ragged, int, int, I
     if duplicate != NONE:
         topic = int(topic_of[duplicate])
         raise InvalidQuestion(
-            f"more than one member owns partition {duplicate - topics.first[topic]} of {topics.names[topic]!r}, which no target "
-            "assignment of a consumer group allows",
+            f"More than one member owns partition {duplicate - topics.first[topic]} of {topics.names[topic]!r}, which no target "
+            "assignment of a consumer group allows.",
             "/members",
         )
     kept = int(loads.sum())
@@ -114,7 +114,7 @@ def _assigned(group: Group) -> tuple[Ragged, Int32s, Int32s, Ragged, int, int, I
 
 
 def _refuse_beyond_the_end(group: Group, order: Int32s, ids: TopicIds) -> None:
-    """Raise KafkaAssignorFails where a member owns a partition that a topic of its subscriptions does not have.
+    """Raise KafkaAssignorFails if a member owns a partition beyond the end of a topic that it subscribes to.
 
     Kafka fails at the first one: members in order, the topics of a member's target assignment as a HashMap iterates over them,
     the partition ids of a topic as a HashSet does.
