@@ -49,8 +49,10 @@ ABOUT = """\
 Kafka's three questions of partition allocation, answered exactly as Apache Kafka 4.3.1 and its clients do: key → partition,
 partition → group member, replica → broker. The service keeps no state: the same request always gives the same answer.
 
-Errors are `application/problem+json`; a rejected body's `errors` name each fault by JSON pointer. `explain=true` adds how an
-answer came about. `Accept: text/csv` or `application/vnd.apache.arrow.stream` gives an answer's main table.
+Errors are `application/problem+json`; a rejected body's `errors` name each fault by JSON pointer. A plug-in that cannot be loaded
+or raises an error is a 500 of the type `plugin-failed`; one whose answer breaks a rule, such as a partition assigned twice, is a
+500 of the type `plugin-broke-a-rule`; both name the plug-in. `explain=true` adds how an answer came about. `Accept: text/csv` or
+`application/vnd.apache.arrow.stream` gives an answer's main table.
 """
 
 

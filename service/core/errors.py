@@ -6,6 +6,9 @@
     ├── InvalidQuestion             this service's own rules: says what is wrong, and where
     │   ├── UnknownStrategy         no partitioner, assignor or placer of that name
     │   └── LimitExceeded           larger than this installation allows
+    ├── PluginError                 an installed plug-in's fault, not the caller's
+    │   ├── PluginFailed            it raised an error, or cannot be loaded
+    │   └── PluginBrokeARule        its answer breaks a rule of its interface
     └── KafkaError                  Kafka's own refusal, by Kafka's name and in Kafka's words
         ├── AdminOperation
         ├── IllegalArgument
@@ -60,6 +63,25 @@ class LimitExceeded(InvalidQuestion):
         self.limit = limit
         self.allowed = allowed
         self.asked = asked
+
+
+class PluginError(AllocatorError):
+    """A fault of an installed plug-in, which the message names.
+
+    plugin : its kind, name and distribution, without anything of the request
+    """
+
+    def __init__(self, plugin: str, fault: str) -> None:
+        super().__init__(f"{plugin} {fault}")
+        self.plugin = plugin
+
+
+class PluginFailed(PluginError):
+    """The plug-in raised an error, or cannot be loaded."""
+
+
+class PluginBrokeARule(PluginError):
+    """The plug-in's answer breaks a rule of its interface."""
 
 
 class KafkaError(AllocatorError):

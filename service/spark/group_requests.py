@@ -34,7 +34,7 @@ def ask_for_lag(lags: pa.Table, members: pa.Table) -> pa.Table:
     topics = _topics(lags.to_pylist(), head["subscribed"] or ())
     owned = _owned(rows)
     # A group may name an assignor of its own making, which nobody but its members knows.
-    known = {assignor.name for assignor in GROUP_PROTOCOLS[head["protocol"]]}
+    known = GROUP_PROTOCOLS[head["protocol"]].names()
     question = {
         "group_protocol": head["protocol"],
         "assignor": head["assignor"] if head["assignor"] in known else None,

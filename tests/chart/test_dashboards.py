@@ -119,7 +119,9 @@ def plugin(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("plugin")
     (folder / "broken-1.0.dist-info").mkdir()
     (folder / "broken-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
-    (folder / "broken-1.0.dist-info" / "entry_points.txt").write_text("[service.partitioners]\nbroken = broken:partitioner\n")
+    (folder / "broken-1.0.dist-info" / "entry_points.txt").write_text(
+        "[partition_allocator.partitioners]\nbroken = broken:partitioner\n"
+    )
     (folder / "broken.py").write_text(
         "import dataclasses\n"
         "from service.core.partitioners import PARTITIONERS\n\n"

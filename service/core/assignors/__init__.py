@@ -1,7 +1,7 @@
 """The assignors on offer, by group protocol.
 
-An assignor is a plain function ``Group → Assignment``. Those of an installed plug-in
-come through the entry-point group ``service.assignors.<group protocol>``.
+An assignor is a plain function ``Group → Assignment``. Those of an installed plug-in come through the entry-point group
+``partition_allocator.assignors.<group protocol>`` (docs/plugins.md).
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from service.core.assignors import plugins
 from service.core.assignors.classic import range as classic_range
 from service.core.assignors.classic import roundrobin as classic_roundrobin
 from service.core.assignors.classic.sticky import cooperative as classic_cooperative_sticky
@@ -112,8 +113,8 @@ SHARE: Final[tuple[Assignor, ...]] = (
 )
 
 GROUP_PROTOCOLS: Final[dict[str, Registry[Assignor]]] = {
-    "classic": Registry("assignor", "service.assignors.classic", CLASSIC),
-    "consumer": Registry("assignor", "service.assignors.consumer", CONSUMER),
-    "share": Registry("assignor", "service.assignors.share", SHARE),
+    "classic": Registry("assignor", "partition_allocator.assignors.classic", CLASSIC, plugins.guard),
+    "consumer": Registry("assignor", "partition_allocator.assignors.consumer", CONSUMER, plugins.guard),
+    "share": Registry("assignor", "partition_allocator.assignors.share", SHARE, plugins.guard_sharing),
 }
 """The assignors of each group protocol."""

@@ -8,10 +8,11 @@ hash is in signs.py, the rules for records without a key in nulls.py, counting.p
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from service.core.keys import columns
-from service.core.partitioners import counting, drawing, explicit, signs
+from service.core.partitioners import counting, drawing, explicit, plugins, signs
 from service.core.partitioners.allocation import AS_NULL, HASHED, allocate, by_hash, by_spark_hash, ignoring_keys
 from service.core.partitioners.hashes import (
     ARRAY,
@@ -139,5 +140,7 @@ BUILTINS = (
 )
 # fmt: on
 
-PARTITIONERS: Registry[Partitioner] = Registry("partitioner", "service.partitioners", BUILTINS)
-"""Every partitioner by name: this table, then plug-ins."""
+PARTITIONERS: Registry[Partitioner] = Registry(
+    "partitioner", "partition_allocator.partitioners", BUILTINS, partial(plugins.guard, builtins=BUILTINS)
+)
+"""Every partitioner by name: this table, then plug-ins (docs/plugins.md)."""

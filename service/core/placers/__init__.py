@@ -4,7 +4,7 @@
 
 Its values are indices of brokers, the leader in column 0. The generator is the caller's, so that several topics can be placed
 from one, as one CreateTopics request does. Those of an installed plug-in come through the entry-point group
-``service.placers``.
+``partition_allocator.placers`` (docs/plugins.md).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from service.core.kafka_versions import ADMIN_UTILS, LATEST
-from service.core.placers import admin_utils, explanations, modulo, reassign_generate, striped
+from service.core.placers import admin_utils, explanations, modulo, plugins, reassign_generate, striped
 from service.core.registry import Registry, Strategy
 
 if TYPE_CHECKING:
@@ -84,4 +84,4 @@ BUILT_IN: Final[tuple[Placer, ...]] = (
     ),
 )
 
-PLACERS: Final = Registry("placer", "service.placers", BUILT_IN)
+PLACERS: Final = Registry("placer", "partition_allocator.placers", BUILT_IN, plugins.guard)

@@ -7,6 +7,7 @@ and ``members``, nested as there. What one group's assignor refuses, or a row th
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
@@ -29,7 +30,7 @@ from service.arrow.groups import (
     topic_partitions_array,
 )
 from service.core.assignors import GROUP_PROTOCOLS
-from service.core.errors import AllocatorError, InvalidQuestion, KafkaError, UnknownStrategy
+from service.core.errors import AllocatorError, InvalidQuestion, KafkaError, PluginFailed, UnknownStrategy
 from service.core.kafka_versions import LATEST, at_release
 from service.core.rebalances.rebalance import rebalance
 from service.spark.io.nested_columns import (
@@ -185,7 +186,8 @@ def _assign_row(row: dict[str, pa.Array], choices: tuple[Choice, ...] | None) ->
             raise UnknownStrategy("group_protocol", protocol, tuple(GROUP_PROTOCOLS))
         offered = GROUP_PROTOCOLS[protocol]
         own = Choice(protocol, texts["assignor"] or offered.builtins[0].name)
-        own.strategy(version)
+        with suppress(PluginFailed):  # its own row says so
+            own.strategy(version)
         group = _read(row)
     except InvalidQuestion as error:
         yield {**known, "error": WRONG_ROW, **rejection(row, error)}

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from service.arrow.clusters import BROKER, read_cluster
 from service.arrow.groups import NAME
-from service.core.errors import AllocatorError, InvalidQuestion, KafkaError
+from service.core.errors import AllocatorError, InvalidQuestion, KafkaError, PluginFailed
 from service.core.jvm.hashing import string_hash_code
 from service.core.jvm.random import JavaRandom
 from service.core.kafka_versions import LATEST
@@ -120,6 +120,8 @@ def _place_row(row: dict[str, pa.Array], placer: str | None, everywhere: pa.Stru
         request = _request(plain, current, version)
     except InvalidQuestion as error:
         return {**result, "error": WRONG_ROW, **rejection(row, error)}
+    except PluginFailed as error:
+        return {**result, "error": type(error).__name__, "detail": str(error)}
     result |= {"partitions": request.partitions_count, "replication_factor": request.replication_factor}
     # Each topic its own draws, whatever other rows there are: the seed comes with the row, or from the name.
     seed = plain.get("random_seed")
