@@ -164,9 +164,7 @@ def cumulative_frequency_table(question: Question) -> Int32s | None:
 def _sticky(question: Question, rows: Int64s, partitions: Int32s) -> Answer:
     """BuiltInPartitioner's sticky partition, which changes after a number of bytes."""
     if question.sticky_batch_size is None:
-        raise InvalidQuestion(
-            "sticky_batch_size is required: it decides when the partition changes", "/sticky_batch_size"
-        )
+        raise InvalidQuestion("sticky_batch_size is required: it decides when the partition changes", "/sticky_batch_size")
     if question.record_bytes is None:
         raise InvalidQuestion("the records must have bytes: their sizes decide when the partition changes", "/records")
     n = len(rows)
