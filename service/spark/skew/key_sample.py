@@ -21,7 +21,7 @@ KEYS: Final = 4096
 class KeySample:
     """The sample of ``DistinctKeys``, smaller, and with the bytes of each of its keys.
 
-    names : key_hash → the key's bytes
+    names : key hash → the key's bytes
     """
 
     held: DistinctKeys = field(default_factory=lambda: DistinctKeys(functions=0, max_keys=KEYS))
