@@ -13,7 +13,7 @@ import pyarrow as pa
 from benchmarks.harness import Row, benchmark, seconds
 from benchmarks.partitions import random_keys
 from service.cli.local_client import ask_stream
-from service.core.sizing.counter import Counts
+from service.core.sizing.counter import KeyCounter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +30,7 @@ KEY_BYTES = 16
 
 def counted(keys: Keys, partitions_counts: tuple[int, ...]) -> None:
     """All that an answer says of where keys lie and what moves."""
-    counts = Counts(("java",), partitions_counts, CURRENT)
+    counts = KeyCounter(("java",), partitions_counts, CURRENT)
     counts.add(keys, "base64")
     for n in partitions_counts:
         counts.totals("java", n)

@@ -19,9 +19,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.api.partition_counts.key_batches import MOST, Histogram, _in_bulk
-from service.api.partition_counts.response import LISTED, key_value
+from service.api.partition_counts.response import LISTED
 from service.app import create_app
 from service.config import Settings
+from service.core.keys.values import key_value
 from service.core.sizing import distinct_keys
 from tests.support.serving import serving
 

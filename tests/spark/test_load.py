@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from service.cli import main
-from service.core.attribution.equivalents import hash_all, writers_of
+from service.core.attribution.equivalents import classify, hash_all
 from service.core.keys.columns import strings
 from service.core.partitioners import PARTITIONERS
 
@@ -46,7 +46,7 @@ def flights() -> pa.Table:
     times = [int(datetime.fromisoformat(hour).timestamp()) for hour in frame.time_hour]
     at = [1000 * (time + 60 * int(minute)) for time, minute in zip(times, frame.minute, strict=True)]
     carriers = frame.carrier.tolist()
-    java = writers_of([PARTITIONERS["java"]], "string", has_null=False, has_empty=False).writers
+    java = classify([PARTITIONERS["java"]], "string", has_null=False, has_empty=False).classes
     partitions = hash_all(java, strings(carriers), "string").partitions(6)[0]
     return pa.table({"topic": ["flights"] * len(at), "key": carriers, "partition": partitions, "timestamp": at})
 

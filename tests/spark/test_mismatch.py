@@ -39,7 +39,7 @@ def scan(partitions_count: int, expected: str = JAVA, key_format: str = "string"
 
 def partitions_by(partitioner: str, keys: list[str], count: int) -> np.ndarray[Any, np.dtype[np.int32]]:
     asked = MismatchScan("key", "string", "partition", count, partitioner, (partitioner,))
-    return hash_all(asked.writers().writers, strings(keys), "string").partitions(count)[0]
+    return hash_all(asked.writers().classes, strings(keys), "string").partitions(count)[0]
 
 
 def looked(asked: MismatchScan, *tables: pa.Table) -> tuple[Part, list[dict[str, Any]]]:
@@ -64,16 +64,16 @@ def test_a_rare_wrong_writer_is_named_with_its_share() -> None:
     np.testing.assert_array_equal(part.records, np.bincount(where, minlength=12))
     writers = settled(asked, part)
     mixture = unmix(patterns(part, writers, 12), len(writers))
-    first, second = mixture.parts
-    assert JAVA in writers[first.writer][0].names
+    first, second = mixture.components
+    assert JAVA in writers[first.class_index][0].names
     # No key is empty here, so librdkafka's default is the same writer as its partitioner that hashes empty keys.
-    assert {CRC32, "librdkafka:consistent"} <= set(writers[second.writer][0].names)
+    assert {CRC32, "librdkafka:consistent"} <= set(writers[second.class_index][0].names)
     assert second.share == pytest.approx(0.002, rel=0.02)
     assert mixture.unexplained == 0
     assert len(part.examples) == mismatch_scan.EXAMPLES
     for key, there, expected, bits in part.examples.values():
         assert (there, expected) == (where[keys.index(key)], java[keys.index(key)])
-        assert bits >> writers[second.writer][1] & 1
+        assert bits >> writers[second.class_index][1] & 1
 
 
 def test_what_every_writer_explains_is_counted_record_by_record() -> None:
@@ -82,7 +82,7 @@ def test_what_every_writer_explains_is_counted_record_by_record() -> None:
     where = partitions_by("sarama", keys, 7)
     asked = scan(7)
     part, _ = looked(asked, pa.table({"key": keys, "partition": where}))
-    for i, writer in enumerate(asked.writers().writers):
+    for i, writer in enumerate(asked.writers().classes):
         assert part.explained[i] == (partitions_by(writer.names[0], keys, 7) == where).sum()
         assert part.decided[i] == 2_000
     assert part.right.distinct + part.wrong.distinct == 700

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from service.cli import main
 from service.core.keys.columns import byte_strings
 from service.core.partitioners import PARTITIONERS
-from service.core.sizing.counter import fingerprints_of, hashing
+from service.core.sizing.counter import hashing_rule, key_hashes_of
 from service.spark.io import scan as scanning
 from service.spark.io import splits
 from service.spark.io.sources import Source
@@ -63,7 +63,7 @@ def parquet(tmp_path):
 
 def keys_of(name):
     """The records that the keys place: those without one too, where the client hashes them as one."""
-    if hashing(name).null_hash is not None:
+    if hashing_rule(name).null_hash is not None:
         return records().column("key").to_pylist()
     return records().column("key").drop_null().to_pylist()
 
@@ -145,20 +145,20 @@ def test_a_topic_gives_what_its_records_are(broker, pipeline):
 
 @given(st.lists(st.lists(st.integers(0, 40), max_size=60), min_size=1, max_size=6), st.integers(1, 20))
 def test_a_sample_of_the_parts_is_that_of_the_whole(batches, most):
-    """The keys whose fingerprint begins with so many zero bits, with all that they ever weighed; never more than fit."""
+    """The keys whose key_hash begins with so many zero bits, with all that they ever weighed; never more than fit."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(key_sample, "KEYS", most)
         whole, merged = KeySample(), KeySample()
         for numbers in batches:
             keys = byte_strings([b"%d" % number for number in numbers])
             sizes = np.array(numbers, np.int64)
-            whole.add(keys, fingerprints_of(keys), sizes)
+            whole.add(keys, key_hashes_of(keys), sizes)
             part = KeySample()
-            part.add(keys, fingerprints_of(keys), sizes)
+            part.add(keys, key_hashes_of(keys), sizes)
             merged.merge(part)
     counted = Counter(b"%d" % number for numbers in batches for number in numbers)
     for sample in (whole, merged):
-        below = {key for key in counted if int(fingerprints_of(byte_strings([key]))[0]) % 2**64 < 2 ** (64 - sample.held.level)}
+        below = {key for key in counted if int(key_hashes_of(byte_strings([key]))[0]) % 2**64 < 2 ** (64 - sample.held.level)}
         assert sample.weights == {key: [counted[key], counted[key] * int(key)] for key in below}
         assert len(below) <= most
     assert whole.held.level == merged.held.level

@@ -3,7 +3,7 @@
 Under ``spark-submit`` the submitted configuration stands. Otherwise ``master`` may be ``local[4]``, ``spark://…``, ``k8s://…``
 or, for Spark Connect, ``sc://…``; default: the environment's ``SPARK_REMOTE``, else every core of this machine.
 
-Executors get the project's modules (``shipped.py``); what those need beside Python has to be where they are.
+Executors get the project's modules (``code_archive.py``); what those need beside Python has to be where they are.
 """
 
 from __future__ import annotations

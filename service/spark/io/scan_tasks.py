@@ -1,4 +1,4 @@
-"""What executors do of a scan (``scanning.py``): read splits, and merge partial results."""
+"""What executors do of a scan (``scan.py``): read splits, and merge partial results."""
 
 from __future__ import annotations
 

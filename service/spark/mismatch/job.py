@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from service.core.attribution.fingerprints import WRITERS, fingerprint
+from service.core.attribution.fingerprints import MAX_CLASSES, fingerprint
 from service.core.attribution.mixtures import unmix
 from service.core.attribution.observations import observe
 from service.core.errors import InvalidQuestion
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from service.core.attribution.equivalents import Writer
+    from service.core.attribution.equivalents import PartitionerClass
     from service.core.attribution.mixtures import Mixture
     from service.spark.io.sources import Source
     from service.spark.job import Pipeline
@@ -72,8 +72,8 @@ def run(
     scan = MismatchScan(key_column, key_format, partition_column, partitions_count or 1, expected, names, looked.corrupt)
     writers = scan.writers()
     scan.expected_writer(writers)  # refuses one that looks at no key
-    if len(writers.writers) > WRITERS:
-        raise InvalidQuestion(f"{len(writers.writers)} different writers; at most {WRITERS} can be told apart")
+    if len(writers.classes) > MAX_CLASSES:
+        raise InvalidQuestion(f"{len(writers.classes)} different writers; at most {MAX_CLASSES} can be told apart")
     check_keys(looked.first(), (key_column,), "", key_format, source)
     if partitions_count is None:
         with pipeline.progress(f"counting the partitions of {source}"):
@@ -119,7 +119,7 @@ def _partitions_count(frame: DataFrame, scan: MismatchScan, source: Source) -> i
     chosen = [PARTITIONERS[name] for name in scan.partitioners]
     observations = observe(column, scan.key_format, partitions)
     found = fingerprint(chosen, observations, range(least, max(MOST_COUNTS * least, least + 64)))
-    return found.mixture.partitions_count if found.mixture.parts else least
+    return found.mixture.partitions_count if found.mixture.components else least
 
 
 def _summary(scan: MismatchScan, part: Part, rejected: dict[str, int], *, counted: bool) -> dict[str, Any]:
@@ -155,29 +155,29 @@ def _summary(scan: MismatchScan, part: Part, rejected: dict[str, int], *, counte
     }
 
 
-def _verdict(mixture: Mixture | None, writers: Sequence[tuple[Writer, int]]) -> dict[str, Any]:
+def _verdict(mixture: Mixture | None, writers: Sequence[tuple[PartitionerClass, int]]) -> dict[str, Any]:
     """Who wrote it. mixture : None if no record has a key"""
     if mixture is None:
         return {"verdict": "none", "mixture": [], "chance_share": 0.0, "unexplained_pairs": 0}
-    alone = len(mixture.parts) == 1 and not mixture.unexplained
+    alone = len(mixture.components) == 1 and not mixture.unexplained
     return {
-        "verdict": "identified" if alone else "mixture" if mixture.parts else "unexplained",
+        "verdict": "identified" if alone else "mixture" if mixture.components else "unexplained",
         "mixture": [
             {
-                "partitioners": list(writers[each.writer][0].names),
+                "partitioners": list(writers[each.class_index][0].names),
                 "share": each.share,
                 "pairs": each.pairs,
                 "of": each.of,
                 "log_chance": each.log_chance,
             }
-            for each in mixture.parts
+            for each in mixture.components
         ],
         "chance_share": mixture.chance_share,
         "unexplained_pairs": mixture.unexplained,
     }
 
 
-def _writers(part: Part, writers: Sequence[tuple[Writer, int]]) -> list[dict[str, Any]]:
+def _writers(part: Part, writers: Sequence[tuple[PartitionerClass, int]]) -> list[dict[str, Any]]:
     """How many records each explains, those that explain most of what they decide first."""
     by_share = sorted(writers, key=lambda each: -part.explained[each[1]] / max(part.decided[each[1]], 1))
     return [

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from service.core.attribution.equivalents import UNDECIDED, hash_all, peculiar, writers_of
+from service.core.attribution.equivalents import UNDECIDED, classify, has_null_and_empty, hash_all
 from service.core.attribution.mixtures import Patterns
 from service.core.errors import InvalidQuestion
 from service.core.keys.columns import SERIALIZED
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from service.core.attribution.equivalents import Writer, Writers
+    from service.core.attribution.equivalents import PartitionerClass, PartitionerClasses
     from service.core.model import Bools, Int32s, Int64s
 
     UInt64s = npt.NDArray[np.uint64]
@@ -113,14 +113,14 @@ class MismatchScan:
         """What has to be read."""
         return [self.key_column, self.partition_column, *([self.corrupt] if self.corrupt else [])]
 
-    def writers(self, *, has_empty: bool = True) -> Writers:
+    def writers(self, *, has_empty: bool = True) -> PartitionerClasses:
         """The partitioners by what they do with keys of the format; those that differ about empty keys apart."""
         chosen = [PARTITIONERS[name] for name in self.partitioners]
-        return writers_of(chosen, self.key_format, has_null=False, has_empty=has_empty)
+        return classify(chosen, self.key_format, has_null=False, has_empty=has_empty)
 
-    def expected_writer(self, writers: Writers) -> int:
+    def expected_writer(self, writers: PartitionerClasses) -> int:
         """Its index; raises InvalidQuestion if it looks at no key of the format."""
-        for i, writer in enumerate(writers.writers):
+        for i, writer in enumerate(writers.classes):
             if self.expected in writer.names:
                 return i
         why = dict(writers.excluded).get(self.expected, "looks at no key: any partition is as it should be")
@@ -130,7 +130,7 @@ class MismatchScan:
         """The rows of ``quarantine.RESULT`` for a task's batches."""
         writers = self.writers()
         expected = self.expected_writer(writers)
-        n, w = self.partitions_count, len(writers.writers)
+        n, w = self.partitions_count, len(writers.classes)
         part = Part(np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(w, np.int64), np.zeros(w, np.int64))
         aside = 0
         for batch in batches:
@@ -161,7 +161,7 @@ class MismatchScan:
             fits = pc.and_(fits, pc.invert(bad_key))
         return (batch if fits.true_count == len(fits) else batch.filter(fits)), rejected
 
-    def _add(self, part: Part, writers: Writers, expected: int, batch: pa.RecordBatch) -> None:
+    def _add(self, part: Part, writers: PartitionerClasses, expected: int, batch: pa.RecordBatch) -> None:
         """Add sound rows."""
         keyless = batch.column(self.key_column).null_count
         if keyless:
@@ -171,8 +171,8 @@ class MismatchScan:
             return
         column = read_keys(batch.column(self.key_column), self.key_format)[0]
         where = np.asarray(read_partitions(batch.column(self.partition_column))).astype(np.int32)
-        part.empty += int(peculiar(column)[1])
-        theirs = hash_all(writers.writers, column, self.key_format).partitions(self.partitions_count)
+        part.empty += int(has_null_and_empty(column)[1])
+        theirs = hash_all(writers.classes, column, self.key_format).partitions(self.partitions_count)
         explains, undecided = theirs == where, theirs == UNDECIDED
         part.explained += explains.sum(axis=1)
         part.decided += len(where) - undecided.sum(axis=1)
@@ -204,13 +204,13 @@ class MismatchScan:
         part.examples = dict(sorted(part.examples.items())[:EXAMPLES])
 
 
-def settled(scan: MismatchScan, part: Part) -> tuple[tuple[Writer, int], ...]:
+def settled(scan: MismatchScan, part: Part) -> tuple[tuple[PartitionerClass, int], ...]:
     """The writers that the records tell apart, each with its index among all of them."""
-    places = {name: i for i, writer in enumerate(scan.writers().writers) for name in writer.names}
-    return tuple((writer, places[writer.names[0]]) for writer in scan.writers(has_empty=part.empty > 0).writers)
+    places = {name: i for i, writer in enumerate(scan.writers().classes) for name in writer.names}
+    return tuple((writer, places[writer.names[0]]) for writer in scan.writers(has_empty=part.empty > 0).classes)
 
 
-def patterns(part: Part, writers: Sequence[tuple[Writer, int]], partitions_count: int) -> Patterns:
+def patterns(part: Part, writers: Sequence[tuple[PartitionerClass, int]], partitions_count: int) -> Patterns:
     """The pairs by which of these writers explains them, each sample standing for all of its kind; there is a record with a key.
 
     writers : as ``settled`` gives them

@@ -5,7 +5,6 @@ All of it is small: it depends on partitions, counts and ``max_keys``.
 
 from __future__ import annotations
 
-import base64
 from dataclasses import dataclass
 from itertools import combinations
 from math import lcm
@@ -15,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from service.core.keys import columns as encodings
-from service.core.sizing.counter import Counts, fingerprints_of, hashing
+from service.core.keys.values import key_value
+from service.core.sizing.counter import KeyCounter, hashing_rule, key_hashes_of
 from service.core.sizing.distinct_keys import BYTES, RECORDS
 from service.core.sizing.plans import Limits, Plan, Rates, Reach, plans, reach
 
@@ -63,7 +63,7 @@ class Answer:
     rejected : how many records were set aside, by reason
     """
 
-    counts: Counts
+    counts: KeyCounter
     sample: KeySample
     rejected: dict[str, int]
     key_format: str
@@ -98,40 +98,25 @@ def answer(part: Part, rejected: dict[str, int], key_format: str, limits: Limits
     )
 
 
-def _hottest(counts: Counts, key_format: str) -> list[HotKey]:
+def _hottest(counts: KeyCounter, key_format: str) -> list[HotKey]:
     by_records = counts.distinct.heaviest(RECORDS, NAMED)
     sizes = {key: weight - error for key, weight, error in counts.distinct.heaviest(BYTES, 2 * NAMED)}
     return [
-        HotKey(*_shown(key, key_format), weight - error, sizes.get(key, 0), error)
+        HotKey(_text(key, key_format), key_value(key, key_format), weight - error, sizes.get(key, 0), error)
         for key, weight, error in by_records
         if weight > error
     ]
 
 
-def json_key(key: bytes, key_format: str) -> Any:
-    """A serialized key as the JSON value that the service takes for it."""
-    return _shown(key, key_format)[1]
-
-
-def _shown(key: bytes, key_format: str) -> tuple[str, Any]:
-    """A serialized key as text, and as the JSON value that the service takes for it."""
-    if key_format in encodings.INTEGERS:
-        number = int.from_bytes(key, "big", signed=True)
-        return str(number), number
-    if key_format in encodings.FLOATS:
-        real = float(np.frombuffer(key, encodings.FLOATS[key_format].newbyteorder(">"))[0])
-        return repr(real), real if np.isfinite(real) else str(real).replace("inf", "Infinity").replace("nan", "NaN")
-    if key_format == "boolean":
-        return ("true", True) if key != b"\0" else ("false", False)
-    if key_format in encodings.TEXTS:
+def _text(key: bytes, key_format: str) -> str:
+    """A serialized key as text; bytes that are not printable text in hexadecimal."""
+    if key_format in encodings.BYTES:
         text = key.decode(errors="replace")
-        return text, text
-    value = key.hex() if key_format == "hex" else base64.b64encode(key).decode()
-    try:
-        text = key.decode()
-    except UnicodeDecodeError:
-        return f"0x{key.hex()}", value
-    return (text if text.isprintable() else f"0x{key.hex()}"), value
+        return text if text.isprintable() and text.encode() == key else f"0x{key.hex()}"
+    value = key_value(key, key_format)
+    if key_format in encodings.FLOATS:
+        return repr(float(value))
+    return str(value).lower() if key_format == "boolean" else str(value)
 
 
 def _column(keys: list[bytes], key_format: str) -> encodings.Column:
@@ -145,10 +130,10 @@ def _column(keys: list[bytes], key_format: str) -> encodings.Column:
     return flat
 
 
-def _moves(counts: Counts, name: str, key_format: str) -> list[Move]:
+def _moves(counts: KeyCounter, name: str, key_format: str) -> list[Move]:
     """Between each two counts. From the tables of residues where one has both; else from the keys, the hottest one by one."""
-    of = hashing(name)
-    fingerprints, weights, hashes = counts.entries(name)
+    of = hashing_rule(name)
+    key_hashes, weights, hashes = counts.entries(name)
     hot = (
         {key: [0, 0] for column in (RECORDS, BYTES) for key, _, _ in counts.distinct.heaviest(column, NAMED)}
         if counts.distinct.level
@@ -162,7 +147,7 @@ def _moves(counts: Counts, name: str, key_format: str) -> list[Move]:
     if hot:
         column_of_hot = _column([*hot], key_format)
         hot_hashes = of.hash.run(of.encoding.run(column_of_hot, key_format), key_format)
-        light = ~np.isin(fingerprints, fingerprints_of(encodings.byte_strings([*hot])))
+        light = ~np.isin(key_hashes, key_hashes_of(encodings.byte_strings([*hot])))
         weights, hashes = weights[light], hashes[light]
     keyless = np.array(counts.as_one_key(name))  # where a client hashes records without a key as one
     totals = np.array([counts.records, counts.bytes]) - counts.without_key(name) + counts.keyless - keyless
@@ -256,7 +241,7 @@ def summary(found: Answer) -> dict[str, Any]:
     The histogram has every key while they are few. Else it has the hottest ones, and a sample that weighs as much as all others.
     """
     counts, sample = found.counts, found.sample
-    rows = {json_key(key, found.key_format): [*weights] for key, weights in sample.weights.items()}
+    rows = {key_value(key, found.key_format): [*weights] for key, weights in sample.weights.items()}
     if not sample.complete:
         hot = {key.value: [key.records, key.bytes] for key in found.hottest}
         light = np.array([weights for key, weights in rows.items() if key not in hot], np.float64).reshape(-1, 2)

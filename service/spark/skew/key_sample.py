@@ -21,7 +21,7 @@ KEYS: Final = 4096
 class KeySample:
     """The sample of ``DistinctKeys``, smaller, and with the bytes of each of its keys.
 
-    names : fingerprint → the key's bytes
+    names : key hash → the key's bytes
     """
 
     held: DistinctKeys = field(default_factory=lambda: DistinctKeys(functions=0, max_keys=KEYS))
@@ -35,21 +35,21 @@ class KeySample:
     @property
     def weights(self) -> dict[bytes, list[int]]:
         """Key → its records and bytes."""
-        fingerprints, weights, _ = self.held.entries()
-        return {self.names[key]: of for key, of in zip(fingerprints.tolist(), weights.tolist(), strict=True)}
+        key_hashes, weights, _ = self.held.entries()
+        return {self.names[key]: of for key, of in zip(key_hashes.tolist(), weights.tolist(), strict=True)}
 
-    def add(self, keys: Keys, fingerprints: Int64s, sizes: Int64s | None) -> None:
-        """Add records: their serialized keys, the int64[n] fingerprints, and int64[n] bytes. Null keys are passed over."""
+    def add(self, keys: Keys, key_hashes: Int64s, sizes: Int64s | None) -> None:
+        """Add records: their serialized keys, the int64[n] key_hashes, and int64[n] bytes. Null keys are passed over."""
         weights = ONE[None] if sizes is None else np.stack([np.ones(len(sizes), np.int64), sizes], axis=1)
         if keys.valid is None:
-            rows = came = self.held.sample(fingerprints, weights, [])
+            rows = came = self.held.sample(key_hashes, weights, [])
         else:
             present = np.flatnonzero(keys.valid)
-            fingerprints = fingerprints[present]
-            came = self.held.sample(fingerprints, weights if sizes is None else weights[present], [])
+            key_hashes = key_hashes[present]
+            came = self.held.sample(key_hashes, weights if sizes is None else weights[present], [])
             rows = present[came]
         texts = [keys.data[keys.offsets[row] : keys.offsets[row + 1]].tobytes() for row in rows.tolist()]
-        self._name(dict(zip(fingerprints[came].tolist(), texts, strict=True)))
+        self._name(dict(zip(key_hashes[came].tolist(), texts, strict=True)))
 
     def merge(self, other: KeySample) -> None:
         """Add what another one has seen."""

@@ -1,6 +1,6 @@
 """The scan of ``skew``: batches of records in, what lies on every partition of every count out. Executors run this.
 
-Each task adds its batches to one ``Counts`` of the core and gives it away as bytes. Its size depends on the partitions and on
+Each task adds its batches to one ``KeyCounter`` of the core and gives it away as bytes. Its size depends on the partitions and on
 ``max_keys``, never on how many keys went in.
 """
 
@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from service.core.errors import InvalidQuestion
 from service.core.keys.columns import SERIALIZED
-from service.core.sizing.counter import Counts, fingerprints_of, hashing
+from service.core.sizing.counter import KeyCounter, hashing_rule, key_hashes_of
 from service.spark.io.key_columns import joined, read_keys
 from service.spark.io.rejected_rows import partial, rejects
 from service.spark.skew.key_sample import KeySample
@@ -39,7 +39,7 @@ class Scan:
     key_format : one of the core's
     size_columns : columns whose sizes make a record's bytes: of texts and bytes their length, of integers their value
     corrupt : the column that holds what could not be read as a record; None where there is none
-    partitioners, partitions_counts, current, max_keys : as the core's Counts has them
+    partitioners, partitions_counts, current, max_keys : as the core's KeyCounter has them
     """
 
     key_columns: tuple[str, ...]
@@ -57,9 +57,9 @@ class Scan:
         """What has to be read, each once."""
         return list(dict.fromkeys((*self.key_columns, *self.size_columns, *([self.corrupt] if self.corrupt else []))))
 
-    def counts(self) -> Counts:
+    def counts(self) -> KeyCounter:
         """Counts of nothing yet."""
-        return Counts(self.partitioners, self.partitions_counts, self.current, self.max_keys)
+        return KeyCounter(self.partitioners, self.partitions_counts, self.current, self.max_keys)
 
     def of_batches(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The rows of ``quarantine.RESULT`` for a task's batches."""
@@ -86,9 +86,9 @@ class Scan:
             column = read_keys(key, self.key_format)[0]
         if batch.num_rows:
             sizes, serialized = self._sizes(batch), SERIALIZED.run(column, self.key_format)
-            fingerprints = fingerprints_of(serialized)
-            part.counts.add(column, self.key_format, None, sizes, fingerprints)
-            part.sample.add(serialized, fingerprints, sizes)
+            key_hashes = key_hashes_of(serialized)
+            part.counts.add(column, self.key_format, None, sizes, key_hashes)
+            part.sample.add(serialized, key_hashes, sizes)
 
     def _sizes(self, batch: pa.RecordBatch) -> Int64s | None:
         """int64[n], each record's bytes; None where they are not asked for."""
@@ -107,7 +107,7 @@ class Scan:
 class Part:
     """What some of the records came to."""
 
-    counts: Counts
+    counts: KeyCounter
     sample: KeySample
 
     def merge(self, other: Part) -> None:
@@ -140,7 +140,7 @@ def merged(parts: Iterable[bytes]) -> Part:
 def check_partitioners(names: Sequence[str], key_format: str | None) -> None:
     """Raise InvalidQuestion for a partitioner that is not there, hashes no keys, or takes none of that format."""
     for name in names:
-        formats = hashing(name).encoding.formats
+        formats = hashing_rule(name).encoding.formats
         if key_format is not None and key_format not in formats:
             raise InvalidQuestion(f"the partitioner {name} takes no {key_format} keys, but {', '.join(formats)}")
 
