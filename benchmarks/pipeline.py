@@ -26,7 +26,7 @@ from service.spark.io.sinks import Sink
 from service.spark.io.sources import Source
 from service.spark.job import Pipeline
 from service.spark.skew import job
-from service.spark.skew.scan import merged
+from service.spark.skew.tasks.scan import merged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

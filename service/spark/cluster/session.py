@@ -24,9 +24,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.functions import spark_partition_id
 
 import service
-from service.spark.cluster import code_archive
 from service.spark.errors import NoSpark
 from service.spark.io.sources import failure, unanswered
+from service.spark.tasks import code_archive
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -26,8 +26,11 @@ from service.spark.errors import NoSpark
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-MOST_LOOKS: Final = 64
-"""Tasks that look whether they see the results' folder."""
+REJECTED_ROWS: Final = "quarantine.parquet"
+"""The table of the rows that could not be read, with the reason: no row is dropped silently."""
+
+PROBES: Final = 64
+"""At most as many tasks check that they can read the results' folder."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,7 @@ class Sink:
         self.folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="partition-allocator-", dir=self.folder.absolute()) as folder:
             Path(folder).chmod(0o755)
-            for task in range(min(cores(self.spark), MOST_LOOKS)):
+            for task in range(min(cores(self.spark), PROBES)):
                 (Path(folder) / f"{task}.txt").write_text("seen\n")
             try:
                 self.spark.read.text(f"file://{folder}").collect()

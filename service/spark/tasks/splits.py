@@ -1,7 +1,7 @@
 """Plain Parquet without Spark in between: executors read row groups with PyArrow, and only the splits pass through Spark.
 
-A split is a range of a file's bytes; a row group belongs to the split in which its middle lies. So files are divided by their
-sizes alone, and no footer is read before the job starts but one.
+A split is a byte range of a file; a row group belongs to the split that contains its middle. So files are divided by their sizes
+alone, and the driver reads one footer, that of the first file.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from pyarrow import fs
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-ROWS: Final = 65_536
-"""Of a batch."""
+    from service.spark.tasks.results import Scan
+
+BATCH_ROWS: Final = 65_536
 
 _SCHEMES: Final = {"s3a": "s3", "s3n": "s3"}
 
@@ -33,28 +34,45 @@ class Split:
     end: int
 
 
+@dataclass(frozen=True)
+class SplitReader:
+    """What the tasks of a scan run that read their splits themselves.
+
+    tasks : the splits of each task
+    """
+
+    scan: Scan
+    tasks: Sequence[Sequence[Split]]
+
+    def __call__(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Scan the splits of the tasks whose numbers are in the batches' only column."""
+        for batch in numbers:
+            for number in batch.column(0).to_pylist():
+                yield from self.scan.of_batches(batches_of(self.tasks[number], self.scan.columns))
+
+
 def files(location: str) -> list[tuple[str, int]] | None:
-    """The Parquet files of a path or folder, with their sizes; None if that is not plainly what it is."""
+    """The Parquet files of a path or folder, with their sizes; None if it holds anything else."""
     if "://" not in location:
         location = str(Path(location.removeprefix("file:")).absolute())
     try:
         system, path = _open(location)
-        found = system.get_file_info(path)
-        if found.type == fs.FileType.File:
-            return [(location, found.size)]
-        if found.type != fs.FileType.Directory:
+        info = system.get_file_info(path)
+        if info.type == fs.FileType.File:
+            return [(location, info.size)]
+        if info.type != fs.FileType.Directory:
             return None
         path = path.rstrip("/")
-        inside = system.get_file_info(fs.FileSelector(path, recursive=True))
+        entries = system.get_file_info(fs.FileSelector(path, recursive=True))
     except (pa.ArrowException, OSError, ValueError):
         return None
     data = []
-    for info in inside:
+    for info in entries:
         parts = info.path[len(path) :].strip("/").split("/")
         if info.type != fs.FileType.File or any(part.startswith(("_", ".")) for part in parts):
             continue
         if len(parts) > 1 or not parts[0].endswith(".parquet"):
-            return None  # columns in folder names, or a table format with a log of its own: Spark knows
+            return None  # partition columns in folder names, or a table format with its own log: left to Spark
         data.append((f"{location.rstrip('/')}/{parts[0]}", info.size))
     return sorted(data) or None
 
@@ -67,9 +85,9 @@ def schema(location: str) -> pa.Schema:
 
 
 def splits(of: Sequence[tuple[str, int]], tasks: int) -> list[list[Split]]:
-    """The files' bytes, one file after another, in at most ``tasks`` lists of splits of the same size in all, none empty.
+    """The files' bytes, one file after another, as at most ``tasks`` lists of splits of equal total size, none empty.
 
-    A job is as slow as the core that gets most.
+    A job is as slow as the core that reads most.
     """
     share = -(-sum(size for _, size in of) // tasks)
     lists: dict[int, list[Split]] = {}
@@ -86,7 +104,7 @@ def splits(of: Sequence[tuple[str, int]], tasks: int) -> list[list[Split]]:
 
 
 def batches_of(of: Sequence[Split], columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """The records of splits: these columns of them, in this order. Raises ValueError for a file that lacks one of them."""
+    """The records of splits: these columns, in this order. Raises ValueError for a file that lacks one of them."""
     for split in of:
         system, path = _open(split.location)
         with system.open_input_file(path) as source, pq.ParquetFile(source, pre_buffer=False) as file:
@@ -96,13 +114,13 @@ def batches_of(of: Sequence[Split], columns: Sequence[str]) -> Iterator[pa.Recor
             begins = [_first_byte(file.metadata.row_group(g)) for g in range(file.num_row_groups)]
             bounds = enumerate(pairwise([*begins, source.size()]))
             groups = [g for g, (begin, end) in bounds if split.start <= (begin + end) // 2 < split.end]
-            for batch in file.iter_batches(ROWS, groups, list(columns), use_threads=False) if groups else ():
+            for batch in file.iter_batches(BATCH_ROWS, groups, list(columns), use_threads=False) if groups else ():
                 chosen = batch.select(list(columns))
                 yield chosen.cast(_plain(chosen.schema))
 
 
 def _plain(schema: pa.Schema) -> pa.Schema:
-    """As anybody but Arrow sees the columns: PyArrow remembers what a writer held as categories or as views."""
+    """The columns' types outside Arrow: PyArrow restores the dictionary and view types that the file's writer had in memory."""
     types = pa.types
     for i, field in enumerate(schema):
         if types.is_dictionary(field.type):

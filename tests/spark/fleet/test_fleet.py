@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from service.cli import main
 from service.core.errors import InvalidQuestion
 from service.spark.fleet import assignments, job, placements
-from service.spark.fleet.assignments import Choice, assign_groups
-from service.spark.fleet.placements import place_topics
+from service.spark.fleet.tasks.assignments import Choice, assign_groups
+from service.spark.fleet.tasks.placements import place_topics
 from service.spark.io import nested_columns
 from tests.support import golden
 

@@ -20,8 +20,8 @@ from service.core.partitioners import PARTITIONERS
 from service.spark.mismatch import pair_sample
 from service.spark.mismatch import scan as mismatch_scan
 from service.spark.mismatch.job import JOB
-from service.spark.mismatch.pair_sample import PairSample
-from service.spark.mismatch.scan import MismatchScan, Part, merged, patterns, settled
+from service.spark.mismatch.tasks.pair_sample import PairSample
+from service.spark.mismatch.tasks.scan import MismatchScan, Part, merged, patterns, settled
 
 if TYPE_CHECKING:
     from collections.abc import Callable

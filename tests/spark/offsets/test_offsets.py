@@ -16,7 +16,7 @@ from service.core.coordinators import of_group
 from service.core.wire.coordinator_records import read_group_record
 from service.core.wire.errors import Unreadable
 from service.spark.errors import WrongSource
-from service.spark.fleet.assignments import assign_groups
+from service.spark.fleet.tasks.assignments import assign_groups
 from service.spark.io.sources import Source
 from service.spark.offsets import group_states, job
 from service.spark.offsets import records as offset_records
@@ -256,7 +256,7 @@ def test_lag_has_a_trend_a_holder_and_an_end(pipeline, tmp_path, client):
     ends = [(f"{topic},{partition},{end},{START + 1000 * i}") for i in (1, 5, 9) for topic, partition, end in
             (("t", 0, 1000 + 50 * i), ("t", 1, 100 + 10 * i), ("t", 2, 5), ("u", 0, 7))]  # fmt: skip
     (tmp_path / "ends.csv").write_text("topic,partition,log_end_offset,time\n" + "\n".join(ends))
-    names = (job.OFFSETS, job.GROUPS, job.MEMBERS, job.HISTORY, job.QUESTIONS, job.QUARANTINE)
+    names = (job.OFFSETS, job.GROUPS, job.MEMBERS, job.HISTORY, job.QUESTIONS, job.REJECTED_ROWS)
     outcome, tables = run(pipeline, tmp_path, log, *names, log_end=Source.parse(str(tmp_path / "ends.csv")))
     rows = {(row["group"], row["topic"], row["partition"]): row for row in tables[job.OFFSETS]}
 
@@ -282,7 +282,7 @@ def test_lag_has_a_trend_a_holder_and_an_end(pipeline, tmp_path, client):
     members = {(row["group"], row["member_id"]): row for row in tables[job.MEMBERS]}
     assert (members["g", "a"]["lag"], members["g", "b"]["lag"]) == (550, 140)
     assert [row["lag"] for row in tables[job.HISTORY] if row["group"] == "g"] == [950 + 60, 750 + 100, 690]
-    (unreadable,) = tables[job.QUARANTINE]
+    (unreadable,) = tables[job.REJECTED_ROWS]
     assert unreadable["reason"].startswith("key, byte 2:")
 
     questions = outcome.summary["group_assignments"]

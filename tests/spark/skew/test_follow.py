@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 import requests
 
-from service.spark.skew.scan import Scan
-from service.spark.skew.windows import SCHEMA, Windows, WindowScan, summed
+from service.spark.skew.tasks.scan import Scan
+from service.spark.skew.tasks.windows import SCHEMA, Windows, WindowScan, summed
 from tests.support.serving import free_port
 
 SECOND = 1_000

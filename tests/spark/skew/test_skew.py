@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
+from service.spark.skew.tasks.key_sample import KeySample
 
 from service.cli import main
 from service.core.keys.columns import byte_strings
@@ -22,8 +23,7 @@ from service.spark.io import scan as scanning
 from service.spark.io import splits
 from service.spark.io.sources import Source
 from service.spark.skew import job, key_sample
-from service.spark.skew.key_sample import KeySample
-from service.spark.skew.scan import Part, merged
+from service.spark.skew.tasks.scan import Part, merged
 
 COUNTS = (4, 6, 12, 35)
 ASKED = {
@@ -239,10 +239,10 @@ def test_rows_that_hold_no_key_are_set_aside_and_counted(pipeline, write, tmp_pa
         (["--key-format", "uuid"], "no key in key is of the format uuid: 'key-"),
         (["--partitioner", "jawa"], "there is no partitioner 'jawa'"),
         (["--partitioner", "java:round-robin"], "looks at no key"),
-        (["--partitioner", "pulsar", "--key-format", "uuid"], "the partitioner pulsar takes no uuid keys"),
-        (["--partitions-counts", "0"], "a count is at least 1"),
-        (["--max-partition-records-per-second", "5"], "takes --duration-seconds"),
-        (["--follow"], "is no topic"),
+        (["--partitioner", "pulsar", "--key-format", "uuid"], "the partitioner pulsar does not accept uuid keys"),
+        (["--partitions-counts", "0"], "must be at least 1"),
+        (["--max-partition-records-per-second", "5"], "needs --duration-seconds"),
+        (["--follow"], "is not a topic"),
     ],
 )
 @pytest.mark.usefixtures("spark")

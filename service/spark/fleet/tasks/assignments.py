@@ -37,7 +37,7 @@ from service.core.measures import spread
 from service.core.ragged import transposed
 from service.core.rebalances.fewest_moves import fewest_possible_moves
 from service.core.rebalances.movement import movement
-from service.spark.io.nested_columns import (
+from service.spark.tasks.nested_columns import (
     CORRUPT,
     check_line,
     check_type,

@@ -21,8 +21,8 @@ from service.core.model import NONE, Ragged, Wish
 from service.core.placers import LATEST, PLACERS, REASSIGN_GENERATE, Placer
 from service.core.placers.audit import Audit, audit
 from service.core.placers.load import broker_load
-from service.spark.fleet.assignments import WRONG_ROW
-from service.spark.io.nested_columns import CORRUPT, check_line, check_type, compact, conform, gathered, rejection, rows_of
+from service.spark.fleet.tasks.assignments import WRONG_ROW
+from service.spark.tasks.nested_columns import CORRUPT, check_line, check_type, compact, conform, gathered, rejection, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -1,6 +1,6 @@
-"""A sample of the different (key, partition) pairs of ``mismatch``, as large as it is whatever there is. Executors run this.
+"""A sample, of bounded size, of the distinct (key, partition) pairs of ``mismatch``. Executors run this.
 
-It holds the PAIRS with the smallest hashes; so those of parts of the data make that of the whole.
+It holds the PAIRS pairs with the smallest hashes, so samples of parts of the data merge into the sample of the whole.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     UInt64s = npt.NDArray[np.uint64]
 
 PAIRS: Final = 2**15
-"""Different pairs of each sample."""
+"""Distinct pairs of each sample, at most."""
 
 
 @dataclass
 class PairSample:
-    """The different pairs with the smallest hashes.
+    """The distinct pairs with the smallest hashes.
 
     hashes : uint64[at most PAIRS], ascending
-    explained, undecided : int64[...], a bit for each writer: it puts the key there; a counter or chance decides
-    times : int64[...], how often the pair was seen
-    full : were there more pairs?
+    explained, undecided : int64[...], a bit for each writer: it puts the key there; it does not derive the partition from the key
+    times : int64[...], occurrences of the pair
+    full : whether there were more pairs
     """
 
     hashes: UInt64s = field(default_factory=lambda: np.empty(0, np.uint64))
@@ -38,7 +38,7 @@ class PairSample:
     full: bool = False
 
     def add(self, hashes: UInt64s, explained: Int64s, undecided: Int64s, times: Int64s) -> None:
-        """Add pairs, the same one perhaps several times; all arrays [n]."""
+        """Add pairs, possibly repeated; all arrays [n]."""
         if self.full:
             near = hashes <= self.hashes[-1]
             hashes, explained, undecided, times = hashes[near], explained[near], undecided[near], times[near]
@@ -53,13 +53,13 @@ class PairSample:
         self.undecided = np.concatenate([self.undecided, undecided])[first]
 
     def merge(self, other: PairSample) -> None:
-        """Add another sample. A full one has PAIRS hashes up to its largest, so nothing that it left out belongs to the whole."""
+        """Add another sample. What a full sample left out has larger hashes than its PAIRS pairs, so it is not missed."""
         self.add(other.hashes, other.explained, other.undecided, other.times)
         self.full = self.full or other.full
 
     @property
     def distinct(self) -> int:
-        """How many different pairs there were; an estimate (to about 1/√PAIRS) where there are more than the sample holds."""
+        """The number of distinct pairs; an estimate (to about 1/√PAIRS) if there are more than the sample holds."""
         if not self.full:
             return len(self.hashes)
         return round((len(self.hashes) - 1) / (int(self.hashes[-1]) + 1) * 2**64)

@@ -1,8 +1,8 @@
-"""The scan of ``mismatch``: records with the partition they are on in, who explains them out. Executors run this.
+"""The scan of ``mismatch``: records with their partitions in, which partitioners explain them out. Executors run this.
 
-What a task gives away does not grow with its records: counts for each writer, and two samples of the different (key, partition)
-pairs, one of those where the expected partitioner puts them and one of the others, so that a rare wrong writer is not lost among
-the right one's.
+The result of a task does not grow with its records: counts for each writer, and two samples of the distinct (key, partition)
+pairs, one of the pairs that the expected partitioner explains and one of the others, so that a rare wrong writer is not lost
+among the pairs of the right one.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from service.core.errors import InvalidQuestion
 from service.core.keys.columns import SERIALIZED
 from service.core.partitioners import PARTITIONERS
 from service.core.partitioners.murmur3 import cassandra_tokens
-from service.spark.io.key_columns import read_keys
-from service.spark.io.rejected_rows import partial, rejects
-from service.spark.mismatch.pair_sample import PairSample
+from service.spark.mismatch.tasks.pair_sample import PairSample
+from service.spark.tasks.key_columns import read_keys
+from service.spark.tasks.results import partial, rejects
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -36,23 +36,23 @@ if TYPE_CHECKING:
     UInt64s = npt.NDArray[np.uint64]
 
 EXAMPLES: Final = 20
-"""Misplaced records that are shown."""
+"""Most misplaced records in the result."""
 
 _GOLDEN: Final = np.uint64(0x9E3779B97F4A7C15)
 _MIX: Final = np.uint64(0xBF58476D1CE4E5B9)
 
 
 @dataclass
-class Part:
-    """What some of the records came to.
+class MismatchResult:
+    """What a task computed, or several, merged.
 
-    records, misplaced : int64[partitions], on each partition; and those that the expected partitioner would put elsewhere
-    keyless : records without a key, which any partitioner may put anywhere
+    records, misplaced : int64[partitions], the records on each partition; those that the expected partitioner puts elsewhere
+    keyless : records without a key, for which any partition is right
     empty : batches with an empty key
-    undecided : records of which not the key decides under the expected partitioner
-    explained, decided : int64[writers], records that each writer would put where they are; of which it says anything
+    undecided : records whose partition the expected partitioner does not derive from the key
+    explained, decided : int64[writers], records that each writer puts where they are; records that it places by their key
     right, wrong : the samples
-    examples : misplaced records, the smallest hash first: hash, key, partition, expected partition, bits of the writers
+    examples : misplaced records, smallest hash first: hash, key, partition, expected partition, bits of the writers
     """
 
     records: Int64s
@@ -66,8 +66,8 @@ class Part:
     wrong: PairSample = field(default_factory=PairSample)
     examples: dict[int, tuple[str, int, int, int]] = field(default_factory=dict)
 
-    def merge(self, other: Part) -> None:
-        """Add what other records came to."""
+    def merge(self, other: MismatchResult) -> None:
+        """Add the result of other records."""
         for name in ("records", "misplaced", "explained", "decided"):
             getattr(self, name)[:] += getattr(other, name)
         self.keyless += other.keyless
@@ -82,22 +82,22 @@ class Part:
         return pickle.dumps(self, pickle.HIGHEST_PROTOCOL)
 
 
-def merged(parts: Iterable[bytes]) -> Part:
-    """All packed parts together; at least one."""
-    found = (pickle.loads(part) for part in parts)  # noqa: S301 - our own
-    whole: Part = next(found)
-    for part in found:
-        whole.merge(part)
-    return whole
+def merged(packed: Iterable[bytes]) -> MismatchResult:
+    """The packed results as one; at least one."""
+    results = (pickle.loads(data) for data in packed)  # noqa: S301 - our own
+    total: MismatchResult = next(results)
+    for result in results:
+        total.merge(result)
+    return total
 
 
 @dataclass(frozen=True)
 class MismatchScan:
-    """What is asked about every record.
+    """What ``mismatch`` does with each record.
 
-    corrupt : the column that holds what could not be read as a record; None where there is none
-    expected : the partitioner that should have written all of it
-    partitioners : the names of those that may have
+    corrupt : the column of the rows that Spark could not read as records; None where there is none
+    expected : the partitioner that should have placed every record
+    partitioners : the names of all that may have
     """
 
     key_column: str
@@ -110,39 +110,39 @@ class MismatchScan:
 
     @property
     def columns(self) -> list[str]:
-        """What has to be read."""
+        """The columns to read."""
         return [self.key_column, self.partition_column, *([self.corrupt] if self.corrupt else [])]
 
     def writers(self, *, has_empty: bool = True) -> Writers:
-        """The partitioners by what they do with keys of the format; those that differ about empty keys apart."""
+        """The partitioners by what they do with keys of the format; has_empty : tell apart those that differ on empty keys"""
         chosen = [PARTITIONERS[name] for name in self.partitioners]
         return writers_of(chosen, self.key_format, has_null=False, has_empty=has_empty)
 
     def expected_writer(self, writers: Writers) -> int:
-        """Its index; raises InvalidQuestion if it looks at no key of the format."""
+        """The index of the expected partitioner's writer; raises InvalidQuestion if it ignores keys of the format."""
         for i, writer in enumerate(writers.writers):
             if self.expected in writer.names:
                 return i
-        why = dict(writers.excluded).get(self.expected, "looks at no key: any partition is as it should be")
+        why = dict(writers.excluded).get(self.expected, "ignores keys: any partition is right")
         raise InvalidQuestion(f"the partitioner {self.expected} {why}")
 
     def of_batches(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The rows of ``quarantine.RESULT`` for a task's batches."""
+        """The rows of ``results.SCHEMA`` for a task's batches."""
         writers = self.writers()
         expected = self.expected_writer(writers)
         n, w = self.partitions_count, len(writers.writers)
-        part = Part(np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(w, np.int64), np.zeros(w, np.int64))
-        aside = 0
+        result = MismatchResult(np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(w, np.int64), np.zeros(w, np.int64))
+        rejected = 0
         for batch in batches:
-            good, rejected = self._sound(batch)
-            aside += sum(rows.num_rows for rows in rejected)
-            yield from rejected
-            if good.num_rows:
-                self._add(part, writers, expected, good)
-        yield partial(part.packed(), aside)
+            readable, rejected_rows = self._readable(batch)
+            rejected += sum(rows.num_rows for rows in rejected_rows)
+            yield from rejected_rows
+            if readable.num_rows:
+                self._add(result, writers, expected, readable)
+        yield partial(result.packed(), rejected)
 
-    def _sound(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, list[pa.RecordBatch]]:
-        """The rows that can be looked at, and the others with their reasons."""
+    def _readable(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, list[pa.RecordBatch]]:
+        """The readable rows, and the rejected ones with their reasons."""
         rejected = []
         if self.corrupt:
             corrupt = batch.column(self.corrupt)
@@ -161,67 +161,75 @@ class MismatchScan:
             fits = pc.and_(fits, pc.invert(bad_key))
         return (batch if fits.true_count == len(fits) else batch.filter(fits)), rejected
 
-    def _add(self, part: Part, writers: Writers, expected: int, batch: pa.RecordBatch) -> None:
-        """Add sound rows."""
+    def _add(self, result: MismatchResult, writers: Writers, expected: int, batch: pa.RecordBatch) -> None:
+        """Add readable rows."""
         keyless = batch.column(self.key_column).null_count
         if keyless:
-            part.keyless += keyless
+            result.keyless += keyless
             batch = batch.filter(pc.is_valid(batch.column(self.key_column)))
         if not batch.num_rows:
             return
         column = read_keys(batch.column(self.key_column), self.key_format)[0]
         where = np.asarray(read_partitions(batch.column(self.partition_column))).astype(np.int32)
-        part.empty += int(peculiar(column)[1])
+        result.empty += int(peculiar(column)[1])
         theirs = hash_all(writers.writers, column, self.key_format).partitions(self.partitions_count)
         explains, undecided = theirs == where, theirs == UNDECIDED
-        part.explained += explains.sum(axis=1)
-        part.decided += len(where) - undecided.sum(axis=1)
-        part.undecided += int(undecided[expected].sum())
+        result.explained += explains.sum(axis=1)
+        result.decided += len(where) - undecided.sum(axis=1)
+        result.undecided += int(undecided[expected].sum())
         wrong = ~(explains[expected] | undecided[expected])
-        part.records += np.bincount(where, minlength=self.partitions_count)
-        part.misplaced += np.bincount(where[wrong], minlength=self.partitions_count)
+        result.records += np.bincount(where, minlength=self.partitions_count)
+        result.misplaced += np.bincount(where[wrong], minlength=self.partitions_count)
         hashes = _pair_hashes(np.asarray(cassandra_tokens(SERIALIZED.run(column, self.key_format)), np.int64), where)
         explained_bits, undecided_bits = _bits(explains), _bits(undecided)
         times = np.ones(len(where), np.int64)
-        for rows, sample in ((~wrong, part.right), (wrong, part.wrong)):
+        for rows, sample in ((~wrong, result.right), (wrong, result.wrong)):
             if rows.any():
                 sample.add(hashes[rows], explained_bits[rows], undecided_bits[rows], times[rows])
         if wrong.any():
-            self._show(part, batch, wrong, hashes, (where, theirs[expected], explained_bits))
+            self._add_examples(result, batch, wrong, hashes, (where, theirs[expected], explained_bits))
 
-    def _show(
-        self, part: Part, batch: pa.RecordBatch, wrong: Bools, hashes: UInt64s, found: tuple[Int32s, Int32s, Int64s]
+    def _add_examples(
+        self,
+        result: MismatchResult,
+        batch: pa.RecordBatch,
+        wrong: Bools,
+        hashes: UInt64s,
+        placement: tuple[Int32s, Int32s, Int64s],
     ) -> None:
-        """Keep the misplaced records with the smallest hashes as examples."""
-        where, expected, explained = found
+        """Keep the misplaced records with the smallest hashes as examples.
+
+        placement : each row's partition, its expected partition, and the bits of the writers that explain it
+        """
+        where, expected, explained = placement
         rows = np.flatnonzero(wrong)
-        if len(part.examples) == EXAMPLES:
-            rows = rows[hashes[rows] < np.uint64(max(part.examples))]
+        if len(result.examples) == EXAMPLES:
+            rows = rows[hashes[rows] < np.uint64(max(result.examples))]
         nearest = rows[np.unique(hashes[rows], return_index=True)[1][:EXAMPLES]]
         keys = _texts(batch.column(self.key_column).take(pa.array(nearest)))
         for row, key in zip(nearest.tolist(), keys, strict=True):
-            part.examples[int(hashes[row])] = (key, int(where[row]), int(expected[row]), int(explained[row]))
-        part.examples = dict(sorted(part.examples.items())[:EXAMPLES])
+            result.examples[int(hashes[row])] = (key, int(where[row]), int(expected[row]), int(explained[row]))
+        result.examples = dict(sorted(result.examples.items())[:EXAMPLES])
 
 
-def settled(scan: MismatchScan, part: Part) -> tuple[tuple[Writer, int], ...]:
-    """The writers that the records tell apart, each with its index among all of them."""
+def settled(scan: MismatchScan, result: MismatchResult) -> tuple[tuple[Writer, int], ...]:
+    """The writers that the scanned keys can tell apart, each with its index among those of the scan."""
     places = {name: i for i, writer in enumerate(scan.writers().writers) for name in writer.names}
-    return tuple((writer, places[writer.names[0]]) for writer in scan.writers(has_empty=part.empty > 0).writers)
+    return tuple((writer, places[writer.names[0]]) for writer in scan.writers(has_empty=result.empty > 0).writers)
 
 
-def patterns(part: Part, writers: Sequence[tuple[Writer, int]], partitions_count: int) -> Patterns:
-    """The pairs by which of these writers explains them, each sample standing for all of its kind; there is a record with a key.
+def patterns(result: MismatchResult, writers: Sequence[tuple[Writer, int]], partitions_count: int) -> Patterns:
+    """The pairs by the writers that explain them, each sample scaled to all pairs that it stands for; needs a record with a key.
 
     writers : as ``settled`` gives them
     """
-    misplaced = part.misplaced.sum()
+    misplaced = result.misplaced.sum()
     columns: list[tuple[Int64s, Int64s, npt.NDArray[np.float64], npt.NDArray[np.float64]]] = []
-    for sample, records in ((part.right, part.records.sum() - misplaced), (part.wrong, misplaced)):
+    for sample, records in ((result.right, result.records.sum() - misplaced), (result.wrong, misplaced)):
         if len(sample.hashes):
             each = sample.distinct / len(sample.hashes)
-            seen = records / sample.times.sum()
-            columns.append((sample.explained, sample.undecided, np.full(len(sample.hashes), each), sample.times * seen))
+            scale = records / sample.times.sum()
+            columns.append((sample.explained, sample.undecided, np.full(len(sample.hashes), each), sample.times * scale))
     explained, undecided, pairs, observations = (np.concatenate(column) for column in zip(*columns, strict=True))
     kinds, rank = np.unique(np.stack([explained, undecided]), axis=1, return_inverse=True)
     rank = rank.ravel()
@@ -236,7 +244,7 @@ def patterns(part: Part, writers: Sequence[tuple[Writer, int]], partitions_count
 
 
 def read_partitions(column: pa.Array) -> pa.Array:
-    """A column of partitions as int64; null for what is no integer."""
+    """A column of partitions as int64; null where it is not an integer."""
     if pa.types.is_integer(column.type):
         return column.cast(pa.int64(), safe=False)
     text = column.cast(pa.string())
@@ -244,7 +252,7 @@ def read_partitions(column: pa.Array) -> pa.Array:
 
 
 def _pair_hashes(tokens: Int64s, partitions: Int32s) -> UInt64s:
-    """uint64[n], evenly spread: the key's 64-bit token, mixed with the partition."""
+    """uint64[n], evenly distributed: the key's 64-bit hash, mixed with the partition."""
     mixed = tokens.view(np.uint64) ^ (partitions.astype(np.uint64) * _GOLDEN)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * _MIX
     spread: UInt64s = mixed ^ (mixed >> np.uint64(31))
@@ -260,7 +268,7 @@ def _bits(flags: npt.NDArray[np.bool_]) -> Int64s:
 
 
 def _texts(keys: pa.Array) -> list[str]:
-    """Keys for a reader: text as it is, bytes as text where they are, else in hex."""
+    """Keys as text: bytes as UTF-8 if they are, else as hex."""
     return [_text(key) for key in keys.to_pylist()]
 
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from service.core.wire.consumer_protocol import read_assignment, read_subscribed_topics, read_subscription
 from service.core.wire.errors import Unreadable
-from service.spark.offsets.records import uuid_bytes
+from service.spark.offsets.tasks.records import uuid_bytes
 
 if TYPE_CHECKING:
     from service.core.wire.consumer_protocol import TopicPartitions

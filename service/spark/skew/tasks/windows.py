@@ -1,6 +1,6 @@
-"""Windows of a stream: batches of records with their times in, what lies on every partition in each window out.
+"""Windows of a stream: batches of records with their times in, the load of every partition in each window out.
 
-``WindowScan`` is run by executors; ``Windows`` is what the driver knows of the newest windows.
+Executors run ``WindowScan``; ``Windows`` holds the newest windows on the driver.
 """
 
 from __future__ import annotations
@@ -13,14 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from service.core.measures import spread
-from service.spark.skew.key_sample import KeySample
-from service.spark.skew.scan import Part
+from service.spark.skew.tasks.scan import SkewResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from service.core.model import Int64s
-    from service.spark.skew.scan import Scan
+    from service.spark.skew.tasks.scan import SkewScan
 
 SCHEMA: Final = pa.schema(
     [
@@ -34,39 +33,39 @@ SCHEMA: Final = pa.schema(
         ("record", pa.string()),
     ]
 )
-"""``window_start`` in seconds since 1970; a row with a ``reason`` is a record that was set aside. Partition -1: without a key."""
+"""``window_start`` in seconds since 1970; a row with a ``reason`` is a rejected record. Partition -1: records without a key."""
 
 TYPES: Final = (
     "window_start long, partitioner string, partitions_count int, partition_id int, records long, bytes long, "
     "reason string, record string"
 )
-"""The same, as Spark names the types."""
+"""The same types, as Spark names them."""
 
 WITHOUT_KEY: Final = -1
 KEPT: Final = 120
-"""Newest windows that the driver knows."""
+"""Newest windows that the driver keeps."""
 
 
 @dataclass(frozen=True)
 class WindowScan:
-    """What is asked about every record, and the column of its time."""
+    """What ``skew --follow`` does with each record. time_column : the column of its timestamp"""
 
-    scan: Scan
+    scan: SkewScan
     time_column: str
     window_seconds: int
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The rows of SCHEMA for a task's batches."""
-        parts: dict[int, Part] = {}
+        results: dict[int, SkewResult] = {}
         for batch in batches:
             times = batch.column(self.time_column).cast(pa.timestamp("us", "UTC")).cast(pa.int64()).to_numpy(zero_copy_only=False)
             windows = times // (1_000_000 * self.window_seconds) * self.window_seconds
             for window in np.unique(windows).tolist():
-                part = parts.setdefault(window, Part(self.scan.counts(), KeySample()))
-                for rejected in self.scan.add(part, batch.filter(pa.array(windows == window))):
+                result = results.setdefault(window, SkewResult.of_nothing(self.scan))
+                for rejected in self.scan.add(result, batch.filter(pa.array(windows == window))):
                     yield _rejected(rejected, window)
-        for window, part in parts.items():
-            yield _rows(window, part)
+        for window, result in results.items():
+            yield _rows(window, result)
 
 
 def _rejected(rows: pa.RecordBatch, window: int) -> pa.RecordBatch:
@@ -75,8 +74,8 @@ def _rejected(rows: pa.RecordBatch, window: int) -> pa.RecordBatch:
     return pa.record_batch([pa.repeat(window, n), *nothing, rows.column("reason"), rows.column("record")], schema=SCHEMA)
 
 
-def _rows(window: int, part: Part) -> pa.RecordBatch:
-    counts = part.counts
+def _rows(window: int, result: SkewResult) -> pa.RecordBatch:
+    counts = result.counts
     tables = []
     for name in counts.names:
         without = counts.without_key(name)
@@ -84,17 +83,17 @@ def _rows(window: int, part: Part) -> pa.RecordBatch:
             totals = counts.totals(name, n)
             ids = np.arange(WITHOUT_KEY, n, dtype=np.int32)
             records, sizes = (np.concatenate([[first], of]) for first, of in zip(without, totals[1:], strict=True))
-            some = (records > 0) | (ids == 0)
-            rows = int(some.sum())
+            shown = (records > 0) | (ids == 0)
+            rows = int(shown.sum())
             tables.append(
                 pa.record_batch(
                     [
                         pa.repeat(window, rows),
                         pa.repeat(name, rows),
                         pa.repeat(pa.scalar(n, pa.int32()), rows),
-                        pa.array(ids[some]),
-                        pa.array(records[some]),
-                        pa.array(sizes[some]),
+                        pa.array(ids[shown]),
+                        pa.array(records[shown]),
+                        pa.array(sizes[shown]),
                         pa.nulls(rows, pa.string()),
                         pa.nulls(rows, pa.string()),
                     ],
@@ -108,17 +107,17 @@ def _rows(window: int, part: Part) -> pa.RecordBatch:
 class Windows:
     """The newest windows: (window_start, partitioner, partitions_count) → batch → int64[partitions_count + 1] records.
 
-    The first number is that of records without a key. A batch that is done again after a restart takes its old place.
+    The first number counts the records without a key. A batch that Spark repeats after a restart replaces its first run.
     """
 
     of: dict[tuple[int, str, int], dict[int, Int64s]] = field(default_factory=dict)
 
     def plans(self) -> int:
-        """How many pairs of partitioner and partition count there are."""
+        """The number of pairs of partitioner and partition count."""
         return len({key[1:] for key in self.of})
 
     def put(self, batch_id: int, table: pa.Table) -> None:
-        """Take in the rows of a batch, of SCHEMA's first five columns."""
+        """Put the rows of a batch, of SCHEMA's first five columns, in place of its earlier ones."""
         for batches in self.of.values():
             batches.pop(batch_id, None)
         for row in table.select(SCHEMA.names[:5]).to_pylist():
@@ -129,7 +128,7 @@ class Windows:
         self.of = {key: batches for key, batches in self.of.items() if batches and key[0] >= newest[0]}
 
     def skews(self, windows: set[int] | None = None) -> pa.Table:
-        """A row of SKEWS for each window (default: all that are known), partitioner and count."""
+        """A row of SKEWS for each window (default: every one that is kept), partitioner and count."""
         rows = []
         for (window, name, n), batches in sorted(self.of.items()):
             if windows is None or window in windows:
@@ -152,6 +151,6 @@ SKEWS: Final = pa.schema(
 
 
 def summed(table: pa.Table) -> pa.Table:
-    """One row for each window, partitioner, count and partition; those set aside left out."""
+    """One row for each window, partitioner, count and partition, without the rejected records."""
     counted = table.filter(pc.is_null(table.column("reason")))
     return counted.group_by(SCHEMA.names[:4]).aggregate([("records", "sum"), ("bytes", "sum")]).rename_columns(SCHEMA.names[:6])
