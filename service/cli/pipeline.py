@@ -23,9 +23,7 @@ COMMON = (
     click.Option(
         ["--master"], help="local[4], spark://…, k8s://… or, for Spark Connect, sc://…. Default: every core of this machine."
     ),
-    click.Option(
-        ["--spark-option", "spark_options"], multiple=True, metavar="NAME=VALUE", help="Spark setting. Repeatable."
-    ),
+    click.Option(["--spark-option", "spark_options"], multiple=True, metavar="NAME=VALUE", help="Spark setting. Repeatable."),
     click.Option(["--package", "packages"], multiple=True, help="Maven coordinates of a connector, such as Delta's. Repeatable."),
     click.Option(["--verbose"], is_flag=True, help="Show Spark's log."),
     click.Option(

@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def group_sections(
-    summary: dict[str, Any], quantiles: Sequence[float], curves: Mapping[str, Sequence[float]]
-) -> list[Section]:
+def group_sections(summary: dict[str, Any], quantiles: Sequence[float], curves: Mapping[str, Sequence[float]]) -> list[Section]:
     """The sections about groups. curves : by assignor, the groups' skew at each of ``quantiles``"""
     assignors = summary["assignors"]
     sections = [
@@ -31,8 +29,8 @@ def group_sections(
     if curves:
         sections.append(
             Section(
-                "How even the groups are",
-                (chart(lambda axes: _curves(axes, quantiles, curves), "Share of groups up to each skew (busiest member ÷ mean)"),),
+                "Skew of the groups",
+                (chart(lambda axes: _curves(axes, quantiles, curves), "Share of groups up to each skew: busiest member ÷ mean"),),
             )
         )
         sections.append(

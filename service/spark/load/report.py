@@ -62,7 +62,7 @@ def _any_of(subjects: list[tuple[str, str | None, str]]) -> Column:
 
 
 def report(summary: dict[str, Any], drawn: Mapping[str, Any], source: str) -> Report:
-    """The whole report."""
+    """The report."""
     span, breaches = summary["span"], summary["breaches"]
     figures = [
         Figure("records", number(summary["records"])),
@@ -94,9 +94,7 @@ def report(summary: dict[str, Any], drawn: Mapping[str, Any], source: str) -> Re
             )
             for row in breaches["worst"]
         ]
-        sections.append(
-            Section("Breaches of limits", (Table(columns, rows),), f"Worst first. Times are {span['time_zone']}.")
-        )
+        sections.append(Section("Breaches of limits", (Table(columns, rows),), f"Worst first. Times are {span['time_zone']}."))
     for kind, title in _TITLES.items():
         if summary[f"{kind}s"] is not None:
             sections.append(_kind(kind, title, summary, drawn.get(kind)))

@@ -203,9 +203,7 @@ JOB: Final = Job(
             ["--partitions-count"], type=click.IntRange(1), help="Partition count of the topic. Default: estimated by a scan."
         ),
         click.Option(["--expected"], default="java", show_default=True, help="Partitioner that should have placed every record."),
-        click.Option(
-            ["--partitioner", "partitioners"], multiple=True, help="Possible partitioner. Repeatable. Default: all."
-        ),
+        click.Option(["--partitioner", "partitioners"], multiple=True, help="Possible partitioner. Repeatable. Default: all."),
     ),
     run=run,
     check=check,

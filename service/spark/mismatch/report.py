@@ -37,7 +37,7 @@ def named(partitioners: list[str]) -> str:
 
 
 def report(summary: dict[str, Any], result: MismatchResult, source: str) -> Report:
-    """The whole report."""
+    """The report."""
     misplaced = summary["misplaced"]
     how = "estimated" if summary["partitions_count_found"] else "given"
     at_a_glance = Figures(

@@ -261,7 +261,7 @@ def _only(group: str, summary: dict[str, Any]) -> dict[str, Any]:
 
 JOB: Final = Job(
     name="offsets",
-    summary="Compute committed offsets from records of __consumer_offsets; with log end offsets lag, its trend, and time to catch up.",
+    summary="Compute committed offsets from records of __consumer_offsets; with log end offsets also lag and time to catch up.",
     parameters=(
         READ_OPTIONS,
         click.Argument(["records"], type=SOURCE),
@@ -269,7 +269,7 @@ JOB: Final = Job(
             ["--log-end"], type=SOURCE,
             help="Table of topic, partition, log_end_offset and optionally time; several snapshots give the trend.",
         ),
-        click.Option(["--as-of"], type=Time(), help="Time to describe, such as 2026-11-21T08:00:00Z. Default: the last record's."),
+        click.Option(["--as-of"], type=Time(), help="Time to describe: 2026-11-21T08:00:00Z. Default: the last record's."),
         click.Option(
             ["--retention-minutes"], type=click.IntRange(1), default=RETENTION_MINUTES, show_default=True,
             help="The brokers' offsets.retention.minutes.",

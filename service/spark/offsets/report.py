@@ -19,7 +19,7 @@ DRAWN: Final = len(COLORS)
 
 
 def report(source: str, summary: dict[str, Any], history: Sequence[tuple[str, int, int | None]]) -> Report:
-    """The whole.
+    """The report.
 
     history : group, time in ms, and lag; empty if there is one snapshot only
     """

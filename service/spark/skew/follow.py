@@ -46,9 +46,7 @@ class Metrics:
             return Gauge(f"allocator_topic_{name}", what, ("topic", *labels), registry=self.registry)
 
         def counter(name: str, what: str) -> Counter:
-            return Counter(
-                f"allocator_topic_{name}", f"{what} since this process started", ["topic"], registry=self.registry
-            )
+            return Counter(f"allocator_topic_{name}", f"{what} since this process started", ["topic"], registry=self.registry)
 
         self._skew = gauge("skew_ratio", "Skew of the newest window", "partitioner", "partitions_count")
         self._window = gauge("window_start_seconds", "Start of the newest window")

@@ -56,9 +56,7 @@ def run(pipeline: Pipeline, *, source: Source, follow: bool, **options: Any) -> 
     return Outcome(summary(answer), tables(answer), report.report(answer, str(source), scan), report.headline(answer))
 
 
-def prepare(
-    pipeline: Pipeline, source: Source, options: dict[str, Any], *, plain: bool = True
-) -> tuple[ScanSource, SkewScan]:
+def prepare(pipeline: Pipeline, source: Source, options: dict[str, Any], *, plain: bool = True) -> tuple[ScanSource, SkewScan]:
     """The source and its scan, once its columns exist and hold keys of the format.
 
     plain : whether executors may read plain Parquet themselves

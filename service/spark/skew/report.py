@@ -50,7 +50,7 @@ def headline(answer: Answer) -> dict[str, str]:
 
 
 def report(answer: Answer, source: str, scan: SkewScan) -> Report:
-    """The whole page."""
+    """The report."""
     key = " + ".join(scan.key_columns)
     sections = [
         Section("At a glance", (_glance(answer),)),

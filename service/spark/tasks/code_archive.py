@@ -1,11 +1,11 @@
-"""How executors find this project: in the zip that they get this is ``service/__init__.py``, and gives way to the real one.
+"""How executors import this project: in the zip that they get, this file is ``service/__init__.py``, and loads the real one.
 
-Numba keeps what it compiles in a folder that it tells by the path of the source. Spark puts the zip where each application has
-a place of its own, so modules in it would be compiled anew in every worker of every application: half a minute for all assignors.
-So the first worker on a machine unpacks them into a folder named by what they hold. Where the very same modules are installed, as
-in the pipeline's image, those are taken, and with them what has been compiled for the image.
+Numba caches compiled kernels by the path of their source. Spark puts the zip into a folder of each application, so every worker
+of every application would compile them again: half a minute for all assignors. Therefore the first worker on a machine unpacks
+the modules into a folder named by their digest. If the same modules are installed, as in the pipeline's image, those are used,
+with the kernels compiled for the image.
 
-Knows nothing but the standard library.
+Imports only the standard library.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 MODULES = "modules/"
-"""Where the modules are in the zip; not at its root, or Python would import them from there."""
+"""The folder of the modules in the zip; at its root Python would import them from the zip."""
 
 
 def pack(package: Path, into: Path) -> Path:
@@ -37,7 +37,7 @@ def pack(package: Path, into: Path) -> Path:
 
 
 def find(archive: Path, package: str) -> Path:
-    """The folder to import ``package`` from, rather than from the zip: where it is installed, or unpacked now."""
+    """The folder to import ``package`` from: where it is installed, or else unpacked."""
     with zipfile.ZipFile(archive) as file:
         prefix = f"{MODULES}{package}/"
         texts = {name.removeprefix(prefix): file.read(name) for name in file.namelist() if name.startswith(prefix)}
@@ -61,7 +61,7 @@ def find(archive: Path, package: str) -> Path:
 
 
 def _places() -> Iterator[Path]:
-    """Folders that outlast an application, the likeliest first; an executor's user often has no home."""
+    """Folders that outlast an application, in order of preference; an executor's user often has no home."""
     if chosen := os.environ.get("NUMBA_CACHE_DIR"):
         yield Path(chosen)
     # pathlib's way raises where there is no home.
@@ -70,7 +70,7 @@ def _places() -> Iterator[Path]:
 
 
 def _unpack(texts: Mapping[str, bytes], folder: Path) -> None:
-    """Put the files there, all at once: another worker may be about to do the same."""
+    """Write the files in one step, as another worker may be doing the same."""
     folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     unfinished = Path(tempfile.mkdtemp(prefix=".partition-allocator-", dir=folder.parent))
     try:
@@ -80,7 +80,7 @@ def _unpack(texts: Mapping[str, bytes], folder: Path) -> None:
             path.write_bytes(text)
         unfinished.rename(folder)
     except OSError:
-        if not folder.is_dir():  # else another worker was first
+        if not folder.is_dir():  # otherwise another worker was first
             raise
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
@@ -92,7 +92,7 @@ def _modules(package: Path) -> dict[str, bytes]:
 
 
 def _digest(texts: Mapping[str, bytes]) -> str:
-    """A name for modules that are alike to the letter."""
+    """A digest of the modules' names and texts."""
     digest = hashlib.sha256()
     for name in sorted(texts):
         digest.update(f"{name}\0{len(texts[name])}\0".encode() + texts[name])
@@ -102,4 +102,4 @@ def _digest(texts: Mapping[str, bytes]) -> str:
 if __name__ == "service":
     sys.path.insert(0, str(find(Path(__file__).parents[1], __name__)))
     del sys.modules[__name__]
-    importlib.import_module(__name__)  # who imports this one gets that one
+    importlib.import_module(__name__)  # the importer gets this one

@@ -1,6 +1,6 @@
-"""A column of a table as keys, and the rows that hold none: Arrow in, the core's ``Column`` out. Executors run this.
+"""Reads a table's key column as the core's ``Column``, and finds the rows to reject. Executors run this.
 
-A row whose key does not fit the key format does not stop a job of ten billion: it is set aside, with the reason.
+A key that does not fit the key format does not stop the job: its row is rejected with the reason.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from service.arrow.keys import FORMAT_OF_TYPE, flat, from_arrow
 from service.core.errors import InvalidQuestion
-from service.core.keys import columns as keys
+from service.core.keys import columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -31,26 +31,26 @@ _FITS: Final = {
 
 
 def check_format(kind: pa.DataType, key_format: str | None) -> str:
-    """The key format of a column of this type, before any row is read; raises InvalidQuestion if it cannot be the one asked for.
+    """The key format of a column of this type, before any row is read; raises InvalidQuestion if ``key_format`` does not suit it.
 
-    key_format : None: that of the type; text may be of any format, also of numbers
+    key_format : None: that of the type; text may have any format, also of numbers
     """
-    if key_format is not None and key_format not in keys.FORMATS:
-        raise InvalidQuestion(f"there is no key format {key_format!r}; known are {', '.join(keys.FORMATS)}")
+    if key_format is not None and key_format not in columns.FORMATS:
+        raise InvalidQuestion(f"unknown key format {key_format!r}; there are {', '.join(columns.FORMATS)}")
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     if is_text(kind) or pa.types.is_null(kind):
         return key_format or "string"
-    if pa.types.is_integer(kind) and key_format in (*keys.INTEGERS, None):
+    if pa.types.is_integer(kind) and key_format in (*columns.INTEGERS, None):
         return key_format or FORMAT_OF_TYPE.get(kind, "long")
     if is_bytes(kind) and key_format in (None, "string"):
-        # Bytes that Kafka's StringSerializer wrote: the partitioners hash them as they are.
+        # Bytes that Kafka's StringSerializer wrote; partitioners hash them unchanged.
         return key_format or "base64"
     return from_arrow(pa.chunked_array([pa.array([], kind)]), key_format, "")[1]
 
 
 def check_keys(batches: Iterable[pa.RecordBatch], names: Sequence[str], separator: str, key_format: str, source: object) -> None:
-    """Raise InvalidQuestion if the first records of a source have keys, in the columns ``names``, and none is of the format."""
+    """Raise InvalidQuestion if the first records of a source have keys, in the columns ``names``, but none in the format."""
     shown: list[str] = []
     for batch in batches:
         key = joined([batch.column(name) for name in names], separator)
@@ -62,21 +62,21 @@ def check_keys(batches: Iterable[pa.RecordBatch], names: Sequence[str], separato
         shown += [str(value) for value in key.filter(bad).slice(0, 3).to_pylist()]
     if shown:
         texts = ", ".join(map(repr, shown[:3]))
-        raise InvalidQuestion(f"{source}: no key in {', '.join(names)} is of the format {key_format}: {texts} …")
+        raise InvalidQuestion(f"{source}: no key in {', '.join(names)} has the format {key_format}: {texts} …")
 
 
-def joined(columns: Sequence[pa.Array], separator: str) -> pa.Array:
-    """One column of keys out of several: their texts with ``separator`` between; null where any is null. One stays as it is."""
-    if len(columns) == 1:
-        return columns[0]
-    return pc.binary_join_element_wise(*(column.cast(pa.string()) for column in columns), pa.scalar(separator, pa.string()))
+def joined(parts: Sequence[pa.Array], separator: str) -> pa.Array:
+    """Several columns as one: their texts joined by ``separator``, null where any is null. A single column stays unchanged."""
+    if len(parts) == 1:
+        return parts[0]
+    return pc.binary_join_element_wise(*(part.cast(pa.string()) for part in parts), pa.scalar(separator, pa.string()))
 
 
 def read_keys(column: pa.Array, key_format: str) -> tuple[Column, pa.Array | None]:
     """The keys of a column.
 
-    key_format : what ``check_format`` gave
-    Returns the keys, and bool[n] of the rows that hold no key of the format (their keys are as null); None if there are none.
+    key_format : as ``check_format`` returns it
+    Returns the keys, and bool[n] of the rows whose key does not fit the format (null among the keys); None if all do.
     """
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
@@ -85,7 +85,7 @@ def read_keys(column: pa.Array, key_format: str) -> tuple[Column, pa.Array | Non
         try:
             return _read(column.cast(pa.string()), key_format), None
         except pa.ArrowInvalid:
-            bad = np.array([_is_no_utf8(value) for value in column.to_pylist()])
+            bad = np.array([_is_not_utf8(value) for value in column.to_pylist()])
             return _read(pc.if_else(pa.array(bad), None, column).cast(pa.string()), key_format), pa.array(bad)
     try:
         return _ascii(column, key_format) or _read(column, key_format), None
@@ -94,19 +94,19 @@ def read_keys(column: pa.Array, key_format: str) -> tuple[Column, pa.Array | Non
         return _read(pc.if_else(bad, pa.scalar(None, column.type), column), key_format), bad
 
 
-def _ascii(column: pa.Array, key_format: str) -> keys.Text | None:
-    """Text of ASCII alone, which is UTF-8 without looking at each text; None if it is anything else."""
+def _ascii(column: pa.Array, key_format: str) -> columns.Text | None:
+    """ASCII text, which is valid UTF-8 without checking each string; None for anything else."""
     if key_format != "string" or not pa.types.is_string(column.type):
         return None
     texts = flat(column)
-    return keys.Text(texts) if texts.data[texts.offsets[0] : texts.offsets[-1]].max(initial=0) < 128 else None
+    return columns.Text(texts) if texts.data[texts.offsets[0] : texts.offsets[-1]].max(initial=0) < 128 else None
 
 
 def _read(column: pa.Array, key_format: str) -> Column:
     """Raises InvalidQuestion or ArrowInvalid if a key does not fit."""
-    if key_format in keys.INTEGERS and (is_text(column.type) or pa.types.is_integer(column.type)):
-        column = column.cast(pa.from_numpy_dtype(keys.INTEGERS[key_format]))
-    elif key_format in keys.FLOATS and is_text(column.type):
+    if key_format in columns.INTEGERS and (is_text(column.type) or pa.types.is_integer(column.type)):
+        column = column.cast(pa.from_numpy_dtype(columns.INTEGERS[key_format]))
+    elif key_format in columns.FLOATS and is_text(column.type):
         column = column.cast(pa.float64())
         if key_format == "float":
             column = column.cast(pa.float32())
@@ -116,15 +116,15 @@ def _read(column: pa.Array, key_format: str) -> Column:
 
 
 def _misfits(column: pa.Array, key_format: str) -> pa.Array:
-    """bool[n]: the rows whose key is there, and does not fit. Slower than reading, and only asked for when that failed."""
+    """bool[n]: the rows whose key is not null and does not fit. Slower than reading, so only done when that fails."""
     if is_text(column.type):
-        patterns = dict.fromkeys(keys.INTEGERS, _TEXT_OF_INTEGER) | dict.fromkeys(keys.FLOATS, _TEXT_OF_FLOAT) | _FITS
+        patterns = dict.fromkeys(columns.INTEGERS, _TEXT_OF_INTEGER) | dict.fromkeys(columns.FLOATS, _TEXT_OF_FLOAT) | _FITS
         pattern = patterns.get(key_format, r"^(?:true|false)$" if key_format == "boolean" else r"")
         fits = pc.match_substring_regex(column, pattern, ignore_case=key_format == "boolean")
         bad = np.asarray(pc.fill_null(pc.invert(fits), False))
     else:
         bad = np.zeros(len(column), np.bool_)
-    # What has the right form may still be too large: one by one, and only until the rest can be read.
+    # A key of the right form may still be too large: then check each key.
     kept = pc.if_else(pa.array(bad), pa.scalar(None, column.type), column)
     try:
         _read(kept, key_format)
@@ -141,7 +141,7 @@ def _is_misfit(one: pa.Array, key_format: str) -> bool:
     return False
 
 
-def _is_no_utf8(value: bytes | None) -> bool:
+def _is_not_utf8(value: bytes | None) -> bool:
     try:
         (value or b"").decode()
     except UnicodeDecodeError:
@@ -150,12 +150,12 @@ def _is_no_utf8(value: bytes | None) -> bool:
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Does a column of this type hold texts?"""
+    """Whether a column of this type has strings."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def is_bytes(kind: pa.DataType) -> bool:
-    """Does a column of this type hold bytes?"""
+    """Whether a column of this type has bytes."""
     types = pa.types
     return bool(
         types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind) or types.is_binary_view(kind)

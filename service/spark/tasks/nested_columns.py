@@ -1,7 +1,7 @@
-"""Nested columns, as tables have them, as the rows that the core's readers take. Executors run this.
+"""Converts a table's nested columns to the types that ``service.arrow`` reads. Executors run this.
 
-A table may lack optional members, have 64-bit integers for 32-bit ones, and lists of text for lists that are always empty; but it
-may have no member that nobody knows: a misspelt ``topic_names`` would silently subscribe to everything.
+A table may lack optional members, have 64-bit integers in place of 32-bit ones, and lists of strings for lists that are always
+empty. It must not have an unknown member: a misspelt ``topic_names`` would silently subscribe to everything.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 CORRUPT: Final = "_corrupt_record"
-"""The column in which Spark's readers keep a line that they cannot read (``sources.CORRUPT``)."""
+"""The column of the lines that Spark could not read (``sources.CORRUPT``)."""
 
-MANY: Final = 2**20
-"""Partitions with which a batch of results is closed, for the sake of an executor's memory."""
+BATCH_PARTITIONS: Final = 2**20
+"""Partitions after which a batch of results ends, to bound an executor's memory."""
 
 
 def rows_of(batch: pa.RecordBatch, names: Iterable[str]) -> Iterator[dict[str, pa.Array]]:
-    """Each row of a batch as columns of one value: of ``names`` those that are there."""
+    """Each row of a batch as columns of one value, for those of ``names`` that exist."""
     columns = {name: batch.column(name) for name in names if name in batch.schema.names}
     for row in range(batch.num_rows):
         yield {name: column.slice(row, 1) for name, column in columns.items()}
 
 
 def gathered(results: Iterable[dict[str, Any]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The results as batches of ``schema``. A result names its values, or has them as arrays of one value; the others are null.
+    """The results as batches of ``schema``. A result's values are Python's or arrays of one value; missing ones are null.
 
-    An Arrow array of one value takes as long to make as one of a hundred, and most groups are small.
+    Making an Arrow array of one value takes as long as one of a hundred, and most groups are small.
     """
     waiting: list[dict[str, Any]] = []
     partitions = 0
     for result in results:
         waiting.append(result)
         partitions += result.get("partitions", 0)
-        if partitions >= MANY:
+        if partitions >= BATCH_PARTITIONS:
             yield _batch(waiting, schema)
             waiting, partitions = [], 0
     if waiting:
@@ -61,60 +61,61 @@ def _batch(results: list[dict[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
 
 
 def check_line(row: dict[str, pa.Array]) -> None:
-    """Raise InvalidQuestion if the row, its columns of one value each, is a line that could not be read."""
+    """Raise InvalidQuestion if the row, as columns of one value, is a line that Spark could not read."""
     if CORRUPT in row and row[CORRUPT][0].is_valid:
-        raise InvalidQuestion("the line cannot be read")
+        raise InvalidQuestion("unreadable line")
 
 
 def rejection(row: dict[str, pa.Array], error: InvalidQuestion) -> dict[str, str]:
-    """Why a row is set aside, as ``detail``, and the row itself, as ``record``: JSON, or the line as it was."""
+    """A rejected row's ``detail``, and the row as ``record``: as JSON, or the unreadable line."""
     values: dict[str, Any] = {name: column[0].as_py() for name, column in row.items()}
     line = values.pop(CORRUPT, None)
     detail = f"{error.pointer}: {error.detail}" if error.pointer else error.detail
     return {"detail": detail, "record": line if line is not None else json.dumps(values, ensure_ascii=False)}
 
 
-def check_type(found: pa.DataType, wanted: pa.DataType, at: str) -> None:
-    """Raise InvalidQuestion, before any row is read, if no value of a column can be of the wanted type.
+def check_type(actual: pa.DataType, expected: pa.DataType, at: str) -> None:
+    """Raise InvalidQuestion, before any row is read, if a column's type cannot be converted to the expected one.
 
     at : the column's name, for the message
     """
-    if pa.types.is_null(found) or _is_empty_list(found, wanted):
+    if pa.types.is_null(actual) or _is_empty_list(actual, expected):
         return
-    if pa.types.is_struct(wanted) and pa.types.is_struct(found):
-        known = [member.name for member in wanted]
-        for member in found:
+    if pa.types.is_struct(expected) and pa.types.is_struct(actual):
+        known = [member.name for member in expected]
+        for member in actual:
             if member.name not in known:
-                raise InvalidQuestion(f"{at} has a member {member.name!r}; known are {', '.join(known)}")
-            check_type(member.type, wanted.field(member.name).type, f"{at}.{member.name}")
-    elif _is_list(wanted) and _is_list(found):
-        check_type(found.value_type, wanted.value_type, f"{at}[]")
-    elif not _alike(found, wanted):
-        raise InvalidQuestion(f"{at} is {found}, not {wanted}")
+                raise InvalidQuestion(f"{at} has an unknown member {member.name!r}; known are {', '.join(known)}")
+            check_type(member.type, expected.field(member.name).type, f"{at}.{member.name}")
+    elif _is_list(expected) and _is_list(actual):
+        check_type(actual.value_type, expected.value_type, f"{at}[]")
+    elif not _alike(actual, expected):
+        raise InvalidQuestion(f"{at} is {actual}, not {expected}")
 
 
-def conform(column: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """The column as ``wanted``; raises pyarrow.ArrowInvalid for a value that does not fit, such as 2³¹ partitions."""
-    if column.type.equals(wanted):
+def conform(column: pa.Array, expected: pa.DataType) -> pa.Array:
+    """The column as the type ``expected``; raises pyarrow.ArrowInvalid for a value that does not fit, such as 2³¹ partitions."""
+    if column.type.equals(expected):
         return column
-    if _is_list(wanted) and _is_list(column.type):
-        # By its parts, for a list of text in which there is never anything may stand for one of structs.
-        values = pa.array([], wanted.value_type) if not len(column.flatten()) else conform(column.flatten(), wanted.value_type)
+    if _is_list(expected) and _is_list(column.type):
+        # By parts, as a list of strings that is always empty may stand for one of structs.
+        values = column.flatten()
+        values = conform(values, expected.value_type) if len(values) else pa.array([], expected.value_type)
         lengths = column.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
         offsets = np.concatenate([np.zeros(1, np.int32), np.cumsum(lengths, dtype=np.int32)])
         return pa.ListArray.from_arrays(pa.array(offsets), values, mask=column.is_null())
-    if pa.types.is_struct(wanted) and pa.types.is_struct(column.type):
-        there = {member.name for member in column.type}
+    if pa.types.is_struct(expected) and pa.types.is_struct(column.type):
+        names = {member.name for member in column.type}
         children = [
-            conform(column.field(member.name), member.type) if member.name in there else pa.nulls(len(column), member.type)
-            for member in wanted
+            conform(column.field(member.name), member.type) if member.name in names else pa.nulls(len(column), member.type)
+            for member in expected
         ]
-        return pa.StructArray.from_arrays(children, fields=list(wanted), mask=column.is_null())
-    return column.cast(wanted)
+        return pa.StructArray.from_arrays(children, fields=list(expected), mask=column.is_null())
+    return column.cast(expected)
 
 
 def first_misfit(rows: pa.Array, plain: Callable[[pa.Array], bool]) -> int:
-    """The index of the first of the rows that is not ``plain``, when all together are not: found by halving."""
+    """The index of the first row that is not ``plain``, by bisection; at least one is not."""
     first, last = 0, len(rows)
     while last - first > 1:
         half = (first + last) // 2
@@ -126,7 +127,7 @@ def first_misfit(rows: pa.Array, plain: Callable[[pa.Array], bool]) -> int:
 
 
 def compact(rows: pa.Array) -> pa.Array:
-    """A copy of a slice that holds nothing but its own values, and begins at 0, as ``.values`` and ``.offsets`` suppose."""
+    """A copy of a slice with its own values only, from offset 0, as ``.values`` and ``.offsets`` require."""
     return rows.take(pa.array(np.arange(len(rows), dtype=np.int32)))
 
 
@@ -134,17 +135,19 @@ def _is_list(kind: pa.DataType) -> bool:
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
 
 
-def _is_empty_list(found: pa.DataType, wanted: pa.DataType) -> bool:
-    """What Spark infers from lists that are all empty."""
-    return _is_list(wanted) and _is_list(found) and (pa.types.is_string(found.value_type) or pa.types.is_null(found.value_type))
+def _is_empty_list(actual: pa.DataType, expected: pa.DataType) -> bool:
+    """Whether the actual type is what Spark infers from lists that are all empty."""
+    if not _is_list(expected) or not _is_list(actual):
+        return False
+    return bool(pa.types.is_string(actual.value_type) or pa.types.is_null(actual.value_type))
 
 
-def _alike(found: pa.DataType, wanted: pa.DataType) -> bool:
+def _alike(actual: pa.DataType, expected: pa.DataType) -> bool:
     types = pa.types
-    if types.is_integer(wanted):
-        return bool(types.is_integer(found))
-    if types.is_floating(wanted):
-        return bool(types.is_floating(found) or types.is_integer(found))
-    if types.is_string(wanted):
-        return bool(types.is_string(found) or types.is_large_string(found))
-    return bool(found.equals(wanted))
+    if types.is_integer(expected):
+        return bool(types.is_integer(actual))
+    if types.is_floating(expected):
+        return bool(types.is_floating(actual) or types.is_integer(actual))
+    if types.is_string(expected):
+        return bool(types.is_string(actual) or types.is_large_string(actual))
+    return bool(actual.equals(expected))

@@ -162,7 +162,7 @@ def run(master, python, data, into, skew, fleet, **options):
     environment = {**os.environ, "PYSPARK_PYTHON": str(python), "SPARK_LOCAL_IP": "127.0.0.1"}
     done = subprocess.run(
         [sys.executable, "-c", DRIVER, master, data, json.dumps(options), json.dumps(commands)],
-        capture_output=True, text=True, check=False, env=environment, timeout=SECONDS, cwd=Path(__file__).parents[2],
+        capture_output=True, text=True, check=False, env=environment, timeout=SECONDS, cwd=Path(__file__).parents[3],
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     counts = Counter((murmur2(f"key {i}".encode()) & 0x7FFFFFFF) % 5 for i in range(3000))

@@ -12,10 +12,11 @@ from click.testing import CliRunner
 
 from service.cli import main
 from service.core.errors import InvalidQuestion
-from service.spark.fleet import assignments, job, placements
+from service.spark.fleet import job
+from service.spark.fleet.tasks import assignments, placements
 from service.spark.fleet.tasks.assignments import Choice, assign_groups
 from service.spark.fleet.tasks.placements import place_topics
-from service.spark.io import nested_columns
+from service.spark.tasks import nested_columns
 from tests.support import golden
 
 if TYPE_CHECKING:

@@ -17,11 +17,11 @@ from service.core.attribution.mixtures import unmix
 from service.core.errors import InvalidQuestion
 from service.core.keys.columns import strings
 from service.core.partitioners import PARTITIONERS
-from service.spark.mismatch import pair_sample
-from service.spark.mismatch import scan as mismatch_scan
 from service.spark.mismatch.job import JOB
+from service.spark.mismatch.tasks import pair_sample
+from service.spark.mismatch.tasks import scan as mismatch_scan
 from service.spark.mismatch.tasks.pair_sample import PairSample
-from service.spark.mismatch.tasks.scan import MismatchScan, Part, merged, patterns, settled
+from service.spark.mismatch.tasks.scan import MismatchResult, MismatchScan, merged, patterns, settled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,7 +42,7 @@ def partitions_by(partitioner: str, keys: list[str], count: int) -> np.ndarray[A
     return hash_all(asked.writers().writers, strings(keys), "string").partitions(count)[0]
 
 
-def looked(asked: MismatchScan, *tables: pa.Table) -> tuple[Part, list[dict[str, Any]]]:
+def looked(asked: MismatchScan, *tables: pa.Table) -> tuple[MismatchResult, list[dict[str, Any]]]:
     """What tasks with a table each find, merged; and what they set aside."""
     results = [row for table in tables for batch in asked.of_batches(iter(table.to_batches(1000))) for row in batch.to_pylist()]
     return merged([row["partial"] for row in results if row["partial"]]), [row for row in results if row["reason"]]
@@ -123,7 +123,7 @@ def test_a_sample_of_parts_is_the_sample_of_the_whole(monkeypatch: pytest.Monkey
 
 
 def test_a_partitioner_that_looks_at_no_key_expects_nothing() -> None:
-    with pytest.raises(InvalidQuestion, match="java:round-robin looks at no key"):
+    with pytest.raises(InvalidQuestion, match="java:round-robin ignores keys"):
         scan(3, "java:round-robin").expected_writer(scan(3, "java:round-robin").writers())
 
 

@@ -18,8 +18,9 @@ from service.core.wire.errors import Unreadable
 from service.spark.errors import WrongSource
 from service.spark.fleet.tasks.assignments import assign_groups
 from service.spark.io.sources import Source
-from service.spark.offsets import group_states, job
-from service.spark.offsets import records as offset_records
+from service.spark.offsets import job
+from service.spark.offsets.tasks import group_states
+from service.spark.offsets.tasks import records as offset_records
 from tests.core.wire.captures import captures
 from tests.core.wire.encoding import (
     blob,
@@ -256,7 +257,7 @@ def test_lag_has_a_trend_a_holder_and_an_end(pipeline, tmp_path, client):
     ends = [(f"{topic},{partition},{end},{START + 1000 * i}") for i in (1, 5, 9) for topic, partition, end in
             (("t", 0, 1000 + 50 * i), ("t", 1, 100 + 10 * i), ("t", 2, 5), ("u", 0, 7))]  # fmt: skip
     (tmp_path / "ends.csv").write_text("topic,partition,log_end_offset,time\n" + "\n".join(ends))
-    names = (job.OFFSETS, job.GROUPS, job.MEMBERS, job.HISTORY, job.QUESTIONS, job.REJECTED_ROWS)
+    names = (job.OFFSETS, job.GROUPS, job.MEMBERS, job.HISTORY, job.REQUESTS, job.REJECTED_ROWS)
     outcome, tables = run(pipeline, tmp_path, log, *names, log_end=Source.parse(str(tmp_path / "ends.csv")))
     rows = {(row["group"], row["topic"], row["partition"]): row for row in tables[job.OFFSETS]}
 
@@ -298,7 +299,7 @@ def test_lag_has_a_trend_a_holder_and_an_end(pipeline, tmp_path, client):
     json.dumps(outcome.summary)
 
     # And fleet takes the table of requests.
-    asked = pa.Table.from_pylist(tables[job.QUESTIONS])
+    asked = pa.Table.from_pylist(tables[job.REQUESTS])
     assert [row["error"] for batch in assign_groups(asked.to_batches(), (), "question") for row in batch.to_pylist()] == [
         None
     ] * 2

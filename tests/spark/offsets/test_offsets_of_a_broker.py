@@ -14,8 +14,8 @@ from click.testing import CliRunner
 from confluent_kafka import Consumer, TopicPartition
 
 from service.cli import main
-from service.spark.offsets import group_states
-from service.spark.offsets import records as offset_records
+from service.spark.offsets.tasks import group_states
+from service.spark.offsets.tasks import records as offset_records
 
 if TYPE_CHECKING:
     from pathlib import Path

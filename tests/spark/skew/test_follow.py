@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 import requests
 
-from service.spark.skew.tasks.scan import Scan
+from service.spark.skew.tasks.scan import SkewScan
 from service.spark.skew.tasks.windows import SCHEMA, Windows, WindowScan, summed
 from tests.support.serving import free_port
 
@@ -26,7 +26,7 @@ COUNTS = (4, 7)
 
 
 def scan(**more):
-    return Scan(("key",), "string", ("java",), COUNTS, size_columns=("value",), max_keys=1024, **more)
+    return SkewScan(("key",), "string", ("java",), COUNTS, size_columns=("value",), max_keys=1024, **more)
 
 
 def batch(keys, times):

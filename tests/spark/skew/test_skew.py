@@ -19,14 +19,12 @@ from service.cli import main
 from service.core.keys.columns import byte_strings
 from service.core.partitioners import PARTITIONERS
 from service.core.sizing.counter import fingerprints_of, hashing
-from service.spark.io import scan as scanning
-from service.spark.io import splits
 from service.spark.io.sources import Source
-from service.spark.skew import job, key_sample
-from service.spark.skew.tasks.scan import Part, merged
+from service.spark.skew import job
+from service.spark.skew.tasks.scan import merged
 
 COUNTS = (4, 6, 12, 35)
-ASKED = {
+OPTIONS = {
     "key_columns": ("key",),
     "key_separator": "-",
     "key_format": None,
@@ -68,20 +66,20 @@ def keys_of(name):
     return records().column("key").drop_null().to_pylist()
 
 
-def scanned(pipeline, source, *, plain=True, **asked):
-    looked, scan = job.read(pipeline, Source.parse(source), ASKED | asked, plain=plain)
-    assert (looked.files is not None) == (plain and "csv" not in source and "json" not in source)
-    return scanning.scanned(looked, scan, merged, pipeline.sink)
+def scanned(pipeline, source, *, plain=True, **options):
+    scan_source, of_records = job.prepare(pipeline, Source.parse(source), OPTIONS | options, plain=plain)
+    assert (scan_source.files is not None) == (plain and "csv" not in source and "json" not in source)
+    return scan.run_scan(scan_source, of_records, merged, pipeline.sink)
 
 
-def figures(part: Part):
+def figures(result: SkewResult):
     """Everything that was counted, in plain values."""
-    counts = part.counts
+    counts = result.counts
     return {
         "all": (counts.records, counts.bytes, counts.keyless.tolist(), counts.distinct.distinct),
         "totals": {(p, n): [of.tolist() for of in counts.totals(p, n)] for p in counts.names for n in counts.partitions_counts},
         "hottest": sorted(counts.distinct.heaviest(0, 50)),
-        "sample": part.sample.weights,
+        "sample": result.sample.weights,
     }
 
 
@@ -93,9 +91,9 @@ def test_a_key_is_where_the_service_says(name, client, pipeline, parquet):
     if name == "java:sticky":  # it asks for what decides about records without a key, whether there are any or not
         body |= {"sticky_batch_size": 16_384, "records": [{"key": key, "bytes": 1} for key in body.pop("keys")]}
     answer = client.post("/v1/partitions", json=body).json
-    _, scan = job.read(pipeline, Source.parse(parquet), ASKED | {"partitioners": (name,)})
-    part = Part.unpacked(
-        b"".join(p for b in scan.of_batches(iter(records().to_batches())) for p in b.column("partial").to_pylist())
+    _, of_records = job.prepare(pipeline, Source.parse(parquet), OPTIONS | {"partitioners": (name,)})
+    part = SkewResult.unpacked(
+        b"".join(p for b in of_records.of_batches(iter(records().to_batches())) for p in b.column("partial").to_pylist())
     )
     totals = part.counts.totals(name, 35)
     assert totals.records.tolist() == np.bincount(answer["partitions"], minlength=35).tolist()
@@ -123,7 +121,7 @@ def test_each_path_gives_the_same(pipeline, parquet, tmp_path):
 def test_many_partial_results_are_merged_before_the_driver_gets_them(pipeline, parquet, monkeypatch):
     """And come to the same."""
     few, _ = scanned(pipeline, parquet)
-    monkeypatch.setattr(scanning, "GROUP", 1)
+    monkeypatch.setattr(scan, "MERGED_BY_DRIVER", 1)
     many, rejected = scanned(pipeline, parquet)
     assert (figures(many), rejected) == (figures(few), {})
 
@@ -147,7 +145,7 @@ def test_a_topic_gives_what_its_records_are(broker, pipeline):
 def test_a_sample_of_the_parts_is_that_of_the_whole(batches, most):
     """The keys whose fingerprint begins with so many zero bits, with all that they ever weighed; never more than fit."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(key_sample, "KEYS", most)
+        patch.setattr(skew_scan, "SAMPLE_KEYS", most)
         whole, merged = KeySample(), KeySample()
         for numbers in batches:
             keys = byte_strings([b"%d" % number for number in numbers])
@@ -162,58 +160,6 @@ def test_a_sample_of_the_parts_is_that_of_the_whole(batches, most):
         assert sample.weights == {key: [counted[key], counted[key] * int(key)] for key in below}
         assert len(below) <= most
     assert whole.held.level == merged.held.level
-
-
-def test_a_row_group_is_read_by_one_split_alone(parquet):
-    """However small the splits are cut."""
-    files = splits.files(parquet)
-    for tasks in (1, 3, 50):
-        lists = splits.splits(files, tasks)
-        assert len(lists) <= tasks
-        batches = [batch for task in lists for batch in splits.batches_of(task, ["key"])]
-        assert pa.Table.from_batches(batches).column("key").to_pylist() == records().column("key").to_pylist()
-
-
-@pytest.mark.parametrize("kind", ["categories", "views"])
-def test_parquet_is_what_it_is_to_spark_whatever_its_writer_held(tmp_path, kind):
-    """As pandas and Polars have them."""
-    table = records().select(["key", "value"])
-    if kind == "categories":
-        held = pa.table({name: table.column(name).dictionary_encode() for name in table.column_names})
-    else:
-        held = table.cast(pa.schema([("key", pa.string_view()), ("value", pa.string_view())]))
-    path = str(tmp_path / "held.parquet")
-    pq.write_table(held, path)
-    assert splits.schema(path).types == [pa.string(), pa.string()]
-    (files,) = splits.splits(splits.files(path), 1)
-    assert pa.Table.from_batches(splits.batches_of(files, ["key", "value"])) == table
-
-
-def test_a_file_that_lacks_a_column_of_the_others_is_named(tmp_path):
-    for name, column in (("1.parquet", "key"), ("2.parquet", "keys")):
-        pq.write_table(pa.table({column: ["a"]}), tmp_path / name)
-    (files,) = splits.splits(splits.files(str(tmp_path)), 1)
-    with pytest.raises(ValueError, match=r"2\.parquet has no column 'key'"):
-        list(splits.batches_of(files, ["key"]))
-
-
-@pytest.mark.parametrize("tasks", [1, 4, 7])
-def test_every_task_reads_as_many_bytes(tasks):
-    """Of one large file as of many: all of them, each once."""
-    of = [("large", 842_756_784), *((f"small-{i}", 3_371_190 + i) for i in range(40)), ("empty", 0)]
-    lists = splits.splits(of, tasks)
-    read = [sum(split.end - split.start for split in task) for task in lists]
-    assert len(read) == tasks
-    assert max(read) - min(read) < tasks
-    for path, size in of:
-        cuts = sorted((split.start, split.end) for task in lists for split in task if split.location == path)
-        assert [0, *(end for _, end in cuts)] == [*(start for start, _ in cuts), size]
-
-
-def test_folders_that_are_more_than_files_are_left_to_spark(tmp_path):
-    assert splits.files(str(tmp_path / "nothing")) is None
-    pq.write_to_dataset(records(), tmp_path / "by-value", partition_cols=["value"])
-    assert splits.files(str(tmp_path / "by-value")) is None
 
 
 def test_more_keys_than_are_held_are_estimated(pipeline, parquet):

@@ -1,10 +1,10 @@
-"""The latest records of a group → what the group is: Arrow in, Arrow out. Executors run this.
+"""From the latest records of a group to its state: Arrow in, Arrow out. Executors run this.
 
 ====================== ===================================================================================================
 classic group          GROUP_METADATA, with every member's subscription and assignment in the consumer protocol's bytes
 consumer group         CONSUMER_GROUP_METADATA, one MEMBER_METADATA and one CURRENT_MEMBER_ASSIGNMENT for each member,
-                       and what each REGULAR_EXPRESSION has been found to match (KIP-848)
-share, streams group   SHARE_GROUP_… and STREAMS_GROUP_…: their members, and what they read
+                       and the topics that each REGULAR_EXPRESSION matches (KIP-848)
+share, streams group   SHARE_GROUP_… and STREAMS_GROUP_…: their members and subscriptions
 ====================== ===================================================================================================
 """
 
@@ -43,12 +43,12 @@ SCHEMA: Final = pa.schema(
         "partition": pa.int32(),
     }
 )
-"""A row for the group, where ``member_id`` is null: ``subscribed`` the topics that its members want (null if nobody can tell),
-``members`` the members of a request to ``/v1/group-assignments``, but for what they own, as JSON. And a row for each partition of
-each member, its topic named or, if only that is known, by its id.
+"""A row for the group, where ``member_id`` is null: ``subscribed`` are the topics of all subscriptions (null if unknown),
+``members`` the members of a request to ``/v1/group-assignments`` as JSON, without owned partitions. And a row for each partition
+of each member, with its topic's name or, if unknown, its id.
 
-What of its offsets expires: nothing, if the group ``keeps_offsets``. Else those of topics that are not ``subscribed``, when the
-retention is over since ``empty_since`` (ms), or since the commit where that is null.
+No offset expires while the group ``keeps_offsets``. Otherwise the offsets of topics that are not ``subscribed`` expire: when the
+retention has passed since ``empty_since`` (ms), or since the commit where that is null.
 
 Source: shouldExpire, offsetExpirationCondition and isSubscribedToTopic of ClassicGroup, ConsumerGroup, ShareGroup and
 StreamsGroup (Apache Kafka 4.3.1)."""
@@ -61,7 +61,7 @@ TYPES: Final = (
     *(CLASSIC, CONSUMER, CONSUMER_MEMBER, CONSUMER_ASSIGNMENT, CONSUMER_REGEX, SHARE_MEMBER, SHARE, SHARE_ASSIGNMENT),
     *(STREAMS, STREAMS_MEMBER, STREAMS_TOPOLOGY),
 )
-"""The types of record that are looked at."""
+"""The record types that describe a group."""
 
 Row = dict[str, Any]
 
@@ -69,15 +69,14 @@ Row = dict[str, Any]
 def read_group(latest: pa.Table) -> pa.Table:
     """SCHEMA rows of one group at one time.
 
-    latest : the last record of each key, tombstones left out: at, group, type, member and value, as ``offset_records`` has them
+    latest : the last record of each key, without tombstones: at, group, type, member and value, as in ``records.SCHEMA``
     """
     rows = latest.to_pylist()
     by_type: dict[int, dict[str | None, Any]] = {}
     for row in rows:
         by_type.setdefault(row["type"], {})[row["member"]] = json.loads(row["value"])
-    found = _group(by_type)
-    known = {"at": rows[0]["at"], "group": rows[0]["group"]}
-    return pa.Table.from_pylist([{**known, **row} for row in found], schema=SCHEMA)
+    subject = {"at": rows[0]["at"], "group": rows[0]["group"]}
+    return pa.Table.from_pylist([{**subject, **row} for row in _group(by_type)], schema=SCHEMA)
 
 
 def _group(by_type: dict[int, dict[str | None, Any]]) -> list[Row]:
@@ -91,7 +90,7 @@ def _group(by_type: dict[int, dict[str | None, Any]]) -> list[Row]:
             matches = by_type.get(CONSUMER_REGEX, {})
             members = _members(by_type.get(member, {}), by_type.get(assignment, {}), matches)
             subscribed = {name for document, _ in members for name in document["topic_names"]}
-            # What an expression matches counts even when the member has gone that asked for it.
+            # An expression counts even if its member has left.
             subscribed.update(name for matched in matches.values() for name in matched["topics"])
             return _group_of_brokers(protocol, members, subscribed)
     if STREAMS in by_type:
@@ -102,7 +101,7 @@ def _group(by_type: dict[int, dict[str | None, Any]]) -> list[Row]:
 
 
 def _classic_group(value: dict[str, Any]) -> list[Row]:
-    """ClassicGroup as it is after loading: without members it is Empty, else Stable."""
+    """ClassicGroup after loading: Empty without members, else Stable."""
     consumers = value["protocolType"] == "consumer"
     documents, partitions = [], []
     subscribed: set[str] | None = set() if consumers and (value["protocol"] is not None or not value["members"]) else None
@@ -110,8 +109,8 @@ def _classic_group(value: dict[str, Any]) -> list[Row]:
         known = {"member_id": member["memberId"], "client_id": member["clientId"], "client_host": member["clientHost"]}
         document, topics, owned = _classic_member(member) if consumers else ({}, None, ())
         subscribed = None if subscribed is None or topics is None else subscribed.union(topics)
-        said = {"member_id": member["memberId"], "instance_id": member.get("groupInstanceId"), **document}
-        documents.append(said | {"generation_id": max(-1, value["generation"])})
+        ids = {"member_id": member["memberId"], "instance_id": member.get("groupInstanceId")}
+        documents.append({**ids, **document, "generation_id": max(-1, value["generation"])})
         partitions.append(known)
         partitions += [{**known, "topic": topic, "partition": number} for topic, numbers in owned for number in numbers]
     state_timestamp = value.get("currentStateTimestamp", -1)
@@ -119,7 +118,7 @@ def _classic_group(value: dict[str, Any]) -> list[Row]:
         "protocol": "classic",
         "assignor": value["protocol"],
         "empty": not documents,
-        # A group of no protocol is one that has only ever committed.
+        # A group without a protocol type has only committed offsets.
         "keeps_offsets": bool(documents and value["protocolType"]) and subscribed is None,
         "empty_since": None if documents or not value["protocolType"] or state_timestamp == -1 else state_timestamp,
         "subscribed": None if subscribed is None else sorted(subscribed),
@@ -129,7 +128,7 @@ def _classic_group(value: dict[str, Any]) -> list[Row]:
 
 
 def _classic_member(member: dict[str, Any]) -> tuple[Row, tuple[str, ...] | None, TopicPartitions]:
-    """What a consumer says of itself, the topics that it wants (None if Kafka cannot tell either), and what it was given."""
+    """A consumer's document, its topics (None if its subscription is unreadable, to Kafka as well), and its partitions."""
     subscription, assigned = (base64.b64decode(member[name]) for name in ("subscription", "assignment"))
     document: Row = {}
     topics: tuple[str, ...] | None = None
@@ -146,7 +145,7 @@ def _classic_member(member: dict[str, Any]) -> tuple[Row, tuple[str, ...] | None
 def _members(
     metadata: dict[str | None, Any], assignments: dict[str | None, Any], matches: dict[str | None, Any]
 ) -> list[tuple[Row, list[Row]]]:
-    """Each member's document, and its rows. matches : what regular expressions have been found to match."""
+    """Each member's document, and its rows. matches : the topics that each regular expression matches"""
     members = []
     for member_id, value in metadata.items():
         known = {"member_id": member_id, "client_id": value["clientId"], "client_host": value["clientHost"]}
@@ -170,7 +169,7 @@ def _members(
 
 
 def _group_of_brokers(protocol: str, members: list[tuple[Row, list[Row]]], subscribed: set[str]) -> list[Row]:
-    """A group whose broker assigns."""
+    """A group that its coordinator assigns."""
     head: Row = {
         "protocol": protocol,
         "empty": not members,
@@ -186,7 +185,7 @@ def _present(document: Row) -> Row:
 
 
 def _sources(topology: dict[str, Any]) -> set[str]:
-    """The topics that a topology reads."""
+    """The source topics of a topology, repartition topics included."""
     parts = topology["subtopologies"]
     names = {name for part in parts for name in part["sourceTopics"]}
     return names | {topic["name"] for part in parts for topic in part["repartitionSourceTopics"]}

@@ -1,4 +1,4 @@
-"""Raw records of ``__consumer_offsets`` → what they say, a row each: Arrow in, Arrow out. Executors run this."""
+"""Decodes raw records of ``__consumer_offsets``, a row each: Arrow in, Arrow out. Executors run this."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from service.core.model import Keys
 
 COMMIT_TYPE: Final = 1
-"""The type of every row about an offset: a legacy commit (0) and one of today are about the same."""
+"""The type of every row about an offset: legacy commits (0) have it, too."""
 
 PLACE: Final = ("log_partition", "log_offset", "timestamp")
 SCHEMA: Final = pa.schema(
@@ -48,44 +48,44 @@ SCHEMA: Final = pa.schema(
     }
 )
 """``type`` to ``partition`` are the record's key; ``value`` is that of a record that is no commit, as JSON. Where ``reason`` is
-not null the record could not be read: ``record`` is it, as JSON, and ``type`` is null. Timestamps are in ms, -1 for none."""
+not null the record is unreadable: ``record`` has it as JSON, and ``type`` is null. Timestamps are in ms, -1 for none."""
 
 
 def read_records(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """SCHEMA rows of records: none is left out.
+    """A SCHEMA row for every record.
 
     batches : of key and value (binary), log_partition (int32), log_offset and timestamp (int64, ms), and line: the text of a row
-        that was no record to begin with, else null
+        that Spark could not read as a record, else null
     """
     for batch in batches:
         keys, values = (batch.column(name).cast(pa.binary()) for name in ("key", "value"))
-        found = read_offset_commits(flat(keys), flat(values))
-        commits = np.flatnonzero(found.kind != OTHER)
+        decoded = read_offset_commits(flat(keys), flat(values))
+        commits = np.flatnonzero(decoded.kind != OTHER)
         place = {name: batch.column(name) for name in PLACE}
-        live = found.kind == COMMIT
+        live = decoded.kind == COMMIT
         columns: dict[str, Any] = {
             "type": np.full(len(batch), COMMIT_TYPE, np.int32),
-            "group": _text(found.group, pa.string()),
-            "topic": _text(found.topic, pa.string()),
-            "partition": found.partition,
+            "group": _text(decoded.group, pa.string()),
+            "topic": _text(decoded.topic, pa.string()),
+            "partition": decoded.partition,
             **place,
-            "tombstone": found.kind == TOMBSTONE,
-            "committed_offset": pa.array(found.offset, mask=~live),
-            "leader_epoch": found.leader_epoch,
-            "metadata": _text(found.metadata, pa.string()),
-            "commit_timestamp": found.commit_timestamp,
-            "expire_timestamp": found.expire_timestamp,
-            "topic_id": _or_null(_text(found.topic_id, pa.binary())),
+            "tombstone": decoded.kind == TOMBSTONE,
+            "committed_offset": pa.array(decoded.offset, mask=~live),
+            "leader_epoch": decoded.leader_epoch,
+            "metadata": _text(decoded.metadata, pa.string()),
+            "commit_timestamp": decoded.commit_timestamp,
+            "expire_timestamp": decoded.expire_timestamp,
+            "topic_id": _or_null(_text(decoded.topic_id, pa.binary())),
         }
         if len(commits):
             yield _batch(columns, len(batch)).take(pa.array(commits))
-        others = np.flatnonzero(found.kind == OTHER)
+        others = np.flatnonzero(decoded.kind == OTHER)
         if len(others):
             rows = pa.array(others)
             records = zip(*(column.take(rows).to_pylist() for column in (keys, values, batch.column("line"))), strict=True)
             read = [_read(*record) for record in records]
-            taken = {name: column.take(rows) for name, column in place.items()}
-            yield _batch({**{name: [row.get(name) for row in read] for name in SCHEMA.names}, **taken}, len(read))
+            place = {name: column.take(rows) for name, column in place.items()}
+            yield _batch({**{name: [row.get(name) for row in read] for name in SCHEMA.names}, **place}, len(read))
 
 
 def _batch(columns: dict[str, Any], rows: int) -> pa.RecordBatch:
@@ -108,7 +108,7 @@ def _or_null(ids: pa.Array) -> pa.Array:
 
 
 def _read(key: bytes | None, value: bytes | None, line: str | None) -> dict[str, Any]:
-    """One record, by the reader that knows every type."""
+    """One record of any type."""
     if line is not None:
         return {"tombstone": False, "reason": "the line could not be read", "record": line}
     if key is None:
@@ -141,7 +141,7 @@ def _read(key: bytes | None, value: bytes | None, line: str | None) -> dict[str,
 
 
 def uuid_bytes(text: str) -> bytes | None:
-    """The bytes of a Uuid as Kafka writes it; None for the one of zeros, which is none."""
+    """The bytes of a Uuid in Kafka's text form; None for the zero UUID, which stands for none."""
     return None if text == NO_UUID else base64.urlsafe_b64decode(text + "==")
 
 
