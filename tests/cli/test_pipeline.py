@@ -26,7 +26,7 @@ import sys
 project, archive = sys.argv[1:]
 sys.path = [archive] + [path for path in sys.path if path not in ("", project)]
 import pyarrow as pa
-from service.spark.skew.tasks.scan import Part, Scan
+from service.spark.skew.tasks.scan import SkewResult, SkewScan
 scan = SkewScan(("key",), "string", ("java",), (12,))
 (rows,) = scan.of_batches(iter([pa.record_batch({"key": ["a", "b", None]})]))
 print(sys.modules["service"].__file__, SkewResult.unpacked(rows.column("partial")[0].as_py()).counts.records)

@@ -38,13 +38,13 @@ def scan(partitions_count: int, expected: str = JAVA, key_format: str = "string"
 
 
 def partitions_by(partitioner: str, keys: list[str], count: int) -> np.ndarray[Any, np.dtype[np.int32]]:
-    asked = MismatchScan("key", "string", "partition", count, partitioner, (partitioner,))
-    return hash_all(asked.writers().writers, strings(keys), "string").partitions(count)[0]
+    job = MismatchScan("key", "string", "partition", count, partitioner, (partitioner,))
+    return hash_all(job.writers().writers, strings(keys), "string").partitions(count)[0]
 
 
-def looked(asked: MismatchScan, *tables: pa.Table) -> tuple[MismatchResult, list[dict[str, Any]]]:
-    """What tasks with a table each find, merged; and what they set aside."""
-    results = [row for table in tables for batch in asked.of_batches(iter(table.to_batches(1000))) for row in batch.to_pylist()]
+def scanned(job: MismatchScan, *tables: pa.Table) -> tuple[MismatchResult, list[dict[str, Any]]]:
+    """The merged result of tasks with a table each, and their rejected rows."""
+    results = [row for table in tables for batch in job.of_batches(iter(table.to_batches(1000))) for row in batch.to_pylist()]
     return merged([row["partial"] for row in results if row["partial"]]), [row for row in results if row["reason"]]
 
 
@@ -55,14 +55,14 @@ def test_a_rare_wrong_writer_is_named_with_its_share() -> None:
     wrong = np.arange(50_000) % 500 == 7
     where = np.where(wrong, other, java)
     table = pa.table({"key": keys, "partition": where})
-    asked = scan(12)
-    part, aside = looked(asked, table.slice(0, 20_000), table.slice(20_000))
+    job = scan(12)
+    part, aside = scanned(job, table.slice(0, 20_000), table.slice(20_000))
     assert not aside
     misplaced = int((where != java).sum())
     assert part.misplaced.sum() == misplaced
     np.testing.assert_array_equal(part.misplaced, np.bincount(where[where != java], minlength=12))
     np.testing.assert_array_equal(part.records, np.bincount(where, minlength=12))
-    writers = settled(asked, part)
+    writers = settled(job, part)
     mixture = unmix(patterns(part, writers, 12), len(writers))
     first, second = mixture.parts
     assert JAVA in writers[first.writer][0].names
@@ -77,12 +77,12 @@ def test_a_rare_wrong_writer_is_named_with_its_share() -> None:
 
 
 def test_what_every_writer_explains_is_counted_record_by_record() -> None:
-    """Beside each partitioner asked alone, over keys that come more than once."""
+    """As for each partitioner alone, over keys that come more than once."""
     keys = [f"{i % 700}" for i in range(2_000)]
     where = partitions_by("sarama", keys, 7)
-    asked = scan(7)
-    part, _ = looked(asked, pa.table({"key": keys, "partition": where}))
-    for i, writer in enumerate(asked.writers().writers):
+    job = scan(7)
+    part, _ = scanned(job, pa.table({"key": keys, "partition": where}))
+    for i, writer in enumerate(job.writers().writers):
         assert part.explained[i] == (partitions_by(writer.names[0], keys, 7) == where).sum()
         assert part.decided[i] == 2_000
     assert part.right.distinct + part.wrong.distinct == 700
@@ -91,13 +91,13 @@ def test_what_every_writer_explains_is_counted_record_by_record() -> None:
 def test_records_without_a_key_are_apart_and_those_that_cannot_be_read_set_aside() -> None:
     """Text in the partition column, as from CSV; no partition, one that is not there, and one that is none."""
     table = pa.table({"key": ["a", None, "b", "c", "d", "e"], "partition": ["0", "1", None, "7", "x", "-1"]})
-    part, aside = looked(scan(2), table)
+    part, aside = scanned(scan(2), table)
     assert (part.keyless, int(part.records.sum())) == (1, 1)
     assert [row["reason"] for row in aside] == ["no partition below 2"] * 4
     assert [row["record"] for row in aside] == [
         "key=b, partition=None", "key=c, partition=7", "key=d, partition=x", "key=e, partition=-1",
     ]  # fmt: skip
-    part, aside = looked(scan(2, key_format="int"), pa.table({"key": ["1", "two"], "partition": [0, 0]}))
+    part, aside = scanned(scan(2, key_format="int"), pa.table({"key": ["1", "two"], "partition": [0, 0]}))
     assert [row["record"] for row in aside] == ["key=two, partition=0"]
 
 
@@ -183,7 +183,7 @@ def test_a_key_format_that_no_key_has_is_refused_before_the_job(write: Callable[
     done = CliRunner().invoke(
         main, ["pipeline", "mismatch", write("records.csv", "key,partition\nx1,1\n"), "--key-format", "long"]
     )
-    assert "no key in key is of the format long: 'x1'" in done.output
+    assert "no key in key has the format long: 'x1'" in done.output
 
 
 @pytest.mark.slow

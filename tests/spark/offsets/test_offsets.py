@@ -310,7 +310,7 @@ def test_lag_has_a_trend_a_holder_and_an_end(pipeline, tmp_path, client):
     assert [row["group"] for row in tables[job.GROUPS]] == ["g"]
 
 
-@pytest.mark.parametrize(("groups", "complaint"), [(1, "the group 'g' has no members"), (0, "there is no group 'g' as of noon")])
+@pytest.mark.parametrize(("groups", "complaint"), [(1, "the group 'g' has no members"), (0, "unknown group 'g' as of noon")])
 def test_a_group_that_cannot_be_asked_about_is_refused_with_the_reason(groups, complaint):
     with pytest.raises(WrongSource, match=complaint):
         job._only("g", {"group_assignments": [], "groups": groups, "as_of": "noon"})

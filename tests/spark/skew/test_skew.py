@@ -13,15 +13,16 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
-from service.spark.skew.tasks.key_sample import KeySample
 
 from service.cli import main
 from service.core.keys.columns import byte_strings
 from service.core.partitioners import PARTITIONERS
 from service.core.sizing.counter import fingerprints_of, hashing
+from service.spark.io import scan
 from service.spark.io.sources import Source
 from service.spark.skew import job
-from service.spark.skew.tasks.scan import merged
+from service.spark.skew.tasks import scan as skew_scan
+from service.spark.skew.tasks.scan import KeySample, SkewResult, merged
 
 COUNTS = (4, 6, 12, 35)
 OPTIONS = {
@@ -182,7 +183,7 @@ def test_rows_that_hold_no_key_are_set_aside_and_counted(pipeline, write, tmp_pa
     ("arguments", "complaint"),
     [
         (["--key-column", "kee"], "has no column 'kee' (did you mean 'key'?); it has key, value"),
-        (["--key-format", "uuid"], "no key in key is of the format uuid: 'key-"),
+        (["--key-format", "uuid"], "no key in key has the format uuid: 'key-"),
         (["--partitioner", "jawa"], "there is no partitioner 'jawa'"),
         (["--partitioner", "java:round-robin"], "looks at no key"),
         (["--partitioner", "pulsar", "--key-format", "uuid"], "the partitioner pulsar does not accept uuid keys"),
@@ -252,6 +253,6 @@ def test_the_report_needs_nothing_else(done):
     assert "<script" not in text
     assert " src=" not in text
     assert "http" not in text.replace("http://www.w3.org", "")
-    for words in ("Skew by partition count", "Hottest keys", "What moves", "99% by chance", "prefers-color-scheme: dark"):
+    for words in ("Skew by partition count", "Hottest keys", "Records that move", "99% of random hashes", "prefers-color-scheme: dark"):
         assert words in text
     assert text.count("<svg") == 3
