@@ -1,7 +1,7 @@
-"""A table of groups → the assignment of each under several assignors: Arrow in, Arrow out. Executors run this.
+"""Assigns each group of a table by several assignors: Arrow in, Arrow out. Executors run this.
 
-A row is the body of ``POST /v1/group-assignments``: ``group_id``, ``group_protocol``, ``assignor``, ``kafka_version``, ``topics``
-and ``members``, nested as there. What one group's assignor refuses, or a row that is no group, is a row like any other.
+A row is a body of ``POST /v1/group-assignments``: ``group_id``, ``group_protocol``, ``assignor``, ``kafka_version``, and nested
+``topics`` and ``members``. A group that an assignor refuses, or a row that is not a group, gives a row with the error.
 """
 
 from __future__ import annotations
@@ -89,13 +89,13 @@ RESULT: Final = pa.schema(
         "record": NAME,
     }
 )
-"""A row for each group and assignor. ``own``: it is the assignor that the row names. ``error``: the class of what refuses the
-group, or WRONG_ROW where the row is no group, and then ``record`` is that row as JSON; what would be the result is null then."""
+"""A row for each group and assignor. ``own``: it is the group's own assignor. ``error``: the class of the assignor's error, or
+WRONG_ROW if the row is not a group, with the row as JSON in ``record``; the columns of the result are then null."""
 
 WRONG_ROW: Final = "InvalidRow"
 
 MOST: Final = 10**8
-"""Partitions, and subscriptions, of one group: their arrays are some hundred bytes each in an executor's memory."""
+"""Most partitions, and most subscriptions, of one group: each takes some hundred bytes of an executor's memory."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def check_columns(schema: pa.Schema) -> None:
     """Raise InvalidQuestion unless the table's columns can be groups."""
     for name in REQUIRED:
         if name not in schema.names:
-            raise InvalidQuestion(f"there is no column {name!r}; there are {', '.join(schema.names)}")
+            raise InvalidQuestion(f"no column {name!r}; the columns are {', '.join(schema.names)}")
     for name, kind in COLUMNS.items():
         if name in schema.names:
             check_type(schema.field(name).type, kind, name)
@@ -135,8 +135,8 @@ def assign_groups(
 ) -> Iterator[pa.RecordBatch]:
     """RESULT rows of every group in the batches.
 
-    choices : the assignors to try on each group, beside its own; None: every assignor of the group's own protocol
-    body_column : the column that holds the whole row, as JSON; None: the row is nested columns
+    choices : the assignors to try on each group besides its own; None: every assignor of the group's own protocol
+    body_column : the column with the whole group as JSON; None: the row is nested columns
     """
     for batch in batches:
         if body_column is not None:
@@ -147,7 +147,7 @@ def assign_groups(
 
 
 def _assign_text(text: str | bytes | None, choices: tuple[Choice, ...] | None) -> Iterator[dict[str, Any]]:
-    """The results of a group, as ``gathered`` takes them."""
+    """The results of a group, for ``gathered``."""
     try:
         row = _read_text(text)
     except InvalidQuestion as error:
@@ -161,7 +161,7 @@ def _assign_text(text: str | bytes | None, choices: tuple[Choice, ...] | None) -
 def _read_text(text: str | bytes | None) -> dict[str, pa.Array]:
     """A body's members as columns of one value; raises InvalidQuestion."""
     if text is None:
-        raise InvalidQuestion("there is no body")
+        raise InvalidQuestion("no body")
     try:
         body = orjson.loads(text)
     except orjson.JSONDecodeError as error:
@@ -226,9 +226,9 @@ def _read(row: dict[str, pa.Array]) -> Group:
             raise InvalidQuestion(f"not well-formed: {json.dumps(rows[at].as_py(), ensure_ascii=False)[:200]}", f"/{name}/{at}")
         lists[name] = rows
     topics, members = lists["topics"], lists["members"]
-    for asked, what in ((partitions_total(topics), "partitions"), (subscriptions_total(topics, members), "subscriptions")):
-        if asked > MOST:
-            raise InvalidQuestion(f"{asked} {what} are more than an executor takes of one group ({MOST})")
+    for count, what in ((partitions_total(topics), "partitions"), (subscriptions_total(topics, members), "subscriptions")):
+        if count > MOST:
+            raise InvalidQuestion(f"{count} {what}; an executor accepts at most {MOST} in a group")
     return read_group(topics, members)
 
 

@@ -1,7 +1,6 @@
-"""A table of topics → where each would be placed, and whether its placement of today obeys Kafka's rules: Arrow in, Arrow out.
+"""Places each topic of a table, and audits its current placement by Kafka's rules: Arrow in, Arrow out. Executors run this.
 
-A row has the fields of ``POST /v1/replica-placements`` for one topic, and ``placements`` as its answer does: what the topic has
-today. Executors run this.
+A row has the fields of ``POST /v1/replica-placements`` for one topic, and optionally its current ``placements``, as answered.
 """
 
 from __future__ import annotations
@@ -73,11 +72,11 @@ RESULT: Final = pa.schema(
         "record": NAME,
     }
 )
-"""A row for each topic. From ``placements`` on, what the placer gives; from ``obeys`` on, the audit of what the topic has
-(``service.core.placers.audit``), null where the row has no ``placements``. ``error`` as in ``fleet_groups``."""
+"""A row for each topic. From ``placements`` on, the result of the placer; from ``obeys`` on, the audit of the current placement
+(``service.core.placers.audit``), null if the row has no ``placements``. ``error`` as in ``assignments``."""
 
 MOST: Final = 10**8
-"""Replicas of one topic, for the sake of an executor's memory."""
+"""Most replicas of one topic, to bound an executor's memory."""
 
 
 def check_columns(schema: pa.Schema, *, brokers_apart: bool) -> None:
@@ -85,9 +84,9 @@ def check_columns(schema: pa.Schema, *, brokers_apart: bool) -> None:
     names = schema.names
     for needed in ("topic_name", *(() if brokers_apart else ("brokers",))):
         if needed not in names:
-            raise InvalidQuestion(f"there is no column {needed!r}; there are {', '.join(names)}")
+            raise InvalidQuestion(f"no column {needed!r}; the columns are {', '.join(names)}")
     if "placements" not in names and not {"partitions_count", "replication_factor"} <= set(names):
-        raise InvalidQuestion("there are neither placements nor partitions_count and replication_factor")
+        raise InvalidQuestion("no columns partitions_count and replication_factor, and no placements")
     for name, kind in COLUMNS.items():
         if name in names:
             check_type(schema.field(name).type, kind, name)
@@ -107,7 +106,7 @@ def place_topics(
 
 
 def _place_row(row: dict[str, pa.Array], placer: str | None, everywhere: pa.StructArray | None) -> dict[str, Any]:
-    """The result of a topic, as ``gathered`` takes it."""
+    """The result of a topic, for ``gathered``."""
     plain = {name: column[0].as_py() for name, column in row.items() if name not in ("brokers", "placements")}
     result: dict[str, Any] = {"topic_name": plain["topic_name"], "placer": plain.get("placer") or placer or "striped"}
     try:
@@ -120,7 +119,7 @@ def _place_row(row: dict[str, pa.Array], placer: str | None, everywhere: pa.Stru
     except InvalidQuestion as error:
         return {**result, "error": WRONG_ROW, **rejection(row, error)}
     result |= {"partitions": wish.partitions_count, "replication_factor": wish.replication_factor}
-    # Each topic its own draws, whatever other rows there are: the seed comes with the row, or from the name.
+    # Each topic has its own seed, from the row or from its name, so that its placement does not depend on other rows.
     seed = plain.get("random_seed")
     random = JavaRandom(string_hash_code(plain["topic_name"]) if seed is None else seed)
     try:
@@ -152,7 +151,7 @@ def _placer(named: dict[str, Any], version: str) -> Placer:
 
 
 def _cluster(column: pa.Array | None, everywhere: pa.StructArray | None) -> Cluster:
-    """The row's cluster, or everybody's; raises InvalidQuestion."""
+    """The row's own cluster, or that of all rows; raises InvalidQuestion."""
     rows = everywhere
     if column is not None and column[0].is_valid:
         try:
@@ -160,28 +159,28 @@ def _cluster(column: pa.Array | None, everywhere: pa.StructArray | None) -> Clus
         except pa.ArrowInvalid as error:
             raise InvalidQuestion(str(error), "/brokers") from None
     if rows is None or not len(rows):
-        raise InvalidQuestion("the row names no broker", "/brokers")
+        raise InvalidQuestion("the row has no brokers", "/brokers")
     ids = rows.field("broker_id")
     if ids.null_count or len(ids.unique()) < len(ids):
-        raise InvalidQuestion("a broker has no broker_id, or another's", "/brokers")
+        raise InvalidQuestion("missing or duplicate broker_id", "/brokers")
     return read_cluster(rows)
 
 
 def _current(column: pa.Array, cluster: Cluster) -> tuple[Int32s, Ragged]:
-    """The ids of the partitions that the row has, and partition → brokers, NONE for unknown ones; raises InvalidQuestion."""
+    """The row's partition ids, and partition → brokers, NONE for unknown ones; raises InvalidQuestion."""
     try:
         rows = compact(conform(column, PLACEMENTS).flatten())
     except pa.ArrowInvalid as error:
         raise InvalidQuestion(str(error), "/placements") from None
     ids, replicas = rows.field("partition_id"), rows.field("replicas")
     if rows.null_count or ids.null_count or replicas.null_count or replicas.values.null_count or not len(rows):
-        raise InvalidQuestion("is empty, or has a partition without partition_id or replicas", "/placements")
+        raise InvalidQuestion("is empty, or a partition lacks partition_id or replicas", "/placements")
     if len(ids.unique()) < len(ids):
-        raise InvalidQuestion("has a partition twice", "/placements")
+        raise InvalidQuestion("duplicate partition_id", "/placements")
     known = np.argsort(cluster.broker_ids)
-    wanted = np.array(replicas.values, np.int32)
-    at = np.minimum(np.searchsorted(cluster.broker_ids, wanted, sorter=known), len(known) - 1)
-    brokers = np.where(cluster.broker_ids[known[at]] == wanted, known[at], NONE).astype(np.int32)
+    broker_ids = np.array(replicas.values, np.int32)
+    at = np.minimum(np.searchsorted(cluster.broker_ids, broker_ids, sorter=known), len(known) - 1)
+    brokers = np.where(cluster.broker_ids[known[at]] == broker_ids, known[at], NONE).astype(np.int32)
     return np.array(ids, np.int32), Ragged(np.array(replicas.offsets, np.int32), brokers)
 
 

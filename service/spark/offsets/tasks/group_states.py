@@ -106,13 +106,13 @@ def _classic_group(value: dict[str, Any]) -> list[Row]:
     documents, partitions = [], []
     subscribed: set[str] | None = set() if consumers and (value["protocol"] is not None or not value["members"]) else None
     for member in value["members"]:
-        known = {"member_id": member["memberId"], "client_id": member["clientId"], "client_host": member["clientHost"]}
+        client = {"member_id": member["memberId"], "client_id": member["clientId"], "client_host": member["clientHost"]}
         document, topics, owned = _classic_member(member) if consumers else ({}, None, ())
         subscribed = None if subscribed is None or topics is None else subscribed.union(topics)
         ids = {"member_id": member["memberId"], "instance_id": member.get("groupInstanceId")}
         documents.append({**ids, **document, "generation_id": max(-1, value["generation"])})
-        partitions.append(known)
-        partitions += [{**known, "topic": topic, "partition": number} for topic, numbers in owned for number in numbers]
+        partitions.append(client)
+        partitions += [{**client, "topic": topic, "partition": number} for topic, numbers in owned for number in numbers]
     state_timestamp = value.get("currentStateTimestamp", -1)
     head: Row = {
         "protocol": "classic",
@@ -148,7 +148,7 @@ def _members(
     """Each member's document, and its rows. matches : the topics that each regular expression matches"""
     members = []
     for member_id, value in metadata.items():
-        known = {"member_id": member_id, "client_id": value["clientId"], "client_host": value["clientHost"]}
+        client = {"member_id": member_id, "client_id": value["clientId"], "client_host": value["clientHost"]}
         matched = matches.get(value.get("subscribedTopicRegex"), {})
         document = {
             "member_id": member_id,
@@ -158,13 +158,13 @@ def _members(
         }
         assignment = assignments.get(member_id, {"assignedPartitions": []})
         rows = [
-            {**known, "topic_id": uuid_bytes(topic["topicId"]), "partition": number}
+            {**client, "topic_id": uuid_bytes(topic["topicId"]), "partition": number}
             for topic in assignment["assignedPartitions"]
             for number in topic["partitions"]
         ]
         if "memberEpoch" in assignment:
             document["generation_id"] = max(-1, assignment["memberEpoch"])
-        members.append((_present(document), [known, *rows]))
+        members.append((_present(document), [client, *rows]))
     return members
 
 

@@ -145,8 +145,8 @@ class KeySample:
         """Add names, and drop those of keys that have left the sample."""
         self.names |= names
         if len(self.names) > self.held.held:
-            known = np.array([*self.names], np.int64)
-            self.names = {key: self.names[key] for key in known[self.held.holds(known)].tolist()}
+            key_hashes = np.array([*self.names], np.int64)
+            self.names = {key: self.names[key] for key in key_hashes[self.held.holds(key_hashes)].tolist()}
 
 
 @dataclass
