@@ -102,7 +102,8 @@ JOB = Job(
         click.Option(["--key-separator"], default="-", show_default=True, help="Text between the values of several key columns."),
         KEY_FORMAT,
         click.Option(
-            ["--partitioner", "partitioners"], multiple=True, default=("java",), show_default=True, help="Repeatable."
+            ["--partitioner", "partitioners"], multiple=True, default=("java",), show_default=True,
+            help="Partitioner to compute. Repeatable."
         ),
         click.Option(
             ["--partitions-counts"], type=Integers(), default="6,12,24,48", show_default=True,
