@@ -37,15 +37,15 @@ def imported(batches):
 
 
 @pytest.mark.slow
-def test_executors_import_tasks_alone(spark, write):
-    """Every job is run; then the workers say what they have imported of the pipeline."""
+def test_executors_import_tasks_alone(spark, write, tmp_path):
+    """The workers report the modules that they have imported after a run of every job."""
     files = {name: write(name, text) for name, text in FILES.items()}
     commit = ",".join(base64.b64encode(data).decode() for data in (commit_key("g", "t", 0), commit_value(1, 0)))
     files["offsets.csv"] = write("offsets.csv", f"key,value,partition,offset,timestamp\n{commit},0,0,0\n")
     assert {job.name for job in JOBS} == COMMANDS.keys()
     for name, arguments in COMMANDS.items():
-        arguments = [files.get(argument, argument) for argument in arguments]
-        done = CliRunner().invoke(main, ["pipeline", name, *arguments, "--into", write(f"{name}.out", "") + "put"])
+        paths = [files.get(argument, argument) for argument in arguments]
+        done = CliRunner().invoke(main, ["pipeline", name, *paths, "--into", str(tmp_path / name)])
         assert done.exit_code == 0, done.output
     rows = spark.range(0, 16, 1, 16).mapInArrow(imported, "module string").distinct().collect()
     pipeline = {row.module for row in rows if row.module.startswith("service.spark.")}

@@ -76,14 +76,14 @@ def run(pipeline: Pipeline, *, source: Source, **options: Any) -> Outcome:
     with pipeline.progress(f"measuring {source}"):
         measure = _totals if options["duration_seconds"] is not None else _measured
         partitions, span, rejected = measure(pipeline, source, tables, **options)
-    groups = None if options["groups"] is None else _groups(pipeline, options["groups"], options["assignor"])
+    group_assignments = None if options["groups"] is None else _groups(pipeline, options["groups"], options["assignor"])
     placed = None if options["placements"] is None else _placements(pipeline, options["placements"])
-    assigned = None if groups is None else groups.assigned
+    assigned = None if group_assignments is None else group_assignments.assigned
     with pipeline.progress("adding up consumers and brokers"):
         place = pipeline.sink.frame(WINDOWS, windows.loads(partitions, assigned, placed))
     loads = pipeline.spark.read.parquet(place)
     limits = {key: options[name] for name, key in LIMITS.items() if options[name] is not None}
-    tables |= {WINDOWS: place, **_tables(pipeline, loads, span, limits, groups, partitions, **options)}
+    tables |= {WINDOWS: place, **_tables(pipeline, loads, span, limits, group_assignments, partitions, **options)}
     with pipeline.progress("finding peaks"):
         summary: dict[str, Any] = {
             "job": "load",
@@ -98,7 +98,11 @@ def run(pipeline: Pipeline, *, source: Source, **options: Any) -> Outcome:
             "limits": [{"kind": kind, "measure": measure, "limit": limit} for (kind, measure), limit in limits.items()],
             **load_summary.kinds(tables[SUBJECTS]),
             "breaches": load_summary.breaches(tables.get(BREACHES)),
-            **(NO_GROUPS if groups is None else load_summary.groups(tables[SUBJECTS], tables[REQUESTS], groups.failed)),
+            **(
+                NO_GROUPS
+                if group_assignments is None
+                else load_summary.groups(tables[SUBJECTS], tables[REQUESTS], group_assignments.failed)
+            ),
             "records_nobody_reads": None if assigned is None else load_summary.missing(partitions, assigned),
             "records_without_placement": None if placed is None else load_summary.missing(partitions, placed),
         }
@@ -120,23 +124,25 @@ def _tables(
     loads: DataFrame,
     span: Span,
     limits: dict[tuple[str, str], float],
-    groups: GroupAssignments | None,
+    group_assignments: GroupAssignments | None,
     partitions: DataFrame,
     **options: Any,
 ) -> dict[str, DataFrame]:
     """The tables that follow from the loads of each window."""
     subjects = windows.rates(loads, span.count, span.seconds)
-    if groups is not None:
-        subjects = _with_idle(subjects, groups.assigned)
+    if group_assignments is not None:
+        subjects = _with_idle(subjects, group_assignments.assigned)
     tables = {SUBJECTS: subjects.persist()}
     if span.start is not None:
         hours = _hours(pipeline, span, options["time_zone"])
         tables[HOURS] = windows.hourly(loads, hours, span.seconds, options["time_zone"]).persist()
     if limits:
         tables[BREACHES] = windows.breaches(loads, limits, span.seconds).persist()
-    if groups is not None:
+    if group_assignments is not None:
         seconds = span.count * span.seconds
-        tables[REQUESTS] = windows.requests(groups.table, groups.assigned, partitions, options["assignor"], seconds).persist()
+        tables[REQUESTS] = windows.requests(
+            group_assignments.table, group_assignments.assigned, partitions, options["assignor"], seconds
+        ).persist()
     return tables
 
 

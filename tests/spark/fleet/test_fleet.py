@@ -118,7 +118,7 @@ def test_results_of_many_partitions_are_given_a_few_at_a_time(monkeypatch: pytes
     rows = [group(group_id=f"g{i}") for i in range(5)] + [group(group_id="wrong", topics=None)]
     table = table_of(rows, assignments.COLUMNS)
     (whole,) = assign_groups(table.to_batches(), (Choice.parse("range"),))
-    monkeypatch.setattr(nested_columns, "MANY", 2 * 4)
+    monkeypatch.setattr(nested_columns, "BATCH_PARTITIONS", 2 * 4)
     few = list(assign_groups(table.to_batches(), (Choice.parse("range"),)))
     assert [batch.num_rows for batch in few] == [2, 2, 2]
     assert pa.Table.from_batches(few).to_pylist() == whole.to_pylist()
@@ -141,7 +141,7 @@ def test_a_group_may_be_a_text() -> None:
         "not a JSON object",
         "no body",
         "/generation: is unknown",
-        "a member 'member'",
+        "an unknown member 'member'",
         "/members: is missing",
         "int64",
     ]
@@ -151,7 +151,7 @@ def test_a_group_may_be_a_text() -> None:
 def test_a_misspelt_member_is_refused_before_the_job_starts() -> None:
     """It would silently subscribe to everything."""
     table = table_of([group(members=[{"member_id": "a", "topics_names": ["t"]}])], assignments.COLUMNS)
-    with pytest.raises(InvalidQuestion, match="members\\[\\] has a member 'topics_names'; known are member_id"):
+    with pytest.raises(InvalidQuestion, match="members\\[\\] has an unknown member 'topics_names'; known are member_id"):
         assignments.check_columns(table.schema)
     with pytest.raises(InvalidQuestion, match="no column 'topics'"):
         assignments.check_columns(pa.schema({"members": pa.list_(pa.string())}))

@@ -225,7 +225,7 @@ def test_the_partitions_of_skew_are_rates_once_they_have_a_duration(
     ("arguments", "message"),
     [
         (["--time-zone", "Mars/Olympus"], "unknown time zone 'Mars/Olympus'"),
-        (["--duration-seconds", "60"], "name it with --topic"),
+        (["--duration-seconds", "60"], "name the topic with --topic"),
         (["--group", "billing"], "--group needs --groups"),
         (["--max-consumer-records-per-second", "1"], "--max-consumer-records-per-second needs --groups"),
         (["--max-broker-bytes-in-per-second", "1"], "--max-broker-bytes-in-per-second needs --placements"),

@@ -253,6 +253,12 @@ def test_the_report_needs_nothing_else(done):
     assert "<script" not in text
     assert " src=" not in text
     assert "http" not in text.replace("http://www.w3.org", "")
-    for words in ("Skew by partition count", "Hottest keys", "Records that move", "99% of random hashes", "prefers-color-scheme: dark"):
+    for words in (
+        "Skew by partition count",
+        "Hottest keys",
+        "Records that move",
+        "99% of random hashes",
+        "prefers-color-scheme: dark",
+    ):
         assert words in text
     assert text.count("<svg") == 3
