@@ -21,12 +21,12 @@ from pyspark.sql import functions
 from benchmarks.harness import Row, benchmark
 from service.spark.cluster.progress import progress
 from service.spark.cluster.session import spark_session
-from service.spark.io.scan import scanned
+from service.spark.io.scan import run_scan
 from service.spark.io.sinks import Sink
 from service.spark.io.sources import Source
 from service.spark.job import Pipeline
 from service.spark.skew import job
-from service.spark.skew.scan import merged
+from service.spark.skew.tasks.scan import merged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,7 +72,7 @@ def ours(on: Pipeline, path: str, names: tuple[str, ...], partitions_counts: tup
     asked |= {"key_columns": ("key",), "key_separator": "-", "size_columns": (), "max_keys": job.MAX_KEYS}
     asked |= {"partitioners": names, "partitions_counts": partitions_counts}
     start = time.perf_counter()
-    scanned(*job.read(on, Source.parse(path), asked), merged, on.sink)
+    run_scan(*job.prepare(on, Source.parse(path), asked), merged, on.sink)
     return time.perf_counter() - start
 
 
