@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from benchmarks.harness import Row, benchmark, seconds
 from benchmarks.partitions import random_keys
-from service.cli.local_client import ask_stream
+from service.cli.local_client import post_stream
 from service.core.sizing.counter import Counts
 
 if TYPE_CHECKING:
@@ -75,6 +75,6 @@ def memory(count: int = 2_000_000, times: int = 10) -> Iterator[Sides]:
 
 
 if __name__ == "__main__":
-    ask_stream(
+    post_stream(
         "/v1/partition-count-plans?partitions_counts=12,24,1000&current_partitions_count=12", arrow_stream(int(sys.argv[1]))
     )

@@ -143,7 +143,6 @@ def load(plugin, tmp_path_factory):
         "ALLOCATOR_WORKERS": "1",
         "ALLOCATOR_MAX_CONCURRENT": "1",
         "ALLOCATOR_MAX_QUEUED": "1",
-        "ALLOCATOR_THREADS": "8",
         "ALLOCATOR_MAX_SUBJECTS": "4",
     }
     with serving(**settings) as server:
