@@ -34,7 +34,7 @@ main.add_command(token)
 @click.option("--host", envvar="HOST", default="127.0.0.1", show_default=True, help="Address to listen on (or HOST).")
 @click.option("--port", envvar="PORT", default=8000, show_default=True, help="Port to listen on (or PORT).")
 def serve(host: str, port: int) -> None:
-    """Start the HTTP server. Environment variables set limits and credentials; the README lists them."""
+    """Start the HTTP server. Environment variables set limits and credentials; see docs/operations.md."""
     from service.server.serving import Refusal  # noqa: PLC0415 - the other commands do not need the server
     from service.server.serving import serve as run  # noqa: PLC0415
 

@@ -1,7 +1,7 @@
-"""Every metric of the service, in a registry made per app.
+"""Every metric of the service. Each app has a registry of its own.
 
-With several worker processes prometheus-client keeps the values in files (``share_among_workers``), so that any worker can answer
-``/metrics`` for all of them, also for one that has died.
+With several worker processes, prometheus-client keeps the values in files (``share_among_workers``). Any worker can then answer
+``/metrics`` for all workers, including those that have exited.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     PhaseEnded = Callable[[str, float, float], None]
 
-disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series beside each counter, which nobody reads
+disable_created_metrics()  # type: ignore[no-untyped-call]  # they would double the number of series
 
 SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 SKEWS = (1.0, 1.01, 1.02, 1.05, 1.1, 1.2, 1.35, 1.5, 2, 3, 5, 10, 100)
@@ -33,41 +33,47 @@ ITEMS = (1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 
 
 SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-"""The environment variable that tells prometheus-client where processes share their values."""
+"""The environment variable that names the folder where prometheus-client keeps the values of all processes."""
 
 
 def share_among_workers(folder: str) -> None:
-    """From now on let new metrics share their values, through files in ``folder``, with every process forked from this one."""
+    """Make metrics created from now on share their values with all forked processes, through files in ``folder``."""
     os.environ[SHARED_FOLDER] = folder
-    values.ValueClass = values.get_value_class()  # type: ignore[no-untyped-call]  # it was settled when the module was imported
+    values.ValueClass = values.get_value_class()  # type: ignore[no-untyped-call]  # prometheus-client chooses the class at import
 
 
 def forget_worker(pid: int) -> None:
-    """What a dead worker had in flight is over; what it counted stays."""
+    """Drop the gauges of a worker that has exited. Its counters and histograms remain."""
     mark_process_dead(pid)  # type: ignore[no-untyped-call]
 
 
 class Metrics:
-    """The metrics of one app; views report to it, the core stays silent."""
+    """The metrics of one app. Views report to it; the core does not."""
 
     def __init__(self, max_subjects: int) -> None:
         self.registry = CollectorRegistry()
         r = self.registry
         self.skew = Histogram(
             "allocator_skew_ratio",
-            "Largest share ÷ mean share of a decision.",
+            "Skew of decisions: maximum ÷ mean.",
             ["decision", "strategy"],
             registry=r,
             buckets=SKEWS,
         )
         self.duration = Histogram(
             "allocator_decision_duration_seconds",
-            "Time a decision took.",
+            "Time of decisions, by phase: parse, compute, render.",
             ["decision", "strategy", "phase"],
             registry=r,
             buckets=SECONDS,
         )
-        self.items = Histogram("allocator_items", "Size of a request.", ["decision", "item"], registry=r, buckets=ITEMS)
+        self.items = Histogram(
+            "allocator_items",
+            "Size of requests: keys, partitions, members, brokers.",
+            ["decision", "item"],
+            registry=r,
+            buckets=ITEMS,
+        )
         self.moved = Histogram(
             "allocator_moved_partitions",
             "Partitions that change owner in a decision.",
@@ -77,53 +83,55 @@ class Metrics:
         )
         self.subject_skew = Gauge(
             "allocator_subject_skew_ratio",
-            "Latest skew of a group or topic that a caller named.",
+            "Latest skew of a group or topic named in a request.",
             ["decision", "subject"],
             registry=r,
             multiprocess_mode="mostrecent",
         )
         self.subjects_dropped = Counter(
-            "allocator_subjects_dropped", "Named subjects left out of allocator_subject_skew_ratio, which was full.", registry=r
+            "allocator_subjects_dropped",
+            "Groups and topics not recorded in allocator_subject_skew_ratio, because it was full.",
+            registry=r,
         )
         self.http_seconds = Histogram(
             "allocator_http_request_duration_seconds",
-            "Time a request took.",
+            "Time of HTTP requests.",
             ["method", "route", "status"],
             registry=r,
             buckets=SECONDS,
         )
         self.in_flight = Gauge(
-            "allocator_http_requests_in_flight", "Requests being answered.", registry=r, multiprocess_mode="livesum"
+            "allocator_http_requests_in_flight", "HTTP requests in progress.", registry=r, multiprocess_mode="livesum"
         )
         self.queued = Gauge(
-            "allocator_http_requests_queued", "Requests that wait for a decision.", registry=r, multiprocess_mode="livesum"
+            "allocator_http_requests_queued", "HTTP requests waiting in the queue.", registry=r, multiprocess_mode="livesum"
         )
         self.rejected = Counter(
             "allocator_http_requests_rejected",
-            "Requests turned away before they were read: full, unauthenticated, forbidden.",
+            "HTTP requests rejected before their body was parsed, by reason: full, unauthenticated, forbidden.",
             ["reason"],
             registry=r,
         )
         for reason in ("full", "unauthenticated", "forbidden"):
-            self.rejected.labels(reason)  # there from the start, so that the first one is an increase
+            self.rejected.labels(reason)  # exported from the start, so that the first rejection is an increase
         Gauge(
             "allocator_build_info",
-            "1, labelled with what runs.",
+            "Version of the service and of Python; the value is always 1.",
             ["version", "python_version"],
             registry=r,
             multiprocess_mode="max",
         ).labels(__version__, platform.python_version()).set(1)
         self.subjects = Subjects(max_subjects)
-        # To look a series up by its labels takes longer than to observe something.
+        # Looking up a series by its labels takes longer than an observation.
         self.http_series: dict[tuple[str, str, int], Histogram] = {}
         self.decision_series: dict[tuple[str, str], DecisionSeries] = {}
         self.item_series: dict[tuple[str, str], Histogram] = {}
 
     def decision(self, decision: str, strategy: str, started: float, phase_ended: PhaseEnded) -> Decision:
-        """The report of one decision: its phases, its size, its skew. Its phase "parse" ends now.
+        """Start the report of a decision. Its phase "parse" ends now.
 
-        started : when the request came, by time.perf_counter
-        phase_ended : called with a phase's name, its beginning and its end; raises if the request has run for too long
+        started : the start of the request (time.perf_counter)
+        phase_ended : called with a phase's name, start and end; raises if the request is over its time limit
         """
         series = self.decision_series.get((decision, strategy))
         if series is None:
@@ -138,7 +146,7 @@ class Metrics:
         return report
 
     def observe_http(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count one answered request; ``route`` is the rule, never the path."""
+        """Record an answered request. route : the URL rule, never the path"""
         key = (method if method in METHODS else "other", route, status)
         series = self.http_series.get(key)
         if series is None:
@@ -146,7 +154,7 @@ class Metrics:
         series.observe(seconds)
 
     def exposition(self) -> bytes:
-        """All metrics of all workers in Prometheus's text format."""
+        """The metrics of all workers, in Prometheus' text format."""
         registry = self.registry
         if SHARED_FOLDER in os.environ:
             registry = CollectorRegistry()
@@ -156,7 +164,7 @@ class Metrics:
 
 
 class DecisionSeries(NamedTuple):
-    """The series that every decision of one strategy reports to."""
+    """The series of one decision and strategy."""
 
     parse: Histogram
     compute: Histogram
@@ -165,7 +173,7 @@ class DecisionSeries(NamedTuple):
 
 
 class Phase:
-    """A context that times what is done in it."""
+    """A context manager that times a phase."""
 
     def __init__(self, report: Decision, name: str, series: Histogram) -> None:
         self._report, self._name, self._series = report, name, series
@@ -179,28 +187,28 @@ class Phase:
 
 
 class Decision:
-    """What a view reports of the decision it is making."""
+    """A view's report of one decision."""
 
     def __init__(self, metrics: Metrics, decision: str, strategy: str, series: DecisionSeries, phase_ended: PhaseEnded) -> None:
         self._metrics, self._decision, self._strategy = metrics, decision, strategy
         self._series, self._phase_ended = series, phase_ended
 
     def compute(self) -> Phase:
-        """The time the pure function takes."""
+        """Times the strategy."""
         return Phase(self, "compute", self._series.compute)
 
     def render(self) -> Phase:
-        """The time it takes to write the answer."""
+        """Times the writing of the answer."""
         return Phase(self, "render", self._series.render)
 
     def ended(self, phase: str, series: Histogram, started: float) -> None:
-        """A phase is over; raises if the request has run for too long."""
+        """Record the end of a phase. Raises if the request is over its time limit."""
         now = time.perf_counter()
         series.observe(now - started)
         self._phase_ended(phase, started, now)
 
     def sees(self, **items: int) -> None:
-        """Report the size of the question: keys, partitions, members, brokers."""
+        """Record the size of the request: keys, partitions, members, brokers."""
         series = self._metrics.item_series
         for item, count in items.items():
             key = (self._decision, item)
@@ -209,7 +217,7 @@ class Decision:
             series[key].observe(count)
 
     def gives(self, skew: float, *, subject: str | None = None, moved: int | None = None) -> None:
-        """Report how even the answer is, of which subject (the caller's ``topic_name`` or ``group_id``), and what it moves."""
+        """Record the answer's skew, its subject (``topic_name`` or ``group_id``) and the number of moved partitions."""
         metrics = self._metrics
         self._series.skew.observe(skew)
         if moved is not None:
@@ -222,20 +230,20 @@ class Decision:
 
 
 class Subjects:
-    """The names that may label a metric: the first ``limit`` that come, over all worker processes together."""
+    """The names used as labels: the first ``limit`` names, across all worker processes."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._admitted: set[str] = set()
 
     def admit(self, subject: str) -> bool:
-        """Is this one of them, or is there room for it?"""
+        """Whether the name may be used as a label; adds it if there is room."""
         if subject not in self._admitted and len(self._admitted) < self._limit:
             self._admit_among_workers(subject)
         return subject in self._admitted
 
     def _admit_among_workers(self, subject: str) -> None:
-        """Enter the subject into the list that the workers share, unless that has filled up meanwhile."""
+        """Add the subject to the list shared by the workers, unless the list is full."""
         folder = os.environ.get(SHARED_FOLDER)
         if folder is None:
             self._admitted.add(subject)

@@ -289,7 +289,7 @@ def test_the_capacity_tables_have_rows(load, title):
     assert answer.status_code == 200, answer.text
     assert answer.headers["Content-Type"].startswith("text/csv")
     rows = list(csv.DictReader(io.StringIO(answer.text)))
-    assert len(rows) == (4 if title == "How many partitions" else 12)
+    assert len(rows) == (4 if title == "Partition counts" else 12)
     assert {column["selector"] for column in target["columns"]} <= set(rows[0])
     for column in target["columns"]:
         if column["type"] == "number":
