@@ -55,10 +55,10 @@ the answer. `Accept: text/csv` or `application/vnd.apache.arrow.stream` returns 
 
 
 def create_app(settings: Settings | None = None, *, log_requests: bool = False) -> Flask:
-    """Create the WSGI app. Raises service.auth.principals.UnfitCredentials if credentials cannot be read.
+    """The service as a WSGI app. Raises service.auth.authenticator.UnfitCredentials for credentials that cannot be read.
 
-    settings : default: from the environment
-    log_requests : write an access log to standard output
+    settings : default: those of the environment
+    log_requests : a line for each request on standard output
     """
     settings = settings or Settings.from_environment()
     app = Flask("service", static_folder=None)

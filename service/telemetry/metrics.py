@@ -1,7 +1,7 @@
-"""Every metric of the service. Each app has a registry of its own.
+"""Every metric of the service, in a registry made per app.
 
-With several worker processes, prometheus-client keeps the values in files (``share_among_workers``). Any worker can then answer
-``/metrics`` for all workers, including those that have exited.
+With several worker processes prometheus-client keeps the values in files (``share_among_workers``), so that any worker can answer
+``/metrics`` for all of them, also for one that has died.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     PhaseEnded = Callable[[str, float, float], None]
 
-disable_created_metrics()  # type: ignore[no-untyped-call]  # they would double the number of series
+disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series beside each counter, which nobody reads
 
 SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 SKEWS = (1.0, 1.01, 1.02, 1.05, 1.1, 1.2, 1.35, 1.5, 2, 3, 5, 10, 100)
@@ -33,22 +33,22 @@ ITEMS = (1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 
 
 SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-"""The environment variable that names the folder where prometheus-client keeps the values of all processes."""
+"""The environment variable that tells prometheus-client where processes share their values."""
 
 
 def share_among_workers(folder: str) -> None:
-    """Make metrics created from now on share their values with all forked processes, through files in ``folder``."""
+    """From now on let new metrics share their values, through files in ``folder``, with every process forked from this one."""
     os.environ[SHARED_FOLDER] = folder
-    values.ValueClass = values.get_value_class()  # type: ignore[no-untyped-call]  # prometheus-client chooses the class at import
+    values.ValueClass = values.get_value_class()  # type: ignore[no-untyped-call]  # it was settled when the module was imported
 
 
 def forget_worker(pid: int) -> None:
-    """Drop the gauges of a worker that has exited. Its counters and histograms remain."""
+    """What a dead worker had in flight is over; what it counted stays."""
     mark_process_dead(pid)  # type: ignore[no-untyped-call]
 
 
 class Metrics:
-    """The metrics of one app. Views report to it; the core does not."""
+    """The metrics of one app; views report to it, the core stays silent."""
 
     def __init__(self, max_subjects: int) -> None:
         self.registry = CollectorRegistry()
@@ -154,7 +154,7 @@ class Metrics:
         series.observe(seconds)
 
     def exposition(self) -> bytes:
-        """The metrics of all workers, in Prometheus' text format."""
+        """All metrics of all workers in Prometheus's text format."""
         registry = self.registry
         if SHARED_FOLDER in os.environ:
             registry = CollectorRegistry()
@@ -230,20 +230,20 @@ class Decision:
 
 
 class Subjects:
-    """The names used as labels: the first ``limit`` names, across all worker processes."""
+    """The names that may label a metric: the first ``limit`` that come, over all worker processes together."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._admitted: set[str] = set()
 
     def admit(self, subject: str) -> bool:
-        """Whether the name may be used as a label; adds it if there is room."""
+        """Is this one of them, or is there room for it?"""
         if subject not in self._admitted and len(self._admitted) < self._limit:
             self._admit_among_workers(subject)
         return subject in self._admitted
 
     def _admit_among_workers(self, subject: str) -> None:
-        """Add the subject to the list shared by the workers, unless the list is full."""
+        """Enter the subject into the list that the workers share, unless that has filled up meanwhile."""
         folder = os.environ.get(SHARED_FOLDER)
         if folder is None:
             self._admitted.add(subject)
