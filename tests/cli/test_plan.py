@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from service.cli import main
-from tests.api.test_partition_count_plans import HISTOGRAM, PATH, QUESTION
+from tests.api.test_partition_counts import HISTOGRAM, PATH, QUESTION
 
 COLUMNS = ("--key-column", "id", "--records-column", "n", "--bytes-column", "size")
 OPTIONS = (
