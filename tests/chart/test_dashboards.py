@@ -19,7 +19,7 @@ import requests
 import yaml
 
 from service.auth.tokens import new_token
-from tests.chart.charts import CHART
+from tests.support.charts import CHART
 from tests.support.golden import PROJECT
 from tests.support.serving import free_port, serving
 
@@ -269,7 +269,7 @@ def test_every_alert_is_tried():
 
 
 def test_the_chart_makes_a_rule_of_the_same_file():
-    from tests.chart.charts import TOKENS, render  # noqa: PLC0415 - needs Helm
+    from tests.support.charts import TOKENS, render  # noqa: PLC0415 - needs Helm
 
     rule = render({**TOKENS, "rules": {"enabled": True}})["PrometheusRule allocator-partition-allocator"]
     assert rule["spec"]["groups"] == GROUPS

@@ -12,7 +12,7 @@ import yaml
 
 from helm.documents import documents, schema, values
 from service.cli import main
-from tests.chart.charts import CHART, CI_FILES
+from tests.support.charts import CHART, CI_FILES
 from tests.support.golden import PROJECT
 
 

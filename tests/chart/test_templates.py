@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from service.config import Settings
-from tests.chart.charts import CHART, CI_FILES, TOKENS, helm, pod_templates, render
+from tests.support.charts import CHART, CI_FILES, TOKENS, helm, pod_templates, render
 
 VERSIONS = ("1.27", "1.31", "1.34", "1.37")
 """The oldest Kubernetes that the chart is for, the newest whose schemas there are, and two between them."""

@@ -17,10 +17,10 @@ from service.core.jvm.random import JavaRandom
 from service.core.model import Wish
 from service.core.placers import PLACERS
 from service.core.placers.controller import Controller, TopicWish
-from tests.core.placers.questions import cluster_of, refusal, wish_of
 from tests.reference import admin_utils, striped
 from tests.reference.java_random import Random
 from tests.support import golden, jvm
+from tests.support.placement_requests import cluster_of, refusal, wish_of
 
 SEEDS = st.integers(-(2**63), 2**63 - 1)
 RACKS = st.one_of(st.none(), st.sampled_from(["", "a", "b", "Aa", "BB", "rack1", "rack10", "rack2", "\ue000", "机架"]))
