@@ -29,7 +29,7 @@ KEY_BYTES = 16
 
 
 def counted(keys: Keys, partitions_counts: tuple[int, ...]) -> None:
-    """All that an answer reports about distribution and movement."""
+    """All that an answer says of where keys lie and what moves."""
     counts = Counts(("java",), partitions_counts, CURRENT)
     counts.add(keys, "base64")
     for n in partitions_counts:

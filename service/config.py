@@ -29,26 +29,16 @@ class Settings:
     max_body_bytes: int = _setting(256 * 2**20, "largest request body in bytes, after decompression; a larger one gets a 413")
     max_keys: int = _setting(10_000_000, "maximum number of keys in one request")
     max_partitions: int = _setting(10_000_000, "maximum number of partitions in one group assignment")
-    max_subscriptions: int = _setting(
-        50_000_000, "maximum number of subscriptions (the topics of all members, added up) in one group assignment"
-    )
+    max_subscriptions: int = _setting(50_000_000, "maximum number of subscribed topics of all members in one group assignment")
     max_assignment_cells: int = _setting(4_000_000_000, "maximum number of partitions × members in one group assignment")
     max_placement_cells: int = _setting(10_000_000, "maximum number of partitions × replicas in one replica placement")
     max_plan_cells: int = _setting(2_000_000, "maximum sum of the partition counts × partitioners in one partition count plan")
-    max_explained: int = _setting(
-        1_000, "maximum number of keys, members, partitions or replicas that `explain=true` explains one by one"
-    )
-    max_request_seconds: int = _setting(
-        60,
-        "time limit of a request in seconds, checked after each phase (parse, compute, render); a late request gets a 503",
-    )
+    max_explained: int = _setting(1_000, "maximum number of keys, members, partitions or replicas in one explanation")
+    max_request_seconds: int = _setting(60, "time limit of a request, checked after parsing, computing and rendering; then 503")
     max_subjects: int = _setting(1_000, "maximum number of groups and topics in the metric `allocator_subject_skew_ratio`")
     workers: int = _setting(2, "number of worker processes of `partition-allocator serve`")
     max_concurrent: int = _setting(4, "maximum number of decisions that one worker process makes at the same time")
-    max_queued: int = _setting(
-        16,
-        "maximum number of requests in the queue of one worker process; if it is full, a request gets a 503 at once",
-    )
+    max_queued: int = _setting(16, "maximum number of requests that wait in one worker process; one more gets a 503 at once")
     auth: str = _setting(
         "auto",
         "who may send requests. `required`: callers with a valid token; `off`: everyone; `auto`: callers with a valid token if a "

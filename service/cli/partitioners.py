@@ -102,22 +102,12 @@ def _pairs(pairs: list[dict[str, Any]]) -> Table:
 def _candidates(candidates: list[dict[str, Any]]) -> Table:
     rows = [
         (
-            candidate["partitioners"][0],
-            str(candidate["partitions_count"]),
-            f"{candidate['pairs_explained']} of {candidate['pairs']}",
-            _probability(candidate),
-            "ruled out"
-            if candidate["ruled_out"]
-            else "never"
-            if candidate["inseparable"]
-            else str(candidate["more_samples"] or ""),
+            c["partitioners"][0],
+            str(c["partitions_count"]),
+            f"{c['pairs_explained']} of {c['pairs']}",
+            f"{c['chance_probability']:.2g}" if c["chance_probability"] else f"1e{c['log10_chance']:.0f}",
+            "ruled out" if c["ruled_out"] else "never" if c["inseparable"] else str(c["more_samples"] or ""),
         )
-        for candidate in candidates
+        for c in candidates
     ]
     return fill(table("partitioner", "partitions", "pairs explained", "by chance", "more samples"), rows)
-
-
-def _probability(candidate: dict[str, Any]) -> str:
-    """The probability that chance explains as many pairs; it may be too small for a float."""
-    probability: float = candidate["chance_probability"]
-    return f"{probability:.2g}" if probability else f"1e{candidate['log10_chance']:.0f}"

@@ -26,9 +26,7 @@ MARKS = {"above chance": " ▲", "below chance": " ▼"}
 @click.command()
 @tables.options
 @click.option("--partitions", "partitions_counts", required=True, help="Partition counts to compare: 12,18,24.")
-@click.option(
-    "--current", "current_partitions_count", type=int, help="Current number of partitions; shows which keys would move."
-)
+@click.option("--current", "current_partitions_count", type=int, help="Current number of partitions.")
 @click.option("--partitioner", "partitioners", multiple=True, help="Partitioner of the producers. Repeatable. Default: java.")
 @click.option("--records-column", help="Column with the number of records of each key. Default: each row is a record.")
 @click.option("--bytes-column", help="Column with the total bytes of these records.")

@@ -1,7 +1,6 @@
 """Reads keys, and the columns beside them, from a CSV, Parquet or JSON-lines file into Arrow record batches.
 
-The batches have the columns of an endpoint's Arrow stream: ``key`` and those of TYPES. Only a few batches are in memory at a
-time, however large the file is.
+The batches have the columns of an endpoint's Arrow stream: ``key`` and those of TYPES. Only a few of them are in memory.
 
 ============== ============================================== ============================================
 file           type of the key                                record without a key
@@ -70,11 +69,7 @@ def options(command: Command) -> Command:
     """The parameters of a command that reads a table: file, file_format, key_column and key_format."""
     click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True))(command)
     click.option("--file-format", type=click.Choice(list(READERS)), help="Default: the file name's suffix.")(command)
-    click.option(
-        "--key-format",
-        type=click.Choice(FORMATS),
-        help="Serializer of the keys. Default: string; for Parquet, the column's type.",
-    )(command)
+    click.option("--key-format", type=click.Choice(FORMATS), help="Serializer of the keys. Default: string.")(command)
     click.option("--key-column", default="key", show_default=True, help="Column with the keys.")(command)
     return command
 

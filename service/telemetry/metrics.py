@@ -67,13 +67,7 @@ class Metrics:
             registry=r,
             buckets=SECONDS,
         )
-        self.items = Histogram(
-            "allocator_items",
-            "Size of requests: keys, partitions, members, brokers.",
-            ["decision", "item"],
-            registry=r,
-            buckets=ITEMS,
-        )
+        self.items = Histogram("allocator_items", "Size of requests, by item.", ["decision", "item"], registry=r, buckets=ITEMS)
         self.moved = Histogram(
             "allocator_moved_partitions",
             "Partitions that change owner in a decision.",
@@ -89,9 +83,7 @@ class Metrics:
             multiprocess_mode="mostrecent",
         )
         self.subjects_dropped = Counter(
-            "allocator_subjects_dropped",
-            "Groups and topics not recorded in allocator_subject_skew_ratio, because it was full.",
-            registry=r,
+            "allocator_subjects_dropped", "Groups and topics that did not fit into allocator_subject_skew_ratio.", registry=r
         )
         self.http_seconds = Histogram(
             "allocator_http_request_duration_seconds",

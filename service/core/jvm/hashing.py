@@ -1,6 +1,6 @@
 """Java's hash codes over arrays: String, Long, Double, UUID, byte[], and Kafka's Uuid and TopicPartition.
 
-Text is UTF-8 as Arrow has it; half a surrogate pair may stand in it as the three bytes that UTF-8 would give its code point.
+Text is UTF-8 as in Arrow; half a surrogate pair is the three bytes that UTF-8 would give its code point.
 Plain-Python twin: tests/reference/hashes.py.
 """
 
