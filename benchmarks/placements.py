@@ -1,4 +1,4 @@
-"""Replica → broker: a hundred thousand partitions over a thousand brokers in ten racks."""
+"""Replica → broker: 100,000 partitions on 1,000 brokers in ten racks."""
 
 from __future__ import annotations
 

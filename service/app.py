@@ -1,4 +1,4 @@
-"""The application factory: the only place that knows every part."""
+"""The application factory. The only module that knows all parts of the service."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ RESOURCES: tuple[object, ...] = (
 
 
 ABOUT = """\
-Kafka's three questions of partition allocation, answered exactly as Apache Kafka 4.3.1 and its clients do: key → partition,
-partition → group member, replica → broker. The service keeps no state: the same request always gives the same answer.
+Kafka's partition allocation, computed exactly as Apache Kafka 4.3.1 and its clients do: key → partition, partition → group
+member, replica → broker. The service is stateless: the same request always has the same answer.
 
-Errors are `application/problem+json`; a rejected body's `errors` name each fault by JSON pointer. A plug-in that cannot be loaded
-or raises an error is a 500 of the type `plugin-failed`; one whose answer breaks a rule, such as a partition assigned twice, is a
-500 of the type `plugin-broke-a-rule`; both name the plug-in. `explain=true` adds how an answer came about. `Accept: text/csv` or
-`application/vnd.apache.arrow.stream` gives an answer's main table.
+Errors are `application/problem+json`; `errors` locates each invalid value by JSON pointer. A plug-in that cannot be loaded or
+raises an error is a 500 of type `plugin-failed`; one whose answer breaks a rule, such as a partition assigned twice, is a 500 of
+type `plugin-broke-a-rule`; both name the plug-in. `explain=true` adds an explanation of the answer. `Accept: text/csv` or
+`application/vnd.apache.arrow.stream` returns the answer's main table.
 """
 
 
@@ -88,6 +88,6 @@ def create_app(settings: Settings | None = None, *, log_requests: bool = False) 
 def _tracing(settings: Settings) -> Tracing | None:
     if not settings.otlp_endpoint:
         return None
-    from service.telemetry.tracing import Tracing  # noqa: PLC0415 - nobody else waits for OpenTelemetry
+    from service.telemetry.tracing import Tracing  # noqa: PLC0415 - OpenTelemetry is slow to import
 
     return Tracing(settings.otlp_endpoint)

@@ -55,19 +55,19 @@ class Metrics:
         r = self.registry
         self.skew = Histogram(
             "allocator_skew_ratio",
-            "Largest share ÷ mean share of a decision.",
+            "Skew of decisions: maximum ÷ mean.",
             ["decision", "strategy"],
             registry=r,
             buckets=SKEWS,
         )
         self.duration = Histogram(
             "allocator_decision_duration_seconds",
-            "Time a decision took.",
+            "Time of decisions, by phase: parse, compute, render.",
             ["decision", "strategy", "phase"],
             registry=r,
             buckets=SECONDS,
         )
-        self.items = Histogram("allocator_items", "Size of a request.", ["decision", "item"], registry=r, buckets=ITEMS)
+        self.items = Histogram("allocator_items", "Size of requests, by item.", ["decision", "item"], registry=r, buckets=ITEMS)
         self.moved = Histogram(
             "allocator_moved_partitions",
             "Partitions that change owner in a decision.",
@@ -77,53 +77,53 @@ class Metrics:
         )
         self.subject_skew = Gauge(
             "allocator_subject_skew_ratio",
-            "Latest skew of a group or topic that a caller named.",
+            "Latest skew of a group or topic named in a request.",
             ["decision", "subject"],
             registry=r,
             multiprocess_mode="mostrecent",
         )
         self.subjects_dropped = Counter(
-            "allocator_subjects_dropped", "Named subjects left out of allocator_subject_skew_ratio, which was full.", registry=r
+            "allocator_subjects_dropped", "Groups and topics that did not fit into allocator_subject_skew_ratio.", registry=r
         )
         self.http_seconds = Histogram(
             "allocator_http_request_duration_seconds",
-            "Time a request took.",
+            "Time of HTTP requests.",
             ["method", "route", "status"],
             registry=r,
             buckets=SECONDS,
         )
         self.in_flight = Gauge(
-            "allocator_http_requests_in_flight", "Requests being answered.", registry=r, multiprocess_mode="livesum"
+            "allocator_http_requests_in_flight", "HTTP requests in progress.", registry=r, multiprocess_mode="livesum"
         )
         self.queued = Gauge(
-            "allocator_http_requests_queued", "Requests that wait for a decision.", registry=r, multiprocess_mode="livesum"
+            "allocator_http_requests_queued", "HTTP requests waiting in the queue.", registry=r, multiprocess_mode="livesum"
         )
         self.rejected = Counter(
             "allocator_http_requests_rejected",
-            "Requests turned away before they were read: full, unauthenticated, forbidden.",
+            "HTTP requests rejected before their body was parsed, by reason: full, unauthenticated, forbidden.",
             ["reason"],
             registry=r,
         )
         for reason in ("full", "unauthenticated", "forbidden"):
-            self.rejected.labels(reason)  # there from the start, so that the first one is an increase
+            self.rejected.labels(reason)  # exported from the start, so that the first rejection is an increase
         Gauge(
             "allocator_build_info",
-            "1, labelled with what runs.",
+            "Version of the service and of Python; the value is always 1.",
             ["version", "python_version"],
             registry=r,
             multiprocess_mode="max",
         ).labels(__version__, platform.python_version()).set(1)
         self.subjects = Subjects(max_subjects)
-        # To look a series up by its labels takes longer than to observe something.
+        # Looking up a series by its labels takes longer than an observation.
         self.http_series: dict[tuple[str, str, int], Histogram] = {}
         self.decision_series: dict[tuple[str, str], DecisionSeries] = {}
         self.item_series: dict[tuple[str, str], Histogram] = {}
 
     def decision(self, decision: str, strategy: str, started: float, phase_ended: PhaseEnded) -> Decision:
-        """The report of one decision: its phases, its size, its skew. Its phase "parse" ends now.
+        """Start the report of a decision. Its phase "parse" ends now.
 
-        started : when the request came, by time.perf_counter
-        phase_ended : called with a phase's name, its beginning and its end; raises if the request has run for too long
+        started : the start of the request (time.perf_counter)
+        phase_ended : called with a phase's name, start and end; raises if the request is over its time limit
         """
         series = self.decision_series.get((decision, strategy))
         if series is None:
@@ -138,7 +138,7 @@ class Metrics:
         return report
 
     def observe_http(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count one answered request; ``route`` is the rule, never the path."""
+        """Record an answered request. route : the URL rule, never the path"""
         key = (method if method in METHODS else "other", route, status)
         series = self.http_series.get(key)
         if series is None:
@@ -156,7 +156,7 @@ class Metrics:
 
 
 class DecisionSeries(NamedTuple):
-    """The series that every decision of one strategy reports to."""
+    """The series of one decision and strategy."""
 
     parse: Histogram
     compute: Histogram
@@ -165,7 +165,7 @@ class DecisionSeries(NamedTuple):
 
 
 class Phase:
-    """A context that times what is done in it."""
+    """A context manager that times a phase."""
 
     def __init__(self, report: Decision, name: str, series: Histogram) -> None:
         self._report, self._name, self._series = report, name, series
@@ -179,28 +179,28 @@ class Phase:
 
 
 class Decision:
-    """What a view reports of the decision it is making."""
+    """A view's report of one decision."""
 
     def __init__(self, metrics: Metrics, decision: str, strategy: str, series: DecisionSeries, phase_ended: PhaseEnded) -> None:
         self._metrics, self._decision, self._strategy = metrics, decision, strategy
         self._series, self._phase_ended = series, phase_ended
 
     def compute(self) -> Phase:
-        """The time the pure function takes."""
+        """Times the strategy."""
         return Phase(self, "compute", self._series.compute)
 
     def render(self) -> Phase:
-        """The time it takes to write the answer."""
+        """Times the writing of the answer."""
         return Phase(self, "render", self._series.render)
 
     def ended(self, phase: str, series: Histogram, started: float) -> None:
-        """A phase is over; raises if the request has run for too long."""
+        """Record the end of a phase. Raises if the request is over its time limit."""
         now = time.perf_counter()
         series.observe(now - started)
         self._phase_ended(phase, started, now)
 
     def sees(self, **items: int) -> None:
-        """Report the size of the question: keys, partitions, members, brokers."""
+        """Record the size of the request: keys, partitions, members, brokers."""
         series = self._metrics.item_series
         for item, count in items.items():
             key = (self._decision, item)
@@ -209,7 +209,7 @@ class Decision:
             series[key].observe(count)
 
     def gives(self, skew: float, *, subject: str | None = None, moved: int | None = None) -> None:
-        """Report how even the answer is, of which subject (the caller's ``topic_name`` or ``group_id``), and what it moves."""
+        """Record the answer's skew, its subject (``topic_name`` or ``group_id``) and the number of moved partitions."""
         metrics = self._metrics
         self._series.skew.observe(skew)
         if moved is not None:

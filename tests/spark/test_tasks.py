@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from service.cli import main
 from service.spark.jobs import JOBS
-from tests.core.wire.encoding import commit_key, commit_value
+from tests.support.wire_encoding import commit_key, commit_value
 
 GROUPS = '{"group_id": "g", "topics": [{"topic_name": "t", "partitions_count": 2}], "members": [{"member_id": "m"}]}\n'
 FILES = {

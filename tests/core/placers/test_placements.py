@@ -18,10 +18,10 @@ from service.core.model import PlacementRequest
 from service.core.placers import PLACERS
 from service.core.placers.controller import Controller, TopicRequest
 from service.core.placers.reassign_generate import CurrentTopic, propose
-from tests.core.placers.questions import cluster_of, refusal, request_of
 from tests.reference import admin_utils, striped
 from tests.reference.java_random import Random
 from tests.support import golden, jvm
+from tests.support.placement_requests import cluster_of, refusal, request_of
 
 SEEDS = st.integers(-(2**63), 2**63 - 1)
 RACKS = st.one_of(st.none(), st.sampled_from(["", "a", "b", "Aa", "BB", "rack1", "rack10", "rack2", "\ue000", "机架"]))

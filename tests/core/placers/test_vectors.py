@@ -13,8 +13,8 @@ from service.core.errors import KafkaError
 from service.core.jvm.random import JavaRandom
 from service.core.placers.controller import Controller, TopicRequest, TopicResult, protocol_name
 from service.core.placers.reassign_generate import CurrentTopic, propose
-from tests.core.placers.questions import answer, cluster_of, refusal, request_of
 from tests.support import golden
+from tests.support.placement_requests import answer, cluster_of, refusal, request_of
 
 if TYPE_CHECKING:
     from service.core.model import Cluster

@@ -21,8 +21,10 @@ from service.spark.io.sources import Source
 from service.spark.offsets import job
 from service.spark.offsets.tasks import group_states
 from service.spark.offsets.tasks import records as offset_records
-from tests.core.wire.captures import captures
-from tests.core.wire.encoding import (
+from tests.reference.committed_offsets import committed_offsets
+from tests.support.captures import captures
+from tests.support.parity import JAVA, PROGRAMS, class_path, coordinator_jars
+from tests.support.wire_encoding import (
     blob,
     classic_key,
     classic_value,
@@ -33,8 +35,6 @@ from tests.core.wire.encoding import (
     share_group,
     streams_group,
 )
-from tests.reference.committed_offsets import committed_offsets
-from tests.support.parity import JAVA, PROGRAMS, class_path, coordinator_jars
 
 DAY = 24 * 60 * 60 * 1000
 START = 1_700_000_000_000

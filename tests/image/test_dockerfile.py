@@ -27,7 +27,7 @@ from tests.support.serving import free_port
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PROJECT = Path(__file__).parents[1]
+PROJECT = Path(__file__).parents[2]
 PYTHON = Path(getattr(sys, "_base_executable", sys.executable)).resolve()
 BASE_PATH = f"{PYTHON.parent}:/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin"
 """The base image's: its Python is this machine's."""

@@ -17,7 +17,7 @@ import yaml
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from tests.chart.charts import tool
+from tests.support.charts import tool
 from tests.support.serving import free_port
 
 if TYPE_CHECKING:

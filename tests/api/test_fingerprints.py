@@ -18,7 +18,7 @@ from service.app import create_app
 from service.config import Settings
 from service.core.attribution.observations import explained_by, matches
 from service.web.responses import ARROW_STREAM
-from tests.api.test_partitioner_comparisons import stream
+from tests.api.test_comparisons import stream
 from tests.reference import fingerprints as twin
 from tests.support.questions import ask
 

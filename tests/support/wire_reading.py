@@ -18,7 +18,7 @@ from service.core.wire.members import group_document, member_document
 from service.core.wire.printed import OF_GROUP_RECORDS, OF_SHARE_GROUP_STATE, lines
 
 if TYPE_CHECKING:
-    from tests.core.wire.captures import Capture
+    from tests.support.captures import Capture
 
 RECORDS = ("group_record", "share_group_state_record")
 KINDS = (*RECORDS, "subscription", "assignment", "sticky_user_data", "cooperative_sticky_user_data")
