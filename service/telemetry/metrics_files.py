@@ -13,7 +13,7 @@ import mmap
 import os
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from prometheus_client import values
 from prometheus_client.core import GaugeMetricFamily
@@ -48,8 +48,10 @@ class MetricsFile(MmapedDict):
     """One process's values of one kind of metric.
 
     A value without space in the file is not recorded; its metric still counts in the process, so its next value after there is
-    space again is right.
+    space again is right. The log says so once per process.
     """
+
+    reported: ClassVar[bool] = False
 
     def __init__(self, filename: str) -> None:
         self._fname = filename
@@ -73,9 +75,9 @@ class MetricsFile(MmapedDict):
             try:
                 self._init_value(key)
             except OSError as error:
-                if not self._retry_at:
-                    fault = error.strerror or str(error)
-                    about = {"folder": str(Path(self._fname).parent), "fault": fault}
+                if not MetricsFile.reported:
+                    MetricsFile.reported = True
+                    about = {"folder": str(Path(self._fname).parent), "fault": error.strerror}
                     logger.warning("metrics are not recorded", extra=about)
                 self._retry_at = time.monotonic() + RETRY_SECONDS
         return key in self._positions
