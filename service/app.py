@@ -57,7 +57,7 @@ answer came about. `Accept: text/csv` or `application/vnd.apache.arrow.stream` g
 
 
 def create_app(settings: Settings | None = None, *, log_requests: bool = False, metrics_folder: Path | None = None) -> Flask:
-    """The service as a WSGI app. Raises service.auth.authenticator.UnfitCredentials for credentials that cannot be read.
+    """The service as a WSGI app. Raises service.auth.authenticator.InvalidCredentials for credentials that cannot be read.
 
     settings : default: those of the environment
     log_requests : a line for each request on standard output

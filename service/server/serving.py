@@ -18,8 +18,8 @@ from gunicorn.app.base import BaseApplication
 from prometheus_client.multiprocess import mark_process_dead
 
 from service.app import create_app
-from service.auth.authenticator import Credentials
-from service.auth.principals import UnfitCredentials
+from service.auth.authenticator import Authenticator
+from service.auth.principals import InvalidCredentials
 from service.config import environment_name
 from service.server.warm import warm
 from service.server.worker import Worker
@@ -99,10 +99,10 @@ def _check(settings: Settings, host: str, *, loopback: bool) -> None:
         )
     try:
         if settings.auth != "off" and settings.has_credentials():
-            Credentials(settings)
+            Authenticator(settings)
         if settings.tls_cert:
             tls_context(settings.tls_cert, settings.tls_key)
-    except UnfitCredentials as error:
+    except InvalidCredentials as error:
         raise Refusal(str(error)) from None
     except OSError as error:
         raise Refusal(f"{settings.tls_cert} and {settings.tls_key} cannot be used: {error.strerror or error}") from None

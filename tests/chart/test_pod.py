@@ -1,0 +1,96 @@
+"""The chart's pod, as rendered, with the image of the Dockerfile: its user, environment, volumes, memory limit and probes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import yaml
+
+from service.auth.tokens import new_token
+from tests.chart.charts import CHART, pod_templates, render
+from tests.support import images, pods
+
+pytestmark = pytest.mark.slow
+
+TOKEN, LINE = new_token("caller", ("partitions", "groups"))
+AUTHORIZED = {"Authorization": f"Bearer {TOKEN}"}
+DECISION = "/v1/partitions?key=order-1&partitions_count=12"
+
+
+@pytest.fixture(scope="module")
+def template():
+    """The Deployment's pod with the chart's defaults and a tokens file."""
+    resources = render({"auth": {"tokens": LINE}})
+    return resources, pod_templates(resources)["Deployment allocator-partition-allocator"]
+
+
+@pytest.fixture(scope="module")
+def pod(template):
+    resources, of_pod = template
+    with pods.running(images.build(), resources, of_pod) as started:
+        started.wait_until_started()
+        yield started
+
+
+def test_its_probes_succeed(pod):
+    for kind in ("startup", "readiness", "liveness"):
+        assert pod.probe(kind), kind
+
+
+def test_a_caller_with_a_token_is_answered_and_others_are_not(pod):
+    answer = pod.request("GET", DECISION, headers=AUTHORIZED)
+    assert (answer.status_code, answer.json()["partition_id"]) == (200, 3)
+    assert pod.request("GET", DECISION).status_code == 401
+    group = {"topics": [{"topic_name": "t", "partitions_count": 2}], "members": [{"member_id": "a"}, {"member_id": "b"}]}
+    assert pod.request("POST", "/v1/group-assignments", json=group, headers=AUTHORIZED).status_code == 200
+    assert pod.request("POST", "/v1/decodings", json={}, headers=AUTHORIZED).status_code == 403
+
+
+def test_its_metrics_count_what_its_workers_did(pod):
+    pod.request("GET", DECISION, headers=AUTHORIZED)
+    text = pod.request("GET", "/metrics").text
+    assert 'allocator_http_request_duration_seconds_count{method="GET",route="/v1/partitions",status="200"}' in text
+    assert text.count("allocator_worker_resident_memory_bytes{") == 2
+    assert "allocator_metrics_free_bytes 2." in text, "of the volume's 256 MiB"
+    assert "histogram_" in pod.run("ls", "/run/metrics")
+
+
+def test_it_writes_only_to_its_volumes(pod):
+    for folder, writable in (("/", False), ("/opt", False), ("/tmp", True), ("/run/metrics", True)):  # noqa: S108
+        ran = pod.run("sh", "-c", f"touch {folder}/x 2>/dev/null && echo yes || echo no")
+        assert ran == ("yes" if writable else "no"), folder
+
+
+def test_a_large_body_is_answered_within_the_memory_limit(pod):
+    body = json.dumps({"partitions_count": 12, "keys": [f"key-{i}" for i in range(1_000_000)]})
+    answer = pod.request("POST", "/v1/partitions", data=body, headers={**AUTHORIZED, "Content-Type": "application/json"})
+    assert (answer.status_code, len(answer.json()["partitions"])) == (200, 1_000_000)
+    assert pod.inspect(".State.OOMKilled") == "false"
+
+
+def test_it_compiles_nothing(pod):
+    """What Numba saved after the image was built would be newer than its kernels."""
+    assert pod.run("sh", "-c", "cd /opt/kernels && find . -type f | sort") == pod.run(
+        "sh", "-c", "cd /tmp/kernels && find . -type f | sort"
+    )
+
+
+def test_it_logs_one_json_object_per_line(pod):
+    assert [json.loads(line) for line in pod.log().splitlines()]
+
+
+def test_it_ends_within_its_grace_period(template):
+    resources, of_pod = template
+    with pods.running(images.build(), resources, of_pod) as started:
+        started.wait_until_started()
+        assert started.stop(of_pod["spec"]["terminationGracePeriodSeconds"]) == 0
+
+
+@pytest.mark.parametrize("path", sorted((CHART / "ci").glob("plain-values.yaml")), ids=lambda path: path.name)
+def test_a_pod_without_authentication_answers_everyone(path):
+    resources = render(yaml.safe_load(path.read_text()))
+    (of_pod,) = [pod for name, pod in pod_templates(resources).items() if name.startswith("Deployment")]
+    with pods.running(images.build(), resources, of_pod) as started:
+        started.wait_until_started()
+        assert started.request("GET", DECISION).status_code == 200
