@@ -40,7 +40,7 @@ def test_its_probes_succeed(pod):
 
 def test_a_caller_with_a_token_is_answered_and_others_are_not(pod):
     answer = pod.request("GET", DECISION, headers=AUTHORIZED)
-    assert (answer.status_code, answer.json()["partition_id"]) == (200, 3)
+    assert (answer.status_code, answer.json()["partitions"]) == (200, [10])
     assert pod.request("GET", DECISION).status_code == 401
     group = {"topics": [{"topic_name": "t", "partitions_count": 2}], "members": [{"member_id": "a"}, {"member_id": "b"}]}
     assert pod.request("POST", "/v1/group-assignments", json=group, headers=AUTHORIZED).status_code == 200
@@ -87,10 +87,17 @@ def test_it_ends_within_its_grace_period(template):
         assert started.stop(of_pod["spec"]["terminationGracePeriodSeconds"]) == 0
 
 
-@pytest.mark.parametrize("path", sorted((CHART / "ci").glob("plain-values.yaml")), ids=lambda path: path.name)
-def test_a_pod_without_authentication_answers_everyone(path):
-    resources = render(yaml.safe_load(path.read_text()))
-    (of_pod,) = [pod for name, pod in pod_templates(resources).items() if name.startswith("Deployment")]
+def test_a_pod_without_authentication_answers_everyone():
+    resources = render(yaml.safe_load((CHART / "ci" / "plain-values.yaml").read_text()))
+    (of_pod,) = pod_templates(resources).values()
     with pods.running(images.build(), resources, of_pod) as started:
         started.wait_until_started()
         assert started.request("GET", DECISION).status_code == 200
+
+
+def test_the_pipelines_image_runs_its_command():
+    resources = render({"auth": {"tokens": LINE}, "pipeline": {"arguments": ["skew", "/x"], "cronJob": {"enabled": True}}})
+    of_pod = pod_templates(resources)["CronJob allocator-partition-allocator-pipeline"]
+    output = pods.run(images.build("pipeline"), of_pod, "partition-allocator", "pipeline", "--help")
+    assert "skew" in output
+    assert "Usage: partition-allocator pipeline" in output

@@ -24,6 +24,14 @@ CLONE_NEWNET = 0x40000000
 UNITS = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
 
 
+RUN = (
+    *("podman", "--runtime", "runc", "run", "--pull=never", "--network=none"),
+    # By default podman asks for more than a root without every capability may give.
+    f"--ulimit=nofile={min(resource.getrlimit(resource.RLIMIT_NOFILE)[0], 2**20)}",
+    "--ulimit=nproc=4096",
+)
+
+
 class Pod:
     """A running pod, reached over its own loopback interface as by `kubectl port-forward`."""
 
@@ -96,21 +104,23 @@ def running(image: str, resources: dict[str, dict[str, Any]], pod: dict[str, Any
             *_identity(pod["spec"]["securityContext"], container["securityContext"]),
             *_volumes(Path(folder), resources, pod["spec"], container),
             *(f"--env={entry['name']}={entry['value']}" for entry in container["env"]),
-            *(("--memory", limit, "--memory-swap", limit) if (limit := _memory(container)) else ()),
-            # By default podman asks for more than an unprivileged root may give.
-            f"--ulimit=nofile={min(resource.getrlimit(resource.RLIMIT_NOFILE)[0], 2**20)}",
-            "--ulimit=nproc=4096",
+            *_memory(container),
         ]
         command = [*container.get("command", ()), *container.get("args", ())]
-        started = _output(
-            "podman", "--runtime", "runc", "run", "--detach", "--pull=never", "--network=none", *arguments, image, *command
-        )
+        started = _output(*RUN, "--detach", *arguments, image, *command)
         try:
-            pod = Pod(started, container)
-            yield pod
-            pod.close()
+            running_pod = Pod(started, container)
+            yield running_pod
+            running_pod.close()
         finally:
             _output("podman", "rm", "--force", "--time", "0", started)
+
+
+def run(image: str, pod: dict[str, Any], *command: str) -> str:
+    """The output of another command in the container of a pod's template, with an empty folder on ``/tmp``."""
+    (container,) = pod["spec"]["containers"]
+    identity = _identity(pod["spec"]["securityContext"], container["securityContext"])
+    return _output(*RUN, "--rm", *identity, *_memory(container), "--tmpfs=/tmp", image, *command)
 
 
 def _output(*command: str) -> str:
@@ -174,7 +184,7 @@ def _bytes(quantity: str) -> int:
     return int(number) * UNITS[unit]
 
 
-def _memory(container: dict[str, Any]) -> str | None:
-    """The memory limit in bytes."""
+def _memory(container: dict[str, Any]) -> list[str]:
+    """The options for the memory limit, without swap as on a node."""
     limit = container["resources"].get("limits", {}).get("memory")
-    return limit and str(_bytes(limit))
+    return [f"--memory={_bytes(limit)}", f"--memory-swap={_bytes(limit)}"] if limit else []
