@@ -1,4 +1,4 @@
-"""Every metric of the service, in a registry made per app.
+"""The metrics of the service, in one registry per app.
 
 With several worker processes prometheus-client keeps the values in files (``metrics_files``), so that any worker can answer
 ``/metrics`` for all of them, including those that have died.
@@ -117,8 +117,8 @@ class Metrics:
     def decision(self, decision: str, strategy: str, started: float, phase_ended: PhaseEnded) -> Decision:
         """The report of one decision: its phases, its size, its skew. Its phase "parse" ends now.
 
-        started : when the request came, by time.perf_counter
-        phase_ended : called with a phase's name, its beginning and its end; raises if the request has run for too long
+        started : when the request arrived, by time.perf_counter
+        phase_ended : called with a phase's name, start and end; raises if the request has exceeded its time limit
         """
         series = self.decision_series.get((decision, strategy))
         if series is None:
@@ -161,7 +161,7 @@ class DecisionSeries(NamedTuple):
 
 
 class Phase:
-    """A context that times what is done in it."""
+    """A context that measures its own time."""
 
     def __init__(self, report: Decision, name: str, series: Histogram) -> None:
         self._report, self._name, self._series = report, name, series
@@ -175,28 +175,28 @@ class Phase:
 
 
 class Decision:
-    """What a view reports of the decision it is making."""
+    """What a view reports about its decision."""
 
     def __init__(self, metrics: Metrics, decision: str, strategy: str, series: DecisionSeries, phase_ended: PhaseEnded) -> None:
         self._metrics, self._decision, self._strategy = metrics, decision, strategy
         self._series, self._phase_ended = series, phase_ended
 
     def compute(self) -> Phase:
-        """The time the pure function takes."""
+        """The time of the core's function."""
         return Phase(self, "compute", self._series.compute)
 
     def render(self) -> Phase:
-        """The time it takes to write the answer."""
+        """The time of writing the answer."""
         return Phase(self, "render", self._series.render)
 
     def ended(self, phase: str, series: Histogram, started: float) -> None:
-        """A phase is over; raises if the request has run for too long."""
+        """Record the time of a phase that ends now. Raises what ``phase_ended`` raises."""
         now = time.perf_counter()
         series.observe(now - started)
         self._phase_ended(phase, started, now)
 
     def sees(self, **items: int) -> None:
-        """Report the size of the question: keys, partitions, members, brokers."""
+        """Report the size of the request: keys, partitions, members, brokers."""
         series = self._metrics.item_series
         for item, count in items.items():
             key = (self._decision, item)
@@ -205,7 +205,7 @@ class Decision:
             series[key].observe(count)
 
     def gives(self, skew: float, *, subject: str | None = None, moved: int | None = None) -> None:
-        """Report how even the answer is, of which subject (the caller's ``topic_name`` or ``group_id``), and what it moves."""
+        """Report the skew of the answer, its subject (the request's ``topic_name`` or ``group_id``), and how much it moves."""
         metrics = self._metrics
         self._series.skew.observe(skew)
         if moved is not None:

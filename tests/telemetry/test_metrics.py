@@ -129,7 +129,7 @@ def test_workers_admit_the_same_names(shared):
     assert other.admit("partition", "one\n499")
 
 
-def test_eleven_hundred_new_names_take_less_than_a_second(shared):
+def test_eleven_hundred_new_names_take_less_than_three_seconds(shared):
     start = time.perf_counter()
     for i in range(1_100):
         report = shared[i % 2].decision("partition", "java", start, lambda *_: None)
