@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 import yaml
@@ -10,10 +11,11 @@ import yaml
 from service.auth.tokens import new_token
 from tests.chart.charts import CHART, pod_templates, render
 from tests.support import images, pods
+from tests.support.golden import PROJECT
 
 pytestmark = pytest.mark.slow
 
-TOKEN, LINE = new_token("caller", ("partitions", "groups"))
+TOKEN, LINE = new_token("caller", ("partitions", "groups", "placements"))
 AUTHORIZED = {"Authorization": f"Bearer {TOKEN}"}
 DECISION = "/v1/partitions?key=order-1&partitions_count=12"
 
@@ -69,11 +71,41 @@ def test_a_large_body_is_answered_within_the_memory_limit(pod):
     assert pod.inspect(".State.OOMKilled") == "false"
 
 
-def test_it_compiles_nothing(pod):
-    """What Numba saved after the image was built would be newer than its kernels."""
-    assert pod.run("sh", "-c", "cd /opt/kernels && find . -type f | sort") == pod.run(
-        "sh", "-c", "cd /tmp/kernels && find . -type f | sort"
-    )
+def test_no_request_compiles_a_kernel(pod):
+    """Whatever Numba compiles, it saves beside the kernels that were copied from the image."""
+    topics = [{"topic_name": "t", "partitions_count": 3, "partition_racks": [["a"], ["b"], ["a", "b"]]}]
+    members = [{"member_id": "c1", "rack_id": "a"}, {"member_id": "c2", "rack_id": "b"}]
+    brokers = [{"broker_id": i, "rack_id": f"rack{i % 2}"} for i in range(4)]
+    questions = {
+        "partitioner": ("/v1/partitions", {"partitions_count": 12, "keys": ["order-1", "", "é"]}),
+        "assignor": ("/v1/group-assignments", {"topics": topics, "members": members}),
+        "placer": (
+            "/v1/replica-placements",
+            {"partitions_count": 6, "replication_factor": 3, "random_seed": 7, "brokers": brokers},
+        ),
+    }
+    for kind, (path, question) in questions.items():
+        for strategy in pod.request("GET", f"/v1/{kind}s", headers=AUTHORIZED).json()[f"{kind}s"]:
+            named = {name: strategy[name] for name in (kind, "group_protocol") if name in strategy}
+            answer = pod.request("POST", path, json={**named, **question}, headers=AUTHORIZED)
+            assert answer.status_code in {200, 422}, answer.text
+    folders = ("/opt/kernels", "/tmp/kernels")  # noqa: S108
+    in_image, in_use = (pod.run("find", folder, "-type", "f", "-printf", "%P\n") for folder in folders)
+    assert len(in_image.splitlines()) > 100
+    assert sorted(in_use.splitlines()) == sorted(in_image.splitlines())
+
+
+def test_it_runs_as_the_images_user(pod):
+    (user,) = re.findall(r"^USER (\d+:\d+)$", (PROJECT / "Dockerfile").read_text().rpartition("FROM")[2], re.MULTILINE)
+    assert pod.run("sh", "-c", "echo $(id -u):$(id -g)") == user
+
+
+def test_the_images_health_check_tells_a_server_from_none(pod):
+    """Kubernetes ignores it; other engines run it in the container."""
+    command = json.loads(re.search(r"^HEALTHCHECK .*\n +CMD (.*)$", (PROJECT / "Dockerfile").read_text(), re.MULTILINE)[1])
+    pod.run(*command)
+    with pytest.raises(AssertionError, match="Connection refused"):
+        pod.run("env", "PORT=9", *command)
 
 
 def test_it_logs_one_json_object_per_line(pod):
