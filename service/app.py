@@ -26,6 +26,8 @@ from service.web.json_codec import OrjsonProvider
 from service.web.middleware import Entrance, security_scheme
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from service.telemetry.tracing import Tracing
 
 RESOURCES: tuple[object, ...] = (
@@ -56,11 +58,12 @@ type `plugin-broke-a-rule`; both name the plug-in. `explain=true` adds an explan
 """
 
 
-def create_app(settings: Settings | None = None, *, log_requests: bool = False) -> Flask:
-    """The service as a WSGI app. Raises service.auth.authenticator.UnfitCredentials for credentials that cannot be read.
+def create_app(settings: Settings | None = None, *, log_requests: bool = False, metrics_folder: Path | None = None) -> Flask:
+    """The service as a WSGI app. Raises service.auth.authenticator.InvalidCredentials for credentials that cannot be read.
 
     settings : default: those of the environment
     log_requests : a line for each request on standard output
+    metrics_folder : where the worker processes share their metrics; default: the metrics of this process alone
     """
     settings = settings or Settings.from_environment()
     app = Flask("service", static_folder=None)
@@ -73,7 +76,8 @@ def create_app(settings: Settings | None = None, *, log_requests: bool = False) 
         MAX_CONTENT_LENGTH=settings.max_body_bytes,
         API_SPEC_OPTIONS={"info": {"description": ABOUT}, "security": [{}, {"bearer": []}]},
     )
-    app.extensions.update(settings=settings, metrics=Metrics(settings.max_subjects), warm=threading.Event())
+    metrics = Metrics(settings.max_subjects, metrics_folder)
+    app.extensions.update(settings=settings, metrics=metrics, warm=threading.Event())
     api = create_api(app)
     api.spec.components.security_scheme("bearer", security_scheme())
     for resource in RESOURCES:
@@ -81,7 +85,7 @@ def create_app(settings: Settings | None = None, *, log_requests: bool = False) 
     app.register_blueprint(probes.blueprint)
     app.register_blueprint(probes.docs)
     app.extensions["openapi_yaml"] = probes.openapi_yaml(api)
-    app.extensions["entrance"] = Entrance(app, settings, app.extensions["metrics"], _tracing(settings), log_requests=log_requests)
+    app.extensions["entrance"] = Entrance(app, settings, metrics, _tracing(settings), log_requests=log_requests)
     return app
 
 
