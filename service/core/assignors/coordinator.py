@@ -140,7 +140,7 @@ def _ranks(hashes: Int32s, names: Sequence[str], chosen: Int32s) -> Int32s | Non
     return ranks
 
 
-def homogeneous(group: Group) -> bool:
+def is_homogeneous(group: Group) -> bool:
     """Do all members subscribe to the same names, those that do not exist included?
 
     Reproduces ModernGroup.subscriptionType (Apache Kafka 4.3.1).

@@ -1,4 +1,4 @@
-"""The simple assignor where members subscribe to different topics: each topic is shared out by itself (simple_share_out).
+"""The simple assignor where members subscribe to different topics: each topic is shared out by itself (share_out.py).
 
 Source: org.apache.kafka.coordinator.group.assignor.SimpleHeterogeneousAssignmentBuilder (Apache Kafka 4.3.1, and every
 release since 4.2.0).

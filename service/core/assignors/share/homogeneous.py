@@ -1,4 +1,4 @@
-"""The simple assignor where all members subscribe to the same topics: all partitions are shared out together (simple_share_out).
+"""The simple assignor where all members subscribe to the same topics: all partitions are shared out together (share_out.py).
 
 The order of the partitions is that of a HashMap of TopicIdPartitions, filled with what members own, then with the rest. Such keys
 have no natural order: where two of equal hash meet in a bucket of eight or more, Java goes by memory addresses, and no answer is

@@ -17,7 +17,7 @@ else each topic by itself, among its subscribers.
 A topic that nobody subscribes to any more stays with whoever has it, unless all subscribe to the same topics, or nobody to any
 topic that exists.
 
-The two cases are in simple_homogeneous and simple_heterogeneous, the three steps in simple_share_out.
+The two cases are in homogeneous.py and heterogeneous.py, the three steps in share_out.py.
 
 Source: org.apache.kafka.coordinator.group.assignor.SimpleAssignor, SimpleHomogeneousAssignmentBuilder and
 SimpleHeterogeneousAssignmentBuilder (Apache Kafka 4.3.1, and every release since 4.2.0).
@@ -30,9 +30,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from service.core.assignors.classic.members import topic_subscribers
-from service.core.assignors.coordinator import homogeneous, member_order, partition_beyond_the_end, topic_ids
-from service.core.assignors.share import heterogeneous
-from service.core.assignors.share import homogeneous as simple_homogeneous
+from service.core.assignors.coordinator import is_homogeneous, member_order, partition_beyond_the_end, topic_ids
+from service.core.assignors.share import heterogeneous, homogeneous
 from service.core.errors import InvalidQuestion
 from service.core.model import Assignment, Ragged
 
@@ -57,8 +56,8 @@ def assign(group: Group) -> Assignment:
     subscribed = np.zeros(len(group.topics) + len(group.unknown_topic_names), np.bool_)
     subscribed[group.subscriptions.values] = True
     _refuse_beyond_the_end(group, subscribed[: len(group.topics)])
-    if homogeneous(group):
-        return simple_homogeneous.assign(group, order, ids)
+    if is_homogeneous(group):
+        return homogeneous.assign(group, order, ids)
     return heterogeneous.assign(group, order, ids)
 
 
@@ -78,7 +77,7 @@ def warnings(group: Group) -> list[str]:
 
     Errs on the side of warning: whether a doubtful order decides anything is not looked at.
     """
-    if len(group) == 0 or not homogeneous(group) or simple_homogeneous.order_is_certain(group):
+    if len(group) == 0 or not is_homogeneous(group) or homogeneous.order_is_certain(group):
         return []
     return [UNDEFINED_ORDER]
 
@@ -88,7 +87,7 @@ def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
 
     limit : bounds the members, and the topics, told of
     """
-    order, alike, existing = member_order(group), homogeneous(group), group.topics.partitions_counts()
+    order, alike, existing = member_order(group), is_homogeneous(group), group.topics.partitions_counts()
     subscribers = topic_subscribers(group, order)
     lengths = subscribers.lengths()
     members, kept_in_all = [], 0

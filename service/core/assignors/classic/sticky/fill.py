@@ -1,4 +1,4 @@
-"""Step 2 of the general sticky algorithm (sticky_general): each partition nobody keeps goes to the subscriber with the fewest.
+"""Step 2 of the general sticky algorithm (general.py): each partition nobody keeps goes to the subscriber with the fewest.
 
 Source: AbstractStickyAssignor.GeneralAssignmentBuilder.maybeAssign (Apache Kafka 4.3.1).
 Plain-Python twin: tests/reference/sticky.py, ``general``.

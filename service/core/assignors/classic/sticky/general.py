@@ -8,11 +8,11 @@
 4. *Reassign*, unless something had to be taken from somebody, over the partitions that were free, and then over all: passes over
    the list, until one moves nothing. A partition moves when a subscriber has at least two fewer than its owner; it goes to the
    subscriber with the fewest. If a member of an older generation claims it and has at least two fewer, it goes back there. If
-   another partition of the topic went the opposite way before, that one moves in its stead (sticky_movements).
+   another partition of the topic went the opposite way before, that one moves in its stead (movements.py).
 5. *Restore* what there was before step 4 if members were then not less unequal (never seen to happen).
 
-Here are step 1 and what is said where Kafka does not answer; step 2 is in sticky_fill, steps 3 to 5 are in sticky_reassign. What
-each finds and leaves is in sticky_state.
+Here are step 1 and what is said where Kafka does not answer; step 2 is in fill.py, steps 3 to 5 are in reassign.py. What
+each finds and leaves is in state.py.
 
 Example: A subscribes to t, B to t and u, one partition each. u-0 goes to B, which then has one; so t-0 goes to A.
 

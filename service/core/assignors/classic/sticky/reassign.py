@@ -1,4 +1,4 @@
-"""Steps 3 to 5 of the general sticky algorithm (sticky_general): partitions move until nothing can be evened out any more.
+"""Steps 3 to 5 of the general sticky algorithm (general.py): partitions move until nothing can be evened out any more.
 
 Kafka asks before every partition whether the group is balanced, and ends the pass if so. As long as members have only what they
 subscribe to, that changes nothing: in a balanced group nobody has two fewer than the owner of a partition that he could have.

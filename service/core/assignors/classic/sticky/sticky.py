@@ -2,9 +2,9 @@
 
 *Goals*: first, counts that differ as little as subscriptions allow; then, that members keep what they own.
 
-*Algorithm*: read what the members say they own (sticky_claims). If all subscribe to the same topics, the result's counts are
-known beforehand, and a few passes do it (sticky_constrained). Otherwise partitions are moved one by one as long as somebody has
-two more than somebody who could have one of them (sticky_general).
+*Algorithm*: read what the members say they own (claims.py). If all subscribe to the same topics, the result's counts are
+known beforehand, and a few passes do it (constrained.py). Otherwise partitions are moved one by one as long as somebody has
+two more than somebody who could have one of them (general.py).
 
 Racks (KIP-881) count, if they matter for any partition: owned partitions are given up for the sake of the rack.
 
@@ -35,7 +35,7 @@ def assign(group: Group) -> Assignment:
 
 
 def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
-    """Which algorithm and why, racks, claims, what each phase kept and gave, why a member has one more (sticky_explained)."""
+    """Which algorithm and why, racks, claims, what each phase kept and gave, why a member has one more (explanation.py)."""
     return explained(group, solve(group), assignment, limit)
 
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from service.core.assignors.consumer.uniform import heterogeneous
-from service.core.assignors.consumer.uniform import homogeneous as uniform_homogeneous
-from service.core.assignors.coordinator import homogeneous
+from service.core.assignors.consumer.uniform import heterogeneous, homogeneous
+from service.core.assignors.coordinator import is_homogeneous
 
 if TYPE_CHECKING:
     from service.core.model import Assignment, Group
@@ -19,23 +18,23 @@ if TYPE_CHECKING:
 
 def assign(group: Group) -> Assignment:
     """Ragged member → partitions. Raises what the two cases raise."""
-    return uniform_homogeneous.assign(group) if homogeneous(group) else heterogeneous.assign(group)
+    return homogeneous.assign(group) if is_homogeneous(group) else heterogeneous.assign(group)
 
 
 def assign_until_4_0_0(group: Group) -> Assignment:
     """As Kafka 4.0.0 did: in a homogeneous group the first members in order get the extra partitions (KAFKA-18688)."""
-    return uniform_homogeneous.assign(group, extra_stays=False) if homogeneous(group) else heterogeneous.assign(group)
+    return homogeneous.assign(group, extra_stays=False) if is_homogeneous(group) else heterogeneous.assign(group)
 
 
 def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
     """Which algorithm was used and why, the order of the members, quotas, and what each phase moved."""
-    if homogeneous(group):
-        return uniform_homogeneous.explain(group, assignment, limit)
+    if is_homogeneous(group):
+        return homogeneous.explain(group, assignment, limit)
     return heterogeneous.explain(group, assignment, limit)
 
 
 def explain_until_4_0_0(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
     """``explain`` for ``assign_until_4_0_0``."""
-    if homogeneous(group):
-        return uniform_homogeneous.explain(group, assignment, limit, extra_stays=False)
+    if is_homogeneous(group):
+        return homogeneous.explain(group, assignment, limit, extra_stays=False)
     return heterogeneous.explain(group, assignment, limit)
