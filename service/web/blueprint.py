@@ -25,18 +25,20 @@ from typing import TYPE_CHECKING, Any, cast
 import flask_smorest
 from apispec.ext.marshmallow import MarshmallowPlugin
 from flask_smorest.utils import prepare_response, resolve_schema_instance
-from marshmallow import RAISE
+from marshmallow import RAISE, fields
 from webargs.core import missing
 from webargs.flaskparser import FlaskParser
 from werkzeug.exceptions import BadRequest, HTTPException, UnsupportedMediaType
 
-from service.core.errors import AllocatorError
+from service.core.errors import AllocatorError, InvalidQuestion
 from service.web import problems
 from service.web.bodies import check_json, read_body
+from service.web.fields import Integer, Number, from_query
 from service.web.json_codec import loads
 
 if TYPE_CHECKING:
     from flask import Flask, Request
+    from marshmallow import Schema
 
 
 class Parser(FlaskParser):
@@ -59,15 +61,40 @@ class Parser(FlaskParser):
         return loads(body)
 
     def load_querystring(self, req: Request, schema: Any) -> Any:
-        """The query's parameters; one that is given twice is a list, which no field accepts."""
-        given = req.args.to_dict(flat=False)
-        return {name: values[0] if len(values) == 1 else values for name, values in given.items()} or missing
+        """The query's parameters."""
+        return query_values(req, schema) or missing
+
+
+def query_values(request: Request, schema: Schema) -> dict[str, Any]:
+    """A query's parameters as JSON would have them: digits for an Integer or a Number are numbers, lists end at each comma.
+
+    Raises InvalidQuestion for a repeated parameter that is not a list.
+    """
+    values: dict[str, Any] = {}
+    for name, texts in request.args.lists():
+        field = schema.fields.get(name)
+        if isinstance(field, fields.List):
+            values[name] = [_query_value(part, field.inner) for text in texts for part in text.split(",")]
+        else:
+            if len(texts) > 1:
+                raise InvalidQuestion("Given more than once.", name)
+            values[name] = _query_value(texts[0], field)
+    return values
+
+
+def _query_value(text: str, field: Any) -> Any:
+    return from_query(text) if isinstance(field, Integer | Number) else text
 
 
 class Blueprint(flask_smorest.Blueprint):
-    """A resource."""
+    """A resource. parser : of its bodies; default: JSON only"""
 
     ARGUMENTS_PARSER = Parser()
+
+    def __init__(self, name: str, import_name: str, parser: Parser | None = None, **kwargs: Any) -> None:
+        super().__init__(name, import_name, **kwargs)
+        if parser is not None:
+            self.ARGUMENTS_PARSER = parser
 
     def arguments(self, schema: Any, **kwargs: Any) -> Any:
         """As flask-smorest's, but with one instance of the schema for all requests: making one takes half a millisecond."""

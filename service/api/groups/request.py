@@ -15,7 +15,6 @@ from numba import njit
 
 from service.arrow.groups import (
     LONGEST_TOPIC_NAME,
-    MAX_ERRORS,
     MEMBER,
     NAME,
     TOPIC,
@@ -24,6 +23,7 @@ from service.arrow.groups import (
     plain_members,
     plain_topics,
 )
+from service.core.errors import MAX_ERRORS
 from service.core.model import NONE, Group, Ragged
 from service.web import json_arrays, json_integer_lists
 from service.web.fields import Integer, Number

@@ -207,7 +207,7 @@ def assign_group(question: GroupAssignment, query: dict[str, bool]) -> Response:
         report.gives(load.skew, subject=question.group_id, moved=moves.moved)
     with report.render():
         in_order = assignment if is_in_answer_order(group, assignment) else in_answer_order(group, holders)
-        media_type = responses.wanted()
+        media_type = responses.preferred()
         if media_type != responses.JSON:
             return responses.table(assignments_table(group, in_order), media_type)
         answer: dict[str, Any] = {
@@ -239,10 +239,10 @@ def unassigned(group: Group, holders: Ragged) -> Int32s:
 def check_size(topics: pa.StructArray, members: pa.StructArray) -> None:
     """Raise LimitExceeded for a group larger than the settings allow, before anything is made of it."""
     partitions, allowed = partitions_total(topics), settings()
-    for limit, asked, what, pointer in (
-        ("max_partitions", partitions, "partitions", "/topics"),
-        ("max_assignment_cells", partitions * len(members), "partitions × members", ""),
-        ("max_subscriptions", subscriptions_total(topics, members), "subscriptions of members to topics", "/members"),
+    for limit, asked, what, *field in (
+        ("max_partitions", partitions, "partitions", "topics"),
+        ("max_assignment_cells", partitions * len(members), "partitions × members"),
+        ("max_subscriptions", subscriptions_total(topics, members), "subscriptions of members to topics", "members"),
     ):
         if asked > getattr(allowed, limit):
-            raise LimitExceeded(environment_name(limit), getattr(allowed, limit), asked, what, pointer)
+            raise LimitExceeded(environment_name(limit), getattr(allowed, limit), asked, what, *field)

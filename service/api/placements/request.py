@@ -43,7 +43,7 @@ class Form:
 
 def _read_one(body: dict[str, Any], placer: Placer, version: str) -> Task:
     wish = _wish(body, placer, version)
-    _check_cells([(wish.partitions_count, wish.replication_factor)], "/partitions_count")
+    _check_cells([(wish.partitions_count, wish.replication_factor)], "partitions_count")
     return Topics(read_cluster(body["brokers"]), ((body.get("topic_name", UNNAMED), wish),), alone=True)
 
 
@@ -56,7 +56,7 @@ def _read_topics(body: dict[str, Any], placer: Placer, version: str) -> Task:
             wishes.append((topic["topic_name"], _wish(topic, placer, version)))
         except ValidationError as error:
             raise ValidationError({"topics": {i: error.messages}}) from None
-    _check_cells([(wish.partitions_count, wish.replication_factor) for _, wish in wishes], "/topics")
+    _check_cells([(wish.partitions_count, wish.replication_factor) for _, wish in wishes], "topics")
     return Topics(read_cluster(body["brokers"]), tuple(wishes), alone=False)
 
 
@@ -76,7 +76,7 @@ def _read_operations(body: dict[str, Any], placer: Placer, _: str) -> Task:
                 factors.setdefault(wish.topic_name, factor if wish.replication_factor == -1 else wish.replication_factor)
             wanted = count if wish.partitions_count == -1 else wish.partitions_count
             cells.append((wanted, factors.get(wish.topic_name, 0)))
-    _check_cells(cells, "/operations")
+    _check_cells(cells, "operations")
     return Operations(read_cluster(body["brokers"]), tuple(requests), count, factor)
 
 
@@ -92,7 +92,7 @@ def _read_generation(body: dict[str, Any], _: Placer, __: str) -> Task:
         name: CurrentTopic(ids[order[bounds[i] : bounds[i + 1]]], factors[order[bounds[i] : bounds[i + 1]]])
         for i, name in enumerate(names.dictionary.to_pylist())
     }
-    _check_cells([(len(ids), int(factors.max(initial=0)))], "/current_assignments")
+    _check_cells([(len(ids), int(factors.max(initial=0)))], "current_assignments")
     return Generation(
         read_cluster(body["cluster_brokers"]),
         np.array(body["broker_list"], np.int32),
@@ -174,8 +174,8 @@ def _check_once(topics: Iterable[dict[str, Any]], at: tuple[str | int, ...]) -> 
         seen.add(topic["topic_name"])
 
 
-def _check_cells(wanted: Iterable[tuple[int, int]], pointer: str) -> None:
+def _check_cells(wanted: Iterable[tuple[int, int]], field: str) -> None:
     """Raise LimitExceeded for more partitions × replicas than the settings allow."""
     cells, allowed = sum(max(0, count) * max(1, factor) for count, factor in wanted), settings().max_placement_cells
     if cells > allowed:
-        raise LimitExceeded(environment_name("max_placement_cells"), allowed, cells, "partitions × replicas", pointer)
+        raise LimitExceeded(environment_name("max_placement_cells"), allowed, cells, "partitions × replicas", field)

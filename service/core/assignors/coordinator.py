@@ -68,7 +68,7 @@ def topic_ids(topics: Topics) -> TopicIds:
         same = np.flatnonzero((np.diff(most[order]) == 0) & (np.diff(least[order]) == 0))
         if len(same):
             one, other = topics.names[order[same[0]]], topics.names[order[same[0] + 1]]
-            raise InvalidQuestion(f"the topics {one!r} and {other!r} have the same topic_id", "/topics")
+            raise InvalidQuestion(f"the topics {one!r} and {other!r} have the same topic_id", "topics")
     ranks = np.empty(len(topics), np.int32)
     ranks[order] = np.arange(len(topics), dtype=np.int32)
     return TopicIds(uuid_hash_codes(most, least), ranks)
@@ -102,7 +102,7 @@ def _decoded(name: str, topic_id: str) -> bytes:
         raw = b""
     if len(raw) != 16:
         detail = f"the topic_id {topic_id!r} of the topic {name!r} is no Kafka Uuid: 16 bytes in URL-safe base64, 22 characters"
-        raise InvalidQuestion(detail, "/topics")
+        raise InvalidQuestion(detail, "topics")
     return raw
 
 
