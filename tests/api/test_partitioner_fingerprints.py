@@ -9,11 +9,7 @@ from fractions import Fraction
 import pyarrow as pa
 import pyarrow.csv
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from marshmallow import Schema, fields
 
-from service.api.fingerprints.views import ObservationList, ObservationSchema
 from service.app import create_app
 from service.config import Settings
 from service.core.attribution.observations import explained_by, matches
@@ -173,32 +169,6 @@ def test_more_than_can_be_explained_one_by_one_is_refused():
     client = create_app(Settings(max_explained=2, max_keys=50, auth="off")).test_client()
     assert "ALLOCATOR_MAX_EXPLAINED" in client.post(f"{PATH}?explain=true", json={"observations": seen()[:3]}).text
     assert "ALLOCATOR_MAX_KEYS" in client.post(PATH, json={"observations": seen()}).text
-
-
-class Plain(Schema):
-    """Observations as the schema alone reads them."""
-
-    observations = fields.List(fields.Nested(ObservationSchema))
-
-
-class Bulk(Schema):
-    """The same, read in bulk."""
-
-    observations = ObservationList()
-
-
-ODD = st.one_of(st.none(), st.booleans(), st.integers(-3, 3), st.sampled_from([2**31, 1.0, "a", [], {}]))
-
-
-@given(st.lists(st.one_of(st.dictionaries(st.sampled_from(["key", "partition_id", "other"]), ODD), ODD), max_size=4))
-def test_both_ways_to_read_observations_accept_the_same(rows):
-    refused = Plain().validate({"observations": rows})
-    assert Bulk().validate({"observations": rows}) == refused
-    if not refused:
-        plain = Plain().load({"observations": rows})["observations"]
-        read = Bulk().load({"observations": rows})["observations"]
-        assert read.values == [row["key"] for row in plain]
-        assert read.partition_ids.tolist() == [row["partition_id"] for row in plain]
 
 
 def test_however_it_is_asked_no_kernel_is_compiled_twice(client):
