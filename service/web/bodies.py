@@ -14,7 +14,6 @@ from werkzeug.exceptions import (
     ClientDisconnected,
     RequestEntityTooLarge,
     RequestTimeout,
-    UnprocessableEntity,
     UnsupportedMediaType,
 )
 
@@ -22,6 +21,7 @@ from service.web.admission import LARGE_BYTES
 from service.web.arrow_limits import unpacked_bytes
 from service.web.json_limits import JsonRejected, memory_bytes
 from service.web.middleware import request_hooks
+from service.web.problems import invalid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -104,9 +104,7 @@ def check_json(text: bytes, limit: int) -> None:
         messages: object = [str(rejected)]
         for part in reversed(rejected.field):
             messages = {part: messages}
-        error = UnprocessableEntity()
-        error.data = {"messages": {"json": messages}}  # type: ignore[attr-defined]  # as webargs does
-        raise error from None
+        raise invalid("json", messages) from None
     if size > VALUES_PER_BYTE * limit:
         raise RequestEntityTooLarge(f"The body's values would take {size} bytes; at most {VALUES_PER_BYTE * limit} are allowed.")
 

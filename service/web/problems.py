@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from flask import Response, current_app, request
 from marshmallow import Schema, fields
+from werkzeug.exceptions import UnprocessableEntity
 
 from service.core.errors import AllocatorError, InvalidQuestion, KafkaError
 from service.core.wire.errors import Unreadable
@@ -68,6 +69,13 @@ def kebab(name: str) -> str:
 def pointer(field: Iterable[str | int]) -> str:
     """The JSON pointer (RFC 6901) of a path of names and rows."""
     return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in field)
+
+
+def invalid(location: str, messages: Any) -> UnprocessableEntity:
+    """A 422 for faults as Marshmallow nests them. location : ``json`` or ``query``"""
+    error = UnprocessableEntity()
+    error.data = {"messages": {location: messages}}  # type: ignore[attr-defined]  # as webargs does
+    return error
 
 
 def problem(status: int, kind: str, title: str, detail: str, **members: Any) -> Response:

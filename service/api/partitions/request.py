@@ -13,6 +13,7 @@ from service.core.errors import InvalidQuestion
 from service.core.keys.columns import BYTES, FORMATS, INTEGERS
 from service.core.partitioners import PARTITIONERS, Partitioner, Question, check_options
 from service.web import keys
+from service.web.blueprint import QuerySchema
 from service.web.columns_field import Columns, Integers
 from service.web.context import check_limit
 from service.web.fields import INT32, INT64, Boolean, Integer, Subject, about, from_query
@@ -103,7 +104,7 @@ class PartitionsSchema(Schema):
     window = fields.Nested(WindowSchema, allow_none=True, metadata=about("Kafka Streams: the keys' window, which moves nothing"))
 
     @post_load
-    def allocation(self, body: dict[str, Any], **_: Any) -> Allocation:
+    def question(self, body: dict[str, Any], **_: Any) -> Allocation:
         """The question: its partitioner resolved, its size within the limits, its keys in bytes."""
         options = {name: body[name] for name in OPTIONS if body.get(name) is not None}
         members: dict[str, tuple[str, ...]] = {"explicit": ("explicit_partition",)}
@@ -122,7 +123,7 @@ class PartitionsSchema(Schema):
         return _allocation(body, values, partitions, options, members)
 
 
-class PartitionQuerySchema(PartitionsSchema, ExplainSchema):
+class PartitionQuerySchema(PartitionsSchema, ExplainSchema, QuerySchema):
     """The same for one key, in a query."""
 
     class Meta:
@@ -131,9 +132,11 @@ class PartitionQuerySchema(PartitionsSchema, ExplainSchema):
         fields = ("key", "partitions_count", "partitioner", "key_format", "counter", "random_seed", "topic_name", "explain")
 
     key = fields.String(metadata=about("absent: a record without a key"))
+    counter = Integer(minimum=-INT64 - 1, maximum=INT64, metadata=about("the round robin's counter; default 0"))
+    random_seed = Integer(minimum=-INT64 - 1, maximum=INT64, metadata=about("of the java.util.Random; default 0"))
 
     @post_load
-    def allocation(self, body: dict[str, Any], **_: Any) -> Allocation:
+    def question(self, body: dict[str, Any], **_: Any) -> Allocation:
         """The question."""
         options: dict[str, Any] = {name: body[name] for name in OPTIONS if name in body}
         value = _json_value(body.get("key"), body.get("key_format", "string"))

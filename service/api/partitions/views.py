@@ -43,7 +43,7 @@ def allocate_partitions(allocation: Allocation, query: dict[str, bool]) -> Respo
 
 
 @blueprint.get("/v1/partitions")
-@blueprint.arguments(PartitionQuerySchema, location="query")
+@blueprint.query(PartitionQuerySchema)
 @blueprint.response(200, PartitionsAnswerSchema)
 @blueprint.doc(operationId="allocatePartition")
 def allocate_partition(allocation: Allocation) -> Response:
