@@ -111,10 +111,10 @@ def test_an_arrow_stream_is_answered_as_json_is(client, kind):
 @pytest.mark.parametrize(
     ("columns", "detail"),
     [
-        ({"key": ["a"]}, "2 are wanted, key and partition_id"),
-        ({"key": ["a"], "partition_id": ["1"]}, "A column of string holds no partition ids"),
+        ({"key": ["a"]}, "expected key and partition_id"),
+        ({"key": ["a"], "partition_id": ["1"]}, "A column of string does not hold partition ids"),
         ({"key": ["a"], "partition_id": pa.array([None], pa.int32())}, "Every observation has a partition_id"),
-        ({"key": ["a"], "partition_id": [-1]}, "-1 is no partition"),
+        ({"key": ["a"], "partition_id": [-1]}, "-1 is not a partition"),
         ({"key": ["a"], "partition_id": [2**40]}, "1099511627776"),
     ],
 )
@@ -137,14 +137,14 @@ def test_the_table_of_candidates_is_given_as_csv_and_as_arrow(client):
 @pytest.mark.parametrize(
     ("change", "pointer", "detail"),
     [
-        ({"observations": []}, "/observations", "there are no observations"),
+        ({"observations": []}, "/observations", "There are no observations"),
         ({"observations": [{"key": "a"}]}, "/observations/0/partition_id", "Missing data"),
         ({"observations": [{"key": "a", "partition_id": -1}]}, "/observations/0/partition_id", "greater than or equal to 0"),
         ({"observations": [{"key": "a", "partition_id": 1.0}]}, "/observations/0/partition_id", "Not an integer"),
         ({"observations": [{"key": 1, "partition_id": 1}]}, "/observations/0/key", "1 is not a string"),
         ({"observations": [{"key": "a", "partition_id": 1, "topic": "t"}]}, "/observations/0/topic", "Unknown field"),
         ({"observations": [{"key": "a", "partition_id": 12}]}, "/observations/0/partition_id", "not in [0, 12)"),
-        ({"max_partitions_count": 50}, "/max_partitions_count", "the partitions_count is given"),
+        ({"max_partitions_count": 50}, "/max_partitions_count", "The partitions_count is given"),
         ({"partitioners": ["jaava"]}, "/partitioners/0", "there is no partitioner"),
         ({"partitioners": ["java:round-robin"]}, "/partitioners", "in 0 ways"),
         ({"max_candidates": 0}, "/max_candidates", "greater than or equal to 1"),
