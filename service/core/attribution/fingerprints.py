@@ -151,7 +151,7 @@ def fingerprint(
     writers = group.writers
     if not 0 < len(writers) <= WRITERS:
         raise InvalidQuestion(
-            f"they hash such keys in {len(writers)} ways; from 1 to {WRITERS} can be told apart", "/partitioners"
+            f"they hash such keys in {len(writers)} ways; from 1 to {WRITERS} can be told apart", "partitioners"
         )
     hypotheses = len(writers) * len(partitions_counts)
     trials = _try(writers, observations, partitions_counts)

@@ -19,17 +19,14 @@ HASHED: Final = "hashed"
 AS_NULL: Final = "as null"
 
 
-def allocate(
-    partitioner: Partitioner, question: Question, at: str = "/keys/{}", explicit_at: str = "/explicit_partition"
-) -> Answer:
+def allocate(partitioner: Partitioner, question: Question) -> Answer:
     """Where ``partitioner`` sends the records of ``question``.
 
-    at, explicit_at : JSON pointers to a key and to an explicit partition, with {} for the record's index
     Raises InvalidQuestion, and what the client itself throws (``service.core.partitioners.explicit``).
     """
     _check(question)
-    explicit.check(partitioner.explicit, question, explicit_at)
-    answer: Answer = partitioner.run(question, partitioner, at)
+    explicit.check(partitioner.explicit, question)
+    answer: Answer = partitioner.run(question, partitioner)
     if question.explicit is None or question.explicit_given is None:
         return answer
     return replace(answer, partitions=np.where(question.explicit_given, question.explicit, answer.partitions))
@@ -40,12 +37,12 @@ def _check(question: Question) -> None:
     for name in ("value_sizes", "clock_ms", "record_bytes", "enable_switch"):
         values = getattr(question, name)
         if values is not None and len(values) != len(question.keys):
-            raise InvalidQuestion(f"{len(values)} {name} for {len(question.keys)} records", f"/{name}")
+            raise InvalidQuestion(f"{len(values)} {name} for {len(question.keys)} records", name)
     for name in ("available_partitions", "partition_ids"):
         ids = getattr(question, name)
         if ids is not None and ((ids < 0) | (ids >= question.partitions_count)).any():
             i = int(np.argmax((ids < 0) | (ids >= question.partitions_count)))
-            raise InvalidQuestion(f"partition {ids[i]} is not in [0, {question.partitions_count})", f"/{name}/{i}")
+            raise InvalidQuestion(f"partition {ids[i]} is not in [0, {question.partitions_count})", name, i)
 
 
 def _rows(question: Question) -> Int64s:
@@ -67,7 +64,7 @@ def unhashed_rows(question: Question, partitioner: Partitioner) -> Int64s:
     return np.flatnonzero(unhashed)
 
 
-def by_hash(question: Question, partitioner: Partitioner, at: str) -> Answer:
+def by_hash(question: Question, partitioner: Partitioner) -> Answer:
     """Hash, sign rule, and the null rule for the rest."""
     hashes = cast("Hash", partitioner.hash).run(question.keys, question.key_format)
     partitions = partitioner.sign.run(hashes, question.partitions_count) if partitioner.sign is not None else hashes
@@ -77,11 +74,11 @@ def by_hash(question: Question, partitioner: Partitioner, at: str) -> Answer:
     else:
         rows = unhashed_rows(question, partitioner)
     if len(rows) and partitioner.null is nulls.NO_NULL:
-        raise InvalidQuestion(f"the partitioner {partitioner.name} knows no record without a key", at.format(int(rows[0])))
+        raise InvalidQuestion(f"the partitioner {partitioner.name} knows no record without a key", "keys", int(rows[0]))
     return partitioner.null.run(question, rows, partitions)
 
 
-def by_spark_hash(question: Question, _partitioner: Partitioner, _at: str) -> Answer:
+def by_spark_hash(question: Question, _partitioner: Partitioner) -> Answer:
     """Spark shows the hashes too; that of null is the seed."""
     hashes = murmur3.spark_murmur3(question.keys)
     if question.keys.valid is not None:
@@ -89,6 +86,6 @@ def by_spark_hash(question: Question, _partitioner: Partitioner, _at: str) -> An
     return Answer(signs.PMOD.run(hashes, question.partitions_count), hashes=hashes)
 
 
-def ignoring_keys(question: Question, partitioner: Partitioner, _at: str) -> Answer:
+def ignoring_keys(question: Question, partitioner: Partitioner) -> Answer:
     """The null rule for every record."""
     return partitioner.null.run(question, _rows(question), np.empty(len(question.keys), np.int32))

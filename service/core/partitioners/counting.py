@@ -26,7 +26,7 @@ def _start(question: Question, bounds: tuple[int, int]) -> int:
     """The counter that the question starts from."""
     counter = 0 if question.counter is None else question.counter
     if not bounds[0] <= counter <= bounds[1]:
-        raise InvalidQuestion(f"{counter} is no value of this client's counter, {bounds[0]} to {bounds[1]}", "/counter")
+        raise InvalidQuestion(f"{counter} is no value of this client's counter, {bounds[0]} to {bounds[1]}", "counter")
     return counter
 
 
@@ -59,7 +59,7 @@ def _go_restarting(question: Question, rows: Int64s, partitions: Int32s) -> Answ
     n = question.partitions_count if available is None or not len(available) else len(available)
     counter = _start(question, _INT32)
     if counter < 0:
-        raise InvalidQuestion("this client's counter is never negative", "/counter")
+        raise InvalidQuestion("this client's counter is never negative", "counter")
     start = 0 if counter >= n else counter
     partitions[rows] = among_available(question, (start + np.arange(len(rows), dtype=np.int64)) % n)
     return Answer(partitions, counter=(start + len(rows) - 1) % n + 1 if len(rows) else counter)
@@ -86,7 +86,7 @@ def _pulsar_batched(question: Question, rows: Int64s, partitions: Int32s) -> Ans
     counter = _start(question, _INT32)
     if len(rows):
         if question.clock_ms is None:
-            raise InvalidQuestion("records without a key go where the clock says: one time a record is needed", "/clock_ms")
+            raise InvalidQuestion("records without a key go where the clock says: one time a record is needed", "clock_ms")
         # 1 ms is Pulsar's own boundary where batching has no delay.
         turns = question.clock_ms[rows] // (question.partition_switch_ms or 1) + counter
         partitions[rows] = turns % question.partitions_count

@@ -108,14 +108,14 @@ def _random_values(question: Question, n: int) -> Int64s:
     if given is None:
         return _positive_ints(_random(question), n)
     if question.random_seed is not None:
-        raise InvalidQuestion("random_values are given, so that nothing is drawn from random_seed", "/random_seed")
+        raise InvalidQuestion("random_values are given, so that nothing is drawn from random_seed", "random_seed")
     return given[:n].astype(np.int64)
 
 
 def _used_up(question: Question, needed: int) -> None:
     """Raise InvalidQuestion if fewer random values were given than are needed."""
     if question.random_values is not None and len(question.random_values) < needed:
-        raise InvalidQuestion(f"{needed} random values are needed, {len(question.random_values)} are given", "/random_values")
+        raise InvalidQuestion(f"{needed} random values are needed, {len(question.random_values)} are given", "random_values")
 
 
 def _kip_794(question: Question, rows: Int64s, partitions: Int32s) -> Answer:
@@ -148,9 +148,9 @@ def cumulative_frequency_table(question: Question) -> Int32s | None:
         return None
     length = len(sizes) if question.length is None else question.length
     if question.partition_ids is not None and len(question.partition_ids) != len(sizes):
-        raise InvalidQuestion(f"{len(question.partition_ids)} partition ids for {len(sizes)} queue sizes", "/partition_ids")
+        raise InvalidQuestion(f"{len(question.partition_ids)} partition ids for {len(sizes)} queue sizes", "partition_ids")
     if length > len(sizes):
-        raise InvalidQuestion(f"length is {length}, but there are {len(sizes)} queue sizes", "/length")
+        raise InvalidQuestion(f"length is {length}, but there are {len(sizes)} queue sizes", "length")
     if length < 1 or len(sizes) < 2:
         return None
     counted = sizes[:length].astype(np.int64)
@@ -158,7 +158,7 @@ def cumulative_frequency_table(question: Question) -> Int32s | None:
         return None
     table = np.cumsum(counted.max() + 1 - counted)
     if table[-1] > np.iinfo(np.int32).max:
-        raise InvalidQuestion("the queue sizes add up to more than Kafka's int table can hold", "/queue_sizes")
+        raise InvalidQuestion("the queue sizes add up to more than Kafka's int table can hold", "queue_sizes")
     return table.astype(np.int32)
 
 
@@ -166,10 +166,10 @@ def _sticky(question: Question, rows: Int64s, partitions: Int32s) -> Answer:
     """BuiltInPartitioner's sticky partition: it changes when enough bytes have been added to it."""
     if question.sticky_batch_size is None:
         raise InvalidQuestion(
-            "the batch size decides when the partition changes: sticky_batch_size is needed", "/sticky_batch_size"
+            "the batch size decides when the partition changes: sticky_batch_size is needed", "sticky_batch_size"
         )
     if question.record_bytes is None:
-        raise InvalidQuestion("the records' sizes decide when the partition changes: records with bytes are needed", "/records")
+        raise InvalidQuestion("the records' sizes decide when the partition changes: records with bytes are needed", "records")
     n = len(rows)
     switch = np.ones(n, np.bool_) if question.enable_switch is None else question.enable_switch[rows]
     turns, used = _sticky_turns(question.record_bytes[rows], switch, question.sticky_batch_size)

@@ -157,10 +157,15 @@ class Partitioner(Strategy):
     encoding: Encoding
     options: tuple[str, ...]
 
+    @property
+    def gives_tokens(self) -> bool:
+        """Are its answers tokens, int64[n], instead of partitions?"""
+        return self.hash is not None and self.sign is None
+
 
 def check_options(partitioner: Partitioner, names: tuple[str, ...]) -> None:
     """Raise InvalidQuestion for the first of these options that means nothing to the partitioner."""
     for name in names:
         if name not in partitioner.options:
             known = ", ".join(partitioner.options) or "no options"
-            raise InvalidQuestion(f"{name} means nothing to the partitioner {partitioner.name}, which takes {known}", f"/{name}")
+            raise InvalidQuestion(f"{name} means nothing to the partitioner {partitioner.name}, which takes {known}", name)

@@ -154,7 +154,7 @@ class Counts:
         for name, encoding in zip(self.names, (of.encoding for of in hashings), strict=True):
             if key_format not in encoding.formats:
                 known = ", ".join(encoding.formats)
-                raise InvalidQuestion(f"the partitioner {name} takes no {key_format} keys, but {known}", "/key_format")
+                raise InvalidQuestion(f"the partitioner {name} takes no {key_format} keys, but {known}", "key_format")
         n = _length(column)
         self.has_bytes |= sizes is not None
         for start in range(0, n, BLOCK):
@@ -326,9 +326,9 @@ def hashing(name: str) -> Hashing:
     """How the partitioner of that name hashes; raises UnknownStrategy, or InvalidQuestion if it does not, or gives tokens."""
     partitioner = PARTITIONERS[name]
     if partitioner.hash is None:
-        raise InvalidQuestion(f"the partitioner {name} looks at no key, so that no count moves any", "/partitioners")
+        raise InvalidQuestion(f"the partitioner {name} looks at no key, so that no count moves any", "partitioners")
     if partitioner.sign is None:
-        raise InvalidQuestion(f"the partitioner {name} gives tokens, not partitions", "/partitioners")
+        raise InvalidQuestion(f"the partitioner {name} gives tokens, not partitions", "partitioners")
     counts_as = partitioner.null.counts_as
     return Hashing(
         partitioner.encoding,
