@@ -23,7 +23,7 @@ from service.config import Settings
 from service.telemetry.metrics import Metrics
 from service.web.blueprint import create_api
 from service.web.json_codec import OrjsonProvider
-from service.web.middleware import Entrance, security_scheme
+from service.web.middleware import RequestHooks, security_scheme
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -85,7 +85,7 @@ def create_app(settings: Settings | None = None, *, log_requests: bool = False, 
     app.register_blueprint(probes.blueprint)
     app.register_blueprint(probes.docs)
     app.extensions["openapi_yaml"] = probes.openapi_yaml(api)
-    app.extensions["entrance"] = Entrance(app, settings, metrics, _tracing(settings), log_requests=log_requests)
+    app.extensions["request_hooks"] = RequestHooks(app, settings, metrics, _tracing(settings), log_requests=log_requests)
     return app
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numba import njit
 
-from service.core.errors import InvalidQuestion
+from service.core.errors import MAX_ERRORS, InvalidQuestion
 from service.core.jvm.sorting import java_order
 from service.core.model import NONE, Group, Ragged, Topics
 from service.core.ragged import ascending, first_repeat, transposed
@@ -50,9 +50,6 @@ LONGEST_TOPIC_NAME: Final = 249
 
 TOPIC_ID = "^[A-Za-z0-9_-]{22}$"
 
-MAX_ERRORS: Final = 100
-"""Faults of one kind that one answer names."""
-
 INT32: Final = 2**31 - 1
 
 
@@ -63,12 +60,12 @@ class WrongGroup(InvalidQuestion):
     """
 
     def __init__(self, messages: dict[str, Any]) -> None:
-        pointer = ""
+        field: list[str | int] = []
         texts: Any = messages
         while isinstance(texts, dict):
             name, texts = next(iter(texts.items()))
-            pointer += f"/{name}"
-        super().__init__(str(texts[0]), pointer)
+            field.append(name)
+        super().__init__(str(texts[0]), *field)
         self.messages: dict[str, Any] = messages
 
 

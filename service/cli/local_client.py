@@ -46,8 +46,8 @@ def post_stream(path: str, pieces: Iterator[bytes]) -> bytes:
     """
     from werkzeug.test import Client  # noqa: PLC0415 - as above
 
-    from service.api.partition_counts.key_batches import Pieces  # noqa: PLC0415
     from service.app import create_app  # noqa: PLC0415
+    from service.web.arrow_parser import Pieces  # noqa: PLC0415
     from service.web.responses import ARROW_STREAM  # noqa: PLC0415
 
     unlimited = 2**62  # limits protect a shared server

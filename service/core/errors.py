@@ -22,6 +22,11 @@ The class name in kebab case is the last part of the problem's ``type``. Nothing
 
 from __future__ import annotations
 
+from typing import Final
+
+MAX_ERRORS: Final = 100
+"""Most faults of one kind that one answer lists."""
+
 
 class AllocatorError(Exception):
     """A question without an answer; ``str()`` is the reason, a sentence for the caller."""
@@ -30,13 +35,13 @@ class AllocatorError(Exception):
 class InvalidQuestion(AllocatorError):
     """The question breaks a rule of this service.
 
-    pointer : JSON pointer to the offending value (``/members/3/member_id``), or "" for the whole body.
+    field : path to the offending value, names and rows: ``("members", 3, "member_id")``; empty for the whole question
     """
 
-    def __init__(self, detail: str, pointer: str = "") -> None:
+    def __init__(self, detail: str, *field: str | int) -> None:
         super().__init__(detail)
         self.detail = detail
-        self.pointer = pointer
+        self.field = field
 
 
 class UnknownStrategy(InvalidQuestion):
@@ -46,7 +51,7 @@ class UnknownStrategy(InvalidQuestion):
     """
 
     def __init__(self, kind: str, name: str, known: tuple[str, ...]) -> None:
-        super().__init__(f"there is no {kind} {name!r}; known are {', '.join(known)}", f"/{kind}")
+        super().__init__(f"there is no {kind} {name!r}; known are {', '.join(known)}", kind)
         self.kind = kind
         self.name = name
         self.known = known
@@ -58,8 +63,8 @@ class LimitExceeded(InvalidQuestion):
     limit : the setting's name (``MAX_KEYS``); its value is ``allowed``, and ``asked`` is what the question came to.
     """
 
-    def __init__(self, limit: str, allowed: int, asked: int, what: str, pointer: str = "") -> None:
-        super().__init__(f"{asked} {what} exceed the limit {limit} = {allowed}", pointer)
+    def __init__(self, limit: str, allowed: int, asked: int, what: str, *field: str | int) -> None:
+        super().__init__(f"{asked} {what} exceed the limit {limit} = {allowed}", *field)
         self.limit = limit
         self.allowed = allowed
         self.asked = asked

@@ -47,6 +47,6 @@ def at_release(assignor: Assignor, kafka_version: str) -> Assignor:
     known = known_to(assignor)
     if kafka_version not in known:
         detail = f"The assignor {assignor.name} does not support Kafka {kafka_version}; supported are {', '.join(known)}."
-        raise InvalidQuestion(detail, "/kafka_version")
+        raise InvalidQuestion(detail, "kafka_version")
     forms = [one for one in (assignor, *assignor.earlier) if RELEASES.index(one.since) <= RELEASES.index(kafka_version)]
     return max(forms, key=lambda form: RELEASES.index(form.since))

@@ -23,11 +23,11 @@ LARGE_BYTES: Final = 16 * 2**20
 """A body above this is large. One at a time is in memory, for what is parsed of it takes several times its size."""
 
 
-class Full(Exception):
+class Overloaded(Exception):
     """There is no room; the text says for what."""
 
 
-class Gate:
+class AdmissionControl:
     """Places for ``concurrent`` requests, and ``queued`` more that wait in order. Threads share it."""
 
     def __init__(self, concurrent: int, queued: int, seconds: float = QUEUE_SECONDS) -> None:
@@ -40,7 +40,7 @@ class Gate:
         self._large_waits = False
 
     def enter(self, queued: Callable[[int], object] = int) -> None:
-        """Take a place, waiting for it in the queue if need be; raises Full. Every ``enter`` has its ``leave``.
+        """Take a place, waiting for it in the queue if need be; raises Overloaded. Every ``enter`` has its ``leave``.
 
         queued : told of one more that waits (1), and when it waits no longer (-1)
         """
@@ -49,7 +49,9 @@ class Gate:
                 self._free -= 1
                 return
             if len(self._queue) >= self._max_queued:
-                raise Full("As many decisions are being taken as the service takes at the same time, and the queue is full.")
+                raise Overloaded(
+                    "As many decisions are being taken as the service takes at the same time, and the queue is full."
+                )
             turn = Lock()
             turn.acquire()
             self._queue.append(turn)
@@ -61,7 +63,7 @@ class Gate:
         with self._lock:
             if turn in self._queue:
                 self._queue.remove(turn)
-                raise Full(f"The request waited {self._seconds:g} s for its turn.")
+                raise Overloaded(f"The request waited {self._seconds:g} s for its turn.")
         # Its turn came between the two.
 
     def leave(self) -> None:
@@ -73,7 +75,7 @@ class Gate:
                 self._free += 1
 
     def enter_large(self) -> None:
-        """Be the one request with a large body; raises Full. ``leave_large`` ends it.
+        """Be the one request with a large body; raises Overloaded. ``leave_large`` ends it.
 
         One more may wait for that; others would only hold the places that they have.
         """
@@ -81,12 +83,12 @@ class Gate:
             if self._large.acquire(blocking=False):
                 return
             if self._large_waits:
-                raise Full("Requests with large bodies are answered one at a time, and the next one is waiting.")
+                raise Overloaded("Requests with large bodies are answered one at a time, and the next one is waiting.")
             self._large_waits = True
         entered = self._large.acquire(timeout=self._seconds)
         self._large_waits = False
         if not entered:
-            raise Full(f"The request waited {self._seconds:g} s for another one with a large body.")
+            raise Overloaded(f"The request waited {self._seconds:g} s for another one with a large body.")
 
     def leave_large(self) -> None:
         """Let the next large body in."""

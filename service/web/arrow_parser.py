@@ -1,78 +1,127 @@
-"""Bodies that are an Arrow stream: its columns are the question's large part, the query's parameters the rest."""
+"""Bodies that are an Arrow stream: its columns are the request's large list, the query's parameters the rest."""
 
 from __future__ import annotations
 
+from contextlib import suppress
+from io import BufferedReader, RawIOBase
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from marshmallow import fields
-from werkzeug.exceptions import BadRequest
+from flask import after_this_request
+from werkzeug.exceptions import BadRequest, HTTPException, RequestEntityTooLarge
 
 from service.core.errors import InvalidQuestion
-from service.web.blueprint import Parser
-from service.web.bodies import check_arrow, read_body
-from service.web.fields import Integer
+from service.web.arrow_limits import checked_messages
+from service.web.blueprint import Parser, query_values
+from service.web.bodies import body_pieces, check_arrow, read_body
 from service.web.responses import ARROW_STREAM
 
 if TYPE_CHECKING:
-    from flask import Request
+    from collections.abc import Iterator
+
+    from flask import Request, Response
     from marshmallow import Schema
 
 
-class StreamParser(Parser):
+class ArrowParser(Parser):
     """The service's parser, which also takes an Arrow stream.
 
-    member : what the columns are in the JSON body; its schema field is given the pa.Table
-    columns : those that the stream has to have
+    members : the members of the JSON body that a stream replaces; the field of the first is given the ArrowBody
     """
 
-    def __init__(self, member: str, *columns: str) -> None:
+    def __init__(self, *members: str) -> None:
         super().__init__()
-        self.member, self.columns = member, columns
+        self.members = members
 
     def load_json(self, req: Request, schema: Schema) -> Any:
-        """The body: JSON, or an Arrow stream."""
+        """The body: JSON, or an Arrow stream and the query."""
         if req.mimetype != ARROW_STREAM:
             return super().load_json(req, schema)
-        given: dict[str, Any] = {}
-        for name, value in super().load_querystring(req, schema).items() if req.args else ():
-            if name == self.member:
-                raise InvalidQuestion(f"the {name} are in the stream", f"/{name}")
-            if name != "explain":
-                given[name] = _typed(value, schema.fields.get(name))
-        body = read_body(req)
-        check_arrow(body, req.max_content_length or 0)
-        return given | {self.member: self._table(body)}
+        values = query_values(req, schema)
+        for name in self.members:
+            if name in values:
+                raise InvalidQuestion(f"The {name} are in the stream.", name)
+        values.pop("explain", None)  # of the query's own schema
+        return values | {self.members[0]: ArrowBody(req)}
 
     def load_querystring(self, req: Request, schema: Schema) -> Any:
-        """The query; beside an Arrow stream, what of it is not the question's."""
-        given = super().load_querystring(req, schema)
-        if req.mimetype == ARROW_STREAM and isinstance(given, dict):
-            return {name: value for name, value in given.items() if name == "explain"}
-        return given
+        """The query; beside an Arrow stream, only the parameters of its own schema."""
+        values = super().load_querystring(req, schema)
+        if req.mimetype == ARROW_STREAM and isinstance(values, dict):
+            return {name: value for name, value in values.items() if name in schema.fields}
+        return values
 
-    def _table(self, body: bytes) -> pa.Table:
+
+class ArrowBody:
+    """A request's body as an Arrow stream that has not been read yet. It is read once: whole, or batch by batch."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._pieces = body_pieces(request)
+        self._limit = request.max_content_length or 0
+        after_this_request(self._read_rest)
+
+    def _read_rest(self, response: Response) -> Response:
+        """Read what has not been read, so that a caller who still sends it can read the answer."""
+        with suppress(HTTPException):
+            for _ in self._pieces:
+                pass
+        return response
+
+    def table(self, *columns: str) -> pa.Table:
+        """All of it, as a table of exactly these columns. Raises BadRequest, RequestEntityTooLarge, InvalidQuestion."""
+        self._pieces = iter(())
+        body = read_body(self._request)
+        check_arrow(body, self._limit)
         try:
             with pa.ipc.open_stream(body) as stream:
                 table = stream.read_all()
         except (pa.ArrowException, OSError) as error:
-            raise BadRequest(f"The body is no Arrow stream: {error}") from None
-        if sorted(table.column_names) != sorted(self.columns):
-            wanted = "one is wanted" if len(self.columns) == 1 else f"{len(self.columns)} are wanted"
-            raise InvalidQuestion(f"the stream has the columns {table.column_names}; {wanted}, {' and '.join(self.columns)}", "")
+            raise BadRequest(f"The body is not an Arrow stream: {error}") from None
+        _check_columns(table.schema, columns, ())
         return table
 
+    def batches(self, columns: tuple[str, ...], optional: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+        """Its batches, while it arrives, with these columns and perhaps the optional ones. Raises the same errors."""
+        try:
+            pieces = checked_messages(self._pieces, self._limit)
+            with pa.ipc.open_stream(pa.PythonFile(BufferedReader(Pieces(pieces)), "r")) as stream:
+                _check_columns(stream.schema, columns, optional)
+                yield from stream
+        except OverflowError as error:
+            raise RequestEntityTooLarge(
+                f"A batch of the stream takes {error} bytes; at most {self._limit} are allowed."
+            ) from None
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise BadRequest(f"The body is not an Arrow stream: {error}") from None
 
-def _typed(value: Any, field: Any) -> Any:
-    """A query's text as what its field takes; where it is none, as it is, for the schema to refuse."""
-    if isinstance(field, Integer):
-        return integer_or(value)
-    if isinstance(field, fields.List) and isinstance(value, str):
-        return [_typed(item, field.inner) for item in value.split(",")]
-    return value
+
+def _check_columns(schema: pa.Schema, columns: tuple[str, ...], optional: tuple[str, ...]) -> None:
+    names = schema.names
+    if len(set(names)) == len(names) and set(columns) <= set(names) <= {*columns, *optional}:
+        return
+    expected = " and ".join(columns) + "".join(f", optionally {name}" for name in optional)
+    raise InvalidQuestion(f"The stream has the columns {names}, expected {expected}.")
 
 
-def integer_or(value: Any) -> Any:
-    """A query's digits as an integer; anything else as it is."""
-    digits = value.removeprefix("-") if isinstance(value, str) else ""
-    return int(value) if digits.isascii() and digits.isdigit() and len(digits) <= 19 else value
+class Pieces(RawIOBase):
+    """Pieces of bytes as a file."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces, self._left = pieces, memoryview(b"")
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill the buffer from the next piece; 0 at the end."""
+        while not len(self._left):
+            piece = next(self._pieces, None)
+            if piece is None:
+                return 0
+            self._left = memoryview(piece)
+        size = min(len(buffer), len(self._left))
+        buffer[:size] = self._left[:size]
+        self._left = self._left[size:]
+        return size

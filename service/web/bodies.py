@@ -14,14 +14,14 @@ from werkzeug.exceptions import (
     ClientDisconnected,
     RequestEntityTooLarge,
     RequestTimeout,
-    UnprocessableEntity,
     UnsupportedMediaType,
 )
 
 from service.web.admission import LARGE_BYTES
 from service.web.arrow_limits import unpacked_bytes
-from service.web.json_limits import Unfit, check
-from service.web.middleware import entrance
+from service.web.json_limits import JsonRejected, memory_bytes
+from service.web.middleware import request_hooks
+from service.web.problems import invalid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,24 +36,24 @@ VALUES_PER_BYTE: Final = 4
 
 
 def read_body(request: Request) -> bytes:
-    """The body. Raises the HTTP errors 400 (cut short, no gzip), 408 (too slow), 413 (too large), 415 (another coding), 503."""
+    """The body. Raises HTTP errors: 400 (cut short, not gzip), 408 (too slow), 413 (too large), 415 (encoding), 503."""
     coding, length, _ = _announced(request)
     if coding == "identity" and length is not None:
         if length > LARGE_BYTES:
-            entrance().enter_large()
+            request_hooks().enter_large()
         # In one piece: Werkzeug's own stream gathers it in pieces of 64 KiB, which takes longer than many an answer.
         with _faults_of_the_caller():
             body: bytes = request.environ["wsgi.input"].read(length)
         if len(body) < length:
             raise ClientDisconnected
         return body
-    found, size = [], 0
+    pieces, size = [], 0
     for piece in body_pieces(request):
         size += len(piece)
         if size > LARGE_BYTES:
-            entrance().enter_large()
-        found.append(piece)
-    return b"".join(found)
+            request_hooks().enter_large()
+        pieces.append(piece)
+    return b"".join(pieces)
 
 
 def body_pieces(request: Request) -> Iterator[bytes]:
@@ -78,7 +78,7 @@ def _faults_of_the_caller() -> Iterator[None]:
     except OSError:
         raise ClientDisconnected from None
     except ParseException:
-        raise BadRequest("The body's chunks are not as HTTP has them.") from None
+        raise BadRequest("Malformed HTTP request: invalid chunks.") from None
 
 
 def _announced(request: Request) -> tuple[str, int | None, int]:
@@ -94,38 +94,29 @@ def _announced(request: Request) -> tuple[str, int | None, int]:
 
 
 def check_json(text: bytes, limit: int) -> None:
-    """Refuse a JSON text that has a member twice, is too deep, or would take too much memory.
+    """Refuse a JSON text that repeats a member, is too deep, or would take too much memory.
 
     limit : the largest body in bytes
     """
     try:
-        size = check(text)
-    except Unfit as unfit:
-        raise problem_at(unfit.pointer, unfit.detail) from None
+        size = memory_bytes(text)
+    except JsonRejected as rejected:
+        messages: object = [str(rejected)]
+        for part in reversed(rejected.field):
+            messages = {part: messages}
+        raise invalid("json", messages) from None
     if size > VALUES_PER_BYTE * limit:
-        raise RequestEntityTooLarge(
-            f"The body's values would take {size} bytes; at most {VALUES_PER_BYTE * limit} are given to them."
-        )
+        raise RequestEntityTooLarge(f"The body's values would take {size} bytes; at most {VALUES_PER_BYTE * limit} are allowed.")
 
 
 def check_arrow(body: bytes, limit: int) -> None:
-    """Refuse what is no Arrow stream, and one whose columns would take more than the largest body when they are unpacked."""
+    """Refuse what is not an Arrow stream, and one whose columns would take more than the largest body when unpacked."""
     try:
         size = unpacked_bytes(body)
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise BadRequest(f"The body is no Arrow stream: {error}") from None
+        raise BadRequest(f"The body is not an Arrow stream: {error}") from None
     if size > limit:
-        raise RequestEntityTooLarge(f"The stream's columns would take {size} bytes; at most {limit} are given to them.")
-
-
-def problem_at(pointer: str, detail: str) -> UnprocessableEntity:
-    """A 422 that says what is wrong at a place of the body."""
-    messages: object = [detail]
-    for part in reversed(pointer.split("/")[1:]):
-        messages = {part.replace("~1", "/").replace("~0", "~"): messages}
-    error = UnprocessableEntity()
-    error.data = {"messages": {"json": messages}}  # type: ignore[attr-defined]  # as webargs does
-    return error
+        raise RequestEntityTooLarge(f"The stream's columns would take {size} bytes; at most {limit} are allowed.")
 
 
 def _pieces(request: Request, length: int | None) -> Iterator[bytes]:
@@ -158,9 +149,9 @@ def _inflated(pieces: Iterator[bytes]) -> Iterator[bytes]:
             try:
                 yield inflater.decompress(rest, PIECE)
             except zlib.error as error:
-                raise BadRequest(f"The body is no gzip: {error}") from None
+                raise BadRequest(f"The body is not gzip: {error}") from None
             rest = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
         while not inflater.eof and (more := inflater.decompress(b"", PIECE)):
             yield more
     if started and not inflater.eof:
-        raise BadRequest("The body is no gzip: it ends too early.")
+        raise BadRequest("The body is not gzip: it ends too early.")

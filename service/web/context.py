@@ -1,14 +1,14 @@
-"""What a view needs of the app that it runs in: its settings, its metrics, and the report of the decision that it takes."""
+"""What a view needs from the running app: its settings, its metrics, and the report of its decision."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from flask import current_app
-from flask.globals import app_ctx
+from flask import current_app, g
 from werkzeug.exceptions import ServiceUnavailable
 
 from service.config import environment_name
+from service.core.errors import LimitExceeded
 
 if TYPE_CHECKING:
     from service.config import Settings
@@ -20,15 +20,24 @@ def settings() -> Settings:
     return cast("Settings", current_app.extensions["settings"])
 
 
+def check_limit(name: str, count: int, what: str, *field: str | int) -> None:
+    """Raise LimitExceeded if ``count`` is above a limit of this installation.
+
+    name : of the setting ("max_keys"); what : is counted, in the plural; field : path to it
+    """
+    allowed = getattr(settings(), name)
+    if count > allowed:
+        raise LimitExceeded(environment_name(name), allowed, count, what, *field)
+
+
 def metrics() -> Metrics:
     """The metrics of the running app."""
     return cast("Metrics", current_app.extensions["metrics"])
 
 
 def decision(name: str, strategy: str) -> Decision:
-    """The report of the decision that this request asks for ("partition", "assignment", "placement"), once it has been read."""
-    extensions, here = app_ctx.app.extensions, app_ctx.g  # each use of a proxy takes half a microsecond
-    started, allowed, span = here.start, extensions["settings"].max_request_seconds, here.get("span")
+    """The report of this request's decision ("partition", "assignment", "placement"), once its body has been read."""
+    started, allowed, span = g.start, settings().max_request_seconds, g.get("span")
 
     def phase_ended(phase: str, phase_started: float, now: float) -> None:
         if span is not None:
@@ -36,7 +45,7 @@ def decision(name: str, strategy: str) -> Decision:
         if now - started > allowed:
             limit = environment_name("max_request_seconds")
             raise ServiceUnavailable(
-                f"The request was given up after {now - started:.1f} s: the limit {limit} is {allowed} s.", retry_after=allowed
+                f"The request took {now - started:.1f} s and was aborted: the limit {limit} is {allowed} s.", retry_after=allowed
             )
 
-    return cast("Metrics", extensions["metrics"]).decision(name, strategy, started, phase_ended)
+    return metrics().decision(name, strategy, started, phase_ended)

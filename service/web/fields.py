@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, Final
 
 from marshmallow import ValidationError, fields, validate
 
+from service.core.errors import MAX_ERRORS
+
 INT32 = 2**31 - 1
 INT64 = 2**63 - 1
+
+_DIGITS: Final = re.compile(r"-?[0-9]{1,30}")
+_DECIMAL: Final = re.compile(r"-?[0-9]{0,15}\.[0-9]{1,15}")
 
 
 def about(text: str, **more: Any) -> dict[str, Any]:
@@ -23,6 +29,7 @@ class Integer(fields.Integer):
 
     def __init__(self, *, minimum: int = -INT32 - 1, maximum: int = INT32, **kwargs: Any) -> None:
         super().__init__(validate=validate.Range(min=minimum, max=maximum), **kwargs)
+        self.minimum, self.maximum = minimum, maximum
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> int:
         if type(value) is not int:
@@ -30,17 +37,34 @@ class Integer(fields.Integer):
         return value
 
 
-class QueryInteger(fields.Integer):
-    """An integer in a query string: digits with an optional minus sign, within inclusive bounds."""
+def from_query(text: Any) -> Any:
+    """The number that a query's text writes in digits; any other text as it is, for the field to refuse."""
+    if isinstance(text, str):
+        if _DIGITS.fullmatch(text):
+            return int(text)
+        if _DECIMAL.fullmatch(text):
+            return float(text)
+    return text
 
-    def __init__(self, *, minimum: int = -INT32 - 1, maximum: int = INT32, **kwargs: Any) -> None:
-        super().__init__(validate=validate.Range(min=minimum, max=maximum), **kwargs)
 
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> int:
-        digits = value.removeprefix("-") if isinstance(value, str) else ""  # a parameter given twice is a list
-        if not (digits.isascii() and digits.isdigit() and len(digits) <= 19):
-            raise ValidationError("Not an integer.")
-        return int(value)
+class List(fields.List[Any]):
+    """A list, of whose elements at most MAX_ERRORS are reported as faulty; the rest is not looked at then."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
+        if not isinstance(value, list):
+            raise self.make_error("invalid")
+        elements: list[Any] = []
+        faults: dict[int, Any] = {}
+        for i, element in enumerate(value):
+            try:
+                elements.append(self.inner.deserialize(element, **kwargs))
+            except ValidationError as error:
+                faults[i] = error.messages
+                if len(faults) == MAX_ERRORS:
+                    break
+        if faults:
+            raise ValidationError(faults)
+        return elements
 
 
 class Subject(fields.String):

@@ -1,7 +1,7 @@
-"""A JSON text before it is parsed: is a member there twice, how deep is it, and how much memory would its values take?
+"""A JSON text before it is parsed: does it repeat a member, how deep is it, and how much memory would its values take?
 
-The parser would keep the last of two members, and would make of 256 MB of ``[[],[],…]`` 6 GB of lists. A kernel looks at the text
-once, about a nanosecond a byte. It judges nothing else: what is no JSON is the parser's to refuse.
+The parser would keep the last of two members, and would make 6 GB of lists of 256 MB of ``[[],[],…]``. A kernel scans the text
+once, about a nanosecond a byte. It judges nothing else: the parser refuses what is not JSON. See docs/adr/0005.
 """
 
 from __future__ import annotations
@@ -16,44 +16,41 @@ if TYPE_CHECKING:
     from service.core.model import Bytes, Int64s
 
 MAX_DEPTH: Final = 32
-"""Most brackets within brackets; no body has use for a third of them."""
+"""Deepest nesting of brackets; no body needs a third of it."""
 
 MAX_MEMBERS: Final = 64
-"""How many members of an object are compared; one with more is no body of this service, and refused for its unknown fields."""
+"""How many members of an object are compared; a larger object is not a body of this service: its unknown fields are refused."""
 
-FINE, TWICE, TOO_DEEP = 0, 1, 2
+FINE, DUPLICATE, TOO_DEEP = 0, 1, 2
 
 VERDICT, BYTES, DEPTH, START, STATE = 0, 1, 2, 3, 4
-"""Where the kernel writes what it found; from STATE on, four rows of MAX_DEPTH + 1 numbers follow."""
+"""Where the kernel writes its results; from STATE on, four rows of MAX_DEPTH + 1 numbers follow."""
 
 
-class Unfit(ValueError):
-    """The text will not be parsed. pointer : to the place, as a JSON pointer"""
+class JsonRejected(ValueError):
+    """The text will not be parsed. field : path to the place, names and indices"""
 
-    def __init__(self, detail: str, pointer: str) -> None:
+    def __init__(self, detail: str, field: tuple[str | int, ...]) -> None:
         super().__init__(detail)
-        self.detail, self.pointer = detail, pointer
+        self.field = field
 
 
-def check(text: bytes) -> int:
-    """How many bytes the values of a JSON text would take in memory, at most; raises Unfit."""
-    found = np.zeros(STATE + 4 * (MAX_DEPTH + 1), np.int64)
-    look(np.frombuffer(text, np.uint8), found, np.empty((MAX_DEPTH + 1) * MAX_MEMBERS, np.int64))
-    if found[VERDICT] == TWICE:
-        start = int(found[START])
-        name = _unquoted(text, start)
-        raise Unfit(f"The member {name!r} is there twice.", _pointer(text, found, int(found[DEPTH]) - 1) + "/" + _escaped(name))
-    if found[VERDICT] == TOO_DEEP:
-        raise Unfit(f"More than {MAX_DEPTH} brackets within brackets.", _pointer(text, found, MAX_DEPTH))
-    return int(found[BYTES])
+def memory_bytes(text: bytes) -> int:
+    """How many bytes the values of a JSON text would take in memory, at most; raises JsonRejected."""
+    state = np.zeros(STATE + 4 * (MAX_DEPTH + 1), np.int64)
+    scan(np.frombuffer(text, np.uint8), state, np.empty((MAX_DEPTH + 1) * MAX_MEMBERS, np.int64))
+    if state[VERDICT] == DUPLICATE:
+        name = _unquoted(text, int(state[START]))
+        raise JsonRejected(f"Duplicate member {name!r}.", (*_path(text, state, int(state[DEPTH]) - 1), name))
+    if state[VERDICT] == TOO_DEEP:
+        raise JsonRejected(f"Brackets are nested more than {MAX_DEPTH} deep.", _path(text, state, MAX_DEPTH))
+    return int(state[BYTES])
 
 
-def _pointer(text: bytes, found: Int64s, depth: int) -> str:
+def _path(text: bytes, state: Int64s, depth: int) -> tuple[str | int, ...]:
     """The place at which the kernel stopped: for each of the outer ``depth`` brackets the member or the element that it is in."""
-    kind, key, index, _ = found[STATE:].reshape(4, -1)
-    return "".join(
-        "/" + (_escaped(_unquoted(text, int(key[level]))) if kind[level] else str(index[level])) for level in range(1, depth + 1)
-    )
+    kind, key, index, _ = state[STATE:].reshape(4, -1)
+    return tuple(_unquoted(text, int(key[level])) if kind[level] else int(index[level]) for level in range(1, depth + 1))
 
 
 def _unquoted(text: bytes, start: int) -> str:
@@ -67,17 +64,13 @@ def _unquoted(text: bytes, start: int) -> str:
         return text[start:end].decode("utf-8", "replace")
 
 
-def _escaped(name: Any) -> str:
-    return str(name).replace("~", "~0").replace("/", "~1")
-
-
 @njit(nogil=True, cache=True)
-def look(text: Bytes, found: Int64s, hashes: Int64s) -> None:  # noqa: C901, PLR0912, PLR0915 (a kernel)
+def scan(text: Bytes, state: Int64s, hashes: Int64s) -> None:  # noqa: C901, PLR0912, PLR0915 (a kernel)
     r"""Go through a text as a JSON parser would, brackets and strings only.
 
     text : uint8[...]    any bytes
-    found : int64[STATE + 4 · (MAX_DEPTH + 1)]    zeros; written: the verdict, the bytes that the values would take (as CPython's
-        objects), the depth and the place of a member that is there twice; and for each depth whether it is an object, where its
+    state : int64[STATE + 4 · (MAX_DEPTH + 1)]    zeros; written: the verdict, the bytes that the values would take (as CPython's
+        objects), the depth and the place of a duplicate member; and for each depth whether it is an object, where its
         last key starts, how many elements were before, how many keys
     hashes : int64[(MAX_DEPTH + 1) · MAX_MEMBERS]    room for the hashes of the keys of the objects that are open
 
@@ -114,17 +107,17 @@ def look(text: Bytes, found: Int64s, hashes: Int64s) -> None:  # noqa: C901, PLR
                         elif b not in (34, 92, 47):
                             b = _control(b)
                     hashed = (hashed ^ np.uint64(b)) * np.uint64(1099511628211)
-                found[key + depth] = start
+                state[key + depth] = start
                 size += 24
-                count = found[keys + depth]
+                count = state[keys + depth]
                 base = depth * MAX_MEMBERS
                 for other in range(count):
                     if hashes[base + other] == np.int64(hashed):
-                        found[VERDICT], found[DEPTH], found[START], found[BYTES] = TWICE, depth, start, size
+                        state[VERDICT], state[DEPTH], state[START], state[BYTES] = DUPLICATE, depth, start, size
                         return
                 if count < MAX_MEMBERS:
                     hashes[base + count] = np.int64(hashed)
-                    found[keys + depth] = count + 1
+                    state[keys + depth] = count + 1
             else:
                 while i < n and text[i] != 34:
                     top = max(top, np.int64(text[i]))
@@ -138,15 +131,15 @@ def look(text: Bytes, found: Int64s, hashes: Int64s) -> None:  # noqa: C901, PLR
         elif c == 44:
             size += 8
             if depth:
-                found[index + depth] += 1
-                wants_key = found[kind + depth] == 1
+                state[index + depth] += 1
+                wants_key = state[kind + depth] == 1
         elif c in (123, 91):
             if depth == MAX_DEPTH:
-                found[VERDICT], found[BYTES] = TOO_DEEP, size
+                state[VERDICT], state[BYTES] = TOO_DEEP, size
                 return
             depth += 1
-            found[kind + depth] = c == 123
-            found[index + depth] = found[keys + depth] = 0
+            state[kind + depth] = c == 123
+            state[index + depth] = state[keys + depth] = 0
             wants_key = c == 123
             size += 192 if c == 123 else 64
         elif c in (125, 93):
@@ -157,7 +150,7 @@ def look(text: Bytes, found: Int64s, hashes: Int64s) -> None:  # noqa: C901, PLR
             while i + 1 < n and _of_number(text[i + 1]):
                 i += 1
         i += 1
-    found[BYTES] = size
+    state[BYTES] = size
 
 
 @njit(nogil=True, cache=True)

@@ -1,7 +1,7 @@
-"""What every request passes on its way in, and every answer on its way out.
+"""The hooks that run before and after every view.
 
-In: it gets an id, is counted, says who asks, and takes its place in the gate. Out: it is timed and logged, and its headers tell
-browsers what not to do with it.
+Before: the request gets an id, is counted, authenticated and admitted. After: it is timed and logged, and its headers tell
+browsers what not to do with the answer.
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ import time
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from flask import Response, current_app, g, request
-from flask.globals import app_ctx, request_ctx
 from werkzeug.exceptions import Forbidden, ServiceUnavailable, Unauthorized
 
 from service.auth.authenticator import Authenticator
 from service.auth.principals import SCOPES, NotAuthenticated
 from service.telemetry.logs import access_log
-from service.web.admission import RETRY_SECONDS, Full, Gate
+from service.web.admission import RETRY_SECONDS, AdmissionControl, Overloaded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from service.telemetry.tracing import Tracing
 
 DECISIONS: Final = "/v1/"
-"""Where routes begin that need a caller and a place in the gate."""
+"""Prefix of the routes that need a caller and admission."""
 
 REALM: Final = "partition-allocator"
 
@@ -48,10 +47,10 @@ FAMILIES: Final = {
     "reassignments": "placements",
     "decodings": "decodings",
 }
-"""How a resource's name begins → the scope that it needs."""
+"""Prefix of a resource's name → the scope that it needs."""
 
 SANE_ID: Final = re.compile(r"[A-Za-z0-9._:/+=@-]{1,128}")
-"""What a caller's own X-Request-ID may be; anything else is replaced, for it goes into logs and headers."""
+"""A valid X-Request-ID of a caller; any other is replaced, because it goes into logs and headers."""
 
 POLICY: Final = "Content-Security-Policy"
 
@@ -82,10 +81,10 @@ def scope_of(rule: str) -> str | None:
     for beginning, scope in FAMILIES.items():
         if resource.startswith(beginning):
             return scope
-    raise LookupError(f"FAMILIES says of no scope that it admits to {rule}")
+    raise LookupError(f"FAMILIES has no scope for {rule}")
 
 
-class Entrance:
+class RequestHooks:
     """The hooks of one app."""
 
     def __init__(self, app: Flask, settings: Settings, metrics: Metrics, tracing: Tracing | None, *, log_requests: bool) -> None:
@@ -93,7 +92,7 @@ class Entrance:
         self._metrics, self._tracing = metrics, tracing
         checked = settings.auth != "off" and settings.has_credentials()
         self._credentials = Authenticator(settings) if checked else None
-        self._gate = Gate(settings.max_concurrent, settings.max_queued)
+        self._admission = AdmissionControl(settings.max_concurrent, settings.max_queued)
         self._log = access_log() if log_requests else None
         self._scopes = {rule.rule: scope_of(rule.rule) for rule in app.url_map.iter_rules()}
         self._headers = [*HEADERS, ("Strict-Transport-Security", "max-age=31536000")] if settings.tls_cert else [*HEADERS]
@@ -105,8 +104,8 @@ class Entrance:
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """The app, with the headers that every answer has: put here they cost nothing, as a Flask response's they cost 10 µs."""
-        asked = environ.get("HTTP_X_REQUEST_ID")
-        request_id = asked if asked is not None and SANE_ID.fullmatch(asked) else os.urandom(16).hex()
+        sent_id = environ.get("HTTP_X_REQUEST_ID")
+        request_id = sent_id if sent_id is not None and SANE_ID.fullmatch(sent_id) else os.urandom(16).hex()
         environ[REQUEST_ID] = request_id
 
         def start(status: str, headers: list[tuple[str, str]], *exc_info: Any) -> Any:
@@ -117,66 +116,62 @@ class Entrance:
 
         return self._wsgi_app(environ, start)
 
-    # The hooks look up Flask's context once: each use of one of its proxies takes half a microsecond.
-
     def enter(self) -> None:
-        """A request has come."""
-        here, request = app_ctx.g, request_ctx.request
-        here.start = time.perf_counter()
-        here.entered = False
+        """Before the view."""
+        g.start = time.perf_counter()
+        g.admitted = False
         metrics = self._metrics
         metrics.in_flight.inc()
         rule = request.url_rule.rule if request.url_rule else ""
         if self._tracing is not None:
-            here.span = self._tracing.request(request.method, rule, request.headers, request.environ[REQUEST_ID])
+            g.span = self._tracing.request(request.method, rule, request.headers, request.environ[REQUEST_ID])
         scope = self._scopes.get(rule)
         if scope is None:
             return
         if self._credentials is not None:
             self._admit(self._credentials, scope)
         try:
-            self._gate.enter(metrics.queued.inc)
-        except Full as full:
-            self._turn_away(full)
-        here.entered = True
+            self._admission.enter(metrics.queued.inc)
+        except Overloaded as overloaded:
+            self._turn_away(overloaded)
+        g.admitted = True
 
     def _admit(self, credentials: Authenticator, scope: str) -> None:
-        """Let those pass who may use this family of endpoints (RFC 6750)."""
-        shown = request.environ.get("HTTP_AUTHORIZATION")
+        """Admit only callers who may use this family of endpoints (RFC 6750)."""
+        authorization = request.environ.get("HTTP_AUTHORIZATION")
         try:
-            caller = credentials.principal(shown)
+            caller = credentials.principal(authorization)
         except NotAuthenticated as error:
             self._metrics.rejected.labels("unauthenticated").inc()
-            told = {} if shown is None else {"error": "invalid_token", "error_description": str(error)}
-            raise Unauthorized(str(error), response=_challenge(401, **told)) from None
+            parameters = {} if authorization is None else {"error": "invalid_token", "error_description": str(error)}
+            raise Unauthorized(str(error), response=_challenge(401, **parameters)) from None
         g.caller = caller.name
         if not caller.may(scope):
             self._metrics.rejected.labels("forbidden").inc()
             challenge = _challenge(403, error="insufficient_scope", scope=scope)
             raise Forbidden(f"This token does not have the scope {scope}.", response=challenge)
 
-    def _turn_away(self, full: Full) -> None:
+    def _turn_away(self, overloaded: Overloaded) -> None:
         self._metrics.rejected.labels("full").inc()
-        raise ServiceUnavailable(str(full), retry_after=RETRY_SECONDS) from None
+        raise ServiceUnavailable(str(overloaded), retry_after=RETRY_SECONDS) from None
 
     def enter_large(self) -> None:
-        """The request has a large body."""
+        """Admit a request with a large body; once a request."""
         if "large" not in g:
             try:
-                self._gate.enter_large()
-            except Full as full:
-                self._turn_away(full)
+                self._admission.enter_large()
+            except Overloaded as overloaded:
+                self._turn_away(overloaded)
             g.large = True
 
     def answered(self, response: Response) -> Response:
-        """An answer is on its way out."""
-        here, request = app_ctx.g, request_ctx.request
-        seconds = time.perf_counter() - here.start
+        """After the view."""
+        seconds = time.perf_counter() - g.start
         route = request.url_rule.rule if request.url_rule else "unmatched"
         status = response.status_code
         self._metrics.observe_http(request.method, route, status, seconds)
         if self._tracing is not None:
-            here.span.answered(status)
+            g.span.answered(status)
         if self._log is not None:
             self._log.info(
                 "request",
@@ -187,36 +182,35 @@ class Entrance:
                 seconds=round(seconds, 6),
                 bytes=response.content_length,
                 remote=request.remote_addr,
-                caller=here.get("caller"),
-                **({"trace_id": here.span.trace_id} if self._tracing is not None else {}),
+                caller=g.get("caller"),
+                **({"trace_id": g.span.trace_id} if self._tracing is not None else {}),
             )
         return response
 
     def leave(self, _: BaseException | None) -> None:
-        """The request is over."""
-        here = app_ctx.g
-        if "start" not in here:
+        """When the request is over, however it ended."""
+        if "start" not in g:
             return
-        if "large" in here:
-            self._gate.leave_large()
-        if here.entered:
-            self._gate.leave()
+        if "large" in g:
+            self._admission.leave_large()
+        if g.admitted:
+            self._admission.leave()
         self._metrics.in_flight.dec()
 
 
-def _challenge(status: int, **told: str) -> Response:
+def _challenge(status: int, **parameters: str) -> Response:
     """An answer that asks for a bearer token."""
-    parameters = ", ".join(f'{name}="{value}"' for name, value in {"realm": REALM, **told}.items())
-    return Response(status=status, headers={"WWW-Authenticate": f"Bearer {parameters}"})
+    challenge = ", ".join(f'{name}="{value}"' for name, value in {"realm": REALM, **parameters}.items())
+    return Response(status=status, headers={"WWW-Authenticate": f"Bearer {challenge}"})
 
 
-def entrance() -> Entrance:
-    """Of the running app."""
-    return cast("Entrance", current_app.extensions["entrance"])
+def request_hooks() -> RequestHooks:
+    """The hooks of the running app."""
+    return cast("RequestHooks", current_app.extensions["request_hooks"])
 
 
 def security_scheme() -> dict[str, Any]:
-    """What OpenAPI says of the credentials."""
+    """The security scheme in the OpenAPI document."""
     scopes = ", ".join(f"`{scope}`" for scope in SCOPES)
-    about = f"Where the operator asks for one: a token from the operator's file, or a JWT of their issuer. Its scopes: {scopes}."
+    about = f"Required if authentication is on: a token from the operator's file, or a JWT of their issuer. Scopes: {scopes}."
     return {"type": "http", "scheme": "bearer", "description": about}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from flask import Response, current_app, request
 from marshmallow import Schema, fields
+from werkzeug.exceptions import UnprocessableEntity
 
 from service.core.errors import AllocatorError, InvalidQuestion, KafkaError, PluginError
 from service.core.wire.errors import Unreadable
@@ -14,7 +15,7 @@ from service.web.json_codec import dumps
 from service.web.middleware import REQUEST_ID
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     import werkzeug
     from werkzeug.exceptions import HTTPException
@@ -65,6 +66,18 @@ def kebab(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", name).lower()
 
 
+def pointer(field: Iterable[str | int]) -> str:
+    """The JSON pointer (RFC 6901) of a path of names and rows."""
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in field)
+
+
+def invalid(location: str, messages: Any) -> UnprocessableEntity:
+    """A 422 for faults as Marshmallow nests them. location : ``json`` or ``query``"""
+    error = UnprocessableEntity()
+    error.data = {"messages": {location: messages}}  # type: ignore[attr-defined]  # as webargs does
+    return error
+
+
 def problem(status: int, kind: str, title: str, detail: str, **members: Any) -> Response:
     """A problem as a response. kind : the last part of its type."""
     document = {"type": TYPE_PREFIX + kind, "title": title, "status": status, "detail": detail, **members, **_request_id()}
@@ -85,12 +98,12 @@ def from_allocator_error(error: AllocatorError) -> Response:
         if isinstance(error, Unreadable):
             members |= _place(error)
     elif isinstance(error, InvalidQuestion):
-        members = {"errors": [{"pointer": error.pointer, "detail": error.detail}]}
+        members = {"errors": [{"pointer": pointer(error.field), "detail": error.detail}]}
     return problem(422, kebab(name), title, str(error), **members)
 
 
 def _place(error: Unreadable) -> dict[str, Any]:
-    errors = [{"pointer": f"/{error.part}_base64", "detail": str(error)}]
+    errors = [{"pointer": pointer([f"{error.part}_base64"]), "detail": str(error)}]
     return {"offset": error.offset, "errors": errors, **error.printed}
 
 
@@ -130,8 +143,7 @@ def _flatten(messages: Any, at: str = "") -> Iterator[tuple[str, str]]:
     """Marshmallow's nested messages as (JSON pointer, text)."""
     if isinstance(messages, dict):
         for key, inner in messages.items():
-            place = at if key == "_schema" else f"{at}/{str(key).replace('~', '~0').replace('/', '~1')}"
-            yield from _flatten(inner, place)
+            yield from _flatten(inner, at if key == "_schema" else at + pointer([key]))
     elif isinstance(messages, list):
         for inner in messages:
             yield from _flatten(inner, at)

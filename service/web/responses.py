@@ -13,6 +13,8 @@ from werkzeug.datastructures import MIMEAccept
 from service.web.json_codec import dumps
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy as np
     import numpy.typing as npt
 
@@ -21,15 +23,15 @@ ARROW_STREAM = "application/vnd.apache.arrow.stream"
 CSV = "text/csv"
 
 
-def wanted(*offered: str) -> str:
-    """The media type that the request's Accept header prefers; the first of those offered if it names none.
+def preferred(*offered: str) -> str:
+    """The media type that the request's Accept header prefers; the first of those offered if it names none of them.
 
     offered : default: JSON, ARROW_STREAM, CSV
     """
     offered = offered or (JSON, ARROW_STREAM, CSV)
     if request.environ.get("HTTP_ACCEPT", "*/*") == "*/*":  # request.headers would be made for this alone
         return offered[0]
-    # Werkzeug takes "text/csv; charset=utf-8" for another type than text/csv.
+    # For Werkzeug "text/csv; charset=utf-8" is another type than text/csv.
     accepted = MIMEAccept([(value.partition(";")[0].strip(), quality) for value, quality in request.accept_mimetypes])
     return accepted.best_match(offered, default=offered[0])
 
@@ -48,6 +50,15 @@ def table(columns: pa.Table, media_type: str) -> Response:
         with pa.ipc.new_stream(sink, columns.schema) as stream:
             stream.write_table(columns)
     return Response(sink.getvalue().to_pybytes(), mimetype=media_type)
+
+
+def respond(document: Callable[[], Any], columns: Callable[[str], pa.Table], *offered: str) -> Response:
+    """The answer in the media type that the request prefers.
+
+    document : makes the JSON document; columns : makes the table for a media type; offered : as for ``preferred``
+    """
+    media_type = preferred(*offered)
+    return answer(document()) if media_type == JSON else table(columns(media_type), media_type)
 
 
 def json_lists(offsets: npt.NDArray[np.int32], values: npt.NDArray[np.integer[Any]]) -> pa.Array:

@@ -48,7 +48,7 @@ def test_topics_that_are_alike_can_be_joined(client):
     ("topics", "pointer", "detail"),
     [
         ([ORDERS], "/topics", "Length must be 2"),
-        ([ORDERS, ORDERS], "/topics/1/topic_name", "both topics are called orders"),
+        ([ORDERS, ORDERS], "/topics/1/topic_name", "Duplicate topic_name"),
         ([ORDERS, {"partitions_count": 1, "partitioner": "jaava"}], "/topics/1/partitioner", "no partitioner 'jaava'"),
         ([ORDERS, {"partitions_count": 0}], "/topics/1/partitions_count", "greater than or equal to 1"),
         ([{**ORDERS, "partitioner": "pulsar", "key_format": "int"}, CUSTOMERS], "/topics/0/key_format", "takes no int keys"),

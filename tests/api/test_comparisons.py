@@ -93,13 +93,13 @@ def test_more_partitions_than_can_be_counted_one_by_one_are_compared_all_the_sam
     ("change", "pointer", "detail"),
     [
         ({"partitioners": ["java", "jaava"]}, "/partitioners/1", "there is no partitioner 'jaava'"),
-        ({"partitioners": ["java", "java"]}, "/partitioners/1", "twice"),
+        ({"partitioners": ["java", "java"]}, "/partitioners/1", "Duplicate"),
         ({"partitioners": []}, "/partitioners", "Shorter than minimum length 1"),
         ({"partitions_count": 0}, "/partitions_count", "greater than or equal to 1"),
         ({"keys": ["a", 1]}, "/keys/1", "1 is not a string"),
         ({"keys": "a"}, "/keys", "Not a list"),
         ({"examples": 101}, "/examples", "100"),
-        ({"key_format": "int"}, "/keys/0", "'a' is no int"),
+        ({"key_format": "int"}, "/keys/0", "'a' is not a valid int"),
         ({"observations": []}, "/observations", "Unknown field"),
     ],
 )

@@ -19,6 +19,7 @@ from service.api.groups import request
 from service.app import create_app
 from service.config import Settings
 from service.web import json_integer_lists
+from service.web.fields import List
 from tests.support import golden
 from tests.support.groups import as_rows, bodies
 
@@ -222,10 +223,8 @@ def test_bodies_read_in_bulk_and_by_the_schema_are_accepted_alike(case):
 
 def test_one_fault_in_a_long_list_is_found_without_judging_it_all(monkeypatch):
     judged = []
-    schema = fields.List._deserialize
-    monkeypatch.setattr(
-        fields.List, "_deserialize", lambda self, value, *a, **k: judged.append(value) or schema(self, value, *a, **k)
-    )
+    schema = List._deserialize
+    monkeypatch.setattr(List, "_deserialize", lambda self, value, *a, **k: judged.append(value) or schema(self, value, *a, **k))
     rows = [{"member_id": str(i)} for i in range(1_000)]
     rows[700] = {"member_id": 700}
     with pytest.raises(ValidationError) as refusal:
@@ -235,7 +234,7 @@ def test_one_fault_in_a_long_list_is_found_without_judging_it_all(monkeypatch):
 
 
 def test_a_well_formed_body_never_meets_the_slow_schema(monkeypatch):
-    monkeypatch.delattr(fields.List, "_deserialize")
+    monkeypatch.delattr(List, "_deserialize")
     rows = [{"member_id": "m", "rack_id": "", "generation_id": -1, "topic_names": [], "owned_partitions": []}, {"member_id": "n"}]
     assert len(request.members_field().deserialize(rows)) == 2
     racked = {"topic_name": "t", "partitions_count": 2, "partition_racks": [["a", ""], []]}

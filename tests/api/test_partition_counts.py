@@ -15,10 +15,8 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 import requests
-from hypothesis import given
-from hypothesis import strategies as st
 
-from service.api.partition_counts.key_batches import MOST, Histogram, _in_bulk
+from service.api.partition_counts.request import MOST
 from service.api.partition_counts.response import LISTED
 from service.app import create_app
 from service.config import Settings
@@ -269,25 +267,6 @@ def test_a_hot_key_is_shown_as_it_was_given(client, key_format):
 def test_bytes_become_a_json_value_again():
     assert key_value(struct.pack(">f", 0.5), "float") == 0.5
     assert key_value(b"\xff\xfe", "short") == -2
-
-
-ANY = st.none() | st.integers(-2, 2**54) | st.floats(allow_nan=False) | st.booleans() | st.text(max_size=2)
-ROW = st.fixed_dictionaries({}, optional={"key": ANY, "records": ANY, "bytes": ANY, "colour": ANY}) | ANY
-GOOD = st.fixed_dictionaries({"key": ANY, "records": st.integers(0, 9), "bytes": st.integers(0, 9)})
-
-
-@given(st.lists(GOOD | ROW, max_size=4) | st.lists(GOOD))
-def test_rows_read_in_bulk_are_those_that_the_schema_accepts(rows):
-    found = _in_bulk(rows)
-    if found is None:
-        return
-    field = Histogram()
-    by_schema = super(Histogram, field)._deserialize(rows, None, None)
-    assert found["key"] == [row["key"] for row in by_schema]
-    for name in ("records", "bytes"):
-        assert (found[name] is None) == (not any(name in row for row in by_schema))
-        if found[name] is not None:
-            assert found[name].tolist() == [row[name] for row in by_schema]
 
 
 def memory(pid: int) -> int:

@@ -25,10 +25,10 @@ def chosen(names: list[str] | None) -> list[Partitioner]:
         try:
             partitioners.append(PARTITIONERS[name])
         except UnknownStrategy as error:
-            error.pointer = f"/partitioners/{i}"
+            error.field = ("partitioners", i)
             raise
         if name in names[:i]:
-            raise InvalidQuestion(f"{name} is there twice", f"/partitioners/{i}")
+            raise InvalidQuestion(f"Duplicate partitioner {name!r}.", "partitioners", i)
     return partitioners
 
 

@@ -10,14 +10,18 @@ from marshmallow import Schema, fields
 
 from service.api.fingerprints.partitioner_classes import ExcludedSchema, WriterSchema, excluded_documents, writer_document
 from service.core.attribution.binomial import NEVER
+from service.core.attribution.equivalents import UNDECIDED
+from service.core.attribution.fingerprints import explain
 from service.web import keys
 from service.web.fields import about
 
 if TYPE_CHECKING:
+    from service.api.fingerprints.request import FingerprintQuestion
     from service.core.attribution.equivalents import PartitionerClass
     from service.core.attribution.fingerprints import Candidate, Fingerprint
     from service.core.attribution.mixtures import Component
     from service.core.attribution.observations import Observations
+    from service.core.model import Int32s
 
 VERDICTS: Final = ("identified", "mixture", "undecided", "unexplained")
 
@@ -110,17 +114,21 @@ class PartitionerFingerprintsAnswerSchema(Schema):
     )
 
 
-def document(result: Fingerprint, observations: Observations, values: Any) -> dict[str, Any]:
-    """The answer but for what it repeats of the question. values : the keys as they came"""
+def document(
+    question: FingerprintQuestion, result: Fingerprint, observations: Observations, *, explained: bool
+) -> dict[str, Any]:
+    """The answer, as PartitionerFingerprintsAnswerSchema has it."""
 
-    def shown(rows: tuple[int, ...]) -> list[dict[str, Any]]:
+    def examples(rows: tuple[int, ...]) -> list[dict[str, Any]]:
         return [
-            {"row": row, "key": keys.shown(values, row), "partition_id": int(observations.partition_ids[row])} for row in rows
+            {"row": row, "key": keys.json_value(question.values, row), "partition_id": int(observations.partition_ids[row])}
+            for row in rows
         ]
 
     mixture = result.mixture
     known = bool(mixture.components) or result.candidates_count > 0
-    return {
+    answer = {
+        "kafka_version": question.kafka_version,
         "verdict": result.verdict,
         "conclusion": conclusion(result, observations),
         "partitions_count": mixture.partitions_count if known or not result.count_open else None,
@@ -130,13 +138,13 @@ def document(result: Fingerprint, observations: Observations, values: Any) -> di
         "hypotheses": result.hypotheses,
         "more_samples": _samples(result.more_samples),
         "writers": [
-            _component(result.partitioners.classes[part.class_index], part) | {"examples": shown(rows)}
+            _component(result.partitioners.classes[part.class_index], part) | {"examples": examples(rows)}
             for part, rows in zip(mixture.components, result.examples[:-1], strict=True)
         ],
         "unexplained": {
             "share": mixture.chance_share if mixture.unexplained else 0.0,
             "pairs": mixture.unexplained,
-            "examples": shown(result.examples[-1]),
+            "examples": examples(result.examples[-1]),
         }
         if mixture.components
         else None,
@@ -144,6 +152,23 @@ def document(result: Fingerprint, observations: Observations, values: Any) -> di
         "candidates_count": result.candidates_count,
         "not_considered": excluded_documents(result.partitioners),
     }
+    if explained:
+        answer["explanation"] = _explanation(question.partition_ids, result, observations)
+    return answer
+
+
+def _explanation(partition_ids: Int32s, result: Fingerprint, observations: Observations) -> list[dict[str, Any]]:
+    names = [writer.names[0] for writer in result.partitioners.classes]
+    return [
+        {
+            "partition_id": partition_id,
+            "explained_by": [name for name, partition in zip(names, row, strict=True) if partition == partition_id],
+            "elsewhere": {
+                name: partition for name, partition in zip(names, row, strict=True) if partition not in (partition_id, UNDECIDED)
+            },
+        }
+        for partition_id, row in zip(partition_ids.tolist(), explain(result, observations).T.tolist(), strict=True)
+    ]
 
 
 def _component(writer: PartitionerClass, part: Component) -> dict[str, Any]:

@@ -6,14 +6,13 @@ A body may hold a million owned partitions, so what is well-formed is read in bu
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 from marshmallow import Schema, ValidationError, fields, post_load, validate
 
 from service.arrow.groups import (
     LONGEST_TOPIC_NAME,
-    MAX_ERRORS,
     MEMBER,
     NAME,
     TOPIC,
@@ -32,12 +31,13 @@ from service.core.kafka_versions import LATEST, at_release
 from service.core.model import NONE
 from service.web import json_arrays, json_integer_lists
 from service.web.blueprint import Parser
+from service.web.columns_field import Columns
 from service.web.context import settings
 from service.web.fields import Integer, Number, Subject
 from service.web.json_codec import loads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from service.core.model import Group
     from service.web.json_integer_lists import IntegerLists
@@ -72,45 +72,30 @@ def topic_name(**kwargs: Any) -> Name:
     return Name(rule=validate.Length(min=1, max=LONGEST_TOPIC_NAME), **kwargs)
 
 
-class Rows(fields.List[Any]):
-    """A list of objects, read in one pass into a ``pyarrow.StructArray``.
+class Rows(Columns):
+    """A list of objects as one ``pyarrow.StructArray``. row : its type; is_plain : is every row of an array well-formed?"""
 
-    The schema is the rule and the documentation. It validates only the rows that are not plainly well-formed, because they do
-    not fit the Arrow type exactly or ``plain`` returns False, and names the exact place of an error. So one error in a large list
-    does not cost 50 µs for every object in it.
-    """
-
-    def __init__(self, schema: type[Schema], row: pa.DataType, plain: Callable[[pa.StructArray], bool], **kwargs: Any) -> None:
-        super().__init__(fields.Nested(schema), **kwargs)
+    def __init__(self, schema: type[Schema], row: pa.DataType, is_plain: Callable[[pa.StructArray], bool], **kwargs: Any) -> None:
+        super().__init__(schema, {}, **kwargs)
         self.row = row
-        self.plain = plain
+        self.is_plain = is_plain
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
-        if isinstance(value, pa.StructArray):
-            return value  # read_body has checked it
-        if type(value) is not list:
-            super()._deserialize(value, attr, data, **kwargs)  # which refuses it
-        faults: dict[int, Any] = {}
-        pieces = list(self._pieces(value, 0, faults))
-        if faults:
-            raise ValidationError(faults)
-        return pa.concat_arrays(pieces)
+        # read_body has checked what is an array already.
+        return value if isinstance(value, pa.StructArray) else super()._deserialize(value, attr, data, **kwargs)
 
-    def _pieces(self, rows: list[Any], at: int, faults: dict[int, Any]) -> Iterator[pa.StructArray]:
-        """``rows``, which begin at ``at`` in the whole list, halved until a row that is not plainly well-formed is alone."""
+    def plain(self, rows: list[Any]) -> pa.StructArray | None:
+        """See Columns."""
         array = json_arrays.read(rows, self.row)
-        if array is not None and not array.null_count and self.plain(array):
-            yield array
-        elif len(rows) > 1:
-            half = len(rows) // 2
-            yield from self._pieces(rows[:half], at, faults)
-            if len(faults) < MAX_ERRORS:
-                yield from self._pieces(rows[half:], at + half, faults)
-        else:
-            try:
-                yield pa.array(super()._deserialize(rows, None, None), self.row)
-            except ValidationError as error:
-                faults[at] = cast("dict[int, Any]", error.messages)[0]
+        return None if array is None or array.null_count or not self.is_plain(array) else array
+
+    def odd(self, row: dict[str, Any]) -> pa.StructArray:
+        """See Columns."""
+        return pa.array([row], self.row)
+
+    def joined(self, pieces: list[pa.StructArray]) -> pa.StructArray:
+        """See Columns."""
+        return pa.concat_arrays(pieces)
 
 
 class TopicSchema(Schema):
@@ -279,13 +264,13 @@ class GroupAssignmentSchema(Schema):
         assignor = at_release(assignor, version)
         topics, members = body["topics"], body["members"]
         allowed, partitions = settings(), partitions_total(topics)
-        for limit, size, unit, pointer in (
-            ("max_partitions", partitions, "partitions", "/topics"),
-            ("max_assignment_cells", partitions * len(members), "partitions × members", ""),
-            ("max_subscriptions", subscriptions_total(topics, members), "subscriptions of members to topics", "/members"),
+        for limit, size, unit, *field in (
+            ("max_partitions", partitions, "partitions", "topics"),
+            ("max_assignment_cells", partitions * len(members), "partitions × members"),
+            ("max_subscriptions", subscriptions_total(topics, members), "subscriptions of members to topics", "members"),
         ):
             if size > getattr(allowed, limit):
-                raise LimitExceeded(environment_name(limit), getattr(allowed, limit), size, unit, pointer)
+                raise LimitExceeded(environment_name(limit), getattr(allowed, limit), size, unit, *field)
         try:
             group = read_group(topics, members)
         except WrongGroup as error:

@@ -93,7 +93,7 @@ def answer(question: GroupAssignment, outcome: Rebalance, max_explained: int) ->
     """The answer in the media type that the client accepts. max_explained : entries of a list in the explanation; 0: none"""
     group, assignment = question.group, outcome.assignment
     rows = in_answer_order(group, assignment.rows, outcome.owners)
-    media_type = responses.wanted()
+    media_type = responses.preferred()
     if media_type != responses.JSON:
         return responses.table(assignments_table(group, rows), media_type)
     document: dict[str, Any] = {

@@ -12,6 +12,7 @@ from service.web.fields import about
 from service.web.schemas import CountsSchema
 
 if TYPE_CHECKING:
+    from service.api.partition_counts.request import PlansQuestion
     from service.core.sizing.counter import KeyCounter, Moved
     from service.core.sizing.plans import Measure, Plan, Reach
 
@@ -154,11 +155,13 @@ class PartitionCountPlansAnswerSchema(Schema):
     limits = fields.List(fields.Nested(ReachSchema), metadata=about("of each partitioner; empty objects without limits"))
 
 
-def document(counts: KeyCounter, plans: list[Plan], reached: list[Reach], key_format: str, hottest: int) -> dict[str, Any]:
-    """The answer as JSON, as PartitionCountPlansAnswerSchema has it, but for the version."""
+def document(question: PlansQuestion, plans: list[Plan], reached: list[Reach], key_format: str) -> dict[str, Any]:
+    """The answer, as PartitionCountPlansAnswerSchema has it."""
+    counts, hottest = question.counts, question.hottest_keys
     return {
+        "kafka_version": question.kafka_version,
         "current_partitions_count": counts.current,
-        "keys": _seen(counts),
+        "keys": _totals(counts),
         "hottest_keys": {
             "by_records": _hot(counts, RECORDS, "records", key_format, hottest),
             "by_bytes": _hot(counts, BYTES, "bytes", key_format, hottest),
@@ -168,7 +171,7 @@ def document(counts: KeyCounter, plans: list[Plan], reached: list[Reach], key_fo
     }
 
 
-def _seen(counts: KeyCounter) -> dict[str, Any]:
+def _totals(counts: KeyCounter) -> dict[str, Any]:
     distinct = counts.distinct
     method = f"every key's 64-bit hash, as there were no more than {distinct.max_keys}"
     if distinct.level:

@@ -187,7 +187,7 @@ class Form:
 
 def _read_topic(body: dict[str, Any], placer: Placer, version: str) -> Command:
     request = _placement_request(body, placer, version)
-    _check_cells([(request.partitions_count, request.replication_factor)], "/partitions_count")
+    _check_cells([(request.partitions_count, request.replication_factor)], "partitions_count")
     return Place(read_cluster(body["brokers"]), ((body.get("topic_name", UNNAMED), request),), alone=True)
 
 
@@ -200,7 +200,7 @@ def _read_topics(body: dict[str, Any], placer: Placer, version: str) -> Command:
             requests.append((topic["topic_name"], _placement_request(topic, placer, version)))
         except ValidationError as error:
             raise ValidationError({"topics": {i: error.messages}}) from None
-    _check_cells([(request.partitions_count, request.replication_factor) for _, request in requests], "/topics")
+    _check_cells([(request.partitions_count, request.replication_factor) for _, request in requests], "topics")
     return Place(read_cluster(body["brokers"]), tuple(requests), alone=False)
 
 
@@ -219,7 +219,7 @@ def _read_operations(body: dict[str, Any], _: Placer, __: str) -> Command:
                 factors.setdefault(topic.topic_name, factor)
             count = default_count if topic.partitions_count == DEFAULT else topic.partitions_count
             cells.append((count, factors.get(topic.topic_name, 0)))
-    _check_cells(cells, "/operations")
+    _check_cells(cells, "operations")
     return Operate(read_cluster(body["brokers"]), tuple(operations), default_count, default_factor)
 
 
@@ -235,7 +235,7 @@ def _read_generation(body: dict[str, Any], _: Placer, __: str) -> Command:
         name: CurrentTopic(ids[order[bounds[i] : bounds[i + 1]]], factors[order[bounds[i] : bounds[i + 1]]])
         for i, name in enumerate(names.dictionary.to_pylist())
     }
-    _check_cells([(len(ids), int(factors.max(initial=0)))], "/current_assignments")
+    _check_cells([(len(ids), int(factors.max(initial=0)))], "current_assignments")
     return Generate(
         read_cluster(body["cluster_brokers"]),
         np.array(body["broker_list"], np.int32),
@@ -320,8 +320,8 @@ def _check_distinct(topics: Iterable[dict[str, Any]], at: tuple[str | int, ...])
         names.add(topic["topic_name"])
 
 
-def _check_cells(sizes: Iterable[tuple[int, int]], pointer: str) -> None:
+def _check_cells(sizes: Iterable[tuple[int, int]], field: str) -> None:
     """Raise LimitExceeded for more partitions × replicas than the settings allow."""
     cells, allowed = sum(max(0, count) * max(1, factor) for count, factor in sizes), settings().max_placement_cells
     if cells > allowed:
-        raise LimitExceeded(environment_name("max_placement_cells"), allowed, cells, "partitions × replicas", pointer)
+        raise LimitExceeded(environment_name("max_placement_cells"), allowed, cells, "partitions × replicas", field)

@@ -38,7 +38,7 @@ def place_replicas(question: Question, query: dict[str, bool]) -> Response:
         report.sees(partitions=sum(len(topic.partition_ids) for topic in outcome.placed), brokers=len(command.cluster))
         report.gives(evenness.skew, subject=question.topic_name)
     with report.render():
-        media_type = responses.wanted()
+        media_type = responses.preferred()
         if media_type != responses.JSON:
             listed = media_type == responses.ARROW_STREAM
             return responses.table(placements_table(command.cluster, outcome.placed, listed=listed), media_type)

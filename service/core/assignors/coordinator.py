@@ -68,7 +68,7 @@ def topic_ids(topics: Topics) -> TopicIds:
         same = np.flatnonzero((np.diff(most[order]) == 0) & (np.diff(least[order]) == 0))
         if len(same):
             one, other = topics.names[order[same[0]]], topics.names[order[same[0] + 1]]
-            raise InvalidQuestion(f"Duplicate topic_id: the topics {one!r} and {other!r} have the same one.", "/topics")
+            raise InvalidQuestion(f"Duplicate topic_id: the topics {one!r} and {other!r} have the same one.", "topics")
     ranks = np.empty(len(topics), np.int32)
     ranks[order] = np.arange(len(topics), dtype=np.int32)
     return TopicIds(uuid_hash_codes(most, least), ranks)
@@ -102,7 +102,7 @@ def _decoded(name: str, topic_id: str) -> bytes:
         raw = b""
     if len(raw) != 16:
         detail = f"The topic_id {topic_id!r} of the topic {name!r} is not a Kafka Uuid: 22 characters of URL-safe base64."
-        raise InvalidQuestion(detail, "/topics")
+        raise InvalidQuestion(detail, "topics")
     return raw
 
 

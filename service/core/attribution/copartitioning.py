@@ -106,15 +106,15 @@ def copartitioning(first: Topic, second: Topic) -> Copartitioning:
     return Copartitioning(differences, _meeting(first, second, differences), _streams(first, second), _notes(first, second))
 
 
-def check(topic: Topic, at: str) -> None:
-    """Raise InvalidQuestion if the partitioner cannot place keys of the format. at : JSON pointer to the topic"""
+def check(topic: Topic) -> None:
+    """Raise InvalidQuestion if the partitioner cannot place keys of the format."""
     partitioner = topic.partitioner
-    if partitioner.hash is not None and partitioner.sign is None:
-        raise InvalidQuestion(f"the partitioner {partitioner.name} gives tokens, not partitions", f"{at}/partitioner")
+    if partitioner.gives_tokens:
+        raise InvalidQuestion(f"the partitioner {partitioner.name} gives tokens, not partitions", "partitioner")
     if topic.key_format not in partitioner.encoding.formats:
         known = ", ".join(partitioner.encoding.formats)
         detail = f"the partitioner {partitioner.name} takes no {topic.key_format} keys, but {known}"
-        raise InvalidQuestion(detail, f"{at}/key_format")
+        raise InvalidQuestion(detail, "key_format")
 
 
 def _counts(first: Topic, second: Topic) -> Difference | None:

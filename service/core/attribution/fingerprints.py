@@ -152,7 +152,7 @@ def fingerprint(
     classes = classified.classes
     if not 0 < len(classes) <= MAX_CLASSES:
         raise InvalidQuestion(
-            f"they hash such keys in {len(classes)} ways; at least 1 and at most {MAX_CLASSES} can be compared", "/partitioners"
+            f"they hash such keys in {len(classes)} ways; at least 1 and at most {MAX_CLASSES} can be compared", "partitioners"
         )
     hypotheses = len(classes) * len(partitions_counts)
     trials = _try(classes, observations, partitions_counts)

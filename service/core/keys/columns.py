@@ -12,7 +12,7 @@ encoding       of                                  the bytes
 ``OBJECT``     Object.hashCode() of a Java object  as SERIALIZED, text with its surrogates
 ============== =================================== ==================================================
 
-A key that does not fit its format raises InvalidQuestion, which names the key.
+A key that does not fit its format raises InvalidQuestion at ``("keys", row)``.
 """
 
 from __future__ import annotations
@@ -41,8 +41,6 @@ BYTES: Final = ("base64", "bytes", "hex")
 TEXTS: Final = ("string", "uuid")
 FORMATS: Final = ("string", "base64", "bytes", "hex", "short", "int", "long", "float", "double", "boolean", "uuid")
 """``bytes`` is another name of ``base64``. A key in ``base64`` or ``hex`` is bytes once it is in a Column."""
-
-AT: Final = "/keys/{}"
 
 
 @dataclass(frozen=True)
@@ -101,68 +99,66 @@ def _end_to_end(data: list[bytes], present: list[bool]) -> Keys:
     return Keys(offsets, np.frombuffer(bytearray(b"".join(data)), np.uint8), valid)
 
 
-def integers(values: npt.NDArray[np.int64], valid: Bools | None, key_format: str, at: str = AT) -> Numbers:
+def integers(values: npt.NDArray[np.int64], valid: Bools | None, key_format: str) -> Numbers:
     """Integers as shorts, ints or longs; raises InvalidQuestion for the first that is too large.
 
     values : int64[n]
-    at : JSON pointer to a key, with {} for its index
     """
     narrow = values.astype(INTEGERS[key_format])
     lost = narrow != values
     if lost.any():
         i = int(lost.argmax())
-        raise InvalidQuestion(f"{values[i]} does not fit a Java {key_format}", at.format(i))
+        raise InvalidQuestion(f"{values[i]} does not fit a Java {key_format}", "keys", i)
     return Numbers(narrow, valid)
 
 
-def floats(values: npt.NDArray[np.float64], valid: Bools | None, key_format: str, at: str = AT) -> Numbers:
+def floats(values: npt.NDArray[np.float64], valid: Bools | None, key_format: str) -> Numbers:
     """Numbers as floats (the nearest one) or doubles; raises InvalidQuestion for the first that is finite and too large.
 
     values : float64[n]
-    at : JSON pointer to a key, with {} for its index
     """
     with np.errstate(over="ignore"):
         narrow = values.astype(FLOATS[key_format])
     lost = np.isinf(narrow) & ~np.isinf(values)
     if lost.any():
         i = int(lost.argmax())
-        raise InvalidQuestion(f"{values[i]} does not fit a Java {key_format}", at.format(i))
+        raise InvalidQuestion(f"{values[i]} does not fit a Java {key_format}", "keys", i)
     return Numbers(narrow, valid)
 
 
-def from_base64(text: Keys, at: str = AT) -> Keys:
+def from_base64(text: Keys) -> Keys:
     """The bytes of standard base64 with padding; raises InvalidQuestion for the first key that is invalid."""
     offsets, data, bad = codecs.decode_base64(text.offsets, text.data, codecs.BASE64_VALUES)
     if bad >= 0:
-        raise InvalidQuestion("not valid base64 (the standard alphabet, with padding)", at.format(bad))
+        raise InvalidQuestion("not valid base64 (the standard alphabet, with padding)", "keys", bad)
     return Keys(offsets, data, text.valid)
 
 
-def from_hex(text: Keys, at: str = AT) -> Keys:
+def from_hex(text: Keys) -> Keys:
     """The bytes of hexadecimal digits, two per byte; raises InvalidQuestion for the first key that is invalid."""
     offsets, data, bad = codecs.decode_hex(text.offsets, text.data, codecs.HEX_VALUES)
     if bad >= 0:
-        raise InvalidQuestion("not valid hexadecimal (two digits per byte)", at.format(bad))
+        raise InvalidQuestion("not valid hexadecimal (two digits per byte)", "keys", bad)
     return Keys(offsets, data, text.valid)
 
 
-def uuids(text: Keys, at: str = AT) -> Text:
+def uuids(text: Keys) -> Text:
     """UUIDs as UUID.toString() writes them, in lower case; raises InvalidQuestion for the first key that is invalid."""
     data, bad = codecs.lower_uuids(
         text.offsets, text.data, codecs.HEX_VALUES, np.ones(len(text), np.bool_) if text.valid is None else text.valid
     )
     if bad >= 0:
-        raise InvalidQuestion("not a valid UUID (36 characters: 8-4-4-4-12 hexadecimal digits)", at.format(bad))
+        raise InvalidQuestion("not a valid UUID (36 characters: 8-4-4-4-12 hexadecimal digits)", "keys", bad)
     return Text(Keys(text.offsets, data, text.valid))
 
 
-def from_text(text: Text, key_format: str, at: str = AT) -> Column:
+def from_text(text: Text, key_format: str) -> Column:
     """Text as the column of its format: ``string``, ``uuid`` or one of BYTES."""
     if key_format == "string":
         return text
     if key_format == "uuid":
-        return uuids(text.keys, at)
-    return from_hex(text.keys, at) if key_format == "hex" else from_base64(text.keys, at)
+        return uuids(text.keys)
+    return from_hex(text.keys) if key_format == "hex" else from_base64(text.keys)
 
 
 def length(column: Column) -> int:

@@ -54,7 +54,7 @@ def _partitioner(
     explicitly: ExplicitRule = explicit.CHECKED,
     *,
     encoding: Encoding = columns.SERIALIZED,
-    run: Callable[[Question, Partitioner, str], Answer] | None = None,
+    run: Callable[[Question, Partitioner], Answer] | None = None,
     options: tuple[str, ...] = (),
 ) -> Partitioner:
     """One line of the table."""

@@ -17,17 +17,14 @@ if TYPE_CHECKING:
     from service.core.partitioners.model import Partitioner, Question
 
 
-def allocate(
-    partitioner: Partitioner, question: Question, at: str = "/keys/{}", explicit_at: str = "/explicit_partition"
-) -> Answer:
+def allocate(partitioner: Partitioner, question: Question) -> Answer:
     """Where ``partitioner`` sends the records of ``question``.
 
-    at, explicit_at : JSON pointers to a key and to an explicit partition, with {} for the record's index
     Raises InvalidQuestion, and the client's own errors (``service.core.partitioners.explicit``).
     """
     _check(question)
-    explicit.check(partitioner.explicit, question, explicit_at)
-    answer: Answer = partitioner.run(question, partitioner, at)
+    explicit.check(partitioner.explicit, question)
+    answer: Answer = partitioner.run(question, partitioner)
     if question.explicit is None or question.explicit_given is None:
         return answer
     return replace(answer, partitions=np.where(question.explicit_given, question.explicit, answer.partitions))
@@ -38,12 +35,12 @@ def _check(question: Question) -> None:
     for name in ("value_sizes", "clock_ms", "record_bytes", "enable_switch"):
         values = getattr(question, name)
         if values is not None and len(values) != len(question.keys):
-            raise InvalidQuestion(f"{len(values)} {name} for {len(question.keys)} records", f"/{name}")
+            raise InvalidQuestion(f"{len(values)} {name} for {len(question.keys)} records", name)
     for name in ("available_partitions", "partition_ids"):
         ids = getattr(question, name)
         if ids is not None and ((ids < 0) | (ids >= question.partitions_count)).any():
             i = int(np.argmax((ids < 0) | (ids >= question.partitions_count)))
-            raise InvalidQuestion(f"partition {ids[i]} is not in [0, {question.partitions_count})", f"/{name}/{i}")
+            raise InvalidQuestion(f"partition {ids[i]} is not in [0, {question.partitions_count})", name, i)
 
 
 def _rows(question: Question, chosen: Bools | None) -> Int64s:
@@ -61,34 +58,34 @@ def unhashed_rows(question: Question, partitioner: Partitioner) -> Int64s:
     return _rows(question, None if rule is None else rule.unhashed(question.keys))
 
 
-def by_hash(question: Question, partitioner: Partitioner, at: str) -> Answer:
+def by_hash(question: Question, partitioner: Partitioner) -> Answer:
     """Hash, sign rule, and the null rule for records that have no hash."""
     rule = cast("HashingRule", partitioner.hashing_rule)
     hashes, undecided = rule.settle(rule.hash.run(question.keys, question.key_format), question.keys)
     rows = _rows(question, undecided)
-    _check_null_rule(partitioner, rows, at)
+    _check_null_rule(partitioner, rows)
     return partitioner.null.run(question, rows, rule.sign.run(hashes, question.partitions_count))
 
 
-def by_spark_hash(question: Question, partitioner: Partitioner, _at: str) -> Answer:
+def by_spark_hash(question: Question, partitioner: Partitioner) -> Answer:
     """Spark shows the hashes too; that of null is the seed."""
     rule = cast("HashingRule", partitioner.hashing_rule)
     hashes, _ = rule.settle(rule.hash.run(question.keys, question.key_format), question.keys)
     return Answer(rule.sign.run(hashes, question.partitions_count), hashes=hashes)
 
 
-def by_token(question: Question, partitioner: Partitioner, at: str) -> Answer:
+def by_token(question: Question, partitioner: Partitioner) -> Answer:
     """The hashes themselves."""
-    _check_null_rule(partitioner, _rows(question, None if question.keys.valid is None else ~question.keys.valid), at)
+    _check_null_rule(partitioner, _rows(question, None if question.keys.valid is None else ~question.keys.valid))
     return Answer(cast("Hash", partitioner.hash).run(question.keys, question.key_format))
 
 
-def ignoring_keys(question: Question, partitioner: Partitioner, _at: str) -> Answer:
+def ignoring_keys(question: Question, partitioner: Partitioner) -> Answer:
     """The null rule for every record."""
     return partitioner.null.run(question, unhashed_rows(question, partitioner), np.empty(len(question.keys), np.int32))
 
 
-def _check_null_rule(partitioner: Partitioner, rows: Int64s, at: str) -> None:
+def _check_null_rule(partitioner: Partitioner, rows: Int64s) -> None:
     """Raise InvalidQuestion if a record has no key and the partitioner has no rule for it. rows : int64[...], these records"""
     if len(rows) and partitioner.null is nulls.NO_NULL:
-        raise InvalidQuestion(f"the partitioner {partitioner.name} accepts no record without a key", at.format(int(rows[0])))
+        raise InvalidQuestion(f"the partitioner {partitioner.name} accepts no record without a key", "keys", int(rows[0]))

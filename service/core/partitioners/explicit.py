@@ -56,11 +56,8 @@ UNCHECKED = ExplicitRule("taken, in range or not", None)
 CHECKED = ExplicitRule("taken if in range; else this service refuses", _checked)
 
 
-def check(rule: ExplicitRule, question: Question, at: str) -> None:
-    """Raise the client's error for the first explicit partition that is out of range.
-
-    at : JSON pointer to an explicit partition, with {} for the record's index
-    """
+def check(rule: ExplicitRule, question: Question) -> None:
+    """Raise the client's error for the first explicit partition that is out of range."""
     if question.explicit is None or question.explicit_given is None or rule.refusal is None:
         return
     outside = question.explicit_given & ((question.explicit < 0) | (question.explicit >= question.partitions_count))
@@ -68,5 +65,5 @@ def check(rule: ExplicitRule, question: Question, at: str) -> None:
         i = int(np.argmax(outside))
         error = rule.refusal(int(question.explicit[i]), question.partitions_count)
         if isinstance(error, InvalidQuestion):
-            error.pointer = at.format(i)
+            error.field = ("explicit", i)
         raise error

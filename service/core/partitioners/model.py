@@ -152,10 +152,15 @@ class Partitioner(Strategy):
         null_hash = None if self.null.counts_as is None else self.null.counts_as()
         return HashingRule(self.encoding, self.hash, self.sign, null_hash, self.empty_key == AS_NULL)
 
+    @property
+    def gives_tokens(self) -> bool:
+        """Are its answers tokens, int64[n], instead of partitions?"""
+        return self.hash is not None and self.sign is None
+
 
 def check_options(partitioner: Partitioner, names: tuple[str, ...]) -> None:
     """Raise InvalidQuestion for the first of these options that the partitioner does not use."""
     for name in names:
         if name not in partitioner.options:
             known = ", ".join(partitioner.options) or "no options"
-            raise InvalidQuestion(f"the partitioner {partitioner.name} has no option {name}; it has {known}", f"/{name}")
+            raise InvalidQuestion(f"the partitioner {partitioner.name} has no option {name}; it has {known}", name)

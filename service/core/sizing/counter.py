@@ -138,7 +138,7 @@ class KeyCounter:
         for name, rule in zip(self.names, rules, strict=True):
             if key_format not in rule.encoding.formats:
                 known = ", ".join(rule.encoding.formats)
-                raise InvalidQuestion(f"the partitioner {name} takes no {key_format} keys, but {known}", "/key_format")
+                raise InvalidQuestion(f"the partitioner {name} takes no {key_format} keys, but {known}", "key_format")
         n = columns.length(column)
         self.has_bytes |= sizes is not None
         for start in range(0, n, BLOCK):
@@ -310,7 +310,7 @@ def hashing_rule(name: str) -> HashingRule:
     rule = partitioner.hashing_rule
     if rule is None:
         reason = "looks at no key, so that no count moves any" if partitioner.hash is None else "gives tokens, not partitions"
-        raise InvalidQuestion(f"the partitioner {name} {reason}", "/partitioners")
+        raise InvalidQuestion(f"the partitioner {name} {reason}", "partitioners")
     return rule
 
 

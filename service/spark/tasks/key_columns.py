@@ -46,7 +46,7 @@ def check_format(kind: pa.DataType, key_format: str | None) -> str:
     if is_bytes(kind) and key_format in (None, "string"):
         # Bytes that Kafka's StringSerializer wrote; partitioners hash them unchanged.
         return key_format or "base64"
-    return from_arrow(pa.chunked_array([pa.array([], kind)]), key_format, "")[1]
+    return from_arrow(pa.chunked_array([pa.array([], kind)]), key_format)[1]
 
 
 def check_keys(batches: Iterable[pa.RecordBatch], names: Sequence[str], separator: str, key_format: str, source: object) -> None:
@@ -112,7 +112,7 @@ def _read(column: pa.Array, key_format: str) -> Column:
             column = column.cast(pa.float32())
     elif key_format == "boolean" and is_text(column.type):
         column = column.cast(pa.bool_())
-    return from_arrow(pa.chunked_array([column]), key_format, "")[0]
+    return from_arrow(pa.chunked_array([column]), key_format)[0]
 
 
 def _misfits(column: pa.Array, key_format: str) -> pa.Array:

@@ -70,8 +70,12 @@ def rejection(row: dict[str, pa.Array], error: InvalidQuestion) -> dict[str, str
     """A rejected row's ``detail``, and the row as ``record``: as JSON, or the unreadable line."""
     values: dict[str, Any] = {name: column[0].as_py() for name, column in row.items()}
     line = values.pop(CORRUPT, None)
-    detail = f"{error.pointer}: {error.detail}" if error.pointer else error.detail
-    return {"detail": detail, "record": line if line is not None else json.dumps(values, ensure_ascii=False)}
+    return {"detail": located(error), "record": line if line is not None else json.dumps(values, ensure_ascii=False)}
+
+
+def located(error: InvalidQuestion) -> str:
+    """What is wrong, and where: ``/members/3: not well-formed``."""
+    return "".join(f"/{part}" for part in error.field) + ": " * bool(error.field) + error.detail
 
 
 def check_type(actual: pa.DataType, expected: pa.DataType, at: str) -> None:

@@ -68,6 +68,7 @@ def test_a_kernel_gives_the_hashes_of_the_real_one(name, cases):
         (crc32, lambda key: twins.signed(zlib.crc32(key))),
         (fnv1a, twins.fnv1a),
         (murmur3.murmur3, mmh3.hash),
+        (lambda keys: murmur3._murmur3_x86_32(keys.offsets, keys.data, np.uint32(0)), mmh3.hash),  # also for few keys
         (murmur3.spark_murmur3, twins.spark_murmur3),
         (murmur3.cassandra_tokens, twins.cassandra_token),
         (kafkajs_legacy_murmur2, twins.kafkajs_legacy_murmur2),

@@ -68,7 +68,9 @@ def _refuse_beyond_the_end(group: Group, subscribed: Bools) -> None:
         raise InvalidQuestion(
             f"{group.member_ids[member]!r} owns partition {partition_id} of {group.topics.names[topic]!r}, which has "
             f"{group.topics.partitions_counts()[topic]}; the target assignment of a share group holds none that does not exist",
-            f"/members/{member}/owned_partitions",
+            "members",
+            member,
+            "owned_partitions",
         )
 
 

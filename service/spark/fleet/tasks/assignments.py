@@ -41,6 +41,7 @@ from service.spark.tasks.nested_columns import (
     conform,
     first_misfit,
     gathered,
+    located,
     rejection,
     rows_of,
 )
@@ -148,8 +149,7 @@ def _assign_text(text: str | bytes | None, choices: tuple[Choice, ...] | None) -
         row = _read_text(text)
     except InvalidQuestion as error:
         record = text.decode(errors="replace") if isinstance(text, bytes) else text
-        detail = f"{error.pointer}: {error.detail}" if error.pointer else error.detail
-        yield {"error": WRONG_ROW, "detail": detail, "record": record}
+        yield {"error": WRONG_ROW, "detail": located(error), "record": record}
         return
     yield from _assign_row(row, choices)
 
@@ -165,13 +165,13 @@ def _read_text(text: str | bytes | None) -> dict[str, pa.Array]:
     if not isinstance(body, dict):
         raise InvalidQuestion("not a JSON object")
     for name in (*(name for name in body if name not in COLUMNS), *(name for name in REQUIRED if name not in body)):
-        raise InvalidQuestion("is unknown" if name in body else "is missing", f"/{name}")
+        raise InvalidQuestion("is unknown" if name in body else "is missing", name)
     row = {}
     for name, value in body.items():
         try:
             row[name] = pa.array([value])
         except (pa.ArrowException, UnicodeEncodeError, OverflowError) as error:
-            raise InvalidQuestion(str(error), f"/{name}") from None
+            raise InvalidQuestion(str(error), name) from None
         check_type(row[name].type, COLUMNS[name], f"/{name}")
     return row
 
@@ -210,9 +210,9 @@ def _read(row: dict[str, pa.Array]) -> Group:
         try:
             column = conform(row[name], COLUMNS[name])
         except pa.ArrowInvalid as error:
-            raise InvalidQuestion(str(error), f"/{name}") from None
+            raise InvalidQuestion(str(error), name) from None
         if column.null_count:
-            raise InvalidQuestion("is null", f"/{name}")
+            raise InvalidQuestion("is null", name)
         rows = compact(column.flatten())
 
         def is_plain(some: pa.Array, plain: Any = plain) -> bool:
@@ -220,7 +220,7 @@ def _read(row: dict[str, pa.Array]) -> Group:
 
         if not is_plain(rows):
             at = first_misfit(rows, is_plain)
-            raise InvalidQuestion(f"not well-formed: {json.dumps(rows[at].as_py(), ensure_ascii=False)[:200]}", f"/{name}/{at}")
+            raise InvalidQuestion(f"not well-formed: {json.dumps(rows[at].as_py(), ensure_ascii=False)[:200]}", name, at)
         lists[name] = rows
     topics, members = lists["topics"], lists["members"]
     for count, what in ((partitions_total(topics), "partitions"), (subscriptions_total(topics, members), "subscriptions")):

@@ -146,12 +146,12 @@ def _place_row(row: dict[str, pa.Array], placer: str | None, everywhere: pa.Stru
 
 def _placer(named: dict[str, Any], version: str) -> Placer:
     if not named["topic_name"]:
-        raise InvalidQuestion("is null or empty", "/topic_name")
+        raise InvalidQuestion("is null or empty", "topic_name")
     placer = PLACERS[named["placer"]]
     if version not in placer.kafka_versions:
         known = ", ".join(placer.kafka_versions)
         raise InvalidQuestion(
-            f"The placer {placer.name} does not support Kafka {version}; supported are {known}.", "/kafka_version"
+            f"The placer {placer.name} does not support Kafka {version}; supported are {known}.", "kafka_version"
         )
     return placer
 
@@ -163,12 +163,12 @@ def _cluster(column: pa.Array | None, everywhere: pa.StructArray | None) -> Clus
         try:
             rows = compact(conform(column, COLUMNS["brokers"]).flatten())
         except pa.ArrowInvalid as error:
-            raise InvalidQuestion(str(error), "/brokers") from None
+            raise InvalidQuestion(str(error), "brokers") from None
     if rows is None or not len(rows):
-        raise InvalidQuestion("the row has no brokers", "/brokers")
+        raise InvalidQuestion("the row has no brokers", "brokers")
     ids = rows.field("broker_id")
     if ids.null_count or len(ids.unique()) < len(ids):
-        raise InvalidQuestion("missing or duplicate broker_id", "/brokers")
+        raise InvalidQuestion("missing or duplicate broker_id", "brokers")
     return read_cluster(rows)
 
 
@@ -177,12 +177,12 @@ def _current(column: pa.Array, cluster: Cluster) -> tuple[Int32s, Ragged]:
     try:
         rows = compact(conform(column, PLACEMENTS).flatten())
     except pa.ArrowInvalid as error:
-        raise InvalidQuestion(str(error), "/placements") from None
+        raise InvalidQuestion(str(error), "placements") from None
     ids, replicas = rows.field("partition_id"), rows.field("replicas")
     if rows.null_count or ids.null_count or replicas.null_count or replicas.values.null_count or not len(rows):
-        raise InvalidQuestion("is empty, or a partition lacks partition_id or replicas", "/placements")
+        raise InvalidQuestion("is empty, or a partition lacks partition_id or replicas", "placements")
     if len(ids.unique()) < len(ids):
-        raise InvalidQuestion("duplicate partition_id", "/placements")
+        raise InvalidQuestion("duplicate partition_id", "placements")
     known = np.argsort(cluster.broker_ids)
     broker_ids = np.array(replicas.values, np.int32)
     at = np.minimum(np.searchsorted(cluster.broker_ids, broker_ids, sorter=known), len(known) - 1)
@@ -201,7 +201,7 @@ def _request(plain: dict[str, Any], current: tuple[Int32s, Ragged] | None, versi
         raise InvalidQuestion("the row has neither placements nor partitions_count and replication_factor")
     if count * factor > MOST:
         raise InvalidQuestion(
-            f"{count * factor} replicas are more than an executor places of one topic ({MOST})", "/partitions_count"
+            f"{count * factor} replicas are more than an executor places of one topic ({MOST})", "partitions_count"
         )
     options = {name: plain.get(name) for name in ("start_index", "replica_shift")}
     return PlacementRequest(count, factor, plain.get("start_partition_id") or 0, **options, kafka_version=version)

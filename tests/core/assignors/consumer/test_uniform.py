@@ -109,7 +109,7 @@ def test_a_partition_of_two_members_is_refused_where_subscriptions_differ():
     """Kafka assigns it to both."""
     with pytest.raises(InvalidQuestion, match="More than one member owns partition 1 of 't'") as refusal:
         assigned(example(("a", ["t", "u"], {"t": [0, 1]}), ("b", ["t"], {"t": [1, 2]})))
-    assert refusal.value.pointer == "/members"
+    assert refusal.value.field == ("members",)
 
 
 def test_what_is_no_longer_subscribed_may_be_anything():

@@ -85,7 +85,7 @@ def test_a_partition_beyond_the_end_is_refused():
     }
     with pytest.raises(InvalidQuestion, match="'a' owns partition 5 of 't', which has 2") as refusal:
         assigned(body)
-    assert refusal.value.pointer == "/members/0/owned_partitions"
+    assert refusal.value.field == ("members", 0, "owned_partitions")
 
 
 def alike(topics):

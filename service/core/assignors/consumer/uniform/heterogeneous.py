@@ -105,7 +105,7 @@ def _assigned(group: Group) -> tuple[Ragged, Int32s, Int32s, Ragged, int, int, I
         raise InvalidQuestion(
             f"More than one member owns partition {duplicate - topics.first[topic]} of {topics.names[topic]!r}, which no target "
             "assignment of a consumer group allows.",
-            "/members",
+            "members",
         )
     kept = int(loads.sum())
     moves = _shared_out(loads, owners, in_order, topics.first, subscribers.offsets, subscribers.values)

@@ -1,0 +1,61 @@
+"""The request of ``/v1/co-partitionings``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from marshmallow import Schema, fields, post_load, validate
+
+from service.core.attribution.copartitioning import Topic, check
+from service.core.errors import InvalidQuestion
+from service.core.keys.columns import FORMATS
+from service.core.partitioners import PARTITIONERS
+from service.web.fields import Integer, List, about
+from service.web.schemas import KafkaVersion
+
+
+class CoPartitionedTopicSchema(Schema):
+    """A topic, and how its records are written."""
+
+    topic_name = fields.String(validate=validate.Length(min=1), metadata=about("default: `first` and `second`", example="orders"))
+    partitions_count = Integer(required=True, minimum=1, metadata={"example": 12})
+    partitioner = fields.String(load_default="java", metadata=about("a name of GET /v1/partitioners"))
+    key_format = fields.String(
+        load_default="string", validate=validate.OneOf(FORMATS), metadata=about("the keys' serializer, as in /v1/partitions")
+    )
+
+
+@dataclass(frozen=True)
+class CoPartitioningQuestion:
+    """The question."""
+
+    kafka_version: str
+    topics: tuple[Topic, Topic]
+
+
+class CoPartitioningsSchema(Schema):
+    """Two topics that are to be joined."""
+
+    kafka_version = KafkaVersion()
+    topics = List(fields.Nested(CoPartitionedTopicSchema), required=True, validate=validate.Length(equal=2))
+
+    @post_load
+    def question(self, body: dict[str, Any], **_: Any) -> CoPartitioningQuestion:
+        """The question: its partitioners resolved."""
+        first, second = (_topic(given, i) for i, given in enumerate(body["topics"]))
+        if first.topic_name == second.topic_name:
+            raise InvalidQuestion(f"Duplicate topic_name {first.topic_name!r}.", "topics", 1, "topic_name")
+        return CoPartitioningQuestion(body["kafka_version"], (first, second))
+
+
+def _topic(topic: dict[str, Any], i: int) -> Topic:
+    try:
+        partitioner = PARTITIONERS[topic["partitioner"]]
+        name = topic.get("topic_name", ("first", "second")[i])
+        result = Topic(name, topic["partitions_count"], partitioner, topic["key_format"])
+        check(result)
+    except InvalidQuestion as error:
+        error.field = ("topics", i, *error.field)
+        raise
+    return result

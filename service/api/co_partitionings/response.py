@@ -1,0 +1,68 @@
+"""The answer of ``/v1/co-partitionings``: its schema and its JSON."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from marshmallow import Schema, fields
+
+from service.web.fields import about
+
+if TYPE_CHECKING:
+    from service.api.co_partitionings.request import CoPartitioningQuestion
+    from service.core.attribution.copartitioning import Copartitioning
+
+
+class SettingSchema(Schema):
+    """A setting of the topic's own client that would do."""
+
+    topic_name = fields.String()
+    partitioner = fields.String(metadata={"example": "librdkafka:murmur2_random"})
+    setting = fields.String(metadata=about("what selects it in the client", example="partitioner=murmur2_random"))
+
+
+class DifferenceSchema(Schema):
+    """What keeps equal keys apart."""
+
+    what = fields.String(metadata={"enum": ["partitions_count", "partitioner_ignores_keys", "hash", "sign_rule", "key_bytes"]})
+    values = fields.List(fields.String(), metadata=about("of either topic"))
+    detail = fields.String()
+    remedies = fields.List(fields.String(), metadata=about("any one of them would do"))
+    settings = fields.List(fields.Nested(SettingSchema))
+
+
+class StreamsSchema(Schema):
+    """What Kafka Streams makes of it."""
+
+    starts = fields.Boolean(metadata=about("it compares the partition counts, and nothing else"))
+    message = fields.String(allow_none=True, metadata=about("of its TopologyException, behind the thread's name"))
+    misses_matches = fields.Boolean(metadata=about("does it start although equal keys do not meet?"))
+
+
+class CoPartitioningsAnswerSchema(Schema):
+    """Can they be joined?"""
+
+    kafka_version = fields.String()
+    joinable = fields.Boolean(metadata=about("does each key lie on the same partition of both?"))
+    meeting_share = fields.Float(metadata=about("share of equal keys that do, expected for any keys"))
+    kafka_streams = fields.Nested(StreamsSchema)
+    differences = fields.List(fields.Nested(DifferenceSchema), metadata=about("all of them have to go"))
+    notes = fields.List(fields.String(), metadata=about("conditions, and what concerns empty keys"))
+
+
+def document(question: CoPartitioningQuestion, result: Copartitioning) -> dict[str, Any]:
+    """The answer, as CoPartitioningsAnswerSchema has it."""
+    starts = result.streams_message is None
+    return {
+        "kafka_version": question.kafka_version,
+        "joinable": result.joinable,
+        "meeting_share": result.meeting,
+        "kafka_streams": {
+            "starts": starts,
+            "message": result.streams_message,
+            "misses_matches": starts and not result.joinable,
+        },
+        "differences": [asdict(difference) for difference in result.differences],
+        "notes": result.notes,
+    }

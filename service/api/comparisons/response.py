@@ -1,0 +1,100 @@
+"""The answer of ``/v1/partitioner-comparisons``: its schema, its JSON and its table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from marshmallow import Schema, fields
+
+from service.api.fingerprints.partitioner_classes import ExcludedSchema, WriterSchema, excluded_documents, writer_document
+from service.web import keys
+from service.web.fields import about
+from service.web.schemas import SpreadSchema
+
+if TYPE_CHECKING:
+    from service.api.comparisons.request import ComparisonQuestion
+    from service.core.attribution.agreement import Comparison
+
+
+class ComparedWriterSchema(WriterSchema):
+    """Partitioners that put each of these keys on the same partition."""
+
+    distribution = fields.Nested(
+        SpreadSchema,
+        metadata=about("of the records whose partition follows from their key; absent above a million partitions"),
+    )
+
+
+class DisagreementSchema(Schema):
+    """A key that two partitioners put on different partitions."""
+
+    row = fields.Integer(metadata=about("of the key among the keys"))
+    key = fields.Raw(allow_none=True)
+    partition_ids = fields.List(fields.Integer(), metadata=about("where either puts it, in the order of `partitioners`"))
+
+
+class PairSchema(Schema):
+    """Two writers beside each other."""
+
+    partitioners = fields.List(fields.String(), metadata=about("the first name of either writer"))
+    keys = fields.Integer(metadata=about("records whose partition follows from their key in both"))
+    agreeing_keys = fields.Integer(metadata=about("those that both put on the same partition"))
+    agreement = fields.Float(allow_none=True, metadata=about("their share; null where there are no such records"))
+    disagreements = fields.List(fields.Nested(DisagreementSchema), metadata=about("the first few"))
+
+
+class PartitionerComparisonsAnswerSchema(Schema):
+    """Which partitioners agree."""
+
+    kafka_version = fields.String()
+    partitions_count = fields.Integer()
+    keys_count = fields.Integer()
+    chance_agreement = fields.Float(metadata=about("the agreement of two hashes that have nothing to do with each other"))
+    writers = fields.List(
+        fields.Nested(ComparedWriterSchema), metadata=about("partitioners that agree on every one of these keys")
+    )
+    pairs = fields.List(fields.Nested(PairSchema), metadata=about("every two writers"))
+    not_compared = fields.List(fields.Nested(ExcludedSchema), metadata=about("partitioners without a say"))
+
+
+def document(question: ComparisonQuestion, result: Comparison) -> dict[str, Any]:
+    """The answer, as PartitionerComparisonsAnswerSchema has it."""
+    spreads = [{} for _ in result.classes] if result.spreads is None else [{"distribution": vars(one)} for one in result.spreads]
+    return {
+        "kafka_version": question.kafka_version,
+        "partitions_count": question.partitions_count,
+        "keys_count": result.records,
+        "chance_agreement": 1 / question.partitions_count,
+        "writers": [writer_document(writer) | spread for writer, spread in zip(result.classes, spreads, strict=True)],
+        "pairs": [
+            {
+                "partitioners": [result.classes[pair.first].names[0], result.classes[pair.second].names[0]],
+                "keys": pair.keys,
+                "agreeing_keys": pair.agreeing,
+                "agreement": pair.agreeing / pair.keys if pair.keys else None,
+                "disagreements": [
+                    {"row": one.row, "key": keys.json_value(question.values, one.row), "partition_ids": one.partitions}
+                    for one in pair.examples
+                ],
+            }
+            for pair in result.pairs
+        ],
+        "not_compared": excluded_documents(result.partitioners),
+    }
+
+
+def table(result: Comparison) -> pa.Table:
+    """The pairs."""
+    first = [result.classes[pair.first].names[0] for pair in result.pairs]
+    second = [result.classes[pair.second].names[0] for pair in result.pairs]
+    agreement = [pair.agreeing / pair.keys if pair.keys else None for pair in result.pairs]
+    return pa.table(
+        {
+            "partitioner": pa.array(first, pa.string()),
+            "other_partitioner": pa.array(second, pa.string()),
+            "keys": pa.array([pair.keys for pair in result.pairs], pa.int64()),
+            "agreeing_keys": pa.array([pair.agreeing for pair in result.pairs], pa.int64()),
+            "agreement": pa.array(agreement, pa.float64()),
+        }
+    )

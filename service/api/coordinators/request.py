@@ -1,0 +1,76 @@
+"""The request of ``/v1/coordinators``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from marshmallow import Schema, ValidationError, fields, post_load, validate
+
+from service.core import coordinators
+from service.core.coordinators import DEFAULT_PARTITIONS_COUNT, Coordinator
+from service.web.fields import Integer
+from service.web.schemas import ExplainSchema, KafkaVersion
+
+TOPIC_ID: Final = r"^[A-Za-z0-9_-]{21}[AQgw]$"
+"""A Kafka Uuid as text: 16 bytes in URL-safe base64 without padding."""
+
+
+@dataclass(frozen=True)
+class Coordination:
+    """Where an id is coordinated. explained : GET's ``explain``"""
+
+    kafka_version: str
+    partitions_count: int
+    coordinator: Coordinator
+    explained: bool
+
+
+class SharePartitionSchema(Schema):
+    """One partition in a share group."""
+
+    group_id = fields.String(required=True)
+    topic_id = fields.String(
+        required=True,
+        validate=validate.Regexp(TOPIC_ID, error="Not a topic id: 22 characters of URL-safe base64."),
+        metadata={"example": "V7F9ul3F6BwnoWweQWbrfg"},
+    )
+    partition = Integer(required=True, minimum=0)
+
+
+class CoordinatorSchema(Schema):
+    """An id: one of `group_id`, `transactional_id` and `share_partition`."""
+
+    kafka_version = KafkaVersion()
+    group_id = fields.String(metadata={"description": "of a consumer, share or streams group", "example": "orders"})
+    transactional_id = fields.String(metadata={"description": "of a transactional producer"})
+    share_partition = fields.Nested(SharePartitionSchema)
+    partitions_count = Integer(
+        minimum=1,
+        load_default=DEFAULT_PARTITIONS_COUNT,
+        metadata={"description": "of the topic that holds the coordinators' state"},
+    )
+
+    @post_load
+    def coordination(self, body: dict[str, Any], **_: Any) -> Coordination:
+        """The coordinator of the one id in the body."""
+        given = [name for name in ("group_id", "transactional_id", "share_partition") if name in body]
+        if len(given) != 1:
+            raise ValidationError(f"Give one of group_id, transactional_id and share_partition, not {len(given)}.")
+        count = body["partitions_count"]
+        if "group_id" in body:
+            coordinator = coordinators.of_group(body["group_id"], count)
+        elif "transactional_id" in body:
+            coordinator = coordinators.of_transaction(body["transactional_id"], count)
+        else:
+            coordinator = coordinators.of_share_partition(**body["share_partition"], partitions_count=count)
+        return Coordination(body["kafka_version"], count, coordinator, body.get("explain", False))
+
+
+class CoordinatorQuerySchema(CoordinatorSchema, ExplainSchema):
+    """The same in a query; a share partition's three parts need a body."""
+
+    class Meta:
+        """Without the field that a query cannot hold."""
+
+        exclude = ("share_partition",)

@@ -1,0 +1,62 @@
+"""The answer of ``/v1/coordinators``: its schema, its JSON and its table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from marshmallow import Schema, fields
+
+if TYPE_CHECKING:
+    from service.api.coordinators.request import Coordination
+
+
+class CoordinatorStepsSchema(Schema):
+    """``Utils.abs(key.hashCode()) % partitions_count``, step by step."""
+
+    rule = fields.String()
+    key = fields.String()
+    hash = fields.Integer()
+    hash_hex = fields.String()
+    after_sign_rule = fields.Integer()
+    modulo = fields.Integer()
+    result = fields.Integer()
+
+
+class CoordinatorAnswerSchema(Schema):
+    """The partition whose leader coordinates the id."""
+
+    kafka_version = fields.String()
+    topic_name = fields.String(metadata={"example": "__consumer_offsets"})
+    partition_id = fields.Integer()
+    partitions_count = fields.Integer()
+    coordinator_key = fields.String(metadata={"description": "what is hashed"})
+    explanation = fields.Nested(CoordinatorStepsSchema, metadata={"description": "with `explain=true`"})
+
+
+def document(question: Coordination, *, explained: bool) -> dict[str, Any]:
+    """The answer, as CoordinatorAnswerSchema has it."""
+    coordinator = question.coordinator
+    answer: dict[str, Any] = {
+        "kafka_version": question.kafka_version,
+        "topic_name": coordinator.topic_name,
+        "partition_id": coordinator.partition_id,
+        "partitions_count": question.partitions_count,
+        "coordinator_key": coordinator.key,
+    }
+    if explained:
+        answer["explanation"] = {
+            "rule": "Utils.abs(key.hashCode()) % partitions_count, where abs(-2147483648) is 0",
+            "key": coordinator.key,
+            "hash": coordinator.hash_code,
+            "hash_hex": f"{coordinator.hash_code % 2**32:08x}",
+            "after_sign_rule": coordinator.positive,
+            "modulo": question.partitions_count,
+            "result": coordinator.partition_id,
+        }
+    return answer
+
+
+def table(question: Coordination) -> pa.Table:
+    """The answer as one row, without the explanation."""
+    return pa.Table.from_pylist([document(question, explained=False)])

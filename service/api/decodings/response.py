@@ -1,0 +1,172 @@
+"""The answer of ``POST /v1/decodings``: its schema, and its JSON for each kind of bytes."""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING, Any, Final
+
+from marshmallow import Schema, fields
+
+from service.api.decodings.request import KINDS, Capture
+from service.core.wire import printed
+from service.core.wire.consumer_protocol import (
+    read_assignment,
+    read_cooperative_sticky_user_data,
+    read_sticky_user_data,
+    read_subscription,
+)
+from service.core.wire.coordinator_records import read_group_record, read_share_group_state_record
+from service.core.wire.errors import Unreadable
+from service.core.wire.members import group_document, member_document
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from service.core.wire.consumer_protocol import StickyUserData, TopicPartitions
+    from service.core.wire.coordinator_records import CoordinatorRecord
+
+
+class UnreadableSchema(Schema):
+    """Where reading stopped."""
+
+    offset = fields.Integer(metadata={"description": "the first byte of what could not be read"})
+    detail = fields.String()
+
+
+class DecodingSchema(Schema):
+    """What the bytes say. `version` and `decoded` are of what consumers send and get, the others of records."""
+
+    kafka_version = fields.String()
+    kind = fields.String()
+    version = fields.Integer(metadata={"description": "the version in the bytes; any above 3 is read as 3"})
+    decoded = fields.Dict(metadata={"description": "the fields, as Kafka reads them; user data in base64"})
+    member = fields.Dict(metadata={"description": "a subscription as one of the `members` of `/v1/group-assignments`"})
+    unreadable = fields.Nested(
+        UnreadableSchema,
+        metadata={"description": "why an assignor cannot read this user data, and goes on without it; absent if it can"},
+    )
+    record_type = fields.Integer()
+    record_name = fields.String(metadata={"example": "OFFSET_COMMIT"})
+    key = fields.Dict(metadata={"description": "as Kafka's own JSON converters give it"})
+    value_version = fields.Integer(allow_none=True)
+    value = fields.Dict(allow_none=True, metadata={"description": "as Kafka's own JSON converters give it; null: a tombstone"})
+    offsets_formatter = fields.Raw(
+        metadata={
+            "description": "what Kafka's OffsetsMessageFormatter prints: a line, empty for other records; where it fails, "
+            "`error`, `exception` and `message`"
+        }
+    )
+    group_metadata_formatter = fields.Raw(metadata={"description": "the same of GroupMetadataMessageFormatter"})
+    share_group_formatter = fields.Raw(
+        metadata={"description": "the same of ShareGroupMessageFormatter; absent for a release that has none"}
+    )
+    share_group_state_formatter = fields.Raw(
+        metadata={"description": "of a record of `__share_group_state`: what ShareGroupStateMessageFormatter prints"}
+    )
+    group = fields.Dict(
+        allow_none=True,
+        metadata={
+            "description": "GROUP_METADATA of consumers as a request to `/v1/group-assignments`, to which only `topics` is to be "
+            "added: each member owns what it was given; null for any other record, and if a member's own bytes cannot be read"
+        },
+    )
+
+
+def group_record(capture: Capture) -> dict[str, Any]:
+    """A record of ``__consumer_offsets``, also as a group."""
+    record, answer = read_record(capture, read_group_record, printed.OF_GROUP_RECORDS)
+    try:
+        group = group_document(record)
+    except Unreadable:
+        group = None
+    return {**answer, "group": group}
+
+
+def share_group_state_record(capture: Capture) -> dict[str, Any]:
+    """A record of ``__share_group_state``."""
+    return read_record(capture, read_share_group_state_record, printed.OF_SHARE_GROUP_STATE)[1]
+
+
+def read_record(
+    capture: Capture, read: Callable[[bytes, bytes | None], CoordinatorRecord], formatters: printed.Formatters
+) -> tuple[CoordinatorRecord, dict[str, Any]]:
+    """A record, and the answer's members that say what it is and how Kafka prints it."""
+    try:
+        record = read(capture.key, capture.value)
+    except Unreadable as error:
+        error.printed = printed.instead_of(error, formatters)
+        raise
+    return record, {
+        "record_type": record.type,
+        "record_name": record.name,
+        "key": record.key,
+        "value_version": record.version,
+        "value": record.value,
+        **printed.lines(record, formatters, capture.kafka_version),
+    }
+
+
+def subscription_document(capture: Capture) -> dict[str, Any]:
+    """A subscription, also as a member."""
+    subscription = read_subscription(capture.data)
+    decoded = {
+        "topics": subscription.topic_names,
+        "owned_partitions": topic_partitions(subscription.owned),
+        "generation_id": subscription.generation_id,
+        "rack_id": subscription.rack_id,
+        "user_data": text(subscription.user_data),
+    }
+    member = member_document(subscription, capture.member_id, capture.instance_id, capture.assignor)
+    return {"version": subscription.version, "decoded": decoded, "member": member}
+
+
+def assignment_document(capture: Capture) -> dict[str, Any]:
+    """An assignment."""
+    assignment = read_assignment(capture.data)
+    decoded = {"partitions": topic_partitions(assignment.partitions), "user_data": text(assignment.user_data)}
+    return {"version": assignment.version, "decoded": decoded}
+
+
+def sticky_user_data(capture: Capture) -> dict[str, Any]:
+    """User data of the sticky assignor."""
+    user_data = read_sticky_user_data(capture.data)
+    decoded = {"previous_assignment": topic_partitions(user_data.previous_assignment), "generation": user_data.generation}
+    return {"version": user_data.version, "decoded": decoded, **unreadable(user_data)}
+
+
+def cooperative_sticky_user_data(capture: Capture) -> dict[str, Any]:
+    """User data of the cooperative sticky assignor."""
+    user_data = read_cooperative_sticky_user_data(capture.data)
+    return {"version": user_data.version, "decoded": {"generation": user_data.generation}, **unreadable(user_data)}
+
+
+READ: Final[dict[str, Callable[[Capture], dict[str, Any]]]] = dict(
+    zip(
+        KINDS,
+        (
+            group_record,
+            share_group_state_record,
+            subscription_document,
+            assignment_document,
+            sticky_user_data,
+            cooperative_sticky_user_data,
+        ),
+        strict=True,
+    )
+)
+
+
+def unreadable(user_data: StickyUserData) -> dict[str, Any]:
+    """The answer's member for user data that an assignor ignores."""
+    error = user_data.unreadable
+    return {} if error is None else {"unreadable": {"offset": error.offset, "detail": error.reason}}
+
+
+def topic_partitions(partitions: TopicPartitions) -> list[dict[str, Any]]:
+    """One object for each partition, as ``decoded`` has them."""
+    return [{"topic": topic, "partition_id": partition_id} for topic, ids in partitions for partition_id in ids]
+
+
+def text(data: bytes | None) -> str | None:
+    """Bytes as base64."""
+    return None if data is None else base64.b64encode(data).decode()

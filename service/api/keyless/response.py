@@ -1,0 +1,74 @@
+"""The answer of ``/v1/keyless-distributions``: its schema, its JSON and its table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from marshmallow import Schema, fields
+
+from service.web.fields import about
+
+if TYPE_CHECKING:
+    from service.api.keyless.request import KeylessQuestion
+    from service.core.keyless import Distribution
+
+
+class ProducersSharesSchema(Schema):
+    """What the producers of one rack do."""
+
+    rack_id = fields.String(allow_none=True)
+    producers = fields.Integer()
+    shares = fields.List(fields.Float(), metadata=about("of each partition in these producers' records"))
+    same_rack = fields.Float(metadata=about("the share of their records that stays in their rack"))
+    cumulative_frequency_table = fields.List(
+        fields.Integer(), allow_none=True, metadata=about("KIP-794's, of `table_partition_ids`; null: Kafka draws evenly")
+    )
+    table_partition_ids = fields.List(fields.Integer(), allow_none=True)
+
+
+class KeylessDistributionsAnswerSchema(Schema):
+    """Where the records go in the long run."""
+
+    kafka_version = fields.String()
+    rule = fields.String()
+    rack_aware = fields.Boolean()
+    shares = fields.List(fields.Float(), metadata=about("of each partition in all records; they add up to 1"))
+    min = fields.Float()
+    max = fields.Float()
+    mean = fields.Float()
+    stddev = fields.Float()
+    skew = fields.Float(metadata=about("max ÷ mean: 1.0 is perfectly even"))
+    producers = fields.List(fields.Nested(ProducersSharesSchema))
+
+
+def document(question: KeylessQuestion, result: Distribution) -> dict[str, Any]:
+    """The answer, as KeylessDistributionsAnswerSchema has it."""
+    shares = result.shares
+    return {
+        "kafka_version": question.kafka_version,
+        "rule": question.keyless.rule,
+        "rack_aware": question.keyless.rack_aware,
+        "shares": shares,
+        "min": float(shares.min()),
+        "max": float(shares.max()),
+        "mean": float(shares.mean()),
+        "stddev": float(shares.std()),
+        "skew": result.skew,
+        "producers": [
+            {
+                **producer,
+                "shares": of.shares,
+                "same_rack": of.same_rack,
+                "cumulative_frequency_table": of.frequency_table,
+                "table_partition_ids": of.partition_ids,
+            }
+            for producer, of in zip(question.producers, result.producers, strict=True)
+        ],
+    }
+
+
+def table(result: Distribution) -> pa.Table:
+    """The share of each partition."""
+    return pa.table({"partition_id": np.arange(len(result.shares), dtype=np.int32), "share": result.shares})

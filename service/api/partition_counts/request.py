@@ -1,0 +1,209 @@
+"""The request of ``/v1/partition-count-plans``: its schemas, and its keys batch by batch, from JSON or from an Arrow stream."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+from marshmallow import Schema, ValidationError, fields, post_load, validate
+
+from service.arrow.keys import from_arrow
+from service.core.errors import InvalidQuestion
+from service.core.keys.columns import FORMATS
+from service.core.sizing.counter import KeyCounter, hashing_rule
+from service.core.sizing.plans import Limits, Rates
+from service.web import keys
+from service.web.arrow_parser import ArrowBody
+from service.web.columns_field import Columns
+from service.web.context import check_limit
+from service.web.fields import Integer, List, Number, Subject, about
+from service.web.keys import KeyList
+from service.web.schemas import KafkaVersion
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from service.core.keys.columns import Column
+    from service.core.model import Int64s
+
+MOST: Final = 2**53
+"""Largest number of records, or bytes, of one row; also JSON's largest exact one."""
+
+
+@dataclass(frozen=True)
+class KeyBatch:
+    """A batch of keys.
+
+    records, bytes : int64[n], of each key; None: one record, unknown bytes
+    """
+
+    column: Column
+    key_format: str
+    records: Int64s | None
+    bytes: Int64s | None
+    rows: int
+
+    def __len__(self) -> int:
+        return self.rows
+
+
+@dataclass(frozen=True)
+class PlansQuestion:
+    """The question. batches : the keys; can be read once"""
+
+    kafka_version: str
+    topic_name: str | None
+    counts: KeyCounter
+    batches: Iterator[KeyBatch]
+    duration_seconds: float | None
+    rates: Rates
+    limits: Limits
+    hottest_keys: int
+
+
+class HistogramRowSchema(Schema):
+    """A key and what it stands for."""
+
+    key = fields.Raw(required=True, allow_none=True, metadata={"description": "null: without a key"})
+    records = Integer(minimum=0, maximum=MOST, metadata={"description": "default 1; in every row or in none"})
+    bytes = Integer(minimum=0, maximum=MOST, metadata={"description": "of all these records; in every row or in none"})
+
+
+class PartitionCountPlansSchema(Schema):
+    """Keys, or what is known of each, and the partition counts that come into question."""
+
+    kafka_version = KafkaVersion()
+    topic_name = Subject("topic")
+    partitioners = List(
+        fields.String(), validate=validate.Length(1, 20), metadata=about("names of GET /v1/partitioners; default `java`")
+    )
+    partitions_counts = List(
+        Integer(minimum=1),
+        required=True,
+        validate=validate.Length(1, 200),
+        metadata=about("the counts that come into question", example=[12, 18, 24]),
+    )
+    current_partitions_count = Integer(minimum=1, allow_none=True, metadata=about("today's count, from which keys would move"))
+    key_format = fields.String(validate=validate.OneOf(FORMATS), metadata=about("as in /v1/partitions; default `string`"))
+    keys = KeyList(in_batches=True, metadata=about("one for each record", example=["order-1", "order-2"]))
+    histogram = Columns(
+        HistogramRowSchema,
+        {"key": None, "records": pa.int64(), "bytes": pa.int64()},
+        metadata=about("instead of `keys`"),
+    )
+    duration_seconds = Number(metadata=about("the time in which these records came; it gives the topic's rates"))
+    records_per_second = Number(
+        metadata=about("instead of `duration_seconds`: what the whole topic takes in, of records with a key")
+    )
+    bytes_per_second = Number(metadata=about("the same in bytes"))
+    max_partition_records_per_second = Number(metadata=about("limit of the busiest partition"))
+    max_partition_bytes_per_second = Number(metadata=about("limit of the busiest partition"))
+    max_skew = Number(metadata=about("limit of the skew of records, and of bytes where they are given"))
+    hottest_keys = Integer(minimum=0, maximum=100, load_default=10, metadata=about("how many to list"))
+
+    @post_load
+    def question(self, body: dict[str, Any], **_: Any) -> PlansQuestion:
+        """The question: its partitioners resolved, its size within the limits."""
+        names, counts = _distinct(body, "partitioners", ["java"]), _distinct(body, "partitions_counts", [])
+        check_limit("max_plan_cells", sum(counts) * len(names), "partitions × partitioners", "partitions_counts")
+        if body.get("duration_seconds") is not None:
+            for name in ("records_per_second", "bytes_per_second"):
+                if name in body:
+                    raise InvalidQuestion("duration_seconds already gives the topic's rates.", name)
+        for what in ("records", "bytes"):
+            limit = f"max_partition_{what}_per_second"
+            if limit in body and not {f"{what}_per_second", "duration_seconds"} & set(body):
+                raise InvalidQuestion(f"Requires {what}_per_second or duration_seconds.", limit)
+        for i, name in enumerate(names):
+            try:
+                hashing_rule(name)
+            except InvalidQuestion as error:
+                error.field = ("partitioners", i)
+                raise
+        return PlansQuestion(
+            kafka_version=body["kafka_version"],
+            topic_name=body["topic_name"],
+            counts=KeyCounter(tuple(names), tuple(counts), body.get("current_partitions_count")),
+            batches=_batches(body),
+            duration_seconds=body.get("duration_seconds"),
+            rates=Rates(body.get("records_per_second"), body.get("bytes_per_second")),
+            limits=Limits(
+                body.get("max_partition_records_per_second"), body.get("max_partition_bytes_per_second"), body.get("max_skew")
+            ),
+            hottest_keys=body["hottest_keys"],
+        )
+
+
+def _distinct(body: dict[str, Any], name: str, default: list[Any]) -> list[Any]:
+    """A list without duplicates."""
+    values: list[Any] = body.get(name, default)
+    for i, value in enumerate(values):
+        if value in values[:i]:
+            raise InvalidQuestion(f"Duplicate value {value!r}.", name, i)
+    return values
+
+
+def _batches(body: dict[str, Any]) -> Iterator[KeyBatch]:
+    """The keys, from the stream or from one of the two lists."""
+    if "keys" in body and "histogram" in body:
+        raise InvalidQuestion("Give either keys or histogram.", "histogram")
+    key_format = body.get("key_format")
+    if "histogram" in body:
+        return iter([_of_histogram(body["histogram"], key_format or "string")])
+    values = body.get("keys")
+    if isinstance(values, ArrowBody):
+        return _of_stream(values, key_format)
+    if values is None:
+        raise InvalidQuestion("Give either keys or histogram.", "keys")
+    check_limit("max_keys", len(values), "keys", "keys")
+    key_format = key_format or "string"
+    return iter([KeyBatch(keys.from_json(values, key_format), key_format, None, None, len(values))])
+
+
+def _of_histogram(columns: dict[str, Any], key_format: str) -> KeyBatch:
+    check_limit("max_keys", len(columns["key"]), "keys", "histogram")
+    weights: dict[str, Int64s | None] = {"records": None, "bytes": None}
+    for name in weights:
+        column = columns[name]
+        if column.null_count < len(column):
+            if column.null_count:
+                row = column.is_null().index(True).as_py()
+                raise ValidationError({"histogram": {row: {name: ["Other rows have it: missing here."]}}})
+            weights[name] = np.array(column)
+    with keys.fields_of(keys=("histogram", "key")):
+        return KeyBatch(keys.from_json(columns["key"], key_format), key_format, **weights, rows=len(columns["key"]))
+
+
+def _of_stream(body: ArrowBody, key_format: str | None) -> Iterator[KeyBatch]:
+    first = 0
+    for batch in body.batches(("key",), ("records", "bytes")):
+        check_limit("max_keys", first + len(batch), "keys", "key")
+        if len(batch):
+            try:
+                column, own_format = from_arrow(pa.chunked_array([batch.column("key")]), key_format)
+            except InvalidQuestion as error:
+                if error.field[0] == "keys":
+                    error.field = ("key", first + int(error.field[1]))
+                raise
+            weights = {
+                name: _weights(batch.column(name), name, first) if name in batch.schema.names else None
+                for name in ("records", "bytes")
+            }
+            yield KeyBatch(column, own_format, **weights, rows=len(batch))
+        first += len(batch)
+
+
+def _weights(array: pa.Array, name: str, first: int) -> Int64s:
+    """int64[n], a column of records or bytes; first : number of its first row in the stream."""
+    if not pa.types.is_integer(array.type):
+        raise InvalidQuestion(f"A column of {array.type} does not hold integers.", name)
+    if array.null_count:
+        raise InvalidQuestion("Field may not be null.", name, first + array.is_null().index(True).as_py())
+    values = np.array(array.to_numpy(zero_copy_only=False))
+    outside = (values < 0) | (values > MOST)
+    if outside.any():
+        i = int(outside.argmax())
+        raise InvalidQuestion(f"{values[i]} is not in [0, 2^53].", name, first + i)
+    return values.astype(np.int64)
