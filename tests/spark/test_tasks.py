@@ -29,16 +29,15 @@ COMMANDS = {
 }
 
 
-def imported(batches):
-    """The modules of this project that the worker has imported."""
-    for _ in batches:
-        time.sleep(0.1)  # so that every worker gets a task
-        yield pa.record_batch({"module": [name for name in sys.modules if name.startswith("service.")]})
-
-
 @pytest.mark.slow
 def test_executors_import_tasks_alone(spark, write, tmp_path):
     """The workers report the modules that they have imported after a run of every job."""
+
+    def imported(batches):  # a local function is pickled by value, so that workers do not import this module for it
+        for _ in batches:
+            time.sleep(0.1)  # so that every worker gets a task
+            yield pa.record_batch({"module": [name for name in sys.modules if name.startswith("service.")]})
+
     files = {name: write(name, text) for name, text in FILES.items()}
     commit = ",".join(base64.b64encode(data).decode() for data in (commit_key("g", "t", 0), commit_value(1, 0)))
     files["offsets.csv"] = write("offsets.csv", f"key,value,partition,offset,timestamp\n{commit},0,0,0\n")
