@@ -35,6 +35,9 @@ class Settings:
     max_plan_cells: int = _setting(2_000_000, "most partitions of all counts × partitioners of one partition-count plan")
     max_explained: int = _setting(1_000, "most keys, members, partitions or replicas that `explain=true` explains one by one")
     max_request_seconds: int = _setting(60, "a request that has taken longer than this when a phase ends is given up: 503")
+    keep_alive_seconds: int = _setting(
+        75, "seconds until an idle connection is closed; longer than a load balancer in front keeps its own connections idle"
+    )
     max_subjects: int = _setting(1_000, "most named groups and topics in `allocator_subject_skew_ratio`")
     workers: int = _setting(2, "worker processes of `partition-allocator serve`")
     threads: int = _setting(32, "threads of each worker process, more than decisions and queue together: the rest answer health")

@@ -6,6 +6,7 @@ import atexit
 import ctypes
 import ipaddress
 import os
+import resource
 import shutil
 import ssl
 import tempfile
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 M_ARENA_MAX = -8
 """Of glibc's malloc.h."""
 
+RESERVED_FILES = 64
+"""Open files that a worker needs beside its connections; about 30 are in use."""
+
 JSON_HEADER = "-H 'content-type: application/json'"
 WELCOME = f"""\
 partition-allocator serves on {{url}}   (reference: {{url}}/docs, metrics: {{url}}/metrics)
@@ -61,6 +65,7 @@ def serve(settings: Settings, host: str, port: int) -> None:
     _check(settings, host, loopback=loopback)
     logs.configure()
     _share_heaps()
+    os.environ.pop("SCRIPT_NAME", None)  # Gunicorn would take it for the prefix of all paths
     scheme, tls = "http", {}
     if settings.tls_cert:
         scheme = "https"
@@ -74,6 +79,8 @@ def serve(settings: Settings, host: str, port: int) -> None:
         workers=settings.workers,
         threads=settings.threads,
         worker_class=Worker,
+        worker_connections=_max_connections(),
+        keepalive=settings.keep_alive_seconds,
         logger_class=logs.GunicornLogger,
         preload_app=True,
         timeout=settings.max_request_seconds,
@@ -105,6 +112,11 @@ def _check(settings: Settings, host: str, *, loopback: bool) -> None:
         raise Refusal(str(error)) from None
     except OSError as error:
         raise Refusal(f"{settings.tls_cert} and {settings.tls_key} cannot be used: {error.strerror or error}") from None
+
+
+def _max_connections() -> int:
+    """The most connections of a worker: what the limit of open files leaves, and 1,000 at most."""
+    return max(1, min(1_000, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - RESERVED_FILES))
 
 
 def _share_heaps() -> None:

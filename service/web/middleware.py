@@ -18,7 +18,7 @@ from werkzeug.exceptions import Forbidden, ServiceUnavailable, Unauthorized
 from service.auth.authenticator import Credentials
 from service.auth.principals import SCOPES, NotAuthenticated
 from service.telemetry.logs import access_log
-from service.web.admission import RETRY_SECONDS, Full, Gate
+from service.web.admission import IS_CONNECTED, RETRY_SECONDS, AdmissionControl, Overloaded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -93,7 +93,7 @@ class Entrance:
         self._metrics, self._tracing = metrics, tracing
         checked = settings.auth != "off" and settings.has_credentials()
         self._credentials = Credentials(settings) if checked else None
-        self._gate = Gate(settings.max_concurrent, settings.max_queued)
+        self._admission = AdmissionControl(settings.max_concurrent, settings.max_queued)
         self._log = access_log() if log_requests else None
         self._scopes = {rule.rule: scope_of(rule.rule) for rule in app.url_map.iter_rules()}
         self._headers = [*HEADERS, ("Strict-Transport-Security", "max-age=31536000")] if settings.tls_cert else [*HEADERS]
@@ -135,9 +135,9 @@ class Entrance:
         if self._credentials is not None:
             self._admit(self._credentials, scope)
         try:
-            self._gate.enter(metrics.queued.inc)
-        except Full as full:
-            self._turn_away(full)
+            self._admission.enter(metrics.queued.inc, request.environ.get(IS_CONNECTED))
+        except Overloaded as overloaded:
+            self._turn_away(overloaded)
         here.entered = True
 
     def _admit(self, credentials: Credentials, scope: str) -> None:
@@ -155,17 +155,17 @@ class Entrance:
             challenge = _challenge(403, error="insufficient_scope", scope=scope)
             raise Forbidden(f"This token does not have the scope {scope}.", response=challenge)
 
-    def _turn_away(self, full: Full) -> None:
+    def _turn_away(self, overloaded: Overloaded) -> None:
         self._metrics.rejected.labels("full").inc()
-        raise ServiceUnavailable(str(full), retry_after=RETRY_SECONDS) from None
+        raise ServiceUnavailable(str(overloaded), retry_after=RETRY_SECONDS) from None
 
     def enter_large(self) -> None:
         """The request has a large body."""
         if "large" not in g:
             try:
-                self._gate.enter_large()
-            except Full as full:
-                self._turn_away(full)
+                self._admission.enter_large()
+            except Overloaded as overloaded:
+                self._turn_away(overloaded)
             g.large = True
 
     def answered(self, response: Response) -> Response:
@@ -198,9 +198,9 @@ class Entrance:
         if "start" not in here:
             return
         if "large" in here:
-            self._gate.leave_large()
+            self._admission.leave_large()
         if here.entered:
-            self._gate.leave()
+            self._admission.leave()
         self._metrics.in_flight.dec()
 
 

@@ -25,7 +25,7 @@ import trustme
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.web.admission import Full, Gate
+from service.web.admission import AdmissionControl, Overloaded
 from service.web.arrow_limits import checked_messages, unpacked_bytes
 from tests.support.serving import serving
 
@@ -38,7 +38,7 @@ MEBI = 2**20
 
 
 def test_the_gate_lets_in_so_many_queues_so_many_and_turns_the_rest_away_at_once():
-    gate, entered, queued = Gate(2, 3), [], []
+    gate, entered, queued = AdmissionControl(2, 3), [], []
     threads = [threading.Thread(target=lambda i=i: (gate.enter(queued.append), entered.append(i))) for i in range(5)]
     for started, thread in enumerate(threads, 1):
         thread.start()
@@ -46,7 +46,7 @@ def test_the_gate_lets_in_so_many_queues_so_many_and_turns_the_rest_away_at_once
             time.sleep(0.001)
     assert sorted(entered) == [0, 1]
     start = time.monotonic()
-    with pytest.raises(Full):
+    with pytest.raises(Overloaded):
         gate.enter()
     assert time.monotonic() - start < 0.1
     for i in range(2, 5):
@@ -64,9 +64,9 @@ def test_the_gate_lets_in_so_many_queues_so_many_and_turns_the_rest_away_at_once
 
 
 def test_who_waits_too_long_is_turned_away_and_keeps_no_place():
-    gate = Gate(1, 1, seconds=0.05)
+    gate = AdmissionControl(1, 1, seconds=0.05)
     gate.enter()
-    with pytest.raises(Full, match="waited"):
+    with pytest.raises(Overloaded, match="waited"):
         gate.enter()
     gate.leave()
     gate.enter()
@@ -74,12 +74,12 @@ def test_who_waits_too_long_is_turned_away_and_keeps_no_place():
 
 
 def test_large_bodies_come_one_at_a_time():
-    gate = Gate(4, 4, seconds=0.2)
+    gate = AdmissionControl(4, 4, seconds=0.2)
     gate.enter_large()
     refusals = []
 
     def wait():
-        with pytest.raises(Full) as refused:
+        with pytest.raises(Overloaded) as refused:
             gate.enter_large()
         refusals.append(str(refused.value))
 
@@ -87,7 +87,7 @@ def test_large_bodies_come_one_at_a_time():
     waiting.start()
     time.sleep(0.05)
     start = time.monotonic()
-    with pytest.raises(Full, match="the next one is waiting"):
+    with pytest.raises(Overloaded, match="the next one is waiting"):
         gate.enter_large()
     assert time.monotonic() - start < 0.1
     waiting.join()
