@@ -24,7 +24,7 @@ parity: .venv/.dev ## 100,000 random rebalances beside Kafka's own assignors, fo
 fuzz: .venv/.dev ## a million altered captures to /v1/decodings, ten minutes
 	$(BIN)/python -m tests.runs.fuzz
 
-soak: .venv/.dev ## 100,000 mixed requests, right and wrong: no error, no more memory, three minutes (docs/reliability.md)
+soak: .venv/.dev ## 100,000 mixed requests beside hostile clients: no error, no more memory, some minutes (docs/reliability.md)
 	$(BIN)/python -m tests.runs.soak
 
 lint: .venv/.dev ## ruff, mypy --strict, import contracts, hadolint

@@ -57,6 +57,9 @@ LINGER_SECONDS: Final = 2.0
 SWEEP_SECONDS: Final = 0.25
 """Seconds between sweeps for expired connections."""
 
+LOG_SECONDS: Final = 1.0
+"""Seconds between two log lines about refused requests, so that clients cannot fill the log."""
+
 MAX_HEAD_BYTES: Final = 64 * 2**10
 """Largest head of a request; a larger one gets a 431."""
 
@@ -252,7 +255,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         super().__init__(*arguments, **options)
         self.waiting: dict[Connection, Callable[[Connection], int]] = {}
         self._buffer = bytearray(IO_BYTES)
-        self._next_sweep = 0.0
+        self._next_sweep = self._next_log = 0.0
         self._transit = 0
 
     # ---- the loop ------------------------------------------------------------------------------------------------------
@@ -390,7 +393,10 @@ class Worker(ThreadWorker):  # type: ignore[misc]
 
     def _refuse(self, conn: Connection, status: int, title: str, detail: str) -> None:
         """Answer a request that does not reach the app, without quoting it, and close."""
-        logger.warning("request refused", extra={"status": status, "detail": detail, "remote": (conn.client or ("",))[0]})
+        now = time.monotonic()
+        if now >= self._next_log:
+            self._next_log = now + LOG_SECONDS
+            logger.warning("request refused", extra={"status": status, "detail": detail, "remote": (conn.client or ("",))[0]})
         conn.release()
         conn.keep_alive = False
         conn.sendall(_problem(status, title, detail))
