@@ -1,8 +1,8 @@
 """``python -m tests.runs.soak [requests]``: 100,000 mixed requests to a real server beside hostile clients.
 
-Four honest clients send golden vectors of every kind, large bodies, gzip and Arrow, CSV and explanations, and between them invalid
-requests: malformed, duplicated, deep, extreme, cut half way. Every answer is compared with the first one to the same request, and
-none may be lost. Meanwhile other clients read slowly, send slowly, send endless heads and tiny chunks, or nothing at all.
+Four honest clients send golden vectors of every kind, large bodies, gzip and Arrow, CSV and explanations, and between them
+invalid requests: malformed, duplicated, deep, extreme, cut half way. Every answer is compared with the first one to the same
+request, and none may be lost. Meanwhile other clients read slowly, send slowly, send endless heads and tiny chunks, or nothing.
 """
 
 from __future__ import annotations
