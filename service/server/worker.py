@@ -185,7 +185,8 @@ class Connection:
         too_large = self._body.tell() > self._max_body_bytes  # chunked: the app refuses it when it has read that much
         if not (self._parser.is_complete or too_large):
             return False
-        self._parser.should_keep_alive &= not too_large
+        if too_large:
+            self._parser.should_keep_alive = False
         self._leftover = self._parser.remaining()
         self.request = Request.received(self._parser, self._body.getvalue(), is_ssl=self.cfg.is_ssl)
         return True
@@ -445,9 +446,10 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             return
         self._next_sweep = now + SWEEP_SECONDS
         for conn in [conn for conn in self.waiting if conn.deadline <= now]:
-            if conn.head_complete and self.waiting[conn] == self._receive:
+            step = self.waiting.get(conn)  # None: dropped to make room for another
+            if step == self._receive and conn.head_complete:
                 self._refuse(conn, 408, "Request Timeout", "The body arrived too slowly.")
-            else:
+            elif step:
                 self._drop(conn)
 
     def murder_keepalived(self, force: bool = False) -> None:  # noqa: FBT001, FBT002 (Gunicorn's)
