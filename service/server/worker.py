@@ -155,41 +155,44 @@ class Connection:
         Raises BlockingIOError or ssl.SSLWant…Error if nothing has come, ParseError, ValueError (a number of too many digits), or
         another OSError if the connection is lost.
         """
-        data: bytes | memoryview = self._leftover
-        self._leftover = b""
-        if not data:
-            if self._handshake_pending:
-                if not isinstance(self.sock, ssl.SSLSocket):
-                    self.sock = ssl_wrap_socket(self.sock, self.cfg)
-                self.sock.do_handshake()
-                self._handshake_pending = False
-            limit = IO_BYTES if self._parser.content_length else CHUNKED_BYTES
-            data = memoryview(buffer)[: self.sock.recv_into(buffer, limit)]
-            if not data:
-                raise ConnectionResetError
+        data = self._next_data(buffer)
         now = time.monotonic()
         if self.is_idle():
             self.deadline = now + HEAD_SECONDS
         had_head, body_bytes = self.head_complete, self._body.tell()
         self._parser.feed(data)
-        self._head_bytes += 0 if had_head else len(data)
+        if not had_head:
+            self._head_bytes += len(data)
+            self._body_deadline, self._stall_deadline = now + self.cfg.timeout, now + STALL_SECONDS
         if not self.head_complete:
             if self._head_bytes > MAX_HEAD_BYTES:
                 raise http.LimitRequestHeaders
             return False
-        if not had_head:
-            self._body_deadline, self._stall_deadline = now + self.cfg.timeout, now + STALL_SECONDS
         progress = (self._body.tell() - body_bytes) / BODY_RATE
         self._stall_deadline = min(self._stall_deadline + progress, now + STALL_SECONDS)
         self.deadline = min(self._body_deadline, self._stall_deadline)
-        too_large = self._body.tell() > self._max_body_bytes  # chunked: the app refuses it when it has read that much
-        if not (self._parser.is_complete or too_large):
-            return False
-        if too_large:
+        if self._body.tell() > self._max_body_bytes:  # in chunks; the app refuses it when it has read that much
             self._parser.should_keep_alive = False
+        elif not self._parser.is_complete:
+            return False
         self._leftover = self._parser.remaining()
         self.request = Request.received(self._parser, self._body.getvalue(), is_ssl=self.cfg.is_ssl)
         return True
+
+    def _next_data(self, buffer: bytearray) -> bytes | memoryview:
+        """What came with the request before, or what the socket has now. Raises the OSErrors of ``receive``."""
+        if data := self._leftover:
+            self._leftover = b""
+            return data
+        if self._handshake_pending:
+            if not isinstance(self.sock, ssl.SSLSocket):
+                self.sock = ssl_wrap_socket(self.sock, self.cfg)
+            self.sock.do_handshake()
+            self._handshake_pending = False
+        size = self.sock.recv_into(buffer, IO_BYTES if self._parser.content_length else CHUNKED_BYTES)
+        if not size:
+            raise ConnectionResetError
+        return memoryview(buffer)[:size]
 
     def _on_head(self) -> bool:
         """See PythonProtocol. Returns whether to ignore the body."""
