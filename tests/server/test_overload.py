@@ -13,7 +13,7 @@ import threading
 import time
 import warnings
 import zlib
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 
@@ -308,6 +308,40 @@ def test_chunks_and_pipelined_requests_and_waiting_for_100_are_answered(server):
         assert sock.recv(100).startswith(b"HTTP/1.1 100")
         sock.sendall(BODY)
         assert b"HTTP/1.1 200 OK" in said(sock)
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        pytest.param(b"GET http://x/healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 200, id="a whole URL"),
+        pytest.param(b"\r\nGET /healthz HTTP/1.0\r\n\r\n", 200, id="HTTP/1.0 after an empty line"),
+        pytest.param(b"GET /v1/partitions?key=%25&partitions_count=1 HTTP/1.0\r\n\r\n", 200, id="a percent sign"),
+        pytest.param(b"GET /healthz%252f HTTP/1.0\r\n\r\n", 404, id="a path that is decoded once"),
+    ],
+)
+def test_unusual_requests_are_answered(server, text, status):
+    assert asked(server, text).split()[1] == b"%d" % status
+
+
+def test_bodies_in_transit_are_limited_and_small_ones_always_fit(server):
+    """Nine bodies of 31 MiB that do not end; the worker receives 256 MiB of them."""
+    with ExitStack() as stack:
+        for _ in range(9):
+            sock = stack.enter_context(connection(server))
+            sock.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % (32 * MEBI))
+            with suppress(ConnectionError):
+                sock.sendall(b"[" * (31 * MEBI))
+        assert requests.post(server.url + PATH, json=QUESTION, timeout=10).ok
+        assert said(sock).startswith(b"HTTP/1.1 503 ")
+
+
+def test_a_body_in_chunks_is_received_up_to_the_limit(server):
+    with connection(server) as sock:
+        sock.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
+        with suppress(ConnectionError):
+            for _ in range(34):
+                sock.sendall(b"%x\r\n%s\r\n" % (MEBI, b"[" * MEBI))
+        assert said(sock).startswith(b"HTTP/1.1 413 ")
 
 
 def test_an_unread_body_does_not_become_the_next_request(server):
