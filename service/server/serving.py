@@ -56,11 +56,11 @@ partition-allocator serves on {{url}}   (reference: {{url}}/docs, metrics: {{url
 
 
 class Refusal(Exception):
-    """The service must not or cannot be started so; the text says why and what to do."""
+    """The service must not or cannot be started like this; the text says why, and what to do."""
 
 
 def serve(settings: Settings, host: str, port: int) -> None:
-    """Serve until told to stop (SIGTERM lets the requests in flight finish). Raises Refusal."""
+    """Serve until SIGTERM, which lets the requests in flight finish. Raises Refusal."""
     loopback = _is_loopback(host)
     _check(settings, host, loopback=loopback)
     logs.configure()
@@ -96,12 +96,12 @@ def serve(settings: Settings, host: str, port: int) -> None:
 
 
 def _check(settings: Settings, host: str, *, loopback: bool) -> None:
-    """Raise Refusal for what would fail later, or let in those whom nobody meant to let in."""
+    """Raise Refusal for settings that would fail later, or that would serve everyone by mistake."""
     if settings.auth == "auto" and not settings.has_credentials() and not loopback:
         tokens, jwks, auth = (environment_name(name) for name in ("tokens_file", "jwks", "auth"))
         raise Refusal(
-            f"Others can reach {host}, and nothing says who of them may ask. Set {tokens} (`partition-allocator token` makes the "
-            f"lines of that file) or {jwks}; or let everyone ask with {auth}=off."
+            f"Other hosts can reach {host}, but no credentials are set. Set {tokens} (`partition-allocator token` prints the "
+            f"lines of that file) or {jwks}; or serve everyone with {auth}=off."
         )
     try:
         if settings.auth != "off" and settings.has_credentials():
@@ -120,9 +120,9 @@ def _max_connections() -> int:
 
 
 def _share_heaps() -> None:
-    """Let all threads use the same heaps: by default each keeps what it once needed in its own, in malloc's and in Arrow's.
+    """Let all threads share heaps. By default malloc and Arrow give each thread its own, which keeps the memory it once needed.
 
-    Of the memory that workers gained under mixed requests that was half. Where malloc is not glibc's, its part is left undone.
+    That was half of the memory that workers gained under mixed requests. A malloc other than glibc's is left as it is.
     """
     pa.set_memory_pool(pa.system_memory_pool())
     with suppress(OSError, AttributeError):
@@ -130,7 +130,7 @@ def _share_heaps() -> None:
 
 
 def _welcome(url: str, *, loopback: bool) -> None:
-    """Say where the service is: to somebody who tries it out with commands to paste, to a log in a line of its own."""
+    """Print where the service is: with commands to paste for somebody who tries it out, otherwise as a line of the log."""
     if loopback:
         print(WELCOME.format(url=url), flush=True)  # noqa: T201 - this is the command's output
     else:
@@ -145,7 +145,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def tls_context(cert: str, key: str) -> ssl.SSLContext:
-    """TLS 1.2 or later, with Python's choice of ciphers. Raises OSError (ssl.SSLError) for files that do not fit."""
+    """TLS 1.2 or later, with Python's default ciphers. Raises OSError (ssl.SSLError) if the files do not belong together."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.load_cert_chain(cert, key)
@@ -153,22 +153,22 @@ def tls_context(cert: str, key: str) -> ssl.SSLContext:
 
 
 def _tls_contexts(settings: Settings) -> Callable[[Any, Any], ssl.SSLContext]:
-    """What gives each connection its context: made anew when the certificate is, so that renewing it takes no restart."""
-    made: dict[tuple[int, ...], ssl.SSLContext] = {}
+    """The function that gives each connection its context; it loads the files again when they change, without a restart."""
+    loaded: dict[tuple[int, ...], ssl.SSLContext] = {}
 
     def context(_: object, __: object) -> ssl.SSLContext:
         files = (Path(settings.tls_cert).stat(), Path(settings.tls_key).stat())
         stamp = tuple(number for file in files for number in (file.st_ino, file.st_mtime_ns))
-        if stamp not in made:
+        if stamp not in loaded:
             try:
-                fresh = tls_context(settings.tls_cert, settings.tls_key)
+                renewed = tls_context(settings.tls_cert, settings.tls_key)
             except OSError:  # one of the two files has been replaced and the other not yet
-                if made:
-                    return next(iter(made.values()))
+                if loaded:
+                    return next(iter(loaded.values()))
                 raise
-            made.clear()
-            made[stamp] = fresh
-        return made[stamp]
+            loaded.clear()
+            loaded[stamp] = renewed
+        return loaded[stamp]
 
     return context
 
