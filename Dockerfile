@@ -20,7 +20,7 @@ COPY requirements.lock ./
 RUN --mount=type=cache,target=/root/.cache/pip \
     python -m venv /opt/allocator && \
     pip install --require-hashes -r requirements.lock
-COPY pyproject.toml README.md ./
+COPY pyproject.toml README.md LICENSE NOTICE ./
 COPY service service
 # Outside /src, where python would take the modules from there and not from where they are installed.
 WORKDIR /

@@ -15,54 +15,54 @@ run: .venv/.installed ## set up and serve on :8000 (PORT=… for another)
 test: .venv/.dev ## set up and run every test, on two cores
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-test-fast: .venv/.dev ## the tests that take no more than a moment
+test-fast: .venv/.dev ## run the fast tests
 	$(BIN)/python -m pytest -m 'not slow'
 
-parity: .venv/.dev ## 100,000 random rebalances beside Kafka's own assignors, four minutes (docs/exactness.md)
+parity: .venv/.dev ## compare 100,000 random rebalances with Kafka's assignors, four minutes (docs/exactness.md)
 	$(BIN)/python -m tests.runs.long_parity
 
-fuzz: .venv/.dev ## a million altered captures to /v1/decodings, ten minutes
+fuzz: .venv/.dev ## post a million altered captures to /v1/decodings, ten minutes
 	$(BIN)/python -m tests.runs.fuzz
 
-soak: .venv/.dev ## 100,000 mixed requests beside hostile clients: no error, no more memory, some minutes (docs/reliability.md)
+soak: .venv/.dev ## send 100,000 requests beside hostile clients, check answers and memory, some minutes (docs/reliability.md)
 	$(BIN)/python -m tests.runs.soak
 
-lint: .venv/.dev ## ruff, mypy --strict, import contracts, hadolint
+lint: .venv/.dev ## run ruff, mypy --strict, the import contracts and hadolint
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/hadolint Dockerfile
 
-format: .venv/.dev ## let ruff format and mend
+format: .venv/.dev ## format and fix with ruff
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
-openapi: .venv/.installed ## write openapi.yaml from the schemas
+openapi: .venv/.installed ## generate openapi.yaml from the schemas
 	$(BIN)/python -c 'from service.app import create_app; print(create_app().extensions["openapi_yaml"], end="")' > openapi.yaml
 
-chart: .venv/.dev ## write the chart's schema, tables and dashboards from values.yaml and the code
+chart: .venv/.dev ## generate the chart's schema, tables and dashboards from values.yaml and the code
 	$(BIN)/python -m helm.documents
 
-chart-tools: .venv/.chart-tools ## build what the chart is tested with: Helm and a Kubernetes API server, five minutes
+chart-tools: .venv/.chart-tools ## build Helm and a Kubernetes API server for the tests, five minutes
 
-bench: .venv/.dev ## ratios against the reference, into benchmarks/results.json
+bench: .venv/.dev ## run all benchmarks, results in benchmarks/results.json
 	$(BIN)/python -m benchmarks
 
-demo: .venv/.dev ## the three decisions on 336,776 real flights
+demo: .venv/.dev ## answer the three questions for 336,776 real flights
 	$(BIN)/python -m demo
 
-pipeline-demo: .venv/.dev ## skew of the flights and of 50 million keys on Spark (needs a JDK), with a report each
+pipeline-demo: .venv/.dev ## run skew on the flights and on 50 million keys on Spark (needs a JDK)
 	$(BIN)/python -m demo.pipeline
 
-lock: ## resolve the dependencies anew (needs uv)
+lock: ## resolve the dependencies again (needs uv)
 	uv pip compile --universal --generate-hashes --no-annotate --no-header -q pyproject.toml --group build -o requirements.lock
 	uv pip compile --universal --generate-hashes --no-annotate --no-header -q pyproject.toml --extra pipeline --group build --group dev \
 	    -c requirements.lock -o requirements-dev.lock
 	uv pip compile --universal --generate-hashes --no-annotate --no-header -q pyproject.toml --extra pipeline \
 	    -c requirements-dev.lock -o requirements-pipeline.lock
 
-clean: ## remove what the commands made
+clean: ## remove generated files
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -76,7 +76,7 @@ clean: ## remove what the commands made
 	$(BIN)/python -m service.server.warm
 	@touch $@
 
-# There are no wheels of these; go.sum pins what they are built from. The version is what the server says it is.
+# There are no wheels of these; go.sum pins their sources. The version is the one that the server reports.
 .venv/.chart-tools: helm/tools/go.mod helm/tools/go.sum .venv/.dev
 	cd helm/tools && export GOTOOLCHAIN=local && \
 	../../$(BIN)/go build -o ../../$(BIN)/etcd go.etcd.io/etcd/server/v3 && \

@@ -1,4 +1,4 @@
-"""Our times beside those of what we replace, as ratios: ``make bench``, or ``python -m benchmarks NAME…`` for some of them.
+"""The service against the code that it replaces: ``make bench``, or ``python -m benchmarks NAME…`` for some of them.
 
 A benchmark is one function in ``partitions.py``, ``groups.py`` or ``placements.py``; ``docs/performance.md`` says what each
 means.

@@ -1,4 +1,4 @@
-"""Run the benchmarks whose names begin with one of the arguments (default: all), and say how they came out."""
+"""Run the benchmarks whose names begin with one of the arguments (default: all), and print the results."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import groups, groups_curve, groups_http, partition_counts, partitions, pipeline, placements  # noqa: F401 - they declare the benchmarks
+from benchmarks import groups, groups_curve, groups_http, partition_counts, partitions, pipeline, placements  # noqa: F401 - importing declares the benchmarks
 from benchmarks.harness import BENCHMARKS, Result, Skipped
 
 RESULTS = Path(__file__).with_name("results.json")
 
 
 def main(prefixes: list[str]) -> None:
-    """Measure, show, and write ``results.json``."""
+    """Measure, print, and write ``results.json``."""
     console = Console()
     chosen = [b for b in BENCHMARKS if not prefixes or any(row.name.startswith(tuple(prefixes)) for row in b.rows)]
     if not chosen:
         names = "\n  ".join(row.name for b in BENCHMARKS for row in b.rows)
-        sys.exit(f"No benchmark's name begins with {' or '.join(prefixes)}. There are:\n  {names}")
+        sys.exit(f"No benchmark has a name that begins with {' or '.join(prefixes)}. Benchmarks:\n  {names}")
     results: list[Result] = []
     skipped: list[tuple[str, str]] = []
-    for chosen_one in chosen:
-        names = ", ".join(row.name for row in chosen_one.rows)
+    for chosen_benchmark in chosen:
+        names = ", ".join(row.name for row in chosen_benchmark.rows)
         with console.status(f"{names} …"):
             try:
-                measured = chosen_one.run()
+                measured = chosen_benchmark.run()
             except Skipped as reason:
-                skipped += [(row.name, str(reason)) for row in chosen_one.rows]
+                skipped += [(row.name, str(reason)) for row in chosen_benchmark.rows]
                 console.print(f"{names}: skipped, {reason}", style="yellow", highlight=False)
                 continue
         results += measured
@@ -41,8 +41,10 @@ def main(prefixes: list[str]) -> None:
     RESULTS.write_text(json.dumps([result.as_json() for result in results], indent=1) + "\n")
     console.print()
     console.print(_table(results, skipped))
-    over = sum(not result.good for result in results)
-    console.print(f"{len(results)} rows, {over} over goal, {len(skipped)} skipped; a ratio at or below its goal is good.")
+    missed = sum(not result.good for result in results)
+    console.print(
+        f"{len(results)} rows, {missed} missed their goal, {len(skipped)} skipped; a ratio at or below its goal is good."
+    )
 
 
 def _table(results: list[Result], skipped: list[tuple[str, str]]) -> Table:
@@ -54,7 +56,7 @@ def _table(results: list[Result], skipped: list[tuple[str, str]]) -> Table:
     table.add_column("")
     for result in results:
         row = result.row
-        verdict = "[green]✓[/]" if result.good else "[bold red]over[/]"
+        verdict = "[green]✓[/]" if result.good else "[bold red]missed[/]"
         sides = (_quantity(value, row.unit) for value in (result.ours, result.reference))
         ratio = f"{result.ratio:.3g}" if result.good else f"[bold red]{result.ratio:.3g}[/]"
         table.add_row(row.name, f"[dim]{row.what}[/]", *sides, ratio, str(row.goal), verdict)
@@ -69,5 +71,5 @@ def _quantity(value: float, unit: str) -> str:
     return f"{value:,.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"
 
 
-signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # so that the servers that were started are stopped as well
+signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # so that servers started here are stopped
 main(sys.argv[1:])

@@ -1,4 +1,4 @@
-"""The least that Flask can do: views that give back what they were given, under the service's own Gunicorn settings."""
+"""The least that Flask can do: views that return their input, with the service's Gunicorn settings."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def echo_body() -> Response:
     return Response(request.get_data(), mimetype=request.mimetype)
 
 
-class _EchoServer(serving._Server):  # noqa: SLF001 - its settings are what makes the comparison one
+class _EchoServer(serving._Server):  # noqa: SLF001 - both sides must have the same settings
     def load(self) -> Flask:
-        metrics.share_among_workers(self._metrics_folder)  # which Gunicorn's hooks expect
+        metrics.share_among_workers(self._metrics_folder)  # Gunicorn's hooks expect it
         return app
 
 
 if __name__ == "__main__":
-    serving._Server = _EchoServer  # type: ignore[misc]  # noqa: SLF001 - so that serve() starts the echo and nothing else differs
+    serving._Server = _EchoServer  # type: ignore[misc]  # noqa: SLF001 - serve() then starts the echo, with no other difference
     serving.serve(Settings.from_environment(), "127.0.0.1", int(os.environ["PORT"]))

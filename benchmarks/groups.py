@@ -1,4 +1,4 @@
-"""Partitions → group members: every assignor beside the JVM's class, ``assign()`` alone on prepared input."""
+"""Partitions → group members: each assignor against the JVM's class, ``assign()`` alone on prepared input."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Subject:
-    """An assignor and the class that it reproduces."""
+    """An assignor and the Kafka class that it reproduces."""
 
     protocol: str
     name: str
@@ -54,11 +54,11 @@ SHAPES: Final = (
     Shape(1_000, 100, 1_000, heterogeneous=True),
 )
 JVM_SECONDS: Final = 1.0
-"""For warming up, and again for measuring; one run at least."""
+"""Seconds to warm up, and again to measure; at least one run."""
 
 
 def goal(subject: Subject, shape: Shape) -> float:
-    """The largest ratio of times that is good."""
+    """The largest good ratio of times."""
     if subject.name.endswith("sticky"):
         if shape == SHAPES[2]:
             return 0.2
@@ -68,24 +68,24 @@ def goal(subject: Subject, shape: Shape) -> float:
 
 
 def declare(subject: Subject, shape: Shape) -> None:
-    """A row for each scenario, and for large groups one for the memory that the assignment after a member left takes."""
+    """One row per scenario and, for large groups, one for the memory of an assignment after a member left."""
     name = f"groups/{subject}/{shape}"
     size = f"{shape.members:,} members × {shape.topics * shape.partitions:,} partitions"
     rows = [Row(f"{name}/{scenario}", "s", goal(subject, shape), f"assign(), {size} ÷ the JVM's") for scenario in SCENARIOS]
     if shape in {SHAPES[2], SHAPES[4]}:
-        rows.append(Row(f"{name}/memory", "MB", 0.5, "the group and the peak of assign(), one leaves ÷ what is alive in the JVM"))
+        rows.append(Row(f"{name}/memory", "MB", 0.5, "the group and the peak of assign(), one leaves ÷ live memory of the JVM"))
 
-    @benchmark(*rows, rounds=2 if shape.members <= 200 else 1)  # one of the large ones takes a minute and more
+    @benchmark(*rows, rounds=2 if shape.members <= 200 else 1)  # large ones take a minute and more
     def assign(shape: Shape = shape) -> Iterator[Sides]:
-        """What members own is what the first assignment gave. Raises RuntimeError unless the JVM's answers are ours."""
+        """Members own the fresh assignment. Raises RuntimeError if the JVM's assignments differ."""
         fresh = group_of(shape)
-        before = subject.run(fresh)
+        before = subject.run(fresh).rows
         groups = {scenario: group_of(shape, scenario, before) for scenario in SCENARIOS[1:]}
         groups["fresh"] = fresh
 
         @cache
         def expected(scenario: str) -> str:
-            return str(fingerprint(subject.run(groups[scenario])))
+            return str(fingerprint(subject.run(groups[scenario]).rows))
 
         def ours() -> list[float]:
             figures = [seconds(subject.run, groups[scenario], runs=11) for scenario in SCENARIOS]
@@ -101,7 +101,7 @@ def declare(subject: Subject, shape: Shape) -> None:
                     question = {"group": body_of(shape, scenario), "owning": scenario != "fresh", "seconds": JVM_SECONDS}
                     answer = ask({**question, "memory": False})
                     if answer["fingerprint"] != expected(scenario):
-                        raise RuntimeError(f"{name}/{scenario}: the JVM assigns otherwise")
+                        raise RuntimeError(f"{name}/{scenario}: the JVM's assignment differs")
                     figures.append(answer["median_s"])
                 if len(rows) > len(figures):
                     question = {"group": body_of(shape, "leaves"), "owning": True, "seconds": 0}

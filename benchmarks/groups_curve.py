@@ -1,4 +1,4 @@
-"""How the cost of an assignment grows with partitions: each step from 1,000 to 4,000,000 beside the growth of n log n."""
+"""Growth of an assignment's cost with partitions: each step from 1,000 to 4,000,000 against the growth of n log n."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def declare(name: str, what: str, prepare: Callable[[int, Shape], Callable[[], o
 
     @benchmark(*(row(*step) for step in pairwise(SIZES)), rounds=3)
     def curve(members: int = 1_000, sizes: tuple[int, ...] = SIZES) -> Iterator[Sides]:
-        """The two sides measure the same, so that both feel the machine alike."""
+        """Both sides measure on the same machine, alternately."""
         works = {size: prepare(size, Shape(members, TOPICS, size // TOPICS, heterogeneous)) for size in sizes}
 
         def times(of: tuple[int, ...]) -> list[float]:
@@ -47,17 +47,17 @@ def declare(name: str, what: str, prepare: Callable[[int, Shape], Callable[[], o
 
 
 def assigning(subject: Subject) -> Callable[[int, Shape], Callable[[], object]]:
-    """A member joins; everything was owned before."""
+    """A member joins; all partitions were owned before."""
 
     def prepare(_: int, shape: Shape) -> Callable[[], object]:
-        group = group_of(shape, "joins", subject.run(group_of(shape)))
+        group = group_of(shape, "joins", subject.run(group_of(shape)).rows)
         return lambda: subject.run(group)
 
     return prepare
 
 
 def scattering(size: int, shape: Shape) -> Callable[[], object]:
-    """What the machine's memory costs: each partition written once, into a new array, member after member, and nothing else."""
+    """The cost of memory: one write per partition into a new array, member after member."""
     order = np.arange(size, dtype=np.int32).reshape(-1, min(size, shape.members)).T.ravel()
 
     def scatter() -> object:
@@ -71,4 +71,4 @@ def scattering(size: int, shape: Shape) -> Callable[[], object]:
 for _subject in SUBJECTS:
     declare(f"groups/{_subject}/curve", "assign()", assigning(_subject))
     declare(f"groups/{_subject}/curve-heterogeneous", "assign()", assigning(_subject), heterogeneous=True)
-declare("groups/memory/curve", "for comparison, one write for each partition,", scattering)
+declare("groups/memory/curve", "for comparison, one write per partition,", scattering)

@@ -1,4 +1,4 @@
-"""Partitions → group members over HTTP: a million partitions, every one owned before."""
+"""Partitions → group members over HTTP: a million partitions, all owned before."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ PATH = "/v1/group-assignments"
 
 
 def declare(subject: Subject) -> None:
-    """One row for an assignor."""
+    """One row per assignor."""
     what = "the whole request, 2,000 × 1,000,000, all owned before ÷ orjson on both bodies + assign(group)"
 
     @benchmark(Row(f"groups/{subject}/http", "s", 3.0, what), rounds=3)
     def http(shape: Shape = Shape(2_000, 1_000, 1_000)) -> Iterator[Sides]:  # noqa: B008 - it is frozen
-        """Each member comes with what the same assignor gave it before: a million owned partitions in, a million assigned out."""
+        """Members own what the same assignor assigned before: a million owned partitions in, a million assigned out."""
         fresh = group_of(shape)
-        group = group_of(shape, "again", subject.run(fresh))
+        group = group_of(shape, "again", subject.run(fresh).rows)
         body = {"group_protocol": subject.protocol, "assignor": subject.name, **body_of(shape)}
         with serving("service", "serve") as port:
             before = orjson.loads(post(port, PATH, orjson.dumps(body), JSON))["assignments"]

@@ -1,14 +1,14 @@
-"""Two sides in turn: ours, the reference, the reference, ours … The machine's speed drifts, and both feel it alike.
+"""Measures two sides alternately (ours, reference, reference, ours, …), so that a drift of the machine's speed affects both.
 
-A benchmark is a generator that prepares, yields its two sides and tidies up. A side is a function that measures once and gives
-one figure for each row, in the row's unit::
+A benchmark is a generator that prepares, yields its two sides and cleans up. A side is a function that measures once and returns
+one figure per row, in the row's unit::
 
     @benchmark(Row("partitions/crc32", unit="s", goal=1.0, what="10 million keys ÷ zlib"))
     def crc32(count: int = 10_000_000) -> Iterator[Sides]:
         keys = ...
         yield lambda: [seconds(ours, keys)], lambda: [seconds(zlibs, keys)]
 
-Its parameters are its size; the tests run it small.
+Its parameters set its size; the tests use small ones.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ if TYPE_CHECKING:
 
 
 PATIENCE = 30.0
-"""Seconds after which a benchmark begins no further round."""
+"""Seconds after which a benchmark starts no further round."""
 
 
 class Skipped(Exception):
-    """Something that a benchmark needs is not on this machine; ``str()`` says what, and how to get it."""
+    """A program that a benchmark needs is missing. The message says which, and how to install it."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One figure that a benchmark gives.
+    """One figure of a benchmark.
 
-    unit : of both sides; one that ends in "/s" is a throughput, where more is better
-    goal : the ratio is good at or below it
-    what : ours ÷ the reference, in words
+    unit : the unit of both sides; if it ends in "/s", higher is better
+    goal : the largest good ratio
+    what : ours ÷ reference, in words
     """
 
     name: str
@@ -54,7 +54,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Result:
-    """A row, measured: the median of each side's rounds."""
+    """A measured row: the median of each side's rounds."""
 
     row: Row
     ours: float
@@ -62,16 +62,16 @@ class Result:
 
     @property
     def ratio(self) -> float:
-        """Ours ÷ the reference for a time, the reference ÷ ours for a throughput: less is better."""
+        """Ours ÷ reference for a time, reference ÷ ours for a throughput. Lower is better."""
         return self.reference / self.ours if self.row.unit.endswith("/s") else self.ours / self.reference
 
     @property
     def good(self) -> bool:
-        """Does it reach its goal?"""
+        """Whether the ratio reaches the goal."""
         return self.ratio <= self.row.goal
 
     def as_json(self) -> dict[str, Any]:
-        """As ``results.json`` has it."""
+        """The entry in ``results.json``."""
         row = self.row
         figures = {"ours": self.ours, "reference": self.reference}
         return {"name": row.name, **figures, "unit": row.unit, "ratio": round(self.ratio, 4), "goal": row.goal}
@@ -79,16 +79,16 @@ class Result:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """What ``@benchmark`` makes of a function: ``sides()`` is a context that gives the two sides."""
+    """A function decorated with ``@benchmark``. ``sides()`` is a context manager that returns the two sides."""
 
     rows: tuple[Row, ...]
     rounds: int
     sides: Callable[..., AbstractContextManager[Sides]]
 
     def run(self) -> list[Result]:
-        """Measure both sides in turn, ``rounds`` times each, the second round in the opposite order of the first, and so on.
+        """Measure both sides alternately, ``rounds`` times each, in reverse order in every other round.
 
-        No further round begins when half a minute has gone: a reference that slow stands for itself.
+        No round starts after PATIENCE seconds.
         """
         figures: tuple[list[Sequence[float]], list[Sequence[float]]] = ([], [])
         with self.sides() as sides:
@@ -103,11 +103,11 @@ class Benchmark:
 
 
 BENCHMARKS: list[Benchmark] = []
-"""All that were declared, in order."""
+"""All declared benchmarks, in order."""
 
 
 def benchmark(*rows: Row, rounds: int = 5) -> Callable[[Callable[..., Iterator[Sides]]], Benchmark]:
-    """Declare a benchmark that gives these rows."""
+    """Declare a benchmark with these rows."""
 
     def declare(function: Callable[..., Iterator[Sides]]) -> Benchmark:
         BENCHMARKS.append(Benchmark(rows, rounds, contextmanager(function)))
@@ -117,9 +117,9 @@ def benchmark(*rows: Row, rounds: int = 5) -> Callable[[Callable[..., Iterator[S
 
 
 def seconds(work: Callable[..., object], *arguments: Any, runs: int = 5) -> float:
-    """Median wall time of ``work(*arguments)`` after one run that does not count, Python's cyclic collector paused.
+    """Median wall time of ``work(*arguments)``, after one run that is not measured. The cyclic garbage collector is paused.
 
-    It collects once, as the JVM's side does, not before each run: going through all objects empties the processor's caches.
+    Garbage is collected once, as on the JVM's side, and not before each run, because that would evict the processor's caches.
     """
     work(*arguments)
     times = []
@@ -136,9 +136,9 @@ def seconds(work: Callable[..., object], *arguments: Any, runs: int = 5) -> floa
 
 
 def peak_bytes(work: Callable[..., object], *arguments: Any) -> int:
-    """The memory that ``work(*arguments)`` takes: the process's largest resident size during the call less that before it.
+    """Peak memory of ``work(*arguments)``: the growth of the process's largest resident size during the call. Linux only.
 
-    Linux only. What earlier calls have freed is given back to the system first, so that it counts when it is taken again.
+    Free memory is returned to the system first, so that it counts if the call needs it again.
     """
     work(*arguments)
     gc.collect()
@@ -152,6 +152,6 @@ def peak_bytes(work: Callable[..., object], *arguments: Any) -> int:
 
 
 def _status(name: str) -> int:
-    """One of the sizes in /proc/self/status, in bytes."""
+    """A size from /proc/self/status, in bytes."""
     lines = Path("/proc/self/status").read_text("ascii").splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{name}:"))

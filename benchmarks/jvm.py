@@ -20,12 +20,12 @@ PROGRAM = Path(__file__).parent / "java" / "TimeAssignors.java"
 
 
 def require(*, harness: bool = True) -> None:
-    """Raise Skipped if Java is not here, or the harness and what it needs."""
+    """Raise Skipped if Java, the harness or a program that it needs is missing."""
     if harness and not REFERENCE.is_dir():
-        raise Skipped("the JVM's harness, ../shared/reference, is not here")
+        raise Skipped("the JVM's harness, ../shared/reference, is missing")
     for program in ("java", "mvn") if harness else ("java",):
         if shutil.which(program) is None:
-            raise Skipped(f"no {program}: apt-get install openjdk-17-jdk-headless maven")
+            raise Skipped(f"{program} is missing: apt-get install openjdk-17-jdk-headless maven")
 
 
 def times(script: str, *arguments: str, wanted: tuple[dict[str, Any], ...]) -> list[dict[str, Any]]:
@@ -45,7 +45,7 @@ def times(script: str, *arguments: str, wanted: tuple[dict[str, Any], ...]) -> l
                 process.terminate()
                 return found
         errors.seek(0)
-        raise RuntimeError(f"{script} {' '.join(arguments)} did not measure what was asked for: {lines} {errors.read()}")
+        raise RuntimeError(f"{script} {' '.join(arguments)} did not print the expected rows: {lines} {errors.read()}")
 
 
 @contextmanager
@@ -70,7 +70,7 @@ def assignor(kafka_class: str) -> Iterator[Callable[[dict[str, Any]], dict[str, 
         assert answers is not None  # noqa: S101
 
         def ask(question: dict[str, Any]) -> dict[str, Any]:
-            with suppress(BrokenPipeError):  # then there is no answer either
+            with suppress(BrokenPipeError):  # the missing answer is reported below
                 questions.write(json.dumps(question) + "\n")
                 questions.flush()
             line = answers.readline()

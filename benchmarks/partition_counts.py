@@ -1,4 +1,4 @@
-"""Keys → how many partitions: one scan for many counts, and the memory that a long stream takes."""
+"""Keys → partition counts: one scan for many counts, and the memory for a long stream."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from benchmarks.harness import Row, benchmark, seconds
 from benchmarks.partitions import random_keys
-from service.cli.local_client import ask_stream
-from service.core.sizing.counter import Counts
+from service.cli.local_client import post_stream
+from service.core.sizing.counter import KeyCounter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 CURRENT = 12
 TWENTY = (*range(12, 108, 12), 16, 20, 25, 30, 32, 40, 50, 64, 100, 128, 200, 256)
-"""As people ask: multiples of today's count, round numbers and powers of two."""
+"""Typical counts: multiples of the current count, round numbers and powers of two."""
 
 KEY_BYTES = 16
 
 
 def counted(keys: Keys, partitions_counts: tuple[int, ...]) -> None:
     """All that an answer says of where keys lie and what moves."""
-    counts = Counts(("java",), partitions_counts, CURRENT)
+    counts = KeyCounter(("java",), partitions_counts, CURRENT)
     counts.add(keys, "base64")
     for n in partitions_counts:
         counts.totals("java", n)
@@ -41,13 +41,13 @@ def counted(keys: Keys, partitions_counts: tuple[int, ...]) -> None:
     Row("partition-counts/twenty", "s", 3.0, "10 million keys of 16 bytes × 20 partition counts ÷ the same × one count"), rounds=3
 )
 def twenty(count: int = 10_000_000) -> Iterator[Sides]:
-    """Both sides hash, count different keys and look for hot ones; the reference for a count that is no multiple of today's."""
+    """Both sides hash keys and count distinct and hot keys. The reference's count is not a multiple of the current one."""
     keys = random_keys(count, KEY_BYTES)
     yield lambda: [seconds(counted, keys, TWENTY, runs=3)], lambda: [seconds(counted, keys, (25,), runs=3)]
 
 
 def arrow_stream(count: int, batch: int = 200_000) -> Iterator[bytes]:
-    """So many different keys as the bytes of an Arrow stream, a batch at a time."""
+    """``count`` distinct keys as the bytes of an Arrow stream, one batch at a time."""
     generator = np.random.default_rng(1)
     yield pa.schema({"key": pa.binary(KEY_BYTES)}).serialize().to_pybytes()
     for _ in range(count // batch):
@@ -57,12 +57,12 @@ def arrow_stream(count: int, batch: int = 200_000) -> Iterator[bytes]:
 
 
 def peak_memory(count: int) -> float:
-    """MB that a process came to hold at most in which the endpoint read so many keys."""
+    """Peak memory, in MB, of a process in which the endpoint reads ``count`` keys."""
     process = subprocess.Popen([sys.executable, "-m", "benchmarks.partition_counts", str(count)], stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
-        raise RuntimeError(f"the process ended with {process.returncode}")
+        raise RuntimeError(f"the process exited with {process.returncode}")
     return usage.ru_maxrss / 1024
 
 
@@ -70,11 +70,11 @@ def peak_memory(count: int) -> float:
     Row("partition-counts/memory", "MB", 1.2, "memory for an Arrow stream of 20 million keys ÷ of 2 million keys"), rounds=1
 )
 def memory(count: int = 2_000_000, times: int = 10) -> Iterator[Sides]:
-    """All keys are different, 320 MB of them and 32 MB; both are more than are held one by one."""
+    """All keys are distinct, 320 MB and 32 MB of them; both are more than the exact counter holds."""
     yield lambda: [peak_memory(times * count)], lambda: [peak_memory(count)]
 
 
 if __name__ == "__main__":
-    ask_stream(
+    post_stream(
         "/v1/partition-count-plans?partitions_counts=12,24,1000&current_partitions_count=12", arrow_stream(int(sys.argv[1]))
     )

@@ -29,7 +29,7 @@ KEY_BYTES = (16, 36)
 
 
 def random_keys(count: int, size: int) -> Keys:
-    """As the JVM's side has them: random bytes, or (36 of them) random UUIDs in their usual spelling."""
+    """Keys like those of the JVM's side: random bytes or, for a size of 36, random UUIDs as text."""
     generator = np.random.default_rng(size)
     data = generator.integers(0, 256, count * size, np.uint8)
     if size == 36:
@@ -40,7 +40,7 @@ def random_keys(count: int, size: int) -> Keys:
 
 
 def order_ids(count: int) -> list[str]:
-    """Keys as people have them: ``order-`` and a UUID."""
+    """Typical keys: ``order-`` and a UUID."""
     random_ = random.Random(count)
     return [f"order-{uuid.UUID(int=random_.getrandbits(128))}" for _ in range(count)]
 
@@ -58,7 +58,7 @@ def order_ids(count: int) -> list[str]:
     rounds=2,
 )
 def murmur2(count: int = 10_000_000) -> Iterator[Sides]:
-    """The ``java`` partitioner on keys that lie end to end; the JVM's lie in an array of byte[]."""
+    """The ``java`` partitioner on keys in one array; the JVM's keys are in an array of byte[]."""
     jvm.require()
     questions = [Question(64, random_keys(count, size)) for size in KEY_BYTES]
     what = "Utils.toPositive(Utils.murmur2(key)) % 64"
@@ -106,7 +106,7 @@ def arrow(count: int = 1_000_000) -> Iterator[Sides]:
 
 @benchmark(Row("partitions/json", "s", 2.0, "1 million keys in a JSON body, over HTTP ÷ orjson on both bodies"))
 def json(count: int = 1_000_000) -> Iterator[Sides]:
-    """The reference reads the request and writes the answer in this process, without HTTP and without hashing."""
+    """The reference parses the request and writes the answer in this process, without HTTP and hashing."""
     body = orjson.dumps({"partitioner": "java", "partitions_count": 64, "keys": order_ids(count)})
     with serving("service", "serve") as service:
         answer = orjson.loads(post(service, PATH, body, JSON))

@@ -1,4 +1,4 @@
-"""The pipeline's ``skew`` beside Spark's own way to count keys by partition, over the same Parquet file in the same session."""
+"""The job ``skew`` against Spark's own count of keys by partition, over the same Parquet file in the same session."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from pyspark.sql import functions
 from benchmarks.harness import Row, benchmark
 from service.spark.cluster.progress import progress
 from service.spark.cluster.session import spark_session
-from service.spark.io.scan import scanned
+from service.spark.io.scan import run_scan
 from service.spark.io.sinks import Sink
 from service.spark.io.sources import Source
 from service.spark.job import Pipeline
 from service.spark.skew import job
-from service.spark.skew.scan import merged
+from service.spark.skew.tasks.scan import merged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +41,7 @@ MEMORY = "1g"
 
 
 def key_file(count: int) -> str:
-    """A Parquet file of so many different keys of 16 hexadecimal digits; made once."""
+    """A Parquet file with ``count`` distinct keys of 16 hexadecimal digits; written once."""
     target = Path(tempfile.gettempdir(), f"partition-allocator-keys-{count}.parquet")
     if not target.exists():
         draw, digits = np.random.default_rng(1), np.frombuffer(b"0123456789abcdef", np.uint8)
@@ -58,7 +58,7 @@ def key_file(count: int) -> str:
 
 @contextmanager
 def pipeline(cores: int = 2) -> Iterator[Pipeline]:
-    """A pipeline on that many cores of this machine."""
+    """A pipeline on ``cores`` cores of this machine."""
     with (
         tempfile.TemporaryDirectory() as folder,
         spark_session("benchmarks", master=f"local[{cores}]", settings={"spark.driver.memory": MEMORY}) as spark,
@@ -72,7 +72,7 @@ def ours(on: Pipeline, path: str, names: tuple[str, ...], partitions_counts: tup
     asked |= {"key_columns": ("key",), "key_separator": "-", "size_columns": (), "max_keys": job.MAX_KEYS}
     asked |= {"partitioners": names, "partitions_counts": partitions_counts}
     start = time.perf_counter()
-    scanned(*job.read(on, Source.parse(path), asked), merged, on.sink)
+    run_scan(*job.prepare(on, Source.parse(path), asked), merged, on.sink)
     return time.perf_counter() - start
 
 
@@ -96,7 +96,7 @@ def _beside_spark(count: int, names: tuple[str, ...], partitions_counts: tuple[i
     rounds=3,
 )
 def one(count: int = KEYS) -> Iterator[Sides]:
-    """Ours finds the different and the hottest keys as well."""
+    """Ours also counts distinct and hottest keys."""
     yield from _beside_spark(count, ("java",), (12,))
 
 
@@ -108,7 +108,7 @@ def four_by_twenty(count: int = KEYS) -> Iterator[Sides]:
 
 @benchmark(Row("pipeline/two-cores", "s", 0.59, "skew of 50 million keys, 4 × 20, on two cores ÷ on one"), rounds=2)
 def two_cores(count: int = KEYS) -> Iterator[Sides]:
-    """Each side is a session of its own; what it takes to start is not counted."""
+    """Each side is a session of its own; its start is not measured."""
     path = key_file(count)
 
     def on(cores: int) -> float:
@@ -120,7 +120,7 @@ def two_cores(count: int = KEYS) -> Iterator[Sides]:
 
 
 def driver_memory(count: int) -> float:
-    """MB that the driver held at most, Python and JVM together, in a process of its own."""
+    """Peak memory of the driver, in MB: Python and JVM together, in a process of its own."""
     script = f"from benchmarks.pipeline import print_driver_memory; print_driver_memory({count})"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     return float(done.stdout.splitlines()[-1])
@@ -131,7 +131,7 @@ def print_driver_memory(count: int) -> None:
     path = key_file(count)
     with pipeline() as on:
         ours(on, path, FOUR, TWENTY)
-        jvm = SparkContext._gateway.proc.pid  # noqa: SLF001 - PySpark does not tell
+        jvm = SparkContext._gateway.proc.pid  # noqa: SLF001 - PySpark has no public way
         peaks = [_peak_mb(pid) for pid in (os.getpid(), jvm)]
     print(sum(peaks))
 

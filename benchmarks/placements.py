@@ -1,4 +1,4 @@
-"""Replica → broker: a hundred thousand partitions over a thousand brokers in ten racks."""
+"""Replica → broker: 100,000 partitions on 1,000 brokers in ten racks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks import jvm
 from benchmarks.harness import Row, benchmark, seconds
 from service.core.jvm.random import JavaRandom
-from service.core.model import Cluster, Wish
+from service.core.model import Cluster, PlacementRequest
 from service.core.placers import PLACERS
 
 if TYPE_CHECKING:
@@ -38,11 +38,11 @@ def place(partitions: int = 100_000, brokers: int = 1_000) -> Iterator[Sides]:
     """AdminUtils starts at broker 0 without a shift, the striped placer with java.util.Random(42), on both sides."""
     jvm.require()
     cluster = cluster_of(brokers)
-    wish = Wish(partitions, replication_factor=3, start_index=0)
+    request = PlacementRequest(partitions, replication_factor=3, start_index=0)
     shape = {"brokers": brokers, "racks": RACKS, "partitions": partitions}
 
     def ours() -> list[float]:
-        return [seconds(lambda run=PLACERS[name].run: run(cluster, wish, JavaRandom(42)), runs=11) for name in REAL_CLASS]
+        return [seconds(lambda run=PLACERS[name].run: run(cluster, request, JavaRandom(42)), runs=11) for name in REAL_CLASS]
 
     def reference() -> list[float]:
         wanted = tuple({"what": what, **shape} for what in REAL_CLASS.values())

@@ -1,4 +1,4 @@
-"""Both sides of an HTTP benchmark: the service as users start it, a bare Flask app under the same Gunicorn, and their clients."""
+"""Both sides of an HTTP benchmark: the service, a bare Flask app with the same Gunicorn settings, and clients."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def serving(module: str, *arguments: str) -> Iterator[int]:
-    """``python -m module …`` on a free port, which is given once the server answers there."""
+    """Run ``python -m module …`` on a free port. The value is the port, once the server accepts connections."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port = listener.getsockname()[1]
@@ -39,24 +39,24 @@ def serving(module: str, *arguments: str) -> Iterator[int]:
 def _wait_until_ready(process: subprocess.Popen[bytes], port: int) -> None:
     for _ in range(1200):
         if process.poll() is not None:
-            raise RuntimeError("the server ended before it answered")
+            raise RuntimeError("the server exited before it accepted connections")
         try:
             socket.create_connection(("127.0.0.1", port)).close()
         except OSError:
             time.sleep(0.1)
         else:
             return
-    raise TimeoutError("the server does not answer")
+    raise TimeoutError("the server does not accept connections")
 
 
 def require_wrk() -> None:
-    """Raise Skipped without wrk."""
+    """Raise Skipped if wrk is missing."""
     if shutil.which("wrk") is None:
-        raise Skipped("no wrk: apt-get install wrk")
+        raise Skipped("wrk is missing: apt-get install wrk")
 
 
 def requests_per_second(port: int, path: str, run_seconds: int) -> float:
-    """What wrk gets from ``GET path`` over eight connections."""
+    """Requests per second that wrk measures for ``GET path`` over eight connections."""
     run = subprocess.run(
         ["wrk", "-t1", "-c8", f"-d{run_seconds}s", f"http://127.0.0.1:{port}{path}"], capture_output=True, text=True, check=True
     )
@@ -69,7 +69,7 @@ def requests_per_second(port: int, path: str, run_seconds: int) -> float:
 
 
 def post(port: int, path: str, body: bytes, media_type: str) -> bytes:
-    """The answer to one POST over a connection of its own; anything but a 200 is an error."""
+    """The answer to one POST over a connection of its own. Raises RuntimeError unless its status is 200."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
     try:
         connection.request("POST", path, body, {"content-type": media_type, "accept": media_type})
@@ -83,5 +83,5 @@ def post(port: int, path: str, body: bytes, media_type: str) -> bytes:
 
 
 def post_seconds(port: int, path: str, body: bytes, media_type: str, *, runs: int = 5) -> float:
-    """Wall time of ``post``, from connecting to the answer's last byte."""
+    """Wall time of ``post``, from connecting to the last byte of the answer."""
     return seconds(post, port, path, body, media_type, runs=runs)

@@ -1,4 +1,4 @@
-"""The groups that assignors are timed on: generated alike for us (arrays) and for the JVM (JSON)."""
+"""The groups that assignors are measured on, as arrays for us and as JSON for the JVM."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from service.core.model import Int32s
 
 SCENARIOS: Final = ("fresh", "leaves", "joins", "added")
-"""Nobody owns anything; then what that gave is owned, and one member leaves, or one joins, or every topic grows by a tenth."""
+"""No partition is owned; then the fresh assignment is owned, and one member leaves, one joins, or each topic grows by a tenth."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A group before anything happens.
+    """A group before a scenario.
 
-    partitions : of each topic
-    heterogeneous : each member leaves out every tenth topic, another tenth than its neighbour; else all subscribe to all
+    partitions : per topic
+    heterogeneous : each member leaves out every tenth topic, neighbours different ones; otherwise all subscribe to all topics
     """
 
     members: int
@@ -39,7 +39,7 @@ class Shape:
 
 
 def numbers_of(shape: Shape, scenario: str) -> list[int]:
-    """Who is in the group, by number; ids and subscriptions follow from it. The one in the middle leaves, a newcomer is last."""
+    """The numbers of the members, which determine ids and subscriptions. The middle one leaves; a new one is last."""
     numbers = list(range(shape.members + (scenario == "joins")))
     if scenario == "leaves":
         del numbers[shape.members // 2]
@@ -47,23 +47,23 @@ def numbers_of(shape: Shape, scenario: str) -> list[int]:
 
 
 def member_id(number: int) -> str:
-    """As Kafka's consumers have them: ``consumer-orders-17-`` and a random UUID."""
+    """An id like those of Kafka's consumers: ``consumer-orders-17-`` and a random UUID."""
     made = uuid.UUID(int=random.Random(number).getrandbits(128), version=4)
     return f"consumer-orders-{number + 1}-{made}"
 
 
 def topic_names(shape: Shape) -> tuple[str, ...]:
-    """``topic-0000`` … in their order."""
+    """``topic-0000`` … in order."""
     return tuple(f"topic-{i:04d}" for i in range(shape.topics))
 
 
 def topic_ids(shape: Shape) -> tuple[str, ...]:
-    """A base64 Uuid each, as if drawn at random."""
+    """A base64 Uuid for each topic, pseudo-random."""
     return tuple(base64.urlsafe_b64encode(hashlib.sha256(name.encode()).digest()).decode()[:22] for name in topic_names(shape))
 
 
 def partitions_of_each(shape: Shape, scenario: str) -> int:
-    """How many partitions each topic has."""
+    """Partitions per topic."""
     return shape.partitions + (shape.partitions + 9) // 10 if scenario == "added" else shape.partitions
 
 
@@ -76,7 +76,7 @@ def subscription(shape: Shape, number: int) -> Int32s:
 def group_of(shape: Shape, scenario: str = "fresh", before: Ragged | None = None) -> Group:
     """The group as arrays.
 
-    before : member → partitions of the fresh group, which are what members own
+    before : member → partitions of the fresh group that it owns
     """
     numbers = numbers_of(shape, scenario)
     size = partitions_of_each(shape, scenario)
@@ -106,7 +106,7 @@ def group_of(shape: Shape, scenario: str = "fresh", before: Ragged | None = None
 
 
 def body_of(shape: Shape, scenario: str = "fresh") -> dict[str, Any]:
-    """The same group as ``topics`` and ``members`` of a request, nothing owned."""
+    """The same group as ``topics`` and ``members`` of a request, without owned partitions."""
     size = partitions_of_each(shape, scenario)
     names = topic_names(shape)
     members: list[dict[str, Any]] = []
@@ -122,14 +122,14 @@ def body_of(shape: Shape, scenario: str = "fresh") -> dict[str, Any]:
 
 
 def fingerprint(assignment: Ragged) -> int:
-    """A sum over all pairs of member and partition; TimeAssignors.java has the same."""
+    """A sum of hashes over all pairs of member and partition; TimeAssignors.java computes the same."""
     pairs = assignment.row_of_each_value().astype(np.uint64) << np.uint64(32)
     pairs = (pairs + assignment.values.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     return int(((pairs ^ (pairs >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)).sum())
 
 
 def bytes_of(group: Group) -> int:
-    """What the group takes: its arrays, its names."""
+    """Memory of the group: its arrays and names."""
     arrays = (group.topics.first, group.racks, group.generations, group.unknown_partitions)
     rows = (group.subscriptions, group.owned)
     names = (*group.member_ids, *group.topics.names, *(topic_id or "" for topic_id in group.topics.ids))

@@ -1,4 +1,4 @@
-"""Ask the service about the flights, and print what it says."""
+"""Ask the service about the flights, and print its answers."""
 
 from __future__ import annotations
 
@@ -10,22 +10,24 @@ from demo.decisions import ASSIGNORS, PARTITIONS_COUNTS, PLACERS, REPLICATION_FA
 
 
 @click.command()
-@click.option("--url", help="A running server to ask; default: the app in this process.")
+@click.option("--url", help="URL of a running server. Default: an app in this process.")
 def main(url: str | None) -> None:
-    """The three decisions on the 336,776 flights that left New York in 2013."""
+    """Answer the three questions for the 336,776 flights that left New York in 2013."""
     console = Console(highlight=False)
     ask = decisions.over_http(url) if url else decisions.in_process()
     choices = flights.read()
-    console.print(f"\n[bold]{len(choices[0].keys):,} flights[/] left New York in 2013. Each is a record; what is its key?\n")
+    console.print(
+        f"\n[bold]{len(choices[0].keys):,} flights[/] left New York in 2013. Each is a record. What should be its key?\n"
+    )
     console.print(show.keys(choices))
 
     with console.status("partitioning …"):
         partitioned = [[decisions.partition(ask, keyed, n) for keyed in choices] for n in PARTITIONS_COUNTS]
     console.print(show.partitions(partitioned))
     console.print(
-        "Skew is fullest ÷ mean, of the distinct keys and of their records; 1 is even. At best: a key's records stay together, "
-        "so the hottest key alone makes this much. java ≠ librdkafka: records that the two clients' default partitioners "
-        "put into different partitions.\n",
+        "Skew is maximum ÷ mean per partition, of distinct keys and of records; 1 is even. At best: the lowest possible skew, "
+        "since the records of the hottest key stay together. java ≠ librdkafka: share of the records that the default "
+        "partitioners of the two clients put on different partitions.\n",
         style="dim",
     )
     for results in partitioned:
@@ -37,8 +39,8 @@ def main(url: str | None) -> None:
     console.print(show.brokers(placed))
     racks = min(int(result.racks.min()) for results in placed for result in results)
     console.print(
-        f"Each partition's {REPLICATION_FACTOR} replicas are on {racks} racks. Records are those of the partitions that a member "
-        "reads or a broker leads, as the java partitioner spreads them.\n",
+        f"The {REPLICATION_FACTOR} replicas of each partition are on {racks} racks. Records are those of the partitions that a "
+        "member is assigned or a broker leads, with the java partitioner.\n",
         style="dim",
     )
 

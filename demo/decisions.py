@@ -1,4 +1,4 @@
-"""The questions, put to the service as any client would, and what its answers come to in records."""
+"""Requests to the service, and its answers in terms of records."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ PLACERS = ("rack-aware", "striped")
 BROKERS = tuple({"broker_id": i, "rack_id": "abc"[i % 3]} for i in range(6))
 REPLICATION_FACTOR = 3
 SEED = 2013
-"""What real clients draw at random (the partition of a record without a key, the first broker) is drawn from this seed."""
+"""Seed of what real clients choose at random: the partition of a record without a key, the first broker."""
 
 
 def in_process() -> Ask:
-    """Ask the app in this process, through its whole HTTP contract."""
-    from service.app import create_app  # noqa: PLC0415 - a demo of a running server needs no app
+    """Ask an app in this process, through its HTTP API."""
+    from service.app import create_app  # noqa: PLC0415 - not needed for a running server
 
     client = create_app().test_client()
 
@@ -61,13 +61,13 @@ def over_http(url: str) -> Ask:
 
 @dataclass(frozen=True)
 class Partitioned:
-    """The flights, by one key, in one number of partitions.
+    """The flights with one key, on one number of partitions.
 
     records : partitioner → int64[partitions], the records in each partition
     key_skew : partitioner → skew of the distinct keys over the partitions
     record_skew : partitioner → skew of the records
-    elsewhere : share of the keyed records that the two partitioners put into different partitions
-    best_skew : the least that the records' skew can be, since a key's records stay together
+    elsewhere : share of the records with a key that the two partitioners put on different partitions
+    best_skew : the lowest possible skew of the records, since the records of a key stay together
     """
 
     keyed: Keyed
@@ -80,7 +80,7 @@ class Partitioned:
 
 
 def partition(ask: Ask, keyed: Keyed, partitions_count: int) -> Partitioned:
-    """``POST /v1/partitions`` with every flight's key, and again with each key once, for both partitioners."""
+    """``POST /v1/partitions`` with the key of every flight, and with the distinct keys, for both partitioners."""
     records, key_skew, record_skew, partitions = {}, {}, {}, {}
     for partitioner in PARTITIONERS:
         question = {"partitioner": partitioner, "partitions_count": partitions_count, "random_seed": SEED}
@@ -100,8 +100,8 @@ def partition(ask: Ask, keyed: Keyed, partitions_count: int) -> Partitioned:
 class Assigned:
     """One group over the three topics.
 
-    partitions, records : int64[members], what each member gets
-    partition_skew : as the service says
+    partitions, records : int64[members], the partitions and records of each member
+    partition_skew : from the answer
     """
 
     assignor: str
@@ -112,7 +112,7 @@ class Assigned:
 
 
 def assign(ask: Ask, assignor: str, topics: list[Partitioned]) -> Assigned:
-    """``POST /v1/group-assignments``: six new members, the topics written by Java producers."""
+    """``POST /v1/group-assignments``: six new members; the topics are written by Java producers."""
     answer = ask(
         "/v1/group-assignments",
         {

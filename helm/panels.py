@@ -1,4 +1,4 @@
-"""What the dashboards are made of: queries, panels and variables."""
+"""Queries, panels and variables of the dashboards."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 PROMETHEUS: Final = DataSourceRef("prometheus", "$datasource")
 INFINITY: Final = DataSourceRef("yesoreyeram-infinity-datasource", "$datasource")
 HERE: Final = 'namespace=~"$namespace"'
-"""What every expression selects."""
+"""The label matcher of every expression."""
 
 Query = tuple[str, str]
 """An expression, and the legend of its series."""
 
 
 def quantiles(histogram: str, by: str, *, select: str = "", which: tuple[float, ...] = (0.5, 0.99)) -> list[Query]:
-    """Quantiles of a histogram, a series for each of what ``by`` names."""
+    """Quantiles of a histogram, one series per combination of the labels ``by``."""
     labels = ", ".join(f"{{{{{label.strip()}}}}}" for label in by.split(","))
     return [
         (
@@ -46,13 +46,13 @@ def quantiles(histogram: str, by: str, *, select: str = "", which: tuple[float, 
 
 
 def rate(counter: str, by: str, *, select: str = "") -> Query:
-    """What a counter gains in a second, a series for each of what ``by`` names."""
+    """Rate of a counter, one series per combination of the labels ``by``."""
     labels = " ".join(f"{{{{{label.strip()}}}}}" for label in by.split(","))
     return f"sum by ({by}) (rate({counter}{{{HERE}{select}}}[$__rate_interval]))", labels
 
 
 def total(counter: str, select: str = "") -> str:
-    """What a counter gains in a second, all its series together."""
+    """Rate of a counter, summed over all series."""
     return f"sum(rate({counter}{{{HERE}{select}}}[$__rate_interval]))"
 
 
@@ -75,7 +75,7 @@ def figure(title: str, about: str, unit: str, query: str, span: int = 4) -> stat
 
 
 def ranking(title: str, about: str, query: str, columns: Mapping[str, str], span: int = 8) -> table.Panel:
-    """The labels and values of one moment, as a table. columns : label → its heading"""
+    """An instant query as a table. columns : label → column heading"""
     target = prometheus.Dataquery().expr(query).format(PromQueryFormat.TABLE).instant().ref_id("A").datasource(PROMETHEUS)
     order = {
         "indexByName": {name: i for i, name in enumerate(columns)},
@@ -87,7 +87,7 @@ def ranking(title: str, about: str, query: str, columns: Mapping[str, str], span
 
 
 def targets(queries: list[Query]) -> list[prometheus.Dataquery]:
-    """Expressions as the queries of a panel."""
+    """The queries of a panel."""
     return [
         prometheus.Dataquery().expr(expression).legend_format(legend or "__auto").ref_id(chr(ord("A") + i)).datasource(PROMETHEUS)
         for i, (expression, legend) in enumerate(queries)
@@ -95,25 +95,25 @@ def targets(queries: list[Query]) -> list[prometheus.Dataquery]:
 
 
 def choice(name: str, label: str, query: str) -> dashboard.QueryVariable:
-    """A variable whose values Prometheus knows; at first all of them."""
+    """A variable with values from Prometheus; all are selected by default."""
     variable = dashboard.QueryVariable(name).label(label).query(query).datasource(PROMETHEUS).multi(True).include_all(True)
     variable.all_value(".*").current(VariableOption(text="All", value="$__all"))
     return variable.refresh(VariableRefresh.ON_TIME_RANGE_CHANGED).sort(VariableSort.ALPHABETICAL_ASC)
 
 
 class Infinity(Builder[Dataquery], Dataquery):
-    """A question to the service by Grafana's Infinity data source: the body is posted, the answer's table comes as CSV."""
+    """A query of Grafana's Infinity data source: it posts a body to the service and reads the answer as CSV."""
 
     def __init__(self, path: str, body: str, columns: Mapping[str, str]) -> None:
         """Columns : name → "string" or "number"."""
         self._path, self._body, self._columns = path, body, columns
 
     def build(self) -> Infinity:
-        """Its own builder, as the generator's are."""
+        """Required by Builder."""
         return self
 
     def to_json(self) -> dict[str, Any]:
-        """The query as the plug-in keeps it."""
+        """The query in the plug-in's JSON format."""
         return {
             "refId": "A",
             "datasource": INFINITY,
@@ -138,14 +138,14 @@ class Infinity(Builder[Dataquery], Dataquery):
 
 
 def text_input(name: str, label: str, default: str) -> dashboard.TextBoxVariable:
-    """A variable that is typed."""
+    """A text box."""
     return (
         dashboard.TextBoxVariable(name).label(label).default_value(default).current(VariableOption(text=default, value=default))
     )
 
 
 def text(board: models.Dashboard) -> str:
-    """A dashboard as Grafana reads it."""
+    """The dashboard's JSON."""
     for number, panel in enumerate(board.panels or [], 1):
         panel.id_val = number
     return json.dumps(board, cls=JSONEncoder, indent=1, sort_keys=True) + "\n"

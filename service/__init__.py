@@ -1,3 +1,3 @@
-"""partition-allocator: Kafka's three questions of partition allocation, answered over HTTP."""
+"""partition-allocator: Kafka's partition allocation over HTTP, on the command line and on Spark."""
 
 __version__ = "0.1.0"

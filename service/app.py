@@ -1,4 +1,4 @@
-"""The application factory: the only place that knows every part."""
+"""The application factory. The only module that knows all parts of the service."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ from service.web.json_codec import OrjsonProvider
 from service.web.middleware import Entrance, security_scheme
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from service.telemetry.tracing import Tracing
 
 RESOURCES: tuple[object, ...] = (
@@ -46,19 +48,22 @@ RESOURCES: tuple[object, ...] = (
 
 
 ABOUT = """\
-Kafka's three questions of partition allocation, answered exactly as Apache Kafka 4.3.1 and its clients do: key → partition,
-partition → group member, replica → broker. The service keeps no state: the same request always gives the same answer.
+Kafka's partition allocation, computed exactly as Apache Kafka 4.3.1 and its clients do: key → partition, partition → group
+member, replica → broker. The service is stateless: the same request always has the same answer.
 
-Errors are `application/problem+json`; a rejected body's `errors` name each fault by JSON pointer. `explain=true` adds how an
-answer came about. `Accept: text/csv` or `application/vnd.apache.arrow.stream` gives an answer's main table.
+Errors are `application/problem+json`; `errors` locates each invalid value by JSON pointer. A plug-in that cannot be loaded or
+raises an error is a 500 of type `plugin-failed`; one whose answer breaks a rule, such as a partition assigned twice, is a 500 of
+type `plugin-broke-a-rule`; both name the plug-in. `explain=true` adds an explanation of the answer. `Accept: text/csv` or
+`application/vnd.apache.arrow.stream` returns the answer's main table.
 """
 
 
-def create_app(settings: Settings | None = None, *, log_requests: bool = False) -> Flask:
-    """The service as a WSGI app. Raises service.auth.authenticator.UnfitCredentials for credentials that cannot be read.
+def create_app(settings: Settings | None = None, *, log_requests: bool = False, metrics_folder: Path | None = None) -> Flask:
+    """The service as a WSGI app. Raises service.auth.authenticator.InvalidCredentials for credentials that cannot be read.
 
     settings : default: those of the environment
     log_requests : a line for each request on standard output
+    metrics_folder : where the worker processes share their metrics; default: the metrics of this process alone
     """
     settings = settings or Settings.from_environment()
     app = Flask("service", static_folder=None)
@@ -71,7 +76,8 @@ def create_app(settings: Settings | None = None, *, log_requests: bool = False) 
         MAX_CONTENT_LENGTH=settings.max_body_bytes,
         API_SPEC_OPTIONS={"info": {"description": ABOUT}, "security": [{}, {"bearer": []}]},
     )
-    app.extensions.update(settings=settings, metrics=Metrics(settings.max_subjects), warm=threading.Event())
+    metrics = Metrics(settings.max_subjects, metrics_folder)
+    app.extensions.update(settings=settings, metrics=metrics, warm=threading.Event())
     api = create_api(app)
     api.spec.components.security_scheme("bearer", security_scheme())
     for resource in RESOURCES:
@@ -79,13 +85,13 @@ def create_app(settings: Settings | None = None, *, log_requests: bool = False) 
     app.register_blueprint(probes.blueprint)
     app.register_blueprint(probes.docs)
     app.extensions["openapi_yaml"] = probes.openapi_yaml(api)
-    app.extensions["entrance"] = Entrance(app, settings, app.extensions["metrics"], _tracing(settings), log_requests=log_requests)
+    app.extensions["entrance"] = Entrance(app, settings, metrics, _tracing(settings), log_requests=log_requests)
     return app
 
 
 def _tracing(settings: Settings) -> Tracing | None:
     if not settings.otlp_endpoint:
         return None
-    from service.telemetry.tracing import Tracing  # noqa: PLC0415 - nobody else waits for OpenTelemetry
+    from service.telemetry.tracing import Tracing  # noqa: PLC0415 - OpenTelemetry is slow to import
 
     return Tracing(settings.otlp_endpoint)

@@ -59,16 +59,16 @@ INT32: Final = 2**31 - 1
 class WrongGroup(InvalidQuestion):
     """Rows that are each well-formed, but do not make a group.
 
-    messages : what is wrong, nested by place: ``{"members": {3: {"member_id": ["Another member has this id."]}}}``
+    messages : what is wrong, nested by place: ``{"members": {3: {"member_id": ["Duplicate member_id 'c1'."]}}}``
     """
 
     def __init__(self, messages: dict[str, Any]) -> None:
-        at = ""
-        found: Any = messages
-        while isinstance(found, dict):
-            name, found = next(iter(found.items()))
-            at += f"/{name}"
-        super().__init__(str(found[0]), at)
+        pointer = ""
+        texts: Any = messages
+        while isinstance(texts, dict):
+            name, texts = next(iter(texts.items()))
+            pointer += f"/{name}"
+        super().__init__(str(texts[0]), pointer)
         self.messages: dict[str, Any] = messages
 
 
@@ -76,7 +76,7 @@ class WrongGroup(InvalidQuestion):
 
 
 def _plain_names(names: pa.Array, longest: int = INT32) -> bool:
-    """Is none of them empty, and none longer than so many bytes (hence characters)?"""
+    """Are all lengths between 1 and ``longest`` bytes (hence at most as many characters)?"""
     if names.null_count == len(names):
         return True
     lengths = pc.min_max(pc.binary_length(names)).as_py()
@@ -129,13 +129,13 @@ def subscriptions_total(topics: pa.StructArray, members: pa.StructArray) -> int:
 
 
 def read_group(topics: pa.StructArray, members: pa.StructArray) -> Group:
-    """The group of a body whose ``topics`` and ``members`` have been read.
+    """The group of a body whose ``topics`` and ``members`` are well-formed, row by row.
 
-    Raises WrongGroup for what no single field can see: names and ids that occur twice, racks for another number of
-    partitions. The caller has checked that partitions and subscriptions are fewer than 2³¹.
+    Raises WrongGroup for what a single row does not show: duplicate names and ids, and lists of racks or weights whose length is
+    not the topic's number of partitions. The caller has checked that there are fewer than 2³¹ partitions and subscriptions.
     """
     faults = {"topics": dict(_topic_faults(topics)), "members": dict(_member_faults(members))}
-    faults = {at: found for at, found in faults.items() if found}
+    faults = {name: of_rows for name, of_rows in faults.items() if of_rows}
     if faults:
         raise WrongGroup(faults)
 
@@ -152,7 +152,13 @@ def read_group(topics: pa.StructArray, members: pa.StructArray) -> Group:
     if repeat != NONE:
         member = int(np.searchsorted(subscriptions.offsets, repeat, "right")) - 1
         at = repeat - int(subscriptions.offsets[member])
-        raise WrongGroup({"members": {member: {"topic_names": {at: ["The member's topic_names hold it twice."]}}}})
+        raise WrongGroup(
+            {
+                "members": {
+                    member: {"topic_names": {at: [f"Duplicate topic name {members.field('topic_names')[member][at].as_py()!r}."]}}
+                }
+            }
+        )
 
     first = np.zeros(len(order) + 1, np.int32)
     np.cumsum(topics.field("partitions_count").to_numpy(zero_copy_only=False), out=first[1:])
@@ -175,35 +181,34 @@ def read_group(topics: pa.StructArray, members: pa.StructArray) -> Group:
 
 
 def _topic_faults(topics: pa.StructArray) -> Iterator[tuple[int, Any]]:
-    yield from _repeats(topics, "topic_name", "Another topic has this name.")
-    yield from _repeats(topics, "topic_id", "Another topic has this id.")
+    yield from _duplicates(topics, "topic_name")
+    yield from _duplicates(topics, "topic_id")
     counts = topics.field("partitions_count")
     for name in ("partition_racks", "partition_weights"):
         lists = topics.field(name)
         wrong = pc.fill_null(pc.not_equal(pc.list_value_length(lists), counts), False)
         for at in np.flatnonzero(wrong.to_numpy(zero_copy_only=False))[:MAX_ERRORS].tolist():
-            detail = f"Has {len(lists[at])} entries, but the topic has {counts[at]} partitions."
-            yield at, {name: [detail]}
-    without = _nulls(topics.field("partition_weights"))
-    if not without.all():
-        for at in np.flatnonzero(without)[:MAX_ERRORS].tolist():
-            yield at, {"partition_weights": ["Another topic has weights, and this one has none."]}
+            yield at, {name: [f"Must have one entry for each of the {counts[at]} partitions, not {len(lists[at])}."]}
+    lacks_weights = _nulls(topics.field("partition_weights"))
+    if not lacks_weights.all():
+        for at in np.flatnonzero(lacks_weights)[:MAX_ERRORS].tolist():
+            yield at, {"partition_weights": ["Required, because another topic has partition_weights."]}
 
 
 def _member_faults(members: pa.StructArray) -> Iterator[tuple[int, Any]]:
-    yield from _repeats(members, "member_id", "Another member has this id.")
-    yield from _repeats(members, "instance_id", "Another member has this instance_id, which Kafka would fence.")
+    yield from _duplicates(members, "member_id")
+    yield from _duplicates(members, "instance_id")  # Kafka would fence the member
 
 
-def _repeats(rows: pa.StructArray, name: str, detail: str) -> Iterator[tuple[int, Any]]:
-    """The rows whose ``name`` an earlier row has as well."""
+def _duplicates(rows: pa.StructArray, name: str) -> Iterator[tuple[int, Any]]:
+    """The rows with the same ``name`` as an earlier row."""
     codes = rows.field(name).dictionary_encode().indices.drop_null().to_numpy(zero_copy_only=False)
     _, firsts = np.unique(codes, return_index=True)
     if len(firsts) == len(codes):
         return
     places = np.flatnonzero(rows.field(name).is_valid().to_numpy(zero_copy_only=False))
     for at in np.delete(places, firsts)[:MAX_ERRORS].tolist():
-        yield at, {name: [detail]}
+        yield at, {name: [f"Duplicate {name} {rows.field(name)[at].as_py()!r}."]}
 
 
 def _int32s(array: pa.Array) -> Int32s:
@@ -212,14 +217,14 @@ def _int32s(array: pa.Array) -> Int32s:
 
 
 def _topic_indices(known: pa.Array, *columns: pa.Array) -> tuple[Int32s, Int32s, tuple[str, ...]]:
-    """Two columns of topic names as topics, and the names that are not ``known``: those come after, in Java's order."""
-    indices = [_int32s(pc.index_in(column, known)) for column in columns]
-    strangers = [column.filter(pa.array(found == NONE)) for column, found in zip(columns, indices, strict=True)]
-    names: list[str] = pa.chunked_array(strangers, NAME).unique().to_pylist()
+    """Two columns of topic names as topics, and the unknown names, which are the topics after the known ones, in Java's order."""
+    topics = [_int32s(pc.index_in(column, known)) for column in columns]
+    unknown_names = [column.filter(pa.array(of_column == NONE)) for column, of_column in zip(columns, topics, strict=True)]
+    names: list[str] = pa.chunked_array(unknown_names, NAME).unique().to_pylist()
     unknown = tuple(names[i] for i in java_order(names))
-    for found, column in zip(indices, strangers, strict=True):
-        found[found == NONE] = len(known) + _int32s(pc.index_in(column, pa.array(unknown, NAME)))
-    return indices[0], indices[1], unknown
+    for of_column, column in zip(topics, unknown_names, strict=True):
+        of_column[of_column == NONE] = len(known) + _int32s(pc.index_in(column, pa.array(unknown, NAME)))
+    return topics[0], topics[1], unknown
 
 
 def _with_default_rows(lists: pa.ListArray, values: Int32s, default: Int32s) -> Ragged:
@@ -309,7 +314,7 @@ def _owned(rows_of: pa.ListArray, topic_of_row: Int32s, first: Int32s) -> tuple[
 
 @njit(nogil=True, cache=True)
 def _partitions(ids_of: Int32s, ids: Int32s, topic_of_row: Int32s, first: Int32s) -> tuple[Int32s, bool]:
-    """The partition of each id, int32[ids]; and do all exist? Else what is given is not complete.
+    """The partition of each id, int32[ids], and True if all exist; False as soon as one does not, the partitions incomplete.
 
     ids_of, ids : row → ids; topic_of_row : int32[rows]
     first : int32[topics + 1]
@@ -331,19 +336,16 @@ def _partitions(ids_of: Int32s, ids: Int32s, topic_of_row: Int32s, first: Int32s
 # ---- indices become names ----------------------------------------------------------------------------------------------
 
 
-def is_in_answer_order(group: Group, assignment: Ragged) -> bool:
-    """Is each row plainly by topic name and partition_id already?"""
-    return not len(group.unknown_partitions) and ascending(assignment.offsets, assignment.values)
-
-
-def in_answer_order(group: Group, holders: Ragged) -> Ragged:
+def in_answer_order(group: Group, rows: Ragged, owners: Ragged) -> Ragged:
     """Ragged member → partitions, each row by topic name and partition_id.
 
-    holders : Ragged partition → members, ascending
+    rows : the same, in any order; owners : Ragged partition → members, ascending: ``rows`` transposed
     """
-    rows = transposed(holders, len(group))
-    if len(holders) > group.topics.partitions_count and (rows.values >= group.topics.partitions_count).any():
-        # Partitions that do not exist have the last indices, but stand with their topic.
+    if not len(group.unknown_partitions) and ascending(rows.offsets, rows.values):
+        return rows
+    rows = transposed(owners, len(group))
+    if len(owners) > group.topics.partitions_count and (rows.values >= group.topics.partitions_count).any():
+        # Partitions that do not exist have the highest indices, but are listed with their topic.
         topics, ids = group.topic_partitions(rows.values)
         rows = Ragged(rows.offsets, rows.values[np.lexsort((ids, topics, rows.row_of_each_value()))])
     return rows

@@ -1,4 +1,4 @@
-"""Who asks, what a caller may, and the files that say so."""
+"""Who sends requests, what they may use, and the files that say so."""
 
 from __future__ import annotations
 
@@ -14,72 +14,72 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SCOPES: Final = ("partitions", "groups", "placements", "decodings")
-"""What a caller may be allowed: a family of endpoints each."""
+"""What a token may grant: one family of endpoints each."""
 
 EVERYTHING: Final = "*"
-"""The scope that stands for all of them."""
+"""The scope that stands for all scopes."""
 
 Parsed = TypeVar("Parsed")
 
 
 class NotAuthenticated(Exception):
-    """The credentials do not say who asks; the text says why, without quoting them."""
+    """The request has no valid token; the text says why, without quoting the token."""
 
 
-class UnfitCredentials(Exception):
-    """A file of credentials, or what is configured around it, cannot be used; the text says where and why."""
+class InvalidCredentials(Exception):
+    """A file of tokens or keys cannot be used; the text says where and why."""
 
 
 @dataclass(frozen=True)
-class Caller:
-    """Who asks. name : as the file of tokens or the JWT's ``sub`` says"""
+class Principal:
+    """Who sent a request. name : from the tokens file or the JWT's ``sub``"""
 
     name: str
     scopes: frozenset[str]
 
     def may(self, scope: str) -> bool:
-        """Is this family of endpoints among what the caller may use?"""
+        """Whether the token grants this scope."""
         return scope in self.scopes or EVERYTHING in self.scopes
 
 
-class Watched(Generic[Parsed]):
-    """A file that is read again when it has changed.
+class WatchedFile(Generic[Parsed]):
+    """A file that is read again when it changes.
 
-    What cannot be read at the start raises UnfitCredentials. What cannot be read later admits nobody until it can be: to go on
-    with what was there before might let in somebody who has just been shut out.
+    One that cannot be read at the start raises InvalidCredentials. One that cannot be read later has no content until it can be:
+    its last content might admit somebody whose token has just been removed.
     """
 
-    def __init__(self, path: Path, read: Callable[[bytes], Parsed]) -> None:
-        self._path, self._read = path, read
+    def __init__(self, path: Path, parse: Callable[[bytes], Parsed]) -> None:
+        self._path, self._parse = path, parse
         self._lock = Lock()
-        self._stamp: tuple[int, ...] | None = None
-        self._value: Parsed | None = None
-        self._reload(self._stamped())
-        if self._value is None:
-            raise UnfitCredentials(f"{path}: {self._fault}")
+        self._version: tuple[int, ...] | None = None
+        self._content: Parsed | None = None
+        self._load(self._current_version())
+        if self._content is None:
+            raise InvalidCredentials(f"{path}: {self._fault}")
 
     def current(self) -> Parsed | None:
-        """What the file says now; None while it cannot be read."""
-        stamp = self._stamped()
-        if stamp != self._stamp:
+        """The file's content now; None while it cannot be read."""
+        version = self._current_version()
+        if version != self._version:
             with self._lock:
-                if stamp != self._stamp:
-                    self._reload(stamp)
-                    if self._value is None:
+                if version != self._version:
+                    self._load(version)
+                    if self._content is None:
                         logger.error("credentials cannot be read", extra={"file": str(self._path), "fault": self._fault})
-        return self._value
+        return self._content
 
-    def _stamped(self) -> tuple[int, ...]:
-        """What differs when the file has been written or replaced, as Kubernetes replaces a mounted Secret."""
+    def _current_version(self) -> tuple[int, ...]:
+        """Differs when the file has been written, or replaced as Kubernetes replaces a mounted Secret."""
         try:
-            found = self._path.stat()
+            status = self._path.stat()
         except OSError:
             return ()
-        return (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+        return (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
-    def _reload(self, stamp: tuple[int, ...]) -> None:
+    def _load(self, version: tuple[int, ...]) -> None:
         try:
-            self._value, self._fault = self._read(self._path.read_bytes()), ""
-        except (OSError, ValueError, UnfitCredentials) as error:
-            self._value, self._fault = None, str(error)
-        self._stamp = stamp
+            self._content, self._fault = self._parse(self._path.read_bytes()), ""
+        except (OSError, ValueError, InvalidCredentials) as error:
+            self._content, self._fault = None, str(error)
+        self._version = version

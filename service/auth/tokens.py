@@ -1,9 +1,8 @@
 """Bearer tokens from a file.
 
-It has a line for each: ``name scopes hash``, such as ``ci partitions,groups 3b7e…``. Empty lines and those that begin with ``#``
-mean nothing. The hash is the SHA-256 of the token in hexadecimal digits. A slow hash, which passwords need, would protect nothing
-here: a token is 256 random bits, made by ``partition-allocator token``, and nobody guesses it however fast the hash is; but each
-request would wait for it.
+Each line is ``name scopes hash``, such as ``ci partitions,groups 3b7e…``; empty lines and lines that begin with ``#`` are
+ignored. The hash is the token's SHA-256 in hexadecimal digits. A slow hash, as for passwords, would protect nothing: a token is
+256 random bits, made by ``partition-allocator token``, and cannot be guessed; but each request would wait for it.
 """
 
 from __future__ import annotations
@@ -14,63 +13,67 @@ import re
 import secrets
 from typing import TYPE_CHECKING
 
-from service.auth.principals import EVERYTHING, SCOPES, Caller, NotAuthenticated, UnfitCredentials, Watched
+from service.auth.principals import EVERYTHING, SCOPES, InvalidCredentials, NotAuthenticated, Principal, WatchedFile
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
+UNKNOWN_TOKEN = "The token is unknown."  # noqa: S105 - an error text
+
+
 def new_token(name: str, scopes: tuple[str, ...]) -> tuple[str, str]:
-    """A token that nobody can guess, and the line that admits it."""
+    """A random token, and its line for the tokens file."""
     if not re.fullmatch(r"[^\s#]\S*", name):
-        raise ValueError(f"The name {name!r} must have no blanks, and not begin with #.")
+        raise ValueError(f"The name {name!r} must not contain blanks or begin with #.")
     token = secrets.token_urlsafe(32)
-    return token, f"{name} {','.join(scopes)} {_hashed(token).hex()}"
+    return token, f"{name} {','.join(scopes)} {_hash(token).hex()}"
 
 
-def _hashed(token: str) -> bytes:
+def _hash(token: str) -> bytes:
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
 
 
-def _read_line(line: str) -> tuple[bytes, Caller]:
-    """The hash and the caller of a line; raises ValueError."""
-    parts = line.split()
-    if len(parts) != 3:
-        raise ValueError(f"{len(parts)} words; wanted are three: name, scopes, hash")
-    name, listed, digest = parts
-    scopes = frozenset(listed.split(","))
+def _parse_line(line: str) -> tuple[bytes, Principal]:
+    """The hash and the principal of a line. Raises ValueError."""
+    words = line.split()
+    if len(words) != 3:
+        raise ValueError(f"{len(words)} words instead of three: name, scopes, hash")
+    name, scope_list, digest = words
+    scopes = frozenset(scope_list.split(","))
     unknown = sorted(scopes - {*SCOPES, EVERYTHING})
     if unknown:
-        raise ValueError(f"unknown scope {unknown[0]!r}; known are {', '.join((*SCOPES, EVERYTHING))}")
+        raise ValueError(f"unknown scope {unknown[0]!r}; must be one of {', '.join((*SCOPES, EVERYTHING))}")
     if not re.fullmatch(r"[0-9a-fA-F]{64}", digest):
         raise ValueError("the hash is not 64 hexadecimal digits")
-    return bytes.fromhex(digest), Caller(name, scopes)
+    return bytes.fromhex(digest), Principal(name, scopes)
+
+
+def _parse(text: bytes) -> list[tuple[bytes, Principal]]:
+    """The lines of a tokens file. Raises InvalidCredentials."""
+    principals = []
+    for number, line in enumerate(text.decode().splitlines(), 1):
+        if line.strip() and not line.lstrip().startswith("#"):
+            try:
+                principals.append(_parse_line(line))
+            except ValueError as error:
+                raise InvalidCredentials(f"line {number}: {error}") from None
+    return principals
 
 
 class Tokens:
-    """The tokens of a file."""
+    """The tokens of a file. Raises InvalidCredentials."""
 
     def __init__(self, path: Path) -> None:
-        self._file = Watched(path, self._read)
+        self._file = WatchedFile(path, _parse)
 
-    @staticmethod
-    def _read(text: bytes) -> list[tuple[bytes, Caller]]:
-        found = []
-        for number, line in enumerate(text.decode().splitlines(), 1):
-            if line.strip() and not line.lstrip().startswith("#"):
-                try:
-                    found.append(_read_line(line))
-                except ValueError as error:
-                    raise UnfitCredentials(f"line {number}: {error}") from None
-        return found
-
-    def caller(self, token: str) -> Caller:
-        """Whose token this is; raises NotAuthenticated."""
-        hashed, found = _hashed(token), None
-        # Every line is compared, to its last byte, so that the time taken tells nothing.
-        for digest, caller in self._file.current() or ():
-            if hmac.compare_digest(digest, hashed):
-                found = caller
-        if found is None:
-            raise NotAuthenticated("The token is not one of those that are known here.")
-        return found
+    def principal(self, token: str) -> Principal:
+        """Whose token this is. Raises NotAuthenticated."""
+        digest, owner = _hash(token), None
+        # Every line is compared, to its last byte, so that the time taken reveals nothing.
+        for known, principal in self._file.current() or ():
+            if hmac.compare_digest(known, digest):
+                owner = principal
+        if owner is None:
+            raise NotAuthenticated(UNKNOWN_TOKEN)
+        return owner

@@ -1,7 +1,7 @@
-"""The command line: serve, or answer one question from a file or standard input.
+"""The command line: start the server, or answer one request from a file or standard input.
 
-Every command asks the app in this process over its HTTP endpoint, so that the answer is the service's to the letter. A terminal
-gets a readable table, everything else the JSON.
+Each command posts to the endpoint of an app in its own process, so its answer is exactly the service's. On a terminal it prints a
+table, otherwise JSON.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import click
 
 from service import __version__
-from service.cli.decisions import QUESTIONS
+from service.cli.decisions import COMMANDS
 from service.cli.local_client import settings
 from service.cli.partitioners import compare, fingerprint
 from service.cli.pipeline import pipeline
@@ -17,7 +17,7 @@ from service.cli.plan import plan
 from service.cli.tokens import token
 
 
-@click.group(commands=QUESTIONS)
+@click.group(commands=COMMANDS)
 @click.version_option(__version__)
 def main() -> None:
     """Kafka's partition allocation: key → partition, partition → consumer, replica → broker."""
@@ -31,11 +31,11 @@ main.add_command(token)
 
 
 @main.command()
-@click.option("--host", envvar="HOST", default="127.0.0.1", show_default=True, help="Address to listen on; also HOST.")
-@click.option("--port", envvar="PORT", default=8000, show_default=True, help="Port to listen on; also PORT.")
+@click.option("--host", envvar="HOST", default="127.0.0.1", show_default=True, help="Address to listen on (or HOST).")
+@click.option("--port", envvar="PORT", default=8000, show_default=True, help="Port to listen on (or PORT).")
 def serve(host: str, port: int) -> None:
-    """Serve over HTTP. Limits are settings of the environment; see the README."""
-    from service.server.serving import Refusal  # noqa: PLC0415 - the other commands need no server
+    """Start the HTTP server. Environment variables set limits and credentials; see docs/operations.md."""
+    from service.server.serving import Refusal  # noqa: PLC0415 - the other commands do not need the server
     from service.server.serving import serve as run  # noqa: PLC0415
 
     try:

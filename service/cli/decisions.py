@@ -1,4 +1,4 @@
-"""``partition``, ``assign`` and ``place``: the JSON body of an HTTP endpoint → its answer."""
+"""``partition``, ``assign`` and ``place``: the JSON body of an endpoint → its answer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 
-from service.cli.local_client import ask
+from service.cli.local_client import post
 from service.cli.terminal import fill, table
 from service.web.json_codec import loads
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
-def _question(name: str, path: str, rows: Callable[[dict[str, Any], dict[str, Any]], Table], text: str) -> click.Command:
-    """The command ``name``, which posts its input to ``path`` and shows the answer as ``rows``."""
+def _command(name: str, path: str, rows: Callable[[dict[str, Any], dict[str, Any]], Table], text: str) -> click.Command:
+    """The command ``name``, which posts its input to ``path``. rows : (body, answer) → the table for a terminal"""
 
-    @click.command(name, help=f"{text}\n\nFILE is the JSON body of POST {path}; default: standard input.")
+    @click.command(name, help=f"{text}\n\nFILE is the JSON body of POST {path}. Default: standard input.")
     @click.argument("file", type=click.File("rb"), default="-")
-    @click.option("--explain", is_flag=True, help="Also say how the answer came about (JSON only).")
-    @click.option("--json", "as_json", is_flag=True, help="JSON even on a terminal.")
+    @click.option("--explain", is_flag=True, help="Add an explanation of the answer (JSON only).")
+    @click.option("--json", "as_json", is_flag=True, help="Print JSON, also on a terminal.")
     def command(file: BufferedReader, *, explain: bool, as_json: bool) -> None:
         body = file.read()
-        answer = ask(f"{path}?explain=true" if explain else path, body)
+        answer = post(f"{path}?explain=true" if explain else path, body)
         if as_json or explain or not sys.stdout.isatty():
             click.echo(answer)
             return
@@ -41,7 +41,7 @@ def _question(name: str, path: str, rows: Callable[[dict[str, Any], dict[str, An
 
 
 def _summary(answer: dict[str, Any]) -> str:
-    """The evenness of the answer, and what it moves, in one line."""
+    """One line: how evenly the answer distributes, and how many partitions move."""
     spread = answer.get("distribution") or answer.get("member_load") or answer.get("broker_load", {}).get("replicas") or {}
     words = [f"{name} {spread[name]:.4g}" for name in ("min", "max", "mean", "stddev", "skew") if name in spread]
     words += [f"{name} {count}" for name, count in answer.get("movement", {}).items() if count is not None]
@@ -61,7 +61,7 @@ def _assign_rows(_: dict[str, Any], answer: dict[str, Any]) -> Table:
         for assignment in answer["assignments"]
         for part in assignment["partitions"] or [{"topic_name": "—", "partition_ids": []}]
     ]
-    rows += [("(nobody)", part["topic_name"], _ranges(part["partition_ids"])) for part in answer["unassigned"]]
+    rows += [("(unassigned)", part["topic_name"], _ranges(part["partition_ids"])) for part in answer["unassigned"]]
     return fill(table("member", "topic", "partitions"), rows)
 
 
@@ -84,7 +84,7 @@ def _placements() -> Table:
 
 
 def _ranges(ids: list[int]) -> str:
-    """Ascending ids with their runs drawn together: ``0-3 7 9-10``."""
+    """Ascending ids, consecutive ones as a range: ``0-3 7 9-10``."""
     runs: list[list[int]] = []
     for i in ids:
         if runs and i == runs[-1][1] + 1:
@@ -94,8 +94,8 @@ def _ranges(ids: list[int]) -> str:
     return " ".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
 
 
-QUESTIONS = [
-    _question("partition", "/v1/partitions", _partition_rows, "Key → partition, as a client's partitioner does."),
-    _question("assign", "/v1/group-assignments", _assign_rows, "Partitions → group members, as an assignor does."),
-    _question("place", "/v1/replica-placements", _place_rows, "Replicas → brokers, as a placer does."),
+COMMANDS = [
+    _command("partition", "/v1/partitions", _partition_rows, "Compute the partition of each key."),
+    _command("assign", "/v1/group-assignments", _assign_rows, "Assign partitions to the members of a group."),
+    _command("place", "/v1/replica-placements", _place_rows, "Place replicas on brokers."),
 ]

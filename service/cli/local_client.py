@@ -1,4 +1,4 @@
-"""Asking the app in this process, without a server."""
+"""A client of the service that needs no server: the app runs in this process."""
 
 from __future__ import annotations
 
@@ -20,30 +20,29 @@ if TYPE_CHECKING:
 
 
 def settings() -> Settings:
-    """The settings of the environment; a wrong one ends the command with a message that names it."""
+    """The settings of the environment. Raises ClickException, which names every invalid variable."""
     try:
         return Settings.from_environment()
     except EnvValidationError as error:
         messages = cast("dict[str, list[str]]", error.error_messages)
-        faults = (f"{name}: {' '.join(texts)}" for name, texts in messages.items())
-        raise click.ClickException("; ".join(faults)) from None
+        raise click.ClickException("; ".join(f"{name}: {' '.join(texts)}" for name, texts in messages.items())) from None
 
 
-def ask(path: str, body: bytes, content_type: str = "application/json") -> bytes:
-    """The answer's body; a problem goes to standard error, and ends the command with 1."""
-    # Imported only now, so that --help and --version do not wait for the kernels.
+def post(path: str, body: bytes) -> bytes:
+    """Post a JSON body and return the answer's. An error is printed to standard error; the command then exits with 1."""
+    # Imported here, so that --help and --version do not wait for the kernels to load.
     from werkzeug.test import Client  # noqa: PLC0415
 
     from service.app import create_app  # noqa: PLC0415
 
-    app = create_app(replace(settings(), auth="off", otlp_endpoint=""))  # nobody is to be kept from their own machine
-    return _body(Client(app).post(path, data=body, content_type=content_type))
+    app = create_app(replace(settings(), auth="off", otlp_endpoint=""))  # no credentials on one's own machine
+    return _body(Client(app).post(path, data=body, content_type="application/json"))
 
 
-def ask_stream(path: str, pieces: Iterator[bytes]) -> bytes:
-    """The same for an Arrow stream of any length, which is never in memory as a whole.
+def post_stream(path: str, pieces: Iterator[bytes]) -> bytes:
+    """Like ``post``, for an Arrow stream of any length; only a piece of it is in memory at a time.
 
-    A ClickException that ``pieces`` raises ends the command as it would elsewhere.
+    A ClickException that ``pieces`` raises is raised again here.
     """
     from werkzeug.test import Client  # noqa: PLC0415 - as above
 
@@ -51,26 +50,26 @@ def ask_stream(path: str, pieces: Iterator[bytes]) -> bytes:
     from service.app import create_app  # noqa: PLC0415
     from service.web.responses import ARROW_STREAM  # noqa: PLC0415
 
-    endless = 2**62  # limits are for what several share
-    mine = replace(
-        settings(), auth="off", otlp_endpoint="", max_body_bytes=endless, max_keys=endless, max_request_seconds=endless
+    unlimited = 2**62  # limits protect a shared server
+    own_settings = replace(
+        settings(), auth="off", otlp_endpoint="", max_body_bytes=unlimited, max_keys=unlimited, max_request_seconds=unlimited
     )
-    faults: list[click.ClickException] = []
+    errors: list[click.ClickException] = []
 
-    def until_a_fault() -> Iterator[bytes]:
+    def until_error() -> Iterator[bytes]:
         try:
             yield from pieces
-        except click.ClickException as fault:
-            faults.append(fault)
+        except click.ClickException as error:
+            errors.append(error)
 
     streamed = {
-        "wsgi.input": BufferedReader(Pieces(until_a_fault())),
+        "wsgi.input": BufferedReader(Pieces(until_error())),
         "wsgi.input_terminated": True,
         "HTTP_TRANSFER_ENCODING": "chunked",
     }
-    response = Client(create_app(mine)).post(path, content_type=ARROW_STREAM, environ_overrides=streamed)
-    if faults:
-        raise faults[0]
+    response = Client(create_app(own_settings)).post(path, content_type=ARROW_STREAM, environ_overrides=streamed)
+    if errors:
+        raise errors[0]
     return _body(response)
 
 

@@ -1,4 +1,4 @@
-"""``compare`` and ``fingerprint``: a file of keys → where partitioners put them, and which one wrote them."""
+"""``compare`` and ``fingerprint``: a file of keys → where partitioners agree, and which partitioner wrote the records."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 
 from service.cli import tables
-from service.cli.local_client import ask_stream
+from service.cli.local_client import post_stream
 from service.cli.terminal import fill, table
 from service.web.json_codec import loads
 
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 
 @click.command()
 @tables.options
-@click.option("--partitions", "partitions_count", type=int, required=True, help="The topic's partitions.")
-@click.option("--partitioner", "partitioners", multiple=True, help="Default: all. May be given several times.")
-@click.option("--examples", type=int, default=3, show_default=True, help="Keys to show of each disagreement (JSON only).")
-@click.option("--json", "as_json", is_flag=True, help="JSON even on a terminal.")
+@click.option("--partitions", "partitions_count", type=int, required=True, help="Number of partitions of the topic.")
+@click.option("--partitioner", "partitioners", multiple=True, help="Partitioner to consider. Repeatable. Default: all.")
+@click.option("--examples", type=int, default=3, show_default=True, help="Keys to list for each disagreement (JSON only).")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, also on a terminal.")
 def compare(
     *, file: str, file_format: str | None, key_column: str, key_format: str | None, partitioners: tuple[str, ...], as_json: bool,
     **question: Any,
 ) -> None:  # fmt: skip
-    """Say on which share of the keys each two partitioners agree.
+    """Show on how many keys each pair of partitioners agrees.
 
-    FILE is CSV, TSV, JSON lines or Parquet; "-" is standard input.
+    FILE is CSV, TSV, JSON lines or Parquet. "-" is standard input.
     """
     batches = tables.read(file, {"key": key_column}, key_format, file_format)
-    answer = _ask("/v1/partitioner-comparisons", {**question, "key_format": key_format}, partitioners, batches)
+    answer = _post("/v1/partitioner-comparisons", {**question, "key_format": key_format}, partitioners, batches)
     if as_json or not sys.stdout.isatty():
         click.echo(answer)
         return
@@ -45,28 +45,28 @@ def compare(
     console.print()
     console.print(_pairs(document["pairs"]))
     keys, chance = document["keys_count"], document["chance_agreement"]
-    console.print(f"{keys} keys; two hashes that have nothing to do with each other agree on {chance:.1%}", highlight=False)
+    console.print(f"{keys} keys; two unrelated hash functions agree on {chance:.1%} by chance", highlight=False)
 
 
 @click.command()
 @tables.options
-@click.option("--partition-column", default="partition", show_default=True, help="The column with the partition of each record.")
-@click.option("--partitions", "partitions_count", type=int, help="The topic's partitions; default: to be found.")
-@click.option("--max-partitions", "max_partitions_count", type=int, help="The largest count to be tried.")
-@click.option("--partitioner", "partitioners", multiple=True, help="Default: all. May be given several times.")
-@click.option("--examples", type=int, default=3, show_default=True, help="Records to show of each writer.")
-@click.option("--max-candidates", type=int, default=20, show_default=True, help="Candidates to list.")
-@click.option("--json", "as_json", is_flag=True, help="JSON even on a terminal.")
+@click.option("--partition-column", default="partition", show_default=True, help="Column with the partition of each record.")
+@click.option("--partitions", "partitions_count", type=int, help="Number of partitions of the topic. Default: inferred.")
+@click.option("--max-partitions", "max_partitions_count", type=int, help="Largest number of partitions to try.")
+@click.option("--partitioner", "partitioners", multiple=True, help="Partitioner to consider. Repeatable. Default: all.")
+@click.option("--examples", type=int, default=3, show_default=True, help="Records to show for each partitioner.")
+@click.option("--max-candidates", type=int, default=20, show_default=True, help="Maximum number of candidates to list.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, also on a terminal.")
 def fingerprint(
     *, file: str, file_format: str | None, key_column: str, key_format: str | None, partition_column: str,
     partitioners: tuple[str, ...], as_json: bool, **question: Any,
 ) -> None:  # fmt: skip
-    """Say which partitioner wrote the records, or which several, and to how many partitions.
+    """Identify the partitioners that wrote the records.
 
-    FILE is CSV, TSV, JSON lines or Parquet; "-" is standard input.
+    FILE is CSV, TSV, JSON lines or Parquet. "-" is standard input.
     """
     batches = tables.read(file, {"key": key_column, "partition_id": partition_column}, key_format, file_format)
-    answer = _ask("/v1/partitioner-fingerprints", {**question, "key_format": key_format}, partitioners, batches)
+    answer = _post("/v1/partitioner-fingerprints", {**question, "key_format": key_format}, partitioners, batches)
     if as_json or not sys.stdout.isatty():
         click.echo(answer)
         return
@@ -80,15 +80,15 @@ def fingerprint(
     console.print(_candidates(document["candidates"]))
 
 
-def _ask(path: str, question: dict[str, Any], partitioners: tuple[str, ...], batches: Iterator[pa.RecordBatch]) -> bytes:
+def _post(path: str, question: dict[str, Any], partitioners: tuple[str, ...], batches: Iterator[pa.RecordBatch]) -> bytes:
     query = {name: value for name, value in question.items() if value is not None}
     query |= {"partitioners": ",".join(partitioners)} if partitioners else {}
-    return ask_stream(f"{path}?{urlencode(query)}", tables.as_stream(batches))
+    return post_stream(f"{path}?{urlencode(query)}", tables.as_stream(batches))
 
 
 def _writers(writers: list[dict[str, Any]]) -> Table:
-    rows = [(one["partitioners"][0], one["hash"], one["sign_rule"], " ".join(one["partitioners"][1:])) for one in writers]
-    return fill(table("partitioner", "hash", "sign rule", "and, with any key, also"), rows)
+    rows = [(w["partitioners"][0], w["hash"], w["sign_rule"], " ".join(w["partitioners"][1:])) for w in writers]
+    return fill(table("partitioner", "hash", "sign rule", "equivalent for every key"), rows)
 
 
 def _pairs(pairs: list[dict[str, Any]]) -> Table:
@@ -102,12 +102,12 @@ def _pairs(pairs: list[dict[str, Any]]) -> Table:
 def _candidates(candidates: list[dict[str, Any]]) -> Table:
     rows = [
         (
-            one["partitioners"][0],
-            str(one["partitions_count"]),
-            f"{one['pairs_explained']} of {one['pairs']}",
-            f"{one['chance_probability']:.2g}" if one["chance_probability"] else f"1e{one['log10_chance']:.0f}",
-            "ruled out" if one["ruled_out"] else "never" if one["inseparable"] else str(one["more_samples"] or ""),
+            c["partitioners"][0],
+            str(c["partitions_count"]),
+            f"{c['pairs_explained']} of {c['pairs']}",
+            f"{c['chance_probability']:.2g}" if c["chance_probability"] else f"1e{c['log10_chance']:.0f}",
+            "ruled out" if c["ruled_out"] else "never" if c["inseparable"] else str(c["more_samples"] or ""),
         )
-        for one in candidates
+        for c in candidates
     ]
     return fill(table("partitioner", "partitions", "pairs explained", "by chance", "more samples"), rows)

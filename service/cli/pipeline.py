@@ -1,6 +1,6 @@
-"""``partition-allocator pipeline JOB``: the jobs on Spark. ``spark-submit`` takes this module as it is.
+"""``partition-allocator pipeline JOB``: the jobs on Spark. ``spark-submit`` can run this module.
 
-The group is read before PySpark is: a service without it has the command too, which then says what is missing.
+It is imported without PySpark: where that is not installed, the command exists and says what is missing.
 """
 
 from __future__ import annotations
@@ -19,25 +19,23 @@ if TYPE_CHECKING:
     from service.spark.job import Job
 
 COMMON = (
-    click.Option(["--into"], default="pipeline-results", show_default=True, help="Folder or URL for tables, summary and report."),
+    click.Option(["--into"], default="pipeline-results", show_default=True, help="Folder or URL of the results."),
     click.Option(
-        ["--master"], help="local[4], spark://…, k8s://… or, for Spark Connect, sc://…; default: every core of this machine."
+        ["--master"], help="local[4], spark://…, k8s://… or, for Spark Connect, sc://…. Default: every core of this machine."
     ),
-    click.Option(
-        ["--spark-option", "spark_options"], multiple=True, metavar="NAME=VALUE", help="A setting of Spark, as often as needed."
-    ),
-    click.Option(["--package", "packages"], multiple=True, help="Maven coordinates of a connector: Delta, Iceberg …"),
-    click.Option(["--verbose"], is_flag=True, help="Show what Spark itself says."),
+    click.Option(["--spark-option", "spark_options"], multiple=True, metavar="NAME=VALUE", help="Spark setting. Repeatable."),
+    click.Option(["--package", "packages"], multiple=True, help="Maven coordinates of a connector, such as Delta's. Repeatable."),
+    click.Option(["--verbose"], is_flag=True, help="Show Spark's log."),
     click.Option(
         ["--json/--figures", "as_json"],
         default=None,
-        help="Print the summary as JSON, or the figures; default: as to a terminal or not.",
+        help="Print the summary as JSON, or its key figures. Default: the figures on a terminal, else JSON.",
     ),
 )
 
 
 class Jobs(click.Group):
-    """The jobs, which are looked up only when one is asked for."""
+    """The jobs, imported when needed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Their names."""
@@ -64,7 +62,7 @@ def _jobs() -> dict[str, Job]:
 
 @click.command(cls=Jobs)
 def pipeline() -> None:
-    """Records to skew, load and lag, on Spark: this machine's cores or a cluster's."""
+    """Analyse more records than a request holds, on Spark: on this machine or on a cluster."""
 
 
 def _run(
@@ -78,7 +76,7 @@ def _run(
     as_json: bool | None,
     **parameters: Any,
 ) -> None:
-    """Run the job, write what it gives, and say where it is."""
+    """Run the job, and print its summary and the locations of its results."""
     from service.spark.runner import run  # noqa: PLC0415 - see _jobs
 
     settings = dict(option.partition("=")[::2] for option in spark_options)

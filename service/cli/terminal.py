@@ -1,4 +1,4 @@
-"""What a terminal gets: tables of a bounded length."""
+"""Tables for a terminal, of bounded length."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 ROWS = 60
-"""Longest table on a terminal; the rest is counted."""
+"""Rows that a table shows at most."""
 
 
 def table(*columns: str) -> Table:
@@ -22,7 +22,7 @@ def table(*columns: str) -> Table:
 
 
 def fill(empty: Table, rows: Sequence[tuple[str, ...]]) -> Table:
-    """The table with its first ROWS rows, and how many more there are."""
+    """The table with the first ROWS rows, and a last row that counts the others."""
     for row in rows[:ROWS]:
         empty.add_row(*row)
     if len(rows) > ROWS:

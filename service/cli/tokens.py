@@ -1,4 +1,4 @@
-"""``partition-allocator token``: a bearer token, and the line that admits it."""
+"""``partition-allocator token``: a bearer token, and its line in the tokens file."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ from service.auth.tokens import new_token
     multiple=True,
     default=[EVERYTHING],
     show_default=True,
-    help="What it admits to; may be given several times.",
+    help="Scope of the token. Repeatable.",
 )
 def token(name: str, scopes: tuple[str, ...]) -> None:
-    """Make a bearer token for NAME: the token on standard error, once, and its line for the file of tokens on standard output.
+    """Create a bearer token for NAME.
+
+    The token is printed to standard error, once; its line for the tokens file is printed to standard output.
 
     partition-allocator token ci --scope partitions >> tokens
     """

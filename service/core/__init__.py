@@ -1,1 +1,4 @@
-"""The arithmetic: standard library, NumPy and Numba only, so that Spark executors and notebooks get it without the service."""
+"""The arithmetic, which Spark executors and notebooks import without the service.
+
+It imports the standard library, NumPy and Numba, and SciPy in two modules (``attribution.binomial``, ``sizing.random_baseline``).
+"""

@@ -1,4 +1,4 @@
-"""Which partition of an internal topic, and so which broker, coordinates an id.
+"""The partition of an internal topic, and so the broker, that coordinates an id.
 
 ::
 
@@ -17,7 +17,7 @@ from typing import Final
 from service.core.jvm.hashing import string_hash_code
 
 DEFAULT_PARTITIONS_COUNT: Final = 50
-"""Of all three topics: offsets.topic.num.partitions and its two siblings."""
+"""Default of offsets.topic.num.partitions and of the settings of the other two topics."""
 
 GROUP_TOPIC: Final = "__consumer_offsets"
 TRANSACTION_TOPIC: Final = "__transaction_state"
@@ -26,11 +26,11 @@ SHARE_TOPIC: Final = "__share_group_state"
 
 @dataclass(frozen=True)
 class Coordinator:
-    """Where an id is coordinated.
+    """The coordinator of an id.
 
-    key : what is hashed
+    key : the string that is hashed
     hash_code : its String.hashCode()
-    positive : Utils.abs of that
+    positive : Utils.abs of the hash code
     """
 
     topic_name: str
@@ -53,7 +53,7 @@ def of_transaction(transactional_id: str, partitions_count: int = DEFAULT_PARTIT
 def of_share_partition(
     group_id: str, topic_id: str, partition: int, partitions_count: int = DEFAULT_PARTITIONS_COUNT
 ) -> Coordinator:
-    """The coordinator of one partition's state in a share group.
+    """The coordinator of a share group's state of one partition.
 
     topic_id : Kafka's Uuid as text, 22 characters of URL-safe base64
     """

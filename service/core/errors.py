@@ -1,18 +1,21 @@
-"""What the core refuses, and in whose words.
+"""The core's errors: this service's own, and Kafka's.
 
 ::
 
-    AllocatorError                  a question that has no answer, with the reason
-    ├── InvalidQuestion             this service's own rules: says what is wrong, and where
+    AllocatorError                  a question without an answer, and the reason
+    ├── InvalidQuestion             breaks this service's own rules: what is wrong, and where
     │   ├── UnknownStrategy         no partitioner, assignor or placer of that name
     │   └── LimitExceeded           larger than this installation allows
-    └── KafkaError                  Kafka's own refusal, by Kafka's name and in Kafka's words
+    ├── PluginError                 an installed plug-in's fault, not the caller's
+    │   ├── PluginFailed            it raised an error, or cannot be loaded
+    │   └── PluginBrokeARule        its answer breaks a rule of its interface
+    └── KafkaError                  Kafka's own error, with its class name and its message
         ├── AdminOperation
         ├── IllegalArgument
         ├── InvalidPartitions
         ├── InvalidReplicationFactor
         ├── KafkaAssignorFails      a group that Kafka's own assignor cannot assign
-        └── ...                     each beside the code that raises it, if only that code does
+        └── ...                     each in the module that raises it, if only one does
 
 The class name in kebab case is the last part of the problem's ``type``. Nothing here knows a status code.
 """
@@ -21,7 +24,7 @@ from __future__ import annotations
 
 
 class AllocatorError(Exception):
-    """A question that has no answer; ``str()`` is the reason, in a sentence for the caller."""
+    """A question without an answer; ``str()`` is the reason, a sentence for the caller."""
 
 
 class InvalidQuestion(AllocatorError):
@@ -37,7 +40,7 @@ class InvalidQuestion(AllocatorError):
 
 
 class UnknownStrategy(InvalidQuestion):
-    """There is no such partitioner, assignor or placer.
+    """An unknown partitioner, assignor or placer.
 
     kind : "partitioner", "assignor" or "placer"; it is also the name of the request's field.
     """
@@ -62,12 +65,31 @@ class LimitExceeded(InvalidQuestion):
         self.asked = asked
 
 
-class KafkaError(AllocatorError):
-    """Kafka itself refuses this, by the class name and with the message that it gives.
+class PluginError(AllocatorError):
+    """A fault of an installed plug-in, which the message names.
 
-    exception : the full name of the Java class thrown; None if nothing is thrown because Kafka never returns
-    message : what its getMessage() gives
-    detail : our own words for the caller; default: the message
+    plugin : its kind, name and distribution, without anything of the request
+    """
+
+    def __init__(self, plugin: str, fault: str) -> None:
+        super().__init__(f"{plugin} {fault}")
+        self.plugin = plugin
+
+
+class PluginFailed(PluginError):
+    """The plug-in raised an error, or cannot be loaded."""
+
+
+class PluginBrokeARule(PluginError):
+    """The plug-in's answer breaks a rule of its interface."""
+
+
+class KafkaError(AllocatorError):
+    """Kafka itself rejects this, with this exception and message.
+
+    exception : the full name of the Java class thrown; None if Kafka throws nothing because it never returns
+    message : the result of its getMessage()
+    detail : this service's words for the caller; default: the message
     """
 
     exception: str | None
@@ -78,7 +100,7 @@ class KafkaError(AllocatorError):
 
 
 class AdminOperation(KafkaError):
-    """AdminUtils' refusal of a placement whose racks are known only in part."""
+    """AdminUtils rejects a placement if only some brokers have racks."""
 
     exception = "org.apache.kafka.server.common.AdminOperationException"
 
@@ -90,23 +112,23 @@ class IllegalArgument(KafkaError):
 
 
 class InvalidPartitions(KafkaError):
-    """The partition count is no count."""
+    """The partition count is not positive."""
 
     exception = "org.apache.kafka.common.errors.InvalidPartitionsException"
 
 
 class InvalidReplicationFactor(KafkaError):
-    """The replication factor is no count, or more than the brokers can hold."""
+    """The replication factor is not positive, or larger than the number of brokers."""
 
     exception = "org.apache.kafka.common.errors.InvalidReplicationFactorException"
 
 
 class KafkaAssignorFails(KafkaError):
-    """Kafka's own assignor throws on this group, or never returns: its rebalance would fail, and nobody be assigned anything.
+    """Kafka's own assignor throws on this group, or never returns: the rebalance would fail, and no member would get partitions.
 
-    exception, message : what it throws; None if it never returns
-    cause : what in the request brings it about
-    remedy : what mends it
+    exception, message : the exception; None if it never returns
+    cause : the cause in the request
+    remedy : the change that avoids it
     """
 
     def __init__(self, exception: str | None, message: str | None, *, cause: str, remedy: str) -> None:

@@ -1,9 +1,9 @@
-"""Which Kafka releases give which answers.
+"""The Kafka releases that answers differ by.
 
-Found by comparing the classes of each release's jars, and held by vectors made with those jars. What was compared:
+The classes of each release's jars were compared, and vectors made with those jars are tests. These releases are alike:
 
 ================================ =================================================================================================
-releases                         what is alike
+releases                         the same answers
 ================================ =================================================================================================
 4.0.0 … 4.3.1                    classic: all four; consumer: range, and uniform where subscriptions differ
 4.0.1 … 4.3.1                    consumer: uniform where subscriptions are the same (KAFKA-18688 changed it)
@@ -24,20 +24,29 @@ if TYPE_CHECKING:
     from service.core.assignors import Assignor
 
 RELEASES: Final = ("4.0.0", "4.0.1", "4.0.2", "4.1.0", "4.1.1", "4.1.2", "4.2.0", "4.2.1", "4.3.0", "4.3.1")
-"""Oldest first."""
+"""The releases whose group coordinators and classic assignors are reproduced, oldest first."""
+
+LATEST: Final = RELEASES[-1]
+"""The default of every request."""
+
+ADMIN_UTILS: Final = ("0.10.2.1", "3.9.2", "4.0.2", LATEST)
+"""The releases whose AdminUtils is reproduced; the last one, which no longer has it, stands for 4.0.2."""
+
+FORMATTERS: Final = (LATEST, "0.10.2.1")
+"""The releases whose formatters' lines are printed, newest first; the older one has no share groups."""
 
 
 def known_to(assignor: Assignor) -> tuple[str, ...]:
-    """The releases whose answers ``assignor`` or one of its earlier forms gives, oldest first."""
+    """The releases that ``assignor`` or one of its earlier forms reproduces, oldest first."""
     oldest = min(RELEASES.index(form.since) for form in (assignor, *assignor.earlier))
     return RELEASES[oldest:]
 
 
 def at_release(assignor: Assignor, kafka_version: str) -> Assignor:
-    """The form of ``assignor`` that answers as this release does; raises InvalidQuestion, which lists the known ones."""
+    """The form of ``assignor`` in this release; raises InvalidQuestion, which lists the releases that it supports."""
     known = known_to(assignor)
     if kafka_version not in known:
-        detail = f"{assignor.name} does not answer for Kafka {kafka_version}; known are {', '.join(known)}"
+        detail = f"The assignor {assignor.name} does not support Kafka {kafka_version}; supported are {', '.join(known)}."
         raise InvalidQuestion(detail, "/kafka_version")
     forms = [one for one in (assignor, *assignor.earlier) if RELEASES.index(one.since) <= RELEASES.index(kafka_version)]
     return max(forms, key=lambda form: RELEASES.index(form.since))

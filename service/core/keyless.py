@@ -1,18 +1,18 @@
-"""Where records without a key go in the long run: each partition's expected share, not a draw.
+"""Where records without a key go in the long run: each partition's expected share.
 
 ============== ======================================================== ====================================
 rule           the next partition                                       when it changes
 ============== ======================================================== ====================================
 round-robin    in turn (Kafka up to 2.3; RoundRobinPartitioner)         with every record
-sticky         at random, another one than before (KIP-480, 2.4 – 3.2)  when a batch is complete
+sticky         at random, not the same again (KIP-480, 2.4 – 3.2)      when a batch is complete
 uniform-sticky at random (KIP-794, adaptive partitioning off)           after batch.size bytes
-adaptive       at random, the less is queued for it the likelier        after batch.size bytes
+adaptive       at random, likelier the shorter its queue is             after batch.size bytes
                (KIP-794, default since 3.3)
 ============== ======================================================== ====================================
 
-All of them choose among the partitions that have a leader, or among all if none has. ``service.core.partitioners.drawing`` has
-the draws themselves. With partitioner.rack.aware (KIP-1123, Kafka 4.4) a producer chooses among the partitions whose leader is in
-its own rack, if there is one.
+All rules choose among the partitions that have a leader, or among all partitions if none has one. The draws themselves are in
+``service.core.partitioners.drawing``. With partitioner.rack.aware (KIP-1123, Kafka 4.4), a producer chooses among the partitions
+whose leader is in its own rack, if there are any.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 
 ROUND_ROBIN, STICKY, UNIFORM_STICKY, ADAPTIVE = RULES = ("round-robin", "sticky", "uniform-sticky", "adaptive")
 RACK_AWARE: Final = (UNIFORM_STICKY, ADAPTIVE)
-"""The rules of the built-in partitioner, which partitioner.rack.aware means something to."""
+"""The rules of the built-in partitioner, the only ones with partitioner.rack.aware."""
 
 DRAWS: Final = 2**31
-"""toPositive(nextInt()) is one of so many numbers."""
+"""The number of values of toPositive(nextInt())."""
 
 
 class ConfigException(KafkaError):
-    """The producer would not start."""
+    """The producer does not start."""
 
     exception = "org.apache.kafka.common.config.ConfigException"
 
@@ -52,13 +52,13 @@ class Keyless:
 
     rule : one of RULES
     racks : int32[partitions]            the rack of each partition's leader, or NONE
-    led : bool[partitions]               has the partition a leader?
-    queue_sizes : int64[partitions]      ADAPTIVE: batches that wait in the producer
-    slow : bool[partitions]              ADAPTIVE: the leader has not taken a batch for partitioner.availability.timeout.ms
-    batch_records : float64[partitions]  STICKY: how large a batch becomes before it is sent
+    led : bool[partitions]               does the partition have a leader?
+    queue_sizes : int64[partitions]      ADAPTIVE: batches queued in the producer
+    slow : bool[partitions]              ADAPTIVE: the leader has accepted no batch for partitioner.availability.timeout.ms
+    batch_records : float64[partitions]  STICKY: records per batch
     rack_aware : partitioner.rack.aware
     producer_racks : int32[groups]       client.rack of each group of producers, or NONE
-    producer_weights : float64[groups]   how much of all records each group writes
+    producer_weights : float64[groups]   each group's relative share of the records
     """
 
     rule: str
@@ -74,10 +74,10 @@ class Keyless:
 
 @dataclass(frozen=True)
 class Producers:
-    """What one group of producers does.
+    """Where one group of producers sends its records.
 
     shares : float64[partitions]
-    frequency_table : int64[...] and partition_ids : int32[...], KIP-794's cumulative frequencies; None where Kafka uses none
+    frequency_table : int64[...] and partition_ids : int32[...], KIP-794's cumulative frequencies; None if Kafka uses none
     same_rack : the share of the records that stay in the producers' rack
     """
 
@@ -89,7 +89,7 @@ class Producers:
 
 @dataclass(frozen=True)
 class Distribution:
-    """The answer. shares : float64[partitions], of all producers together."""
+    """The answer. shares : float64[partitions], those of all producers together."""
 
     shares: Floats
     producers: list[Producers]
@@ -103,10 +103,10 @@ class Distribution:
 def distribution(question: Keyless) -> Distribution:
     """Each partition's expected share of the records.
 
-    Raises ConfigException for a rack-aware producer without a rack, InvalidQuestion for a rule that knows no racks.
+    Raises ConfigException for a rack-aware producer without a rack, InvalidQuestion for a rule that ignores racks.
     """
     if question.rack_aware and question.rule not in RACK_AWARE:
-        raise InvalidQuestion(f"{question.rule} knows no racks; {' and '.join(RACK_AWARE)} do", "/rack_aware")
+        raise InvalidQuestion(f"{question.rule} ignores racks; {' and '.join(RACK_AWARE)} do not", "/rack_aware")
     if question.rack_aware and (question.producer_racks == NONE).any():
         raise ConfigException("client.rack must be provided if partitioner.rack.aware is enabled")
     producers = [_of_producers(question, int(rack)) for rack in question.producer_racks]
@@ -134,7 +134,7 @@ def _of_producers(question: Keyless, rack: int) -> Producers:
 
 
 def _near(question: Keyless, partitions: Int64s, rack: int) -> Int64s:
-    """Those of the partitions whose leader is in this rack, where that counts and there is one; else all of them."""
+    """The partitions whose leader is in this rack, if the producers are rack-aware and there are any; else all of them."""
     near = partitions[question.racks[partitions] == rack] if question.rack_aware else partitions
     return near if len(near) else partitions
 
@@ -142,14 +142,14 @@ def _near(question: Keyless, partitions: Int64s, rack: int) -> Int64s:
 def _frequencies(question: Keyless, rack: int) -> tuple[Int64s, Int64s] | tuple[None, None]:
     """RecordAccumulator.partitionReady and BuiltInPartitioner.updatePartitionLoadStats: the partitions and their table.
 
-    A slow leader's partition is left out if anything waits for it; one without a leader always. Kafka uses no table for fewer
-    than two partitions, nor when none is left out and as much waits for each.
+    A partition without a leader is left out, and one with a slow leader if any batch waits for it. Kafka uses no table if there
+    are fewer than two partitions, or if none is left out and all queues are equal.
     """
     led = np.flatnonzero(question.led)
     waiting = question.queue_sizes[led]
     left_out = question.slow[led] & (waiting > 0)
-    # Kafka writes a size only where something waits, and the next partition takes the place of one that is left out: with nothing
-    # waiting for it, it inherits that one's size.
+    # Kafka writes a size only for a nonempty queue, and the next partition takes the place of one that is left out: if its own
+    # queue is empty, it inherits the size of the other's.
     inherited = np.where(left_out, waiting, 0)[:-1]
     waiting = np.where(waiting > 0, waiting, np.concatenate([np.zeros(min(1, len(led)), np.int64), inherited]))
     sizes, listed = waiting[~left_out], led[~left_out]

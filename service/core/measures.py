@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Spread:
-    """Evenness of what holders (partitions, members, brokers) have.
+    """Evenness of the loads of partitions, members or brokers.
 
     min, max : integers of counts, floats of loads
-    skew : max ÷ mean; 1.0 is perfectly even, and so is nothing at all.
+    skew : max ÷ mean; 1.0 is perfectly even, and is the skew of an empty result.
     """
 
     min: float
@@ -27,45 +27,45 @@ class Spread:
     skew: float
 
 
-def spread(held: Int32s | Int64s | Float64s, holders: int | None = None) -> Spread:
-    """The spread of ``held``.
+def spread(loads: Int32s | Int64s | Float64s, holders: int | None = None) -> Spread:
+    """The spread of some loads.
 
-    held : int32[...] or int64[...] counts, float64[...] loads   what each holder has
-    holders : how many holders there are, when those with nothing are left out of ``held``; default: ``len(held)``
+    loads : int32[...] or int64[...] counts, float64[...] weights   the load of each holder (partition, member or broker)
+    holders : the number of holders, if ``loads`` leaves out those with no load; default: ``len(loads)``
     """
-    holders = len(held) if holders is None else holders
-    loads = held.dtype == np.float64
+    holders = len(loads) if holders is None else holders
+    weighted = loads.dtype == np.float64
     if holders == 0:
-        nothing = 0.0 if loads else 0
-        return Spread(nothing, nothing, 0.0, 0.0, 1.0)
-    if loads:
-        least, most, total, squares = _moments_of_loads(held.astype(np.float64, copy=False), holders)
+        zero = 0.0 if weighted else 0
+        return Spread(zero, zero, 0.0, 0.0, 1.0)
+    if weighted:
+        least, most, total, squares = _moments_of_weights(loads.astype(np.float64, copy=False), holders)
     else:
-        least, most, total, squares = _moments(held.astype(np.int64, copy=False), holders)
+        least, most, total, squares = _moments(loads.astype(np.int64, copy=False), holders)
     mean = total / holders
     return Spread(least, most, mean, (squares / holders) ** 0.5, most / mean if total else 1.0)
 
 
 def weighted_load(rows: Ragged, weights: Float64s) -> Float64s:
-    """float64[len(rows)], what the values of each row weigh together; a value beyond ``weights`` weighs nothing."""
+    """float64[len(rows)], the total weight of the values of each row; a value beyond ``weights`` has no weight."""
     holders, known = rows.row_of_each_value(), rows.values < len(weights)
     return np.bincount(holders[known], weights[rows.values[known]], len(rows)).astype(np.float64, copy=False)
 
 
-def _moments_of_loads(loads: Float64s, holders: int) -> tuple[float, float, float, float]:
-    """What ``_moments`` gives, of loads."""
+def _moments_of_weights(loads: Float64s, holders: int) -> tuple[float, float, float, float]:
+    """The result of ``_moments``, for weights."""
     absent, total = holders - len(loads), float(loads.sum())
     mean = total / holders
     squares = float(((loads - mean) ** 2).sum()) + absent * mean * mean
     return 0.0 if absent else float(loads.min()), float(loads.max(initial=0.0)), total, squares
 
 
-# These two hold on to the GIL: they take a millisecond for a million, and for one key to give it up would cost more than they do.
+# These two keep the GIL: they take a millisecond for a million, and for one key releasing it would cost more than they do.
 
 
 @njit(cache=True)
 def _moments(counts: Int64s, holders: int) -> tuple[int, int, int, float]:
-    """Least, most, total, and the sum of the squared distances from the mean; those left out of ``counts`` have 0."""
+    """Least, most, total, and the sum of the squared distances from the mean. Holders that ``counts`` leaves out have 0."""
     absent = holders - len(counts)
     least = most = np.int64(0)
     if absent == 0:
@@ -83,7 +83,7 @@ def _moments(counts: Int64s, holders: int) -> tuple[int, int, int, float]:
 
 @njit(cache=True)
 def occurrences(indices: Int32s, holders: int) -> Int64s:
-    """int64[holders], how often each index occurs; one that is not in ``[0, holders)`` is passed over."""
+    """int64[holders], how often each index occurs; indices outside ``[0, holders)`` are skipped."""
     counts = np.zeros(holders, np.int64)
     for index in indices:
         if 0 <= index < holders:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from service.core.kafka_versions import LATEST
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -139,12 +141,34 @@ class Group:
         topics = self.topics
         topic_of = np.repeat(np.arange(len(topics), dtype=np.int32), topics.partitions_counts())
         if not len(self.unknown_partitions):
-            found = topic_of[partitions]
-            return found, partitions - topics.first[found]
+            of_partitions = topic_of[partitions]
+            return of_partitions, partitions - topics.first[of_partitions]
         id_of = np.arange(topics.partitions_count, dtype=np.int32) - topics.first[topic_of]
         topic_of = np.concatenate([topic_of, self.unknown_partitions[:, 0]])
         id_of = np.concatenate([id_of, self.unknown_partitions[:, 1]])
         return topic_of[partitions], id_of[partitions]
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """A group's partitions, assigned to its members: what every assignor returns.
+
+    rows : Ragged member → partitions, in the order in which the assignor gives them
+    withheld : Ragged member → partitions that it gets once their previous owners have revoked them; None from an assignor that
+        never withholds any
+    """
+
+    rows: Ragged
+    withheld: Ragged | None = None
+
+    @property
+    def follow_up_rebalance(self) -> bool | None:
+        """Is a second rebalance needed to assign what is withheld? None for an assignor that never withholds anything."""
+        return None if self.withheld is None else len(self.withheld.values) > 0
+
+    def final_loads(self) -> Int32s:
+        """int32[members], the number of partitions of each member after the follow-up rebalance, if there is one."""
+        return self.rows.lengths() if self.withheld is None else self.rows.lengths() + self.withheld.lengths()
 
 
 @dataclass(frozen=True)
@@ -167,7 +191,7 @@ class Cluster:
 
 
 @dataclass(frozen=True)
-class Wish:
+class PlacementRequest:
     """What is to be placed: the partitions of one topic, or those added to it. The counts may be wrong; placers check them.
 
     start_partition_id : the first partition's id; one below 0 counts as 0
@@ -182,7 +206,7 @@ class Wish:
     start_index: int | None = None
     replica_shift: int | None = None
     partition_0_leader: int | None = None
-    kafka_version: str = "4.3.1"
+    kafka_version: str = LATEST
 
     def partition_ids(self) -> Int32s:
         """int32[partitions], the ids to be placed; beyond Java's largest int they go on at the smallest."""

@@ -1,16 +1,25 @@
-"""Strategies by name: the built-in table of each kind, and what plug-ins add through entry points."""
+"""Strategies by name: the built-in table of each kind, and what plug-ins add through entry points.
+
+A plug-in is an installed distribution with an entry point in the group of a kind; the entry point's name is the strategy's name.
+It is imported when its name is first used, or when the strategies are listed. A plug-in that cannot be loaded is left out of the
+lists, with one warning in the log, and does not affect other names. A built-in's name stays the built-in's.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import logging
+from dataclasses import dataclass, fields
 from functools import cached_property
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from service.core.errors import UnknownStrategy
+from service.core.errors import AllocatorError, PluginBrokeARule, PluginFailed, UnknownStrategy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from importlib.metadata import EntryPoint
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -29,36 +38,125 @@ class Strategy:
     summary: str
 
 
+class BrokenRule(Exception):
+    """A plug-in's answer breaks a rule of its interface; ``str()`` says which, and for which partition or member."""
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """The origin of a strategy that is not built in, as errors name it.
+
+    kind : "partitioner", "assignor" or "placer"
+    distributions : name and version of the installed distributions that have such an entry point; more than one is an error
+    """
+
+    kind: str
+    name: str
+    distributions: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"The {self.kind} plug-in {self.name!r} ({', '.join(self.distributions)})"
+
+    def guarded(self, function: Callable[..., Any], check: Callable[..., Any] | None = None) -> Callable[..., Any]:
+        """``function``, whose faults are errors that name the plug-in.
+
+        check : ``check(answer, *arguments)`` returns the answer in the form that the core works with, or raises BrokenRule
+        The result raises PluginFailed, PluginBrokeARule, and the core's errors that ``function`` itself raises as its refusals.
+        """
+
+        def call(*arguments: Any) -> Any:
+            try:
+                answer = function(*arguments)
+                return answer if check is None else check(answer, *arguments)
+            except AllocatorError:
+                raise
+            except BrokenRule as rule:
+                raise PluginBrokeARule(str(self), f"broke a rule: {rule}.") from None
+            except Exception as error:
+                raise PluginFailed(str(self), f"raised {type(error).__name__}: {error}") from error
+
+        return call
+
+
 S = TypeVar("S", bound=Strategy)
 
 
 class Registry(Generic[S]):
     """The strategies of one kind: a literal table, then the plug-ins of an entry-point group.
 
-    Plug-ins are loaded when first asked for. One that takes a built-in's name is refused.
+    guard : ``guard(strategy, plugin)`` returns a plug-in's strategy with its functions guarded; raises whatever is wrong with it
     """
 
-    def __init__(self, kind: str, group: str, builtins: tuple[S, ...]) -> None:
+    def __init__(self, kind: str, group: str, builtins: tuple[S, ...], guard: Callable[[S, Plugin], S]) -> None:
         self.kind = kind
         self.group = group
         self.builtins = builtins
+        self._builtins = {strategy.name: strategy for strategy in builtins}
+        self._guard = guard
+        self._loaded: dict[str, S | str] = {}
 
     @cached_property
-    def _by_name(self) -> dict[str, S]:
-        table = {strategy.name: strategy for strategy in self.builtins}
+    def _entry_points(self) -> dict[str, tuple[Plugin, EntryPoint]]:
+        """The plug-ins by name, not imported."""
+        by_name: dict[str, list[EntryPoint]] = {}
         for entry_point in entry_points(group=self.group):
-            strategy = entry_point.load()
-            if strategy.name in table:
-                raise ValueError(f"the plug-in {entry_point.value} takes the name of the {self.kind} {strategy.name!r}")
-            table[strategy.name] = strategy
-        return table
+            by_name.setdefault(entry_point.name, []).append(entry_point)
+        plugins = {}
+        for name, providers in by_name.items():
+            distributions = tuple(f"{one.dist.name} {one.dist.version}" if one.dist else one.value for one in providers)
+            plugin = Plugin(self.kind, name, distributions)
+            if name in self._builtins:
+                _log.warning("%s is left out: %r is a built-in %s.", plugin, name, self.kind)
+            else:
+                plugins[name] = (plugin, providers[0])
+        return plugins
+
+    def names(self) -> tuple[str, ...]:
+        """Every name, the built-ins' first. Imports no plug-in, so one of them may prove to be broken."""
+        return (*self._builtins, *self._entry_points)
 
     def __getitem__(self, name: str) -> S:
-        """The strategy of that name; raises UnknownStrategy, which lists the known ones."""
-        try:
-            return self._by_name[name]
-        except KeyError:
-            raise UnknownStrategy(self.kind, name, tuple(self._by_name)) from None
+        """The strategy of that name; raises UnknownStrategy, which lists the known ones, and PluginFailed."""
+        if name in self._builtins:
+            return self._builtins[name]
+        if name not in self._entry_points:
+            raise UnknownStrategy(self.kind, name, self.names())
+        strategy = self._load(name)
+        if isinstance(strategy, str):
+            raise PluginFailed(str(self._entry_points[name][0]), strategy)
+        return strategy
 
     def __iter__(self) -> Iterator[S]:
-        return iter(self._by_name.values())
+        """The built-ins, then every plug-in that can be loaded."""
+        yield from self.builtins
+        for name in self._entry_points:
+            strategy = self._load(name)
+            if not isinstance(strategy, str):
+                yield strategy
+
+    def _load(self, name: str) -> S | str:
+        """The plug-in's strategy, or why there is none; imported, and a failure logged, once in a process."""
+        if name not in self._loaded:
+            plugin, entry_point = self._entry_points[name]
+            try:
+                self._loaded[name] = self._read(plugin, entry_point)
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - what a module raises when it is imported can be anything
+                self._loaded[name] = fault = f"cannot be loaded: {type(error).__name__}: {error}"
+                _log.warning("%s %s", plugin, fault)
+        return self._loaded[name]
+
+    def _read(self, plugin: Plugin, entry_point: EntryPoint) -> S:
+        if len(plugin.distributions) > 1:
+            raise ValueError("more than one distribution has this name")
+        strategy = entry_point.load()
+        kind = type(self.builtins[0])
+        if not isinstance(strategy, kind):
+            raise TypeError(f"{entry_point.value} must be of the type {kind.__name__}, not {type(strategy).__name__}")
+        if strategy.name != plugin.name:
+            raise ValueError(f"the name of the entry point differs from that of the {kind.__name__}, {strategy.name!r}")
+        for field in fields(strategy):
+            value = getattr(strategy, field.name)
+            texts = {"str": (value,), "tuple[str, ...]": value}.get(str(field.type), ())
+            if not all(isinstance(text, str) for text in texts):
+                raise TypeError(f"{field.name} must be {field.type}, not {value!r}")
+        return self._guard(strategy, plugin)

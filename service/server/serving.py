@@ -16,15 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from gunicorn.app.base import BaseApplication
+from prometheus_client.multiprocess import mark_process_dead
 
 from service.app import create_app
-from service.auth.authenticator import Credentials
-from service.auth.principals import UnfitCredentials
+from service.auth.authenticator import Authenticator
+from service.auth.principals import InvalidCredentials
 from service.config import environment_name
 from service.server.warm import warm
 from service.server.worker import Worker
 from service.telemetry import logs
-from service.telemetry.metrics import SHARED_FOLDER, forget_worker, share_among_workers
+from service.telemetry.metrics_files import FOLDER_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,7 +91,7 @@ def serve(settings: Settings, host: str, port: int) -> None:
         control_socket_disable=True,
         loglevel="warning",
         when_ready=lambda _: _welcome(url, loopback=loopback),
-        child_exit=lambda _, worker: forget_worker(worker.pid),
+        child_exit=lambda _, worker: mark_process_dead(worker.pid),  # type: ignore[no-untyped-call]
         **tls,
     ).run()
 
@@ -105,10 +106,10 @@ def _check(settings: Settings, host: str, *, loopback: bool) -> None:
         )
     try:
         if settings.auth != "off" and settings.has_credentials():
-            Credentials(settings)
+            Authenticator(settings)
         if settings.tls_cert:
             tls_context(settings.tls_cert, settings.tls_key)
-    except UnfitCredentials as error:
+    except InvalidCredentials as error:
         raise Refusal(str(error)) from None
     except OSError as error:
         raise Refusal(f"{settings.tls_cert} and {settings.tls_key} cannot be used: {error.strerror or error}") from None
@@ -176,7 +177,7 @@ def _tls_contexts(settings: Settings) -> Callable[[Any, Any], ssl.SSLContext]:
 class _Server(BaseApplication):  # type: ignore[misc]
     """Gunicorn without its own command line and files."""
 
-    def __init__(self, settings: Settings, metrics_folder: str, *, log_requests: bool, **options: Any) -> None:
+    def __init__(self, settings: Settings, metrics_folder: Path, *, log_requests: bool, **options: Any) -> None:
         self._settings, self._log_requests = settings, log_requests
         self._metrics_folder = metrics_folder
         self._options = options
@@ -188,21 +189,20 @@ class _Server(BaseApplication):  # type: ignore[misc]
 
     def load(self) -> Flask:
         warm(self._settings)
-        share_among_workers(self._metrics_folder)
-        app = create_app(self._settings, log_requests=self._log_requests)
+        app = create_app(self._settings, log_requests=self._log_requests, metrics_folder=self._metrics_folder)
         app.extensions["warm"].set()
         return app
 
 
-def _metrics_folder() -> str:
-    """An empty folder for the workers' metrics: the one that the environment names, or one of our own."""
-    # Taken out of the environment, for it is to count from when the kernels are warm; share_among_workers puts it back.
-    folder = os.environ.pop(SHARED_FOLDER, None)
-    if folder is None:
-        folder = tempfile.mkdtemp(prefix="allocator-metrics-")
+def _metrics_folder() -> Path:
+    """An empty folder for the workers' metrics: the one that the environment names, or a temporary one."""
+    if named := os.environ.get(FOLDER_VARIABLE):
+        folder = Path(named)
+        folder.mkdir(parents=True, exist_ok=True)
+    else:
+        folder = Path(tempfile.mkdtemp(prefix="allocator-metrics-"))
         owner = os.getpid()
         atexit.register(lambda: shutil.rmtree(folder, ignore_errors=True) if os.getpid() == owner else None)
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    for left_behind in (*Path(folder).glob("*.db"), Path(folder, "subjects")):
+    for left_behind in (*folder.glob("*.db"), *folder.glob("*.new"), folder / "subjects"):
         left_behind.unlink(missing_ok=True)
     return folder

@@ -21,7 +21,7 @@ from service.core.keys.columns import FORMATS
 from service.core.partitioners import PARTITIONERS
 from service.core.placers import PLACERS
 from service.core.sizing.frequent_keys import FrequentKeys
-from service.web.json_integer_lists import taken_out
+from service.web.json_integer_lists import take_out
 from service.web.responses import ARROW_STREAM
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def warm(settings: Settings | None = None) -> None:
         _post_arrow(client, column)
     for body in _assignment_requests():
         client.post("/v1/group-assignments", json=body)
-    taken_out(b"[0,1,2,3,4,5,6,7,8]")  # which happens to large bodies
+    take_out(b"[0,1,2,3,4,5,6,7,8]")  # which happens to large bodies
     for body in _placement_requests():
         client.post("/v1/replica-placements?explain=true", json=body)
     client.get("/v1/coordinators", query_string={"group_id": "group"})

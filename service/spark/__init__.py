@@ -1,6 +1,6 @@
-"""The pipeline: the core over more data than a request holds, on Spark.
+"""The pipeline: the core on Spark, for more data than a request holds.
 
-Modules come in two kinds. Those that executors run take Arrow batches and give Arrow batches, and know no Spark
-(``columns.py`` and one per job); ``session.py``, ``sources.py``, ``sinks.py``, ``progress.py`` and the thin modules of ``jobs/``
-run on the driver, and alone import PySpark.
+Each job has a folder (``skew``, ``load``, ``fleet``, ``offsets``, ``mismatch``), with its command line and its driver side in
+``job.py`` and its report in ``report.py``; ``cluster`` and ``io`` are shared. Executors run only modules in folders named
+``tasks``: Arrow batches in, Arrow batches out, without PySpark.
 """

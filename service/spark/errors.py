@@ -1,12 +1,12 @@
-"""Why a job does not start, or does not end.
+"""Why a job does not start, or fails.
 
 ::
 
     AllocatorError
-    └── PipelineError          str() is a sentence for the user, and says what mends it
+    └── PipelineError          str() is a sentence for the user, with the remedy
         ├── NoSpark            no PySpark, no Java, no cluster
-        ├── WrongSource        what is to be read cannot be read
-        └── JobFailed          Spark gave up; the reason is the innermost one
+        ├── WrongSource        a source cannot be read
+        └── JobFailed          Spark failed; the reason is the innermost cause
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from service.core.errors import AllocatorError
 
 
 class PipelineError(AllocatorError):
-    """A job that cannot be done, with the reason and the remedy."""
+    """A job that cannot run, with the reason and the remedy."""
 
 
 class NoSpark(PipelineError):
-    """There is nothing to run the job on."""
+    """Spark cannot start or cannot be reached."""
 
 
 class WrongSource(PipelineError):
-    """A source that is not there, has not the columns that the job needs, or does not answer."""
+    """A source that does not exist, lacks columns that the job needs, or does not answer."""
 
 
 class JobFailed(PipelineError):
-    """Spark gave the job up."""
+    """Spark failed the job."""

@@ -1,4 +1,4 @@
-"""What a job is, what it is given, and what it gives."""
+"""A job, its environment, and its outcome."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Pipeline:
-    """What every job is given.
+    """The environment of a job.
 
     spark : the session
-    sink : where the results go
+    sink : where it writes its results
     progress : ``with pipeline.progress("scanning"):`` shows the progress of Spark's tasks, on a terminal
     """
 
@@ -34,13 +34,12 @@ class Pipeline:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a job gives.
+    """The outcome of a job.
 
-    summary : ``summary.json``; an endpoint of the service takes it as it is, or a member of the endpoint's name holds such bodies
-    tables : by file name (``partitions.parquet``): small ones as Arrow tables, large ones as Spark's frames, or where the job has
-        already put them
+    summary : ``summary.json``: the body of an endpoint of the service, or such bodies in a member named like the endpoint
+    tables : by file name (``partitions.parquet``): an Arrow table, a Spark frame, or the location where the job has written it
     report : ``report.html``
-    headline : the figures for the terminal: what, and how much
+    headline : the key figures for the terminal, by name
     """
 
     summary: dict[str, Any]
@@ -55,9 +54,9 @@ class Job:
 
     name : ``partition-allocator pipeline NAME``
     summary : what it does, in a sentence
-    parameters : its own arguments and options; SOURCE is the type of those that name something to read
-    sources : the sources among the parameters' values, which are looked at before Spark starts
-    check : raises an error of the core or of the pipeline for what is wrong before Spark starts; ``check(**parameters)``
+    parameters : its own arguments and options; SOURCE is the type of those that name a source
+    sources : the sources among the parameters' values, which are checked before Spark starts
+    check : ``check(**parameters)`` raises an error of the core or of the pipeline before Spark starts
     run : ``run(pipeline, **parameters)`` gives the outcome; None from a job that runs until it is stopped
     """
 

@@ -1,4 +1,4 @@
-"""The jobs by name. ``job.py`` in a job's folder says what it asks of the command line, and what it does on Spark."""
+"""The table of jobs. ``job.py`` in a job's folder has its command line and runs it on Spark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What several jobs ask of the command line."""
+"""Types and options that several jobs share on the command line."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ from typing import Any
 
 import click
 
+from service.core.keys.columns import FORMATS
 from service.spark.errors import WrongSource
 from service.spark.io.sources import Source
 
 
 class SourceType(click.ParamType[Any]):
-    """A source, in the words of ``service.spark.io.sources``."""
+    """A source, as ``service.spark.io.sources`` describes it."""
 
     name = "source"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Source:
-        """The source that the text names."""
+        """Parse the source."""
         if isinstance(value, Source):
             return value
         options = ctx.params.get("read_options") if ctx is not None else None
@@ -47,7 +48,7 @@ class Integers(click.ParamType[Any]):
     name = "integers"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
-        """In the order in which they were given, none twice."""
+        """In the given order, without duplicates."""
         if isinstance(value, tuple):
             return value
         numbers: dict[int, None] = {}
@@ -57,17 +58,25 @@ class Integers(click.ParamType[Any]):
             try:
                 numbers |= dict.fromkeys(range(int(first), int(last or first) + 1, int(step or 1)))
             except ValueError:
-                self.fail(f"{part!r} is no integer, nor a range like 10-200:10", param, ctx)
+                self.fail(f"{part!r} is neither an integer nor a range such as 10-200:10", param, ctx)
         if not numbers or min(numbers) < 1:
-            self.fail("a count is at least 1", param, ctx)
+            self.fail("must be at least 1", param, ctx)
         return tuple(numbers)
 
 
 SOURCE = SourceType()
+KEY_FORMAT = click.Option(
+    ["--key-format"], type=click.Choice(FORMATS), help="How a key is serialized. Default: by the column's type."
+)
+SIZE_COLUMNS = click.Option(
+    ["--size-column", "size_columns"],
+    multiple=True,
+    help="Column that counts towards a record's bytes: a string, bytes, or an integer size. Repeatable.",
+)
 READ_OPTIONS = click.Option(
     ["--read-option", "read_options"],
     type=NamedValue(),
     multiple=True,
     is_eager=True,
-    help="An option of Spark's reader, as often as needed: sep=; or kafka.security.protocol=SSL.",
+    help="Option of Spark's reader, such as sep=; or kafka.security.protocol=SSL. Repeatable.",
 )

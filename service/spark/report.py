@@ -1,6 +1,6 @@
-"""The report of a job: one HTML file that needs nothing else, plots inside, readable on paper, by day and by night.
+"""The report of a job: one self-contained HTML file with its plots, for screen (light and dark) and print.
 
-A job builds it of sections, and sections of blocks::
+A report has sections, and a section has blocks::
 
     Report("Skew", "flights.parquet, 336,776 records", (
         Section("At a glance", (Figures((Figure("records", "336,776"), …)),)),
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 INK, SOFT, GRID = "#010101", "#020202", "#030303"
-"""Text, lesser text and lines. They and COLORS stand for variables of the page, which knows whether it is night."""
+"""Text, secondary text and lines. They and COLORS are replaced by CSS variables, which differ between light and dark."""
 
 COLORS: Final = ("#0a0101", "#0a0202", "#0a0303", "#0a0404", "#0a0505", "#0a0606", "#0a0707", "#0a0808")
-"""One for each series, told apart by the colour-blind too."""
+"""One for each series, distinguishable by colour-blind readers."""
 
 _VARIABLES: Final = {INK: "ink", SOFT: "soft", GRID: "grid"} | {color: f"c{i}" for i, color in enumerate(COLORS)}
 _STYLE: Final[Any] = {
     "svg.fonttype": "none",
     "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans"],  # it measures; the page's own font is drawn
+    "font.sans-serif": ["DejaVu Sans"],  # to measure text; the page uses its own font
     "font.size": 9,
     "text.color": INK,
     "axes.labelcolor": SOFT,
@@ -70,7 +70,7 @@ _NUMBER: Final = re.compile(r"[-+±≤≥≈<>~×]*\s?\d[\d.,]*\s?[%×a-zA-Z/µ]
 
 @dataclass(frozen=True)
 class Figure:
-    """One number of a row of them: what it is, its text, and a remark; tone "good", "bad" or ""."""
+    """One number: its name, its text, and a remark; tone : "good", "bad" or empty."""
 
     name: str
     value: str
@@ -88,9 +88,9 @@ class Figures:
 
 @dataclass(frozen=True)
 class Table:
-    """A table; cells are text, and columns whose every cell is a number stand on the right.
+    """A table of text cells; columns of numbers are aligned right.
 
-    folded : the words to click on, of a table that is shown only then
+    folded : the text that unfolds the table; "" if it is always shown
     """
 
     columns: tuple[str, ...]
@@ -100,7 +100,7 @@ class Table:
     kind: str = "table"
 
     def numeric(self, column: int) -> bool:
-        """Is every cell of that column a number, or a dash for none?"""
+        """Whether every cell of that column is a number, or a dash for none."""
         return all(_NUMBER.fullmatch(row[column]) for row in self.rows)
 
 
@@ -115,7 +115,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, a sentence or two, and what stands below."""
+    """A heading, a sentence or two, and blocks."""
 
     heading: str
     blocks: tuple[Figures | Table | Plot, ...]
@@ -124,14 +124,14 @@ class Section:
 
 @dataclass(frozen=True)
 class Report:
-    """The whole."""
+    """All sections, with a title."""
 
     title: str
     subtitle: str
     sections: tuple[Section, ...]
 
     def html(self) -> str:
-        """The file's text."""
+        """The text of the file."""
         loader = PackageLoader("service.spark")
         environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
         return environment.get_template("report.html").render(report=self, version=__version__)
@@ -141,13 +141,13 @@ _numbers = count()
 
 
 def chart(draw: Callable[[Axes], Any], caption: str = "", *, width: float = 8.6, height: float = 2.9) -> Plot:
-    """What ``draw`` draws on axes, in inches; give series the colours of COLORS."""
+    """A plot that ``draw`` draws on its axes; width and height in inches. Series have the colours of COLORS."""
     return charts(lambda canvas: draw(canvas.subplots()), caption, width=width, height=height)
 
 
 def charts(draw: Callable[[Canvas], Any], caption: str = "", *, width: float = 8.6, height: float = 2.9) -> Plot:
-    """The same with several axes, which ``draw`` makes."""
-    # Ids are of the whole page: another salt for each drawing, and the same page each time it is made.
+    """The same with several axes, which ``draw`` creates."""
+    # Ids are unique in the page, hence a salt for each plot; equal input gives equal pages.
     salt = f"plot-{next(_numbers)}"
     with mpl.rc_context({**_STYLE, "svg.hashsalt": salt}):
         canvas = Canvas(figsize=(width, height), layout="constrained")
@@ -166,7 +166,7 @@ def charts(draw: Callable[[Canvas], Any], caption: str = "", *, width: float = 8
 
 
 def number(value: float, digits: int = 3) -> str:
-    """A number for a reader: ``1,234``, ``1.53``, ``—`` for none."""
+    """A formatted number: ``1,234``, ``1.53``, ``—`` for NaN."""
     if value != value:  # noqa: PLR0124 - NaN
         return "—"
     if float(value).is_integer() and abs(value) < 1e15:
@@ -175,7 +175,7 @@ def number(value: float, digits: int = 3) -> str:
 
 
 def size(value: float) -> str:
-    """Bytes for a reader: ``1.5 GiB``."""
+    """Formatted bytes: ``1.5 GiB``."""
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
         if abs(value) < 1024 or unit == "TiB":
             return f"{value:.0f} {unit}" if unit == "B" else f"{value:.3g} {unit}" if value < 1000 else f"{value:.0f} {unit}"
@@ -184,5 +184,5 @@ def size(value: float) -> str:
 
 
 def share(value: float) -> str:
-    """A share for a reader: ``12.3%``."""
+    """A formatted share: ``12.3%``."""
     return f"{value:.2%}" if value < 0.0995 else f"{value:.1%}"

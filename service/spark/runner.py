@@ -1,4 +1,4 @@
-"""A job from its parameters to what it leaves behind."""
+"""Runs a job, from its parameters to its results."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ SUMMARY, REPORT = "summary.json", "report.html"
 
 
 @dataclass(frozen=True)
-class Done:
-    """What a job left behind.
+class Results:
+    """What a job wrote and computed.
 
-    places : what, and where it is
+    headline : its key figures, by name
+    places : the location of each result, by name
     """
 
     summary_text: str
@@ -48,10 +49,10 @@ def run(
     settings: Mapping[str, str] | None = None,
     packages: Sequence[str] = (),
     verbose: bool = False,
-) -> Done | None:
-    """Run ``job``; None from one that was running until it was stopped.
+) -> Results | None:
+    """Run ``job``; None from a job that runs until it is stopped.
 
-    What can be found wrong without Spark is found before it starts. Raises errors of the core and of the pipeline.
+    Whatever can be checked without Spark is checked before it starts. Raises errors of the core and of the pipeline.
     """
     job.check(**parameters)
     for source in job.sources(parameters):
@@ -74,7 +75,7 @@ def run(
         except (PySparkException, Py4JError) as error:
             raise sources.failure(error) from error
     text = orjson.dumps(outcome.summary, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_INDENT_2).decode() + "\n"
-    return Done(text, outcome.headline, places)
+    return Results(text, outcome.headline, places)
 
 
 def _write(sink: Sink, file: str, table: pa.Table | DataFrame) -> str:

@@ -1,7 +1,7 @@
-"""The logs: a JSON object a line, errors on standard error and requests on standard output.
+"""The logs: one JSON object per line, errors on standard error and requests on standard output.
 
-No line has a key, a token, a body or a query in it. So requests are named by their route and not by their path, and of an
-exception its type and its place are told but not its words, which may quote what the caller sent.
+No line contains a key, a token, a body or a query. So a request is named by its route and not by its path, and an exception by
+its type and its frames and not by its message, which may quote what the caller sent.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from structlog.typing import EventDict, ExcInfo, WrappedLogger
 
 
-def _written(event: Any, **_: Any) -> bytes:
+def _serialize(event: Any, **_: Any) -> bytes:
     return orjson.dumps(event, default=str)
 
 
-class _Places(ExceptionDictTransformer):
-    """An exception's types and frames, without its words and its variables."""
+class _TypesAndFrames(ExceptionDictTransformer):
+    """An exception without its message and its variables."""
 
     def __init__(self) -> None:
         super().__init__(show_locals=False, use_rich=False)
@@ -39,36 +39,36 @@ class _Places(ExceptionDictTransformer):
 
 
 def handler() -> logging.Handler:
-    """A handler that writes what is logged to standard error, as JSON."""
-    told = logging.StreamHandler(sys.stderr)
-    told.setFormatter(
+    """A handler that writes JSON to standard error."""
+    stderr = logging.StreamHandler(sys.stderr)
+    stderr.setFormatter(
         ProcessorFormatter(
             foreign_pre_chain=[
                 add_log_level,
                 add_logger_name,
                 TimeStamper(fmt="iso"),
                 ExtraAdder(),
-                ExceptionRenderer(_Places()),
+                ExceptionRenderer(_TypesAndFrames()),
             ],
             processors=[ProcessorFormatter.remove_processors_meta, _as_text],
         )
     )
-    return told
+    return stderr
 
 
 def _as_text(_: WrappedLogger, __: str, event: EventDict) -> str:
-    return _written(event).decode()
+    return _serialize(event).decode()
 
 
 def configure() -> None:
-    """Let everything that logs in this process log as JSON, from warnings on."""
+    """Write this process's warnings and errors as JSON, whichever library logs them."""
     logging.root.handlers = [handler()]
     logging.root.setLevel(logging.WARNING)
     logging.captureWarnings(capture=True)
 
 
 class GunicornLogger(gunicorn.glogging.Logger):  # type: ignore[misc]
-    """Gunicorn's own words, as JSON. What it would say of requests is said by the app."""
+    """Gunicorn's messages as JSON, without its access log: the app writes its own."""
 
     def setup(self, cfg: Any) -> None:
         """See gunicorn.glogging.Logger."""
@@ -78,10 +78,10 @@ class GunicornLogger(gunicorn.glogging.Logger):  # type: ignore[misc]
 
 
 def access_log() -> structlog.typing.FilteringBoundLogger:
-    """What tells of requests: ``access_log().info("request", status=200, …)``."""
+    """The log of requests: ``access_log().info("request", status=200, …)``."""
     log: structlog.typing.FilteringBoundLogger = structlog.wrap_logger(
         structlog.BytesLogger(sys.stdout.buffer),
-        processors=[TimeStamper(fmt="iso"), JSONRenderer(serializer=_written)],
+        processors=[TimeStamper(fmt="iso"), JSONRenderer(serializer=_serialize)],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
     ).bind()
     return log

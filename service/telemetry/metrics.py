@@ -1,26 +1,29 @@
-"""Every metric of the service, in a registry made per app.
+"""The metrics of the service, in one registry per app.
 
-With several worker processes prometheus-client keeps the values in files (``share_among_workers``), so that any worker can answer
-``/metrics`` for all of them, also for one that has died.
+With several worker processes prometheus-client keeps the values in files (``metrics_files``), so that any worker can answer
+``/metrics`` for all of them, including those that have died.
 """
 
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import platform
 import time
-from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest, values
-from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
 
 from service import __version__
+from service.telemetry.metrics_files import FreeSpace, use_files
 from service.telemetry.worker_memory import WorkerMemory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     PhaseEnded = Callable[[str, float, float], None]
 
@@ -31,43 +34,35 @@ SKEWS = (1.0, 1.01, 1.02, 1.05, 1.1, 1.2, 1.35, 1.5, 2, 3, 5, 10, 100)
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 ITEMS = (1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 
-
-SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-"""The environment variable that tells prometheus-client where processes share their values."""
-
-
-def share_among_workers(folder: str) -> None:
-    """From now on let new metrics share their values, through files in ``folder``, with every process forked from this one."""
-    os.environ[SHARED_FOLDER] = folder
-    values.ValueClass = values.get_value_class()  # type: ignore[no-untyped-call]  # it was settled when the module was imported
-
-
-def forget_worker(pid: int) -> None:
-    """What a dead worker had in flight is over; what it counted stays."""
-    mark_process_dead(pid)  # type: ignore[no-untyped-call]
+LONGEST_SUBJECT = 249
+"""Characters of a name that may label a metric: Kafka's longest topic name (org.apache.kafka.common.internals.Topic)."""
 
 
 class Metrics:
     """The metrics of one app; views report to it, the core stays silent."""
 
-    def __init__(self, max_subjects: int) -> None:
+    def __init__(self, max_subjects: int, folder: Path | None = None) -> None:
+        """Folder: where worker processes share their metrics; default: the metrics of this process alone."""
+        if folder is not None:
+            use_files(folder)
+        self._folder = folder
         self.registry = CollectorRegistry()
         r = self.registry
         self.skew = Histogram(
             "allocator_skew_ratio",
-            "Largest share ÷ mean share of a decision.",
+            "Skew of decisions: maximum ÷ mean.",
             ["decision", "strategy"],
             registry=r,
             buckets=SKEWS,
         )
         self.duration = Histogram(
             "allocator_decision_duration_seconds",
-            "Time a decision took.",
+            "Time of decisions, by phase: parse, compute, render.",
             ["decision", "strategy", "phase"],
             registry=r,
             buckets=SECONDS,
         )
-        self.items = Histogram("allocator_items", "Size of a request.", ["decision", "item"], registry=r, buckets=ITEMS)
+        self.items = Histogram("allocator_items", "Size of requests, by item.", ["decision", "item"], registry=r, buckets=ITEMS)
         self.moved = Histogram(
             "allocator_moved_partitions",
             "Partitions that change owner in a decision.",
@@ -77,53 +72,53 @@ class Metrics:
         )
         self.subject_skew = Gauge(
             "allocator_subject_skew_ratio",
-            "Latest skew of a group or topic that a caller named.",
+            "Latest skew of a group or topic named in a request.",
             ["decision", "subject"],
             registry=r,
             multiprocess_mode="mostrecent",
         )
         self.subjects_dropped = Counter(
-            "allocator_subjects_dropped", "Named subjects left out of allocator_subject_skew_ratio, which was full.", registry=r
+            "allocator_subjects_dropped", "Groups and topics that did not fit into allocator_subject_skew_ratio.", registry=r
         )
         self.http_seconds = Histogram(
             "allocator_http_request_duration_seconds",
-            "Time a request took.",
+            "Time of HTTP requests.",
             ["method", "route", "status"],
             registry=r,
             buckets=SECONDS,
         )
         self.in_flight = Gauge(
-            "allocator_http_requests_in_flight", "Requests being answered.", registry=r, multiprocess_mode="livesum"
+            "allocator_http_requests_in_flight", "HTTP requests in progress.", registry=r, multiprocess_mode="livesum"
         )
         self.queued = Gauge(
-            "allocator_http_requests_queued", "Requests that wait for a decision.", registry=r, multiprocess_mode="livesum"
+            "allocator_http_requests_queued", "HTTP requests waiting in the queue.", registry=r, multiprocess_mode="livesum"
         )
         self.rejected = Counter(
             "allocator_http_requests_rejected",
-            "Requests turned away before they were read: full, unauthenticated, forbidden.",
+            "HTTP requests rejected before their body was parsed, by reason: full, unauthenticated, forbidden.",
             ["reason"],
             registry=r,
         )
         for reason in ("full", "unauthenticated", "forbidden"):
-            self.rejected.labels(reason)  # there from the start, so that the first one is an increase
+            self.rejected.labels(reason)  # exported from the start, so that the first rejection is an increase
         Gauge(
             "allocator_build_info",
-            "1, labelled with what runs.",
+            "Version of the service and of Python; the value is always 1.",
             ["version", "python_version"],
             registry=r,
             multiprocess_mode="max",
         ).labels(__version__, platform.python_version()).set(1)
-        self.subjects = Subjects(max_subjects)
-        # To look a series up by its labels takes longer than to observe something.
+        self.subjects = Subjects(max_subjects, folder)
+        # Looking up a series by its labels takes longer than an observation.
         self.http_series: dict[tuple[str, str, int], Histogram] = {}
         self.decision_series: dict[tuple[str, str], DecisionSeries] = {}
         self.item_series: dict[tuple[str, str], Histogram] = {}
 
     def decision(self, decision: str, strategy: str, started: float, phase_ended: PhaseEnded) -> Decision:
-        """The report of one decision: its phases, its size, its skew. Its phase "parse" ends now.
+        """Start the report of a decision. Its phase "parse" ends now.
 
-        started : when the request came, by time.perf_counter
-        phase_ended : called with a phase's name, its beginning and its end; raises if the request has run for too long
+        started : the start of the request (time.perf_counter)
+        phase_ended : called with a phase's name, start and end; raises if the request is over its time limit
         """
         series = self.decision_series.get((decision, strategy))
         if series is None:
@@ -138,7 +133,7 @@ class Metrics:
         return report
 
     def observe_http(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count one answered request; ``route`` is the rule, never the path."""
+        """Record an answered request. route : the URL rule, never the path"""
         key = (method if method in METHODS else "other", route, status)
         series = self.http_series.get(key)
         if series is None:
@@ -148,15 +143,16 @@ class Metrics:
     def exposition(self) -> bytes:
         """All metrics of all workers in Prometheus's text format."""
         registry = self.registry
-        if SHARED_FOLDER in os.environ:
+        if self._folder is not None:
             registry = CollectorRegistry()
-            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+            MultiProcessCollector(registry, str(self._folder))  # type: ignore[no-untyped-call]
             registry.register(WorkerMemory(os.getppid()))
+            registry.register(FreeSpace(self._folder))
         return generate_latest(registry)
 
 
 class DecisionSeries(NamedTuple):
-    """The series that every decision of one strategy reports to."""
+    """The series of one decision and strategy."""
 
     parse: Histogram
     compute: Histogram
@@ -165,7 +161,7 @@ class DecisionSeries(NamedTuple):
 
 
 class Phase:
-    """A context that times what is done in it."""
+    """A context manager that times a phase."""
 
     def __init__(self, report: Decision, name: str, series: Histogram) -> None:
         self._report, self._name, self._series = report, name, series
@@ -179,28 +175,28 @@ class Phase:
 
 
 class Decision:
-    """What a view reports of the decision it is making."""
+    """A view's report of one decision."""
 
     def __init__(self, metrics: Metrics, decision: str, strategy: str, series: DecisionSeries, phase_ended: PhaseEnded) -> None:
         self._metrics, self._decision, self._strategy = metrics, decision, strategy
         self._series, self._phase_ended = series, phase_ended
 
     def compute(self) -> Phase:
-        """The time the pure function takes."""
+        """Times the strategy."""
         return Phase(self, "compute", self._series.compute)
 
     def render(self) -> Phase:
-        """The time it takes to write the answer."""
+        """Times the writing of the answer."""
         return Phase(self, "render", self._series.render)
 
     def ended(self, phase: str, series: Histogram, started: float) -> None:
-        """A phase is over; raises if the request has run for too long."""
+        """Record the end of a phase. Raises if the request is over its time limit."""
         now = time.perf_counter()
         series.observe(now - started)
         self._phase_ended(phase, started, now)
 
     def sees(self, **items: int) -> None:
-        """Report the size of the question: keys, partitions, members, brokers."""
+        """Record the size of the request: keys, partitions, members, brokers."""
         series = self._metrics.item_series
         for item, count in items.items():
             key = (self._decision, item)
@@ -209,41 +205,65 @@ class Decision:
             series[key].observe(count)
 
     def gives(self, skew: float, *, subject: str | None = None, moved: int | None = None) -> None:
-        """Report how even the answer is, of which subject (the caller's ``topic_name`` or ``group_id``), and what it moves."""
+        """Record the answer's skew, its subject (``topic_name`` or ``group_id``) and the number of moved partitions."""
         metrics = self._metrics
         self._series.skew.observe(skew)
         if moved is not None:
             metrics.moved.labels(self._decision, self._strategy).observe(moved)
         if subject is not None:
-            if metrics.subjects.admit(f"{self._decision} {subject}"):
+            if metrics.subjects.admit(self._decision, subject):
                 metrics.subject_skew.labels(self._decision, subject).set(skew)
             else:
                 metrics.subjects_dropped.inc()
 
 
 class Subjects:
-    """The names that may label a metric: the first ``limit`` that come, over all worker processes together."""
+    """The names that may label a metric: the first ``limit`` of all worker processes together."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, folder: Path | None) -> None:
         self._limit = limit
         self._admitted: set[str] = set()
+        self._list = None if folder is None else folder / "subjects"
+        self._read_bytes = 0
+        self._lock = Lock()
 
-    def admit(self, subject: str) -> bool:
-        """Is this one of them, or is there room for it?"""
+    def admit(self, decision: str, name: str) -> bool:
+        """Whether this name labels the metrics of this decision: it is one of the first, or there is still room for it."""
+        if len(name) > LONGEST_SUBJECT or not is_utf8(name):
+            return False
+        subject = f"{decision} {name}"
         if subject not in self._admitted and len(self._admitted) < self._limit:
-            self._admit_among_workers(subject)
+            with self._lock:
+                self._enter(subject)
         return subject in self._admitted
 
-    def _admit_among_workers(self, subject: str) -> None:
-        """Enter the subject into the list that the workers share, unless that has filled up meanwhile."""
-        folder = os.environ.get(SHARED_FOLDER)
-        if folder is None:
+    def _enter(self, subject: str) -> None:
+        """Add the subject to the list that the workers share, unless others have filled it meanwhile."""
+        if self._list is None:
             self._admitted.add(subject)
             return
-        with Path(folder, "subjects").open("a+", encoding="utf-8") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            file.seek(0)
-            self._admitted.update(file.read().split("\0")[:-1])
-            if subject not in self._admitted and len(self._admitted) < self._limit:
-                file.write(subject.replace("\0", "") + "\0")
-                self._admitted.add(subject)
+        try:
+            with self._list.open("a+b", buffering=0) as file:
+                fcntl.flock(file, fcntl.LOCK_EX)
+                file.seek(self._read_bytes)
+                others = file.readall()
+                self._read_bytes += len(others)
+                self._admitted.update(json.loads(line) for line in others.splitlines())
+                if subject not in self._admitted and len(self._admitted) < self._limit:
+                    line = json.dumps(subject).encode() + b"\n"
+                    if file.write(line) < len(line):  # the file system is full
+                        file.truncate(self._read_bytes)
+                        return
+                    self._read_bytes += len(line)
+                    self._admitted.add(subject)
+        except OSError:  # full, or there are no more file descriptors: this name does not label the metric this time
+            return
+
+
+def is_utf8(name: str) -> bool:
+    """Whether the name can be written as UTF-8: JSON may hold half a surrogate pair, which cannot."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

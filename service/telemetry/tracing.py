@@ -1,7 +1,7 @@
-"""Traces: a span for each request, with the spans parse, compute and render in it (OpenTelemetry, OTLP over HTTP).
+"""Traces: one span per request, with the child spans parse, compute and render (OpenTelemetry, OTLP over HTTP).
 
-This module, and with it OpenTelemetry, is imported only where an endpoint is configured. All else (sampling, headers, the
-service's name, …) OpenTelemetry reads from its own environment variables.
+This module, and with it OpenTelemetry, is imported only where an endpoint is configured. OpenTelemetry reads everything else
+(sampling, headers, the service's name) from its own environment variables.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 
 class Tracing:
-    """The tracer of one app. What has been gathered is sent every few seconds, and when the process ends."""
+    """The tracer of one app. Spans are sent in batches every few seconds, and when the process ends."""
 
     def __init__(self, endpoint: str) -> None:
         """Endpoint: where traces go, without the path ``/v1/traces``."""
-        about = Resource.create({SERVICE_NAME: "partition-allocator", SERVICE_VERSION: __version__})
-        self._provider = TracerProvider(resource=about.merge(OTELResourceDetector().detect()))
+        resource = Resource.create({SERVICE_NAME: "partition-allocator", SERVICE_VERSION: __version__})
+        self._provider = TracerProvider(resource=resource.merge(OTELResourceDetector().detect()))
         self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint.rstrip("/") + "/v1/traces")))
         self._tracer = self._provider.get_tracer("service", __version__)
         self._propagator = TraceContextTextMapPropagator()
@@ -51,12 +51,12 @@ class RequestSpan:
 
     def __init__(self, tracer: Tracer, span: Span) -> None:
         self._tracer, self._span = tracer, span
-        # The phases are told by time.perf_counter, spans by the time of day.
+        # Phases are measured by time.perf_counter, spans by the time of day.
         self._offset = time.time_ns() - time.perf_counter_ns()
         self.trace_id = f"{span.get_span_context().trace_id:032x}"
 
     def phase(self, name: str, started: float, ended: float, strategy: str) -> None:
-        """A phase is over. started, ended : by time.perf_counter"""
+        """Add the span of a phase that has ended. started, ended : by time.perf_counter"""
         span = self._tracer.start_span(
             name,
             context=set_span_in_context(self._span),
@@ -66,7 +66,7 @@ class RequestSpan:
         span.end(self._offset + int(ended * 1e9))
 
     def answered(self, status: int) -> None:
-        """The request is answered."""
+        """End the span."""
         self._span.set_attribute("http.response.status_code", status)
         if status >= 500:
             self._span.set_status(StatusCode.ERROR)

@@ -1,4 +1,4 @@
-"""How much memory the worker processes hold, read when somebody asks."""
+"""The memory of the worker processes, read when ``/metrics`` is requested."""
 
 from __future__ import annotations
 
@@ -16,20 +16,17 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 class WorkerMemory(Collector):
-    """``allocator_worker_resident_memory_bytes``, by process id.
-
-    The worker that answers reads what the kernel tells of all of them, so nothing is counted while requests are answered.
-    """
+    """``allocator_worker_resident_memory_bytes``, by process id: the worker that answers reads ``/proc`` for all of them."""
 
     def __init__(self, parent: int) -> None:
-        """The workers are the children of the process ``parent``."""
+        """Parent: the process whose children are the workers."""
         self._parent = parent
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """The workers that live; those that end meanwhile are left out, and all of them where there is no ``/proc`` (macOS)."""
+        """The workers that are alive; none where there is no ``/proc`` (macOS)."""
         family = GaugeMetricFamily(
             "allocator_worker_resident_memory_bytes",
-            "Resident memory of a worker process; what it shares with the others counts for each.",
+            "Resident memory of a worker process, including pages that it shares with the others.",
             labels=["pid"],
         )
         children = Path(f"/proc/{self._parent}/task/{self._parent}/children")

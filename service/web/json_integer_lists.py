@@ -19,12 +19,12 @@ WORTH_IT: Final = 8
 
 
 @dataclass(frozen=True)
-class Taken:
-    """A text without its lists of integers.
+class IntegerLists:
+    """Lists of integers, and the text that they are missing from.
 
     rest : the text with ``[0]`` in place of each
-    lengths : int32[lists]   how long they were
-    values : int32[...]      what they held, end to end
+    lengths : int32[lists]   the length of each list
+    values : int32[...]      their integers, end to end
     """
 
     rest: bytes
@@ -32,49 +32,56 @@ class Taken:
     values: Int32s
 
 
-def taken_out(text: bytes) -> Taken | None:
-    """The text without its lists of integers from 0 to 2³¹ - 1; what is in strings stays.
+def take_out(text: bytes) -> IntegerLists | None:
+    """The lists of integers from 0 to 2³¹ - 1 of a JSON text, strings left alone.
 
-    None where nothing would be won, because lists are short, and where a list begins with a number and holds anything else.
+    None if the lists are too short for this to be faster, or if a list begins with a number and holds anything else.
     """
-    lists, commas = _counted(np.frombuffer(text, np.uint8))
-    if commas < WORTH_IT * lists:
-        return None
-    integers = commas + lists
-    rest, lengths, values = np.empty(len(text), np.uint8), np.empty(lists, np.int32), np.empty(integers, np.int32)
-    end, lists, integers = _take_out(np.frombuffer(text, np.uint8), rest, lengths, values)
-    return None if end < 0 else Taken(rest[:end].tobytes(), lengths[:lists], values[:integers])
+    end, rest, lengths, values = _take_out(np.frombuffer(text, np.uint8), WORTH_IT)
+    return None if end < 0 else IntegerLists(rest[:end].tobytes(), lengths, values)
 
 
-def put_back(rows: pa.ListArray, taken: Taken) -> pa.ListArray | None:
-    """The lists in their places, which are where Arrow read ``[0]``; None if there are too many or too few places."""
-    if rows.null_count or rows.values.null_count:
+def put_back(array: pa.Array, path: tuple[str, ...], lists: IntegerLists) -> pa.Array | None:
+    """An array that Arrow read from ``rest``, with the integers back in the list at ``path``, through structs and lists of them.
+
+    None if that list does not have the place of each, which reads ``[0]``.
+    """
+    if pa.types.is_struct(array.type):
+        columns = {field.name: array.field(field.name) for field in array.type}
+        column = put_back(columns[path[0]], path[1:], lists)
+        if column is None or array.null_count:
+            return None
+        return pa.StructArray.from_arrays(
+            [column if name == path[0] else columns[name] for name in columns], fields=list(array.type)
+        )
+    if path:
+        rows = put_back(array.values, path, lists)
+        return rows and pa.ListArray.from_arrays(array.offsets, rows, mask=array.is_null() if array.null_count else None)
+    if array.null_count or array.values.null_count:
         return None
-    lengths = np.diff(rows.offsets.to_numpy()).astype(np.int32)
-    if lengths.max(initial=0) > 1 or np.count_nonzero(lengths) != len(taken.lengths):
+    lengths = np.diff(array.offsets.to_numpy()).astype(np.int32)
+    if lengths.max(initial=0) > 1 or np.count_nonzero(lengths) != len(lists.lengths):
         return None
-    lengths[lengths == 1] = taken.lengths
+    lengths[lengths == 1] = lists.lengths
     offsets = np.zeros(len(lengths) + 1, np.int32)
     np.cumsum(lengths, out=offsets[1:])
-    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(taken.values))
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(lists.values))
 
 
 @njit(nogil=True, cache=True)
-def _counted(text: Bytes) -> tuple[int, int]:
-    """How many ``[`` and how many commas there are, those in strings included."""
-    lists = commas = 0
-    for c in text:
-        lists += c == 91
-        commas += c == 44
-    return lists, commas
-
-
-@njit(nogil=True, cache=True)
-def _take_out(text: Bytes, rest: Bytes, lengths: Int32s, values: Int32s) -> tuple[int, int, int]:  # noqa: C901 (a kernel)
-    """How much is written of ``rest``, ``lengths`` and ``values``; -1 for the first if the text is to be left alone.
+def _take_out(text: Bytes, worth_it: int) -> tuple[int, Bytes, Int32s, Int32s]:  # noqa: C901, PLR0912 (a kernel)
+    """How much of ``rest`` is the text, and the fields of IntegerLists; -1 for the first if the text is to be left alone.
 
     Plain-Python twin: tests/reference/json_integer_lists.py.
     """
+    lists = commas = 0  # those in strings included, so these are the most that there can be
+    for c in text:
+        lists += c == 91
+        commas += c == 44
+    none = np.empty(0, np.int32)
+    if commas < worth_it * lists:
+        return -1, text[:0].copy(), none, none
+    rest, lengths, values = np.empty(len(text), np.uint8), np.empty(lists, np.int32), np.empty(commas + lists, np.int32)
     n, i, end, lists, integers = len(text), 0, 0, 0, 0
     while i < n:
         c = text[i]
@@ -105,12 +112,12 @@ def _take_out(text: Bytes, rest: Bytes, lengths: Int32s, values: Int32s) -> tupl
                     value = value * 10 + np.int64(text[at]) - 48
                     at += 1
                 if at == start or value > INT32 or (text[start] == 48 and at - start > 1):
-                    return -1, 0, 0
+                    return -1, rest, none, none
                 values[integers] = value
                 integers += 1
                 at = _space(text, at)
                 if at == n or text[at] not in (44, 93):
-                    return -1, 0, 0
+                    return -1, rest, none, none
                 if text[at] == 93:
                     break
                 at = _space(text, at + 1)
@@ -119,7 +126,7 @@ def _take_out(text: Bytes, rest: Bytes, lengths: Int32s, values: Int32s) -> tupl
             rest[end], rest[end + 1] = 48, 93
             end += 2
             i = at + 1
-    return end, lists, integers
+    return end, rest, lengths[:lists], values[:integers]
 
 
 @njit(nogil=True, cache=True)

@@ -15,7 +15,7 @@ from flask import Response, current_app, g, request
 from flask.globals import app_ctx, request_ctx
 from werkzeug.exceptions import Forbidden, ServiceUnavailable, Unauthorized
 
-from service.auth.authenticator import Credentials
+from service.auth.authenticator import Authenticator
 from service.auth.principals import SCOPES, NotAuthenticated
 from service.telemetry.logs import access_log
 from service.web.admission import IS_CONNECTED, RETRY_SECONDS, AdmissionControl, Overloaded
@@ -89,10 +89,10 @@ class Entrance:
     """The hooks of one app."""
 
     def __init__(self, app: Flask, settings: Settings, metrics: Metrics, tracing: Tracing | None, *, log_requests: bool) -> None:
-        """Raises UnfitCredentials. log_requests : a line for each on standard output"""
+        """Raises InvalidCredentials. log_requests : a line for each on standard output"""
         self._metrics, self._tracing = metrics, tracing
         checked = settings.auth != "off" and settings.has_credentials()
-        self._credentials = Credentials(settings) if checked else None
+        self._credentials = Authenticator(settings) if checked else None
         self._admission = AdmissionControl(settings.max_concurrent, settings.max_queued)
         self._log = access_log() if log_requests else None
         self._scopes = {rule.rule: scope_of(rule.rule) for rule in app.url_map.iter_rules()}
@@ -140,11 +140,11 @@ class Entrance:
             self._turn_away(overloaded)
         here.entered = True
 
-    def _admit(self, credentials: Credentials, scope: str) -> None:
+    def _admit(self, credentials: Authenticator, scope: str) -> None:
         """Let those pass who may use this family of endpoints (RFC 6750)."""
         shown = request.environ.get("HTTP_AUTHORIZATION")
         try:
-            caller = credentials.caller(shown)
+            caller = credentials.principal(shown)
         except NotAuthenticated as error:
             self._metrics.rejected.labels("unauthenticated").inc()
             told = {} if shown is None else {"error": "invalid_token", "error_description": str(error)}

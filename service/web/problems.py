@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from flask import Response, current_app, request
 from marshmallow import Schema, fields
 
-from service.core.errors import AllocatorError, InvalidQuestion, KafkaError
+from service.core.errors import AllocatorError, InvalidQuestion, KafkaError, PluginError
 from service.core.wire.errors import Unreadable
 from service.web.json_codec import dumps
 from service.web.middleware import REQUEST_ID
@@ -61,8 +61,8 @@ class ProblemSchema(Schema):
 
 
 def kebab(name: str) -> str:
-    """``InvalidReplicationFactor`` → ``invalid-replication-factor``."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).lower()
+    """``InvalidReplicationFactor`` → ``invalid-replication-factor``, ``PluginBrokeARule`` → ``plugin-broke-a-rule``."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", name).lower()
 
 
 def problem(status: int, kind: str, title: str, detail: str, **members: Any) -> Response:
@@ -72,8 +72,11 @@ def problem(status: int, kind: str, title: str, detail: str, **members: Any) -> 
 
 
 def from_allocator_error(error: AllocatorError) -> Response:
-    """What the core refuses is a 422 in the core's words."""
+    """What the core refuses is a 422 in the core's words; what a plug-in gets wrong is a 500 that names the plug-in."""
     name = type(error).__name__
+    if isinstance(error, PluginError):
+        current_app.logger.error("%s: %s", kebab(name), error.plugin, exc_info=error.__cause__, extra=_request_id())
+        return problem(500, kebab(name), "A plug-in failed", str(error))
     members: dict[str, Any] = {}
     title = "The request is well-formed but cannot be answered"
     if isinstance(error, KafkaError):

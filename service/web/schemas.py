@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from marshmallow import Schema, fields, validate
 
+from service.core.kafka_versions import LATEST
+
 if TYPE_CHECKING:
     from service.core.measures import Spread
     from service.core.model import Int32s, Int64s
-
-KAFKA_VERSIONS = ("4.3.1",)
-"""The releases whose answers can be asked for; the last is the default."""
 
 
 class ExplainSchema(Schema):
@@ -27,9 +26,9 @@ class KafkaVersion(fields.String):
     """The release of Apache Kafka whose answer is wanted; an unknown one is refused with the list of the known."""
 
     def __init__(self, **kwargs: Any) -> None:
-        known = validate.OneOf(KAFKA_VERSIONS, error="Unknown Kafka version {input}; known are {choices}.")
+        known = validate.OneOf([LATEST], error="Unknown Kafka version {input}; known are {choices}.")
         about = {"description": "the release of Apache Kafka whose answer is wanted"}
-        super().__init__(load_default=KAFKA_VERSIONS[-1], validate=known, metadata=about, **kwargs)
+        super().__init__(load_default=LATEST, validate=known, metadata=about, **kwargs)
 
 
 class SpreadSchema(Schema):

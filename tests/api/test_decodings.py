@@ -7,7 +7,7 @@ import base64
 import pytest
 
 from service.web.problems import kebab
-from tests.core.wire.captures import PROTOCOL, RECORDS
+from tests.support.captures import PROTOCOL, RECORDS
 from tests.support.golden import lines
 
 PATH = "/v1/decodings"

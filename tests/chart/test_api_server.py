@@ -9,8 +9,8 @@ import pytest
 import trustme
 import yaml
 
-from tests.chart.charts import CHART, CI_FILES, KUBERNETES, helm, pod_templates, render
-from tests.chart.cluster import cluster
+from tests.support.charts import CHART, CI_FILES, KUBERNETES, helm, pod_templates, render
+from tests.support.cluster import cluster
 
 pytestmark = pytest.mark.slow
 

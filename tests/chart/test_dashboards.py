@@ -19,7 +19,7 @@ import requests
 import yaml
 
 from service.auth.tokens import new_token
-from tests.chart.charts import CHART
+from tests.support.charts import CHART
 from tests.support.golden import PROJECT
 from tests.support.serving import free_port, serving
 
@@ -119,7 +119,9 @@ def plugin(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("plugin")
     (folder / "broken-1.0.dist-info").mkdir()
     (folder / "broken-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
-    (folder / "broken-1.0.dist-info" / "entry_points.txt").write_text("[service.partitioners]\nbroken = broken:partitioner\n")
+    (folder / "broken-1.0.dist-info" / "entry_points.txt").write_text(
+        "[partition_allocator.partitioners]\nbroken = broken:partitioner\n"
+    )
     (folder / "broken.py").write_text(
         "import dataclasses\n"
         "from service.core.partitioners import PARTITIONERS\n\n"
@@ -143,7 +145,6 @@ def load(plugin, tmp_path_factory):
         "ALLOCATOR_WORKERS": "1",
         "ALLOCATOR_MAX_CONCURRENT": "1",
         "ALLOCATOR_MAX_QUEUED": "1",
-        "ALLOCATOR_THREADS": "8",
         "ALLOCATOR_MAX_SUBJECTS": "4",
     }
     with serving(**settings) as server:
@@ -270,7 +271,7 @@ def test_every_alert_is_tried():
 
 
 def test_the_chart_makes_a_rule_of_the_same_file():
-    from tests.chart.charts import TOKENS, render  # noqa: PLC0415 - needs Helm
+    from tests.support.charts import TOKENS, render  # noqa: PLC0415 - needs Helm
 
     rule = render({**TOKENS, "rules": {"enabled": True}})["PrometheusRule allocator-partition-allocator"]
     assert rule["spec"]["groups"] == GROUPS
@@ -290,7 +291,7 @@ def test_the_capacity_tables_have_rows(load, title):
     assert answer.status_code == 200, answer.text
     assert answer.headers["Content-Type"].startswith("text/csv")
     rows = list(csv.DictReader(io.StringIO(answer.text)))
-    assert len(rows) == (4 if title == "How many partitions" else 12)
+    assert len(rows) == (4 if title == "Partition counts" else 12)
     assert {column["selector"] for column in target["columns"]} <= set(rows[0])
     for column in target["columns"]:
         if column["type"] == "number":

@@ -12,7 +12,7 @@ import yaml
 
 from helm.documents import documents, schema, values
 from service.cli import main
-from tests.chart.charts import CHART, CI_FILES
+from tests.support.charts import CHART, CI_FILES
 from tests.support.golden import PROJECT
 
 
@@ -37,7 +37,7 @@ def test_the_schema_knows_each_setting_of_the_service():
 
 
 def test_a_value_must_say_what_it_means():
-    with pytest.raises(ValueError, match=r"image\.tag has no line that begins with '# --'"):
+    with pytest.raises(ValueError, match=r"image\.tag has no description"):
         values("image:\n  tag: ''\n")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.chart.charts import TOKENS, refusal
+from tests.support.charts import TOKENS, refusal
 
 JWT = {"jwks": "https://login.example/jwks", "audience": "allocator", "issuer": "https://login.example/"}
 

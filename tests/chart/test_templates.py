@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from service.config import Settings
-from tests.chart.charts import CHART, CI_FILES, TOKENS, helm, pod_templates, render
+from tests.support.charts import CHART, CI_FILES, TOKENS, helm, pod_templates, render
 
 VERSIONS = ("1.27", "1.31", "1.34", "1.37")
 """The oldest Kubernetes that the chart is for, the newest whose schemas there are, and two between them."""
@@ -241,7 +241,7 @@ def test_the_pipeline_is_run_by_spark_submit(everything, secrets):
 def test_an_alert_links_to_where_the_guide_is_published(everything):
     groups = everything["PrometheusRule allocator"]["spec"]["groups"]
     links = {rule["annotations"]["runbook_url"] for group in groups for rule in group["rules"] if "alert" in rule}
-    assert "https://git.example/partition-allocator/docs/operations.md#allocatorfull" in links
+    assert "https://git.example/partition-allocator/docs/operations.md#allocatoroverloaded" in links
     assert all(link.startswith("https://git.example/partition-allocator/docs/operations.md#allocator") for link in links)
 
 

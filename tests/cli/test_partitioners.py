@@ -79,7 +79,7 @@ def test_a_terminal_gets_who_agrees_with_whom(file, monkeypatch):
     monkeypatch.setattr("service.cli.partitioners.sys", SimpleNamespace(stdout=SimpleNamespace(isatty=lambda: True)))
     some = ("--partitioner", "java", "--partitioner", "kafkajs", "--partitioner", "sarama")
     shown = run("compare", file, "--key-column", "id", "--partitions", "12", *some).stdout
-    assert "and, with any key, also" in shown
+    assert "equivalent for every key" in shown
     assert "of 200" in shown
 
 

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import service.cli
-from service.spark.cluster import code_archive
+from service.spark.tasks import code_archive
 
 FOLDER = Path(service.cli.__file__).parent
 
@@ -26,10 +26,10 @@ import sys
 project, archive = sys.argv[1:]
 sys.path = [archive] + [path for path in sys.path if path not in ("", project)]
 import pyarrow as pa
-from service.spark.skew.scan import Part, Scan
-scan = Scan(("key",), "string", ("java",), (12,))
-(found,) = scan.of_batches(iter([pa.record_batch({"key": ["a", "b", None]})]))
-print(sys.modules["service"].__file__, Part.unpacked(found.column("partial")[0].as_py()).counts.records)
+from service.spark.skew.tasks.scan import SkewResult, SkewScan
+scan = SkewScan(("key",), "string", ("java",), (12,))
+(rows,) = scan.of_batches(iter([pa.record_batch({"key": ["a", "b", None]})]))
+print(sys.modules["service"].__file__, SkewResult.unpacked(rows.column("partial")[0].as_py()).counts.records)
 """
 
 

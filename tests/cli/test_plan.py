@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from service.cli import main
-from tests.api.test_partition_count_plans import HISTOGRAM, PATH, QUESTION
+from tests.api.test_partition_counts import HISTOGRAM, PATH, QUESTION
 
 COLUMNS = ("--key-column", "id", "--records-column", "n", "--bytes-column", "size")
 OPTIONS = (
@@ -67,7 +67,7 @@ def test_a_terminal_gets_a_bar_and_a_table(files):
         while True:
             text += os.read(terminal, 10_000).decode(errors="replace")
     assert process.wait() == 0
-    for shown in ("keys.csv", "100%", "by chance", "smallest count that keeps", "200 different keys"):
+    for shown in ("keys.csv", "100%", "by chance", "smallest count within the limit", "200 distinct keys"):
         assert shown in text
 
 

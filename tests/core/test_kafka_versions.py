@@ -29,6 +29,6 @@ def test_uniform_changed_in_4_0_1():
 
 @pytest.mark.parametrize("version", ["3.9.1", "4.1.1", "5.0.0", ""])
 def test_an_unknown_release_is_refused_with_the_known_ones(version):
-    with pytest.raises(InvalidQuestion, match=r"known are 4\.2\.0, 4\.2\.1, 4\.3\.0, 4\.3\.1") as refusal:
+    with pytest.raises(InvalidQuestion, match=r"supported are 4\.2\.0, 4\.2\.1, 4\.3\.0, 4\.3\.1") as refusal:
         at_release(GROUP_PROTOCOLS["share"]["simple"], version)
     assert refusal.value.pointer == "/kafka_version"

@@ -174,7 +174,7 @@ def test_producers_of_several_racks_mix_by_their_number():
 def test_a_rack_aware_producer_needs_a_rack():
     with pytest.raises(ConfigException, match=r"client\.rack must be provided"):
         distribution(question(ADAPTIVE, [0, 0], rack_aware=True))
-    with pytest.raises(InvalidQuestion, match="knows no racks"):
+    with pytest.raises(InvalidQuestion, match="ignores racks"):
         distribution(question(STICKY, [0, 0], producers=(0,), rack_aware=True))
 
 

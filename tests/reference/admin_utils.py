@@ -15,27 +15,27 @@ def rack_alternated(brokers: list[dict[str, Any]]) -> list[int]:
     return [i for i in chain.from_iterable(turns) if i is not None]
 
 
-def place(brokers: list[dict[str, Any]], wish: dict[str, int], start: int, shift: int, *, rack_aware: bool) -> list[list[int]]:
+def place(brokers: list[dict[str, Any]], request: dict[str, int], start: int, shift: int, *, rack_aware: bool) -> list[list[int]]:
     """The replicas of each partition; the counts are possible, and every broker has a rack if racks matter."""
-    found = explained(brokers, wish, start, shift, rack_aware=rack_aware)
+    found = explained(brokers, request, start, shift, rack_aware=rack_aware)
     return [[replica["broker_id"] for replica in partition["replicas"]] for partition in found]
 
 
 def explained(
-    brokers: list[dict[str, Any]], wish: dict[str, int], start: int, shift: int, *, rack_aware: bool
+    brokers: list[dict[str, Any]], request: dict[str, int], start: int, shift: int, *, rack_aware: bool
 ) -> list[dict[str, Any]]:
     """The same with how each replica was found."""
     order = rack_alternated(brokers) if rack_aware else list(range(len(brokers)))
     ids = [brokers[i]["broker_id"] for i in order]
     racks = [brokers[i].get("rack_id") for i in order]
     n, found = len(ids), []
-    for partition in range(wish["start_partition_id"], wish["start_partition_id"] + wish["partitions_count"]):
+    for partition in range(request["start_partition_id"], request["start_partition_id"] + request["partitions_count"]):
         if partition > 0 and partition % n == 0:
             shift += 1
         first = (partition + start) % n
         chosen, k = [first], 0
         how: list[tuple[int | None, str]] = [(None, "leader: broker_list at (partition_id + start_index) mod brokers")]
-        while len(chosen) < wish["replication_factor"]:
+        while len(chosen) < request["replication_factor"]:
             scaled = shift * len(set(racks)) if rack_aware else shift
             at = (first + 1 + (scaled + k) % (n - 1)) % n
             used = {racks[i] for i in chosen}

@@ -39,17 +39,17 @@ def heaviest(rows: list[Row], column: int) -> list[int]:
     return sorted(weights.values(), reverse=True)
 
 
-def sample(fingerprints: list[int], max_keys: int) -> tuple[int, set[int]]:
+def sample(key_hashes: list[int], max_keys: int) -> tuple[int, set[int]]:
     """The level and the keys of an adaptive sample that may hold ``max_keys``: those whose first ``level`` bits are 0."""
     level, held = 0, set[int]()
-    for fingerprint in fingerprints:
-        if fingerprint % 2**64 >> (64 - level) != 0 or fingerprint in held:
+    for key_hash in key_hashes:
+        if key_hash % 2**64 >> (64 - level) != 0 or key_hash in held:
             continue
-        while len(held) == max_keys and fingerprint % 2**64 >> (64 - level) == 0:
+        while len(held) == max_keys and key_hash % 2**64 >> (64 - level) == 0:
             level += 1
             held = {one for one in held if one % 2**64 >> (64 - level) == 0}
-        if fingerprint % 2**64 >> (64 - level) == 0:
-            held.add(fingerprint)
+        if key_hash % 2**64 >> (64 - level) == 0:
+            held.add(key_hash)
     return level, held
 
 

@@ -16,8 +16,8 @@ import atheris
 import service.core.jvm.hashing  # noqa: F401 - kernels cannot be instrumented, and are imported before
 
 with atheris.instrument_imports(include=["service.core.wire"]):
-    from tests.core.wire.captures import Capture, captures
-    from tests.core.wire.reading import KINDS, RECORDS
+    from tests.support.captures import Capture, captures
+    from tests.support.wire_reading import KINDS, RECORDS
 
 from service.app import create_app  # which imports the readers, and would do so without instruments
 

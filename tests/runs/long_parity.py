@@ -88,8 +88,10 @@ def ours(subject: Subject, body: Body) -> Body:
         return {"error": {"exception": fails.exception, "message": fails.message}}
     except InvalidQuestion:
         return {"apart": "refused"}
-    holders = transposed(assignment, group.topics.partitions_count + len(group.unknown_partitions))
-    answer: Body = orjson.loads(orjson.dumps({"assignments": assignments_json(group, in_answer_order(group, holders))}))
+    owners = transposed(assignment.rows, group.topics.partitions_count + len(group.unknown_partitions))
+    answer: Body = orjson.loads(
+        orjson.dumps({"assignments": assignments_json(group, in_answer_order(group, assignment.rows, owners))})
+    )
     return answer
 
 

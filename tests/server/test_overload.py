@@ -518,7 +518,7 @@ def test_a_million_topics_of_one_partition_are_answered():
 def test_what_does_not_fit_is_turned_away_at_once_while_health_and_metrics_answer():
     busy = {"partitions_count": 12, "keys": [f"key-{i}" for i in range(400_000)]}
     body = json.dumps(busy).encode()
-    limits = {"ALLOCATOR_MAX_CONCURRENT": "1", "ALLOCATOR_MAX_QUEUED": "2", "ALLOCATOR_THREADS": "8", "ALLOCATOR_WORKERS": "1"}
+    limits = {"ALLOCATOR_MAX_CONCURRENT": "1", "ALLOCATOR_MAX_QUEUED": "2", "ALLOCATOR_WORKERS": "1"}
     with serving(**limits) as server:
         statuses, waits, stop = [], [], threading.Event()
 

@@ -7,24 +7,29 @@ import hashlib
 import hmac
 import json
 import logging
+import socket
+import threading
 import time
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 import jwt
 import pytest
+import requests
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from werkzeug.wrappers import Request, Response
 
 from service.app import create_app
-from service.auth import jwts
-from service.auth.principals import SCOPES, UnfitCredentials
+from service.auth import jwks
+from service.auth.jwts import LEEWAY_SECONDS
+from service.auth.principals import SCOPES, InvalidCredentials, NotAuthenticated
 from service.auth.tokens import new_token
 from service.config import Settings
 from service.telemetry import logs
 from service.web.middleware import FAMILIES, scope_of
-from tests.support.serving import answering
+from tests.support.serving import answering, serving
 
 ASK = "/v1/partitions?key=a&partitions_count=3"
 EXAMPLES = {
@@ -182,9 +187,9 @@ def test_a_file_that_cannot_be_read_later_admits_nobody_and_says_so(guarded, tok
 def test_a_file_that_cannot_be_read_at_the_start_is_refused_with_the_line(tmp_path, content, fault):
     path = tmp_path / "tokens"
     path.write_text(content)
-    with pytest.raises(UnfitCredentials, match=fault):
+    with pytest.raises(InvalidCredentials, match=fault):
         create_app(Settings(tokens_file=str(path)))
-    with pytest.raises(UnfitCredentials, match="No such file"):
+    with pytest.raises(InvalidCredentials, match="No such file"):
         create_app(Settings(tokens_file=str(tmp_path / "nowhere")))
 
 
@@ -259,8 +264,8 @@ def test_a_jwt_of_the_issuer_may_ask(by_jwt, claims):
 
 
 def test_clocks_may_differ_a_little(by_jwt):
-    assert by_jwt.get(ASK, headers=bearer(signed(exp=time.time() - jwts.LEEWAY_SECONDS + 5))).status_code == 200
-    assert by_jwt.get(ASK, headers=bearer(signed(exp=time.time() - jwts.LEEWAY_SECONDS - 1))).status_code == 401
+    assert by_jwt.get(ASK, headers=bearer(signed(exp=time.time() - LEEWAY_SECONDS + 5))).status_code == 200
+    assert by_jwt.get(ASK, headers=bearer(signed(exp=time.time() - LEEWAY_SECONDS - 1))).status_code == 401
 
 
 @pytest.mark.parametrize(
@@ -332,7 +337,7 @@ def public_pem() -> bytes:
 def test_a_forged_jwt_is_a_401(by_jwt, make):
     response = by_jwt.get(ASK, headers=bearer(make()))
     assert response.status_code == 401
-    assert response.json["detail"] in {"The token is not valid here.", "The token is not one of those that are known here."}
+    assert response.json["detail"] in {"The token is not valid here.", "The token is unknown."}
 
 
 def test_a_changed_payload_breaks_the_signature(by_jwt):
@@ -377,12 +382,13 @@ def test_tokens_of_both_kinds_live_side_by_side(keys, tokens):
 @contextmanager
 def provider(keys: list[dict]):
     """An HTTP server with a key set: its URL, how often it was asked, and what it answers."""
-    state = {"asked": 0, "keys": keys, "status": 200}
+    state = {"asked": 0, "keys": keys, "status": 200, "text": None, "location": None}
 
     @Request.application
     def answer(_):
         state["asked"] += 1
-        return Response(json.dumps({"keys": state["keys"]}), state["status"])
+        text = state["text"] or json.dumps({"keys": state["keys"]})
+        return Response(text, state["status"], headers={"Location": state["location"]} if state["location"] else {})
 
     with answering(answer) as url:
         yield f"{url}/jwks", state
@@ -399,19 +405,19 @@ def test_keys_come_from_a_url_and_unknown_names_do_not_make_it_ask_again_and_aga
 
 def test_while_the_provider_is_down_its_last_keys_count_and_it_is_left_alone(monkeypatch):
     with provider([jwk(KEY)]) as (url, state):
-        keys = jwts.Provider(url)
-        assert keys.get_signing_key("one").key_id == "one"
+        monkeypatch.setattr(jwks, "LIFETIME_SECONDS", 0)
+        monkeypatch.setattr(jwks, "REFRESH_SECONDS", 0)
+        keys = jwks.KeyProvider(url)
         state["status"] = 500
-        keys.jwk_set_cache.lifespan = 0
         for _ in range(5):
-            assert keys.get_signing_key("one").key_id == "one"
+            assert keys.key("one").key_id == "one"
         assert state["asked"] == 2
-        monkeypatch.setattr(jwts, "RETRY_SECONDS", 0)
-        fresh = jwts.Provider(url)
-        with pytest.raises(jwt.PyJWKClientConnectionError):
-            fresh.get_signing_key("one")
+        monkeypatch.setattr(jwks, "RETRY_SECONDS", 0)
+        fresh = jwks.KeyProvider(url)
+        with pytest.raises(NotAuthenticated):
+            fresh.key("one")
         state["status"] = 200
-        assert fresh.get_signing_key("one").key_id == "one"
+        assert fresh.key("one").key_id == "one"
 
 
 def test_a_provider_that_never_answered_is_a_401_that_says_so(caplog):
@@ -420,13 +426,114 @@ def test_a_provider_that_never_answered_is_a_401_that_says_so(caplog):
         response = client.get(ASK, headers=bearer(signed()))
         assert response.status_code == 401
         assert response.json["detail"] == "The token cannot be checked now."
-    assert "the JWKS cannot be fetched" in caplog.text
+    assert caplog.text.count("the JWKS cannot be fetched") == 1
+
+
+@pytest.mark.parametrize(
+    "answer", [b"[]", b"{", b"\xff", b'{"keys": "' + b"x" * 2**20 + b'"}'], ids=["array", "half", "binary", "large"]
+)
+def test_a_providers_answer_that_is_no_key_set_changes_nothing(answer, monkeypatch):
+    with provider([jwk(KEY)]) as (url, state):
+        monkeypatch.setattr(jwks, "LIFETIME_SECONDS", 0)
+        monkeypatch.setattr(jwks, "REFRESH_SECONDS", 0)
+        keys = jwks.KeyProvider(url)
+        state["text"] = answer
+        assert keys.key("one").key_id == "one"
+        assert state["asked"] == 2
+
+
+def test_a_redirect_of_the_provider_is_not_followed():
+    with provider([jwk(KEY)]) as (url, state):
+        state |= {"status": 302, "location": url}
+        with pytest.raises(NotAuthenticated):
+            jwks.KeyProvider(url).key("one")
+        assert state["asked"] == 1
+
+
+@contextmanager
+def dripping(prefix: bytes):
+    """A host that sends ``prefix`` and then a byte every 0.2 s for ever: its URL, and how many connections it has had."""
+    ended = threading.Event()
+    connections = []
+
+    def answer(connection):
+        with connection, suppress(OSError):
+            connection.recv(4096)
+            connection.sendall(prefix)
+            while not ended.wait(0.2):
+                connection.sendall(b"a")
+
+    def accept():
+        with suppress(OSError):
+            while True:
+                connections.append(listener.accept()[0])
+                threads.append(threading.Thread(target=answer, args=connections[-1:]))
+                threads[-1].start()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threads = [threading.Thread(target=accept)]
+        threads[0].start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}/jwks", connections
+        finally:
+            ended.set()
+            listener.shutdown(socket.SHUT_RDWR)
+    for thread in threads:
+        thread.join()
+
+
+DRIPS = {"in the head": b"HTTP/1.1 200 OK\r\nX-Drip: ", "in the body": b"HTTP/1.1 200 OK\r\nContent-Length: 99999\r\n\r\n"}
+
+
+@pytest.mark.parametrize("prefix", DRIPS.values(), ids=DRIPS)
+def test_the_whole_answer_of_a_provider_has_a_deadline(prefix, monkeypatch, caplog):
+    monkeypatch.setattr(jwks, "FETCH_SECONDS", 1.0)
+    with dripping(prefix) as (url, connections):
+        start = time.monotonic()
+        keys = jwks.KeyProvider(url)
+        assert 0.9 < time.monotonic() - start < 2
+        with pytest.raises(NotAuthenticated):
+            keys.key("one")
+        assert len(connections) == 1
+    assert [record.fault for record in caplog.records] == ["timed out"]
+
+
+@pytest.mark.slow
+def test_a_provider_that_drips_delays_neither_health_nor_other_tokens(tokens):
+    """A real server with the default deadline, and 64 callers whose tokens name keys that nobody knows."""
+    with dripping(DRIPS["in the body"]) as (url, connections):
+        settings = {"ALLOCATOR_JWKS": url, "ALLOCATOR_JWT_AUDIENCE": AUDIENCE, "ALLOCATOR_JWT_ISSUER": ISSUER}
+        with serving(**settings, ALLOCATOR_TOKENS_FILE=str(tokens[0]), ALLOCATOR_WORKERS="1") as server:
+            before, unknown = len(connections), bearer(signed())
+            stop = time.monotonic() + jwks.RETRY_SECONDS + jwks.FETCH_SECONDS + 2
+            waits = []
+
+            def show_jwts() -> None:
+                while time.monotonic() < stop:
+                    start = time.monotonic()
+                    answer = requests.get(server.url + ASK, headers=unknown, timeout=30)
+                    assert answer.status_code == 401
+                    waits.append(time.monotonic() - start)
+                    time.sleep(0.2)
+
+            with ThreadPoolExecutor(64) as callers:
+                showing = [callers.submit(show_jwts) for _ in range(64)]
+                while time.monotonic() < stop:
+                    for path, headers in (("/readyz", {}), (ASK, bearer(tokens[1]["partitions"]))):
+                        start = time.monotonic()
+                        assert requests.get(server.url + path, headers=headers, timeout=30).status_code == 200
+                        assert time.monotonic() - start < jwks.FETCH_SECONDS - 0.5
+                for future in showing:
+                    future.result()
+            fetches = len(connections) - before
+            assert fetches in (1, 2), "the retries"
+            assert sum(wait > jwks.FETCH_SECONDS - 0.5 for wait in waits) <= fetches, "one request waits for each"
 
 
 def test_a_file_without_keys_is_refused_at_the_start(keys):
     for content in ("", "{}", "[]", '{"keys": []}', '{"keys": [{"kty": "RSA"}]}'):
         keys.write_text(content)
-        with pytest.raises(UnfitCredentials):
+        with pytest.raises(InvalidCredentials):
             create_app(jwt_settings(keys))
 
 

@@ -26,6 +26,7 @@ class Server:
 
     def __init__(self, process: subprocess.Popen[str], url: str) -> None:
         self.process, self.url = process, url
+        self.output = ""  # once it has ended
 
     def workers(self) -> list[int]:
         """The process ids of its workers."""
@@ -77,7 +78,7 @@ def serving(*, verify: str | None = None, **environment: str) -> Iterator[Server
     finally:
         process.send_signal(signal.SIGTERM)
         try:
-            process.communicate(timeout=30)
+            server.output, _ = process.communicate(timeout=30)
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()

@@ -40,28 +40,28 @@ def lists_of(taken):
 
 @given(VALUES.map(lambda value: json.dumps(value).encode()) | PIECES.map(lambda pieces: "".join(pieces).encode()))
 def test_takes_out_what_its_plain_twin_does(text):
-    taken = json_integer_lists.taken_out(text)
+    taken = json_integer_lists.take_out(text)
     assert (taken and (taken.rest, lists_of(taken))) == reference.taken_out(text)
 
 
 @pytest.mark.parametrize("text", [b"[1", b"[1,]", b"[01]", b"[-1]", b"[1.0]", b"[1, null]", b"[2147483648]", b"[99999999999]"])
 def test_leaves_a_text_alone_whose_list_begins_with_a_number_and_is_not_one_of_integers(text):
-    assert json_integer_lists.taken_out(text) is None
+    assert json_integer_lists.take_out(text) is None
 
 
 @given(st.lists(INTEGERS, max_size=6))
 def test_puts_them_back_where_they_were(lists):
-    taken = json_integer_lists.taken_out(json.dumps(lists).encode())
+    taken = json_integer_lists.take_out(json.dumps(lists).encode())
     rows = pa.array(json.loads(taken.rest), pa.list_(pa.int32()))
-    assert json_integer_lists.put_back(rows, taken).to_pylist() == lists
+    assert json_integer_lists.put_back(rows, (), taken).to_pylist() == lists
 
 
 @pytest.mark.parametrize("rows", [[[0]], [[0], [0], [0]], [[0], [0, 0]], [[0], None], [[0], [None]]])
 def test_does_not_put_them_where_there_are_not_as_many_places(rows):
-    taken = json_integer_lists.taken_out(b"[[1,2],[3]]")
-    assert json_integer_lists.put_back(pa.array(rows, pa.list_(pa.int32())), taken) is None
+    taken = json_integer_lists.take_out(b"[[1,2],[3]]")
+    assert json_integer_lists.put_back(pa.array(rows, pa.list_(pa.int32())), (), taken) is None
 
 
 def test_short_lists_are_not_worth_it(monkeypatch):
     monkeypatch.setattr(json_integer_lists, "WORTH_IT", 8)
-    assert json_integer_lists.taken_out(b"[[1,2],[3]]") is None
+    assert json_integer_lists.take_out(b"[[1,2],[3]]") is None

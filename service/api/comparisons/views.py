@@ -156,16 +156,16 @@ def compare_partitioners(question: ComparisonQuestion) -> Response:
 
 
 def _document(question: ComparisonQuestion, result: Comparison) -> dict[str, Any]:
-    spreads = [{} for _ in result.writers] if result.spreads is None else [{"distribution": vars(one)} for one in result.spreads]
+    spreads = [{} for _ in result.classes] if result.spreads is None else [{"distribution": vars(one)} for one in result.spreads]
     return {
         "kafka_version": question.kafka_version,
         "partitions_count": question.partitions_count,
         "keys_count": result.records,
         "chance_agreement": 1 / question.partitions_count,
-        "writers": [writer_document(writer) | spread for writer, spread in zip(result.writers, spreads, strict=True)],
+        "writers": [writer_document(writer) | spread for writer, spread in zip(result.classes, spreads, strict=True)],
         "pairs": [
             {
-                "partitioners": [result.writers[pair.first].names[0], result.writers[pair.second].names[0]],
+                "partitioners": [result.classes[pair.first].names[0], result.classes[pair.second].names[0]],
                 "keys": pair.keys,
                 "agreeing_keys": pair.agreeing,
                 "agreement": pair.agreeing / pair.keys if pair.keys else None,
@@ -176,13 +176,13 @@ def _document(question: ComparisonQuestion, result: Comparison) -> dict[str, Any
             }
             for pair in result.pairs
         ],
-        "not_compared": excluded_documents(result.group),
+        "not_compared": excluded_documents(result.partitioners),
     }
 
 
 def _table(result: Comparison) -> pa.Table:
-    first = [result.writers[pair.first].names[0] for pair in result.pairs]
-    second = [result.writers[pair.second].names[0] for pair in result.pairs]
+    first = [result.classes[pair.first].names[0] for pair in result.pairs]
+    second = [result.classes[pair.second].names[0] for pair in result.pairs]
     agreement = [pair.agreeing / pair.keys if pair.keys else None for pair in result.pairs]
     return pa.table(
         {

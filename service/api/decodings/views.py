@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from marshmallow import Schema, ValidationError, fields, post_load, validate
 
+from service.core.kafka_versions import FORMATTERS, LATEST
 from service.core.wire import printed
 from service.core.wire.consumer_protocol import (
     read_assignment,
@@ -82,8 +83,8 @@ class CaptureSchema(Schema):
     value_base64 = Base64(allow_none=True, metadata={"description": "a record's value; null is a tombstone"})
     bytes_base64 = Base64(metadata={"description": "the bytes, if they are no record", "example": "AAEAAAABAAV0b3BpY/////8AAAAA"})
     kafka_version = fields.String(
-        load_default=printed.RELEASES[0],
-        validate=validate.OneOf(printed.RELEASES, error="Unknown Kafka version {input}; known are {choices}."),
+        load_default=LATEST,
+        validate=validate.OneOf(FORMATTERS, error="Unknown Kafka version {input}; known are {choices}."),
         metadata={"description": "the release whose formatters' lines are wanted"},
     )
     assignor = fields.String(
@@ -105,7 +106,7 @@ class CaptureSchema(Schema):
                 raise ValidationError({name: [f"Means nothing to {body['kind']}, which wants {' and '.join(wanted)}."]})
             if name in wanted and name not in body:
                 raise ValidationError({name: [f"Missing data for {body['kind']}."]})
-        if body["kind"] == SHARE_GROUP_STATE_RECORD and body["kafka_version"] != printed.RELEASES[0]:
+        if body["kind"] == SHARE_GROUP_STATE_RECORD and body["kafka_version"] != LATEST:
             raise ValidationError({"kafka_version": [f"Kafka {body['kafka_version']} has no share groups."]})
         return Capture(
             body["kind"],

@@ -12,7 +12,7 @@ from service.core.partitioners import PARTITIONERS
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from service.core.attribution.equivalents import Writer, Writers
+    from service.core.attribution.equivalents import PartitionerClass, PartitionerClasses
     from service.core.partitioners import Partitioner
 
 
@@ -47,12 +47,12 @@ class ExcludedSchema(Schema):
     reason = fields.String()
 
 
-def writer_document(writer: Writer) -> dict[str, Any]:
-    """A writer, as WriterSchema has it."""
-    return {"partitioners": writer.names, "hash": writer.hash.name, "sign_rule": writer.sign.name}
+def writer_document(each: PartitionerClass) -> dict[str, Any]:
+    """A class, as WriterSchema has it."""
+    return {"partitioners": each.names, "hash": each.rule.hash.name, "sign_rule": each.rule.sign.name}
 
 
-def excluded_documents(group: Writers) -> list[dict[str, str]]:
+def excluded_documents(partitioners: PartitionerClasses) -> list[dict[str, str]]:
     """The partitioners that have no say, as ExcludedSchema has them."""
-    ignoring: Iterable[tuple[str, str]] = ((name, "looks at no key") for name in group.ignoring_keys)
-    return [{"partitioner": name, "reason": reason} for name, reason in (*ignoring, *group.excluded)]
+    ignoring: Iterable[tuple[str, str]] = ((name, "looks at no key") for name in partitioners.ignoring_keys)
+    return [{"partitioner": name, "reason": reason} for name, reason in (*ignoring, *partitioners.excluded)]

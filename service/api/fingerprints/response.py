@@ -14,9 +14,9 @@ from service.web import keys
 from service.web.fields import about
 
 if TYPE_CHECKING:
-    from service.core.attribution.equivalents import Writer
+    from service.core.attribution.equivalents import PartitionerClass
     from service.core.attribution.fingerprints import Candidate, Fingerprint
-    from service.core.attribution.mixtures import Part
+    from service.core.attribution.mixtures import Component
     from service.core.attribution.observations import Observations
 
 VERDICTS: Final = ("identified", "mixture", "undecided", "unexplained")
@@ -119,7 +119,7 @@ def document(result: Fingerprint, observations: Observations, values: Any) -> di
         ]
 
     mixture = result.mixture
-    known = bool(mixture.parts) or result.candidates_count > 0
+    known = bool(mixture.components) or result.candidates_count > 0
     return {
         "verdict": result.verdict,
         "conclusion": conclusion(result, observations),
@@ -130,23 +130,23 @@ def document(result: Fingerprint, observations: Observations, values: Any) -> di
         "hypotheses": result.hypotheses,
         "more_samples": _samples(result.more_samples),
         "writers": [
-            _part(result.group.writers[part.writer], part) | {"examples": shown(rows)}
-            for part, rows in zip(mixture.parts, result.examples[:-1], strict=True)
+            _component(result.partitioners.classes[part.class_index], part) | {"examples": shown(rows)}
+            for part, rows in zip(mixture.components, result.examples[:-1], strict=True)
         ],
         "unexplained": {
             "share": mixture.chance_share if mixture.unexplained else 0.0,
             "pairs": mixture.unexplained,
             "examples": shown(result.examples[-1]),
         }
-        if mixture.parts
+        if mixture.components
         else None,
         "candidates": [_candidate(result, candidate) for candidate in result.candidates],
         "candidates_count": result.candidates_count,
-        "not_considered": excluded_documents(result.group),
+        "not_considered": excluded_documents(result.partitioners),
     }
 
 
-def _part(writer: Writer, part: Part) -> dict[str, Any]:
+def _component(writer: PartitionerClass, part: Component) -> dict[str, Any]:
     return {
         **writer_document(writer),
         "share": part.share,
@@ -159,7 +159,7 @@ def _part(writer: Writer, part: Part) -> dict[str, Any]:
 
 def _candidate(result: Fingerprint, candidate: Candidate) -> dict[str, Any]:
     return {
-        **writer_document(result.group.writers[candidate.writer]),
+        **writer_document(result.partitioners.classes[candidate.class_index]),
         "partitions_count": candidate.partitions_count,
         "pairs_explained": candidate.pairs,
         "pairs": candidate.of,
@@ -178,14 +178,14 @@ def _samples(count: int | None) -> int | None:
 
 def conclusion(result: Fingerprint, observations: Observations) -> str:
     """The verdict in words."""
-    mixture, writers = result.mixture, result.group.writers
+    mixture, writers = result.mixture, result.partitioners.classes
     pairs, n = f"{observations.pairs} different pair{'s' if observations.pairs != 1 else ''}", mixture.partitions_count
     if result.verdict == "identified":
-        names = writers[mixture.parts[0].writer].names
+        names = writers[mixture.components[0].class_index].names
         others = f" (or one of {len(names) - 1} others that no key tells from it)" if len(names) > 1 else ""
         return f"{names[0]}{others} with {n} partitions explains all of {pairs}."
     if result.verdict == "mixture":
-        parts = ", ".join(f"{part.share:.0%} {writers[part.writer].names[0]}" for part in mixture.parts)
+        parts = ", ".join(f"{part.share:.0%} {writers[part.class_index].names[0]}" for part in mixture.components)
         if not mixture.unexplained:
             return f"With {n} partitions: {parts}. Together they explain all of {pairs}."
         return (
@@ -205,7 +205,7 @@ def _undecided(result: Fingerprint, observations: Observations) -> str:
         return f"One sample is never proof: {left}, and chance alone explains it in 1 of {result.mixture.partitions_count} cases."
     if result.candidates_count == 0:
         return f"No single partitioner explains all of {observations.pairs} pairs, and they are too few to tell several apart."
-    return f"{left[0].upper()}{left[1:]}, and chance has not been ruled out." if not result.mixture.parts else f"{left}."
+    return f"{left[0].upper()}{left[1:]}, and chance has not been ruled out." if not result.mixture.components else f"{left}."
 
 
 def _how_many_more(result: Fingerprint) -> str:

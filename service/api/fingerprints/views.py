@@ -207,7 +207,7 @@ def fingerprint_partitioners(question: FingerprintQuestion, query: dict[str, boo
             return responses.table(table(result), media_type)
         answer = {"kafka_version": question.kafka_version, **document(result, observations, question.seen.values)}
         if explained:
-            names = [writer.names[0] for writer in result.group.writers]
+            names = [each.names[0] for each in result.partitioners.classes]
             partitions = explain(result, observations)
             answer["explanation"] = [
                 {

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import base64
-import struct
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
 from marshmallow import Schema, fields
 
-from service.core.keys.columns import FLOATS, INTEGERS
+from service.core.keys.values import key_value
 from service.core.sizing.distinct_keys import BYTES, RECORDS
 from service.web.fields import about
 from service.web.schemas import CountsSchema
 
 if TYPE_CHECKING:
-    from service.core.sizing.counter import Counts, Moved
+    from service.core.sizing.counter import KeyCounter, Moved
     from service.core.sizing.plans import Measure, Plan, Reach
 
 LISTED: Final = 1_000
@@ -157,7 +154,7 @@ class PartitionCountPlansAnswerSchema(Schema):
     limits = fields.List(fields.Nested(ReachSchema), metadata=about("of each partitioner; empty objects without limits"))
 
 
-def document(counts: Counts, plans: list[Plan], reached: list[Reach], key_format: str, hottest: int) -> dict[str, Any]:
+def document(counts: KeyCounter, plans: list[Plan], reached: list[Reach], key_format: str, hottest: int) -> dict[str, Any]:
     """The answer as JSON, as PartitionCountPlansAnswerSchema has it, but for the version."""
     return {
         "current_partitions_count": counts.current,
@@ -171,7 +168,7 @@ def document(counts: Counts, plans: list[Plan], reached: list[Reach], key_format
     }
 
 
-def _seen(counts: Counts) -> dict[str, Any]:
+def _seen(counts: KeyCounter) -> dict[str, Any]:
     distinct = counts.distinct
     method = f"every key's 64-bit hash, as there were no more than {distinct.max_keys}"
     if distinct.level:
@@ -190,7 +187,7 @@ def _seen(counts: Counts) -> dict[str, Any]:
     }
 
 
-def _hot(counts: Counts, column: int, what: str, key_format: str, count: int) -> list[dict[str, Any]]:
+def _hot(counts: KeyCounter, column: int, what: str, key_format: str, count: int) -> list[dict[str, Any]]:
     total = max(1, (counts.records, counts.bytes)[column])
     return [
         {"key": key_value(text, key_format), what: weight, "share": weight / total, "error": error}
@@ -198,23 +195,7 @@ def _hot(counts: Counts, column: int, what: str, key_format: str, count: int) ->
     ]
 
 
-def key_value(serialized: bytes, key_format: str) -> Any:
-    """The JSON value of a key that Kafka's serializer of this format has made these bytes of."""
-    if key_format in INTEGERS:
-        return int.from_bytes(serialized, "big", signed=True)
-    if key_format in FLOATS:
-        number = struct.unpack(">f" if key_format == "float" else ">d", serialized)[0]
-        return number if np.isfinite(number) else {"inf": "Infinity", "-inf": "-Infinity"}.get(str(number), "NaN")
-    if key_format == "boolean":
-        return serialized != b"\0"
-    if key_format == "hex":
-        return serialized.hex()
-    if key_format in ("base64", "bytes"):
-        return base64.b64encode(serialized).decode()
-    return serialized.decode(errors="replace")
-
-
-def _plan(counts: Counts, plan: Plan) -> dict[str, Any]:
+def _plan(counts: KeyCounter, plan: Plan) -> dict[str, Any]:
     n, current = plan.partitions_count, counts.current
     splits = None
     if plan.multiple and current is not None and n <= LISTED:

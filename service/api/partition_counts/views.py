@@ -27,7 +27,7 @@ from service.config import environment_name
 from service.core.errors import InvalidQuestion, LimitExceeded
 from service.core.keys.columns import FORMATS
 from service.core.measures import spread
-from service.core.sizing.counter import Counts, hashing
+from service.core.sizing.counter import KeyCounter, hashing_rule
 from service.core.sizing.plans import Limits, Rates, plans, reach
 from service.web import responses
 from service.web.blueprint import Blueprint
@@ -56,7 +56,7 @@ class PlansQuestion:
 
     kafka_version: str
     topic_name: str | None
-    counts: Counts
+    counts: KeyCounter
     tables: Iterator[KeyTable]
     duration_seconds: float | None
     rates: Rates
@@ -110,14 +110,14 @@ class PartitionCountPlansSchema(Schema):
                 raise InvalidQuestion(f"it takes {what}_per_second or duration_seconds to know a partition's rate", f"/{limit}")
         for i, name in enumerate(names):
             try:
-                hashing(name)
+                hashing_rule(name)
             except InvalidQuestion as error:
                 error.pointer = f"/partitioners/{i}"
                 raise
         return PlansQuestion(
             kafka_version=body["kafka_version"],
             topic_name=body["topic_name"],
-            counts=Counts(tuple(names), tuple(counts), body.get("current_partitions_count")),
+            counts=KeyCounter(tuple(names), tuple(counts), body.get("current_partitions_count")),
             tables=_tables(body),
             duration_seconds=body.get("duration_seconds"),
             rates=Rates(body.get("records_per_second"), body.get("bytes_per_second")),

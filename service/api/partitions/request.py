@@ -11,12 +11,13 @@ import pyarrow as pa
 from marshmallow import Schema, fields, post_load, validate
 
 from service.core.errors import InvalidQuestion
+from service.core.kafka_versions import LATEST
 from service.core.keys.columns import FORMATS
 from service.core.partitioners import PARTITIONERS, Partitioner, Question, check_options
 from service.web import json_arrays, keys
 from service.web.fields import INT32, INT64, Integer, Subject, about
 from service.web.keys import KeyList
-from service.web.schemas import KAFKA_VERSIONS, KafkaVersion
+from service.web.schemas import KafkaVersion
 
 if TYPE_CHECKING:
     from service.core.keys.columns import Column
@@ -179,7 +180,7 @@ def read(body: dict[str, Any]) -> Allocation:
     question = Question(
         body.get("partitions_count", 1), _encoded(partitioner, column, key_format), key_format, explicit, given, **options
     )
-    version = body.get("kafka_version", KAFKA_VERSIONS[-1])
+    version = body.get("kafka_version", LATEST)
     return Allocation(version, body.get("topic_name"), partitioner, question, at, explicit_at)
 
 

@@ -1,4 +1,4 @@
-"""What a request for replicas can ask to be done, and what that answers: topics, a controller's requests, a tool's proposal."""
+"""The commands that a request for replicas can give: place topics, operate a controller, generate a reassignment."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ import orjson
 
 from service.api.placements.response import Placed, controller_placements_json, placements_json, reassignment_json
 from service.core.errors import KafkaError
-from service.core.placers.controller import Controller, TopicResult, TopicWish, protocol_name
+from service.core.placers.controller import Controller, TopicRequest, TopicResult, protocol_name
 from service.core.placers.reassign_generate import CurrentTopic, Proposal, propose
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from service.core.jvm.random import JavaRandom
-    from service.core.model import Cluster, Int32s, Wish
+    from service.core.model import Cluster, Int32s, PlacementRequest
     from service.core.placers import Placer
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a task.
+    """The outcome of a command.
 
-    placed : what was placed, in the order of the answer
-    render : makes the answer's members of their own
+    placed : the placements, in the order of the answer
+    render : makes the members of the answer that only this command has
     """
 
     placed: list[Placed]
@@ -35,39 +35,39 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Task:
-    """What is asked; each form of the request has one."""
+class Command:
+    """What the placer is to do; each form of the request has one."""
 
     cluster: Cluster
 
     def run(self, placer: Placer, random: JavaRandom, explained: int) -> Outcome:
-        """Do it. explained : the most entries of one list in an explanation; 0: no explanation."""
+        """Carry it out. explained : most entries of a list in the explanation; 0: no explanation"""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class Topics(Task):
-    """Topics, created in turn. alone : one topic, whose refusal is the whole answer"""
+class Place(Command):
+    """Create topics, one after another. alone : there is one topic, whose error is the whole answer"""
 
-    wishes: tuple[tuple[str, Wish], ...]
+    requests: tuple[tuple[str, PlacementRequest], ...]
     alone: bool
 
     def run(self, placer: Placer, random: JavaRandom, explained: int) -> Outcome:
-        """See Task."""
+        """See Command."""
         results: list[Placed | tuple[str, KafkaError]] = []
         explanations: list[dict[str, Any]] = []
-        each = max(1, explained // max(1, len(self.wishes)))
-        for name, wish in self.wishes:
+        each = max(1, explained // max(1, len(self.requests)))
+        for name, request in self.requests:
             before = random.copy()
             try:
-                results.append(Placed(name, wish.partition_ids(), placer.run(self.cluster, wish, random)))
+                results.append(Placed(name, request.partition_ids(), placer.run(self.cluster, request, random)))
             except KafkaError as refusal:
                 if self.alone:
                     raise
                 results.append((name, refusal))
                 continue
             if placer.explain and len(explanations) < explained:
-                explanations.append({"topic_name": name, **placer.explain(self.cluster, wish, before, each)})
+                explanations.append({"topic_name": name, **placer.explain(self.cluster, request, before, each)})
         placed = [result for result in results if isinstance(result, Placed)]
         if self.alone:
             return Outcome(placed, lambda: {**self._one(placed[0]), **self._reassignment(placed)}, *explanations)
@@ -92,15 +92,15 @@ class Topics(Task):
 
 
 @dataclass(frozen=True)
-class Operations(Task):
-    """A controller's requests."""
+class Operate(Command):
+    """Send requests to a KRaft controller, one after another."""
 
-    requests: tuple[tuple[str, tuple[TopicWish, ...]], ...]
+    requests: tuple[tuple[str, tuple[TopicRequest, ...]], ...]
     default_partitions_count: int
     default_replication_factor: int
 
     def run(self, _: Placer, random: JavaRandom, explained: int) -> Outcome:
-        """See Task."""
+        """See Command."""
         controller = Controller(self.cluster, random, self.default_partitions_count, self.default_replication_factor)
         act = {"create_topics": controller.create_topics, "create_partitions": controller.create_partitions}
         results: list[list[TopicResult] | KafkaError] = []
@@ -134,8 +134,8 @@ def _placed(topic: TopicResult) -> Placed:
 
 
 @dataclass(frozen=True)
-class Generation(Task):
-    """What ``kafka-reassign-partitions --generate`` is asked."""
+class Generate(Command):
+    """Generate a reassignment, as ``kafka-reassign-partitions --generate`` does."""
 
     broker_list: Int32s
     topics_to_move: tuple[str, ...]
@@ -143,7 +143,7 @@ class Generation(Task):
     rack_aware: bool = True
 
     def run(self, _: Placer, random: JavaRandom, explained: int) -> Outcome:
-        """See Task."""
+        """See Command."""
         proposal: Proposal = propose(
             self.cluster, self.broker_list, self.topics_to_move, self.current, random, rack_aware=self.rack_aware
         )

@@ -1,4 +1,4 @@
-"""The four forms that a request for replicas can have: which one it is, what goes with it, and what it asks to be done."""
+"""The body of ``POST /v1/replica-placements``: its schema, its four forms, and the command that each form stands for."""
 
 from __future__ import annotations
 
@@ -7,80 +7,223 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow.compute as pc
-from marshmallow import ValidationError
+from marshmallow import Schema, ValidationError, fields, post_load, validate
 
-from service.api.placements.commands import Generation, Operations, Task, Topics
+from service.api.groups.request import Name, Rows
+from service.api.placements.commands import Command, Generate, Operate, Place
 from service.api.placements.response import UNNAMED
-from service.arrow.clusters import read_cluster
+from service.arrow.clusters import BROKER, CURRENT, plain_current, read_cluster
 from service.config import environment_name
 from service.core.errors import LimitExceeded
-from service.core.model import Wish
-from service.core.placers import REASSIGN_GENERATE, Placer
-from service.core.placers.controller import TopicWish
+from service.core.kafka_versions import LATEST
+from service.core.model import PlacementRequest
+from service.core.placers import PLACERS, Placer
+from service.core.placers.controller import DEFAULT, TopicRequest
 from service.core.placers.reassign_generate import CurrentTopic
 from service.web.context import settings
+from service.web.fields import INT64, Boolean, Integer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 
-def read(body: dict[str, Any], placer: Placer, version: str) -> Task:
-    """What a body asks, whose fields have been checked one by one. Raises ValidationError, LimitExceeded."""
-    form = _form(body)
-    _check_form(body, form)
-    return form.read(body, placer, version)
+# ---- the schema --------------------------------------------------------------------------------------------------------
+
+
+class BrokerSchema(Schema):
+    """A broker."""
+
+    broker_id = Integer(required=True)
+    rack_id = Name(
+        empty=True,
+        allow_none=True,
+        metadata={"description": "`broker.rack`; absent: none, which `striped` takes for a rack of its own"},
+    )
+    fenced = Boolean(
+        metadata={"description": "registered, but not in service (KRaft): may follow, may not lead; default false"},
+    )
+
+
+class CurrentPartitionSchema(Schema):
+    """What a partition has now."""
+
+    topic_name = Name(required=True)
+    partition_id = Integer(required=True, minimum=0)
+    replicas = fields.List(Integer(), required=True)
+
+
+def brokers_field(**kwargs: Any) -> Rows:
+    """A body's list of brokers."""
+    return Rows(BrokerSchema, BROKER, lambda rows: rows.field("broker_id").null_count == 0, **kwargs)
+
+
+def current_field(**kwargs: Any) -> Rows:
+    """A body's list of what partitions have now."""
+    return Rows(CurrentPartitionSchema, CURRENT, plain_current, **kwargs)
+
+
+class TopicRequestSchema(Schema):
+    """A topic, or the partitions added to one."""
+
+    topic_name = Name(required=True)
+    partitions_count = Integer(required=True, metadata={"description": "how many partitions to place"})
+    replication_factor = Integer(required=True)
+    start_partition_id = Integer(metadata={"description": "the first id, when partitions are added to a topic; default 0"})
+    start_index = Integer(
+        metadata={
+            "description": "AdminUtils: where to start in the broker list; stands for `replica_shift` too if that is absent"
+        }
+    )
+    replica_shift = Integer(metadata={"description": "AdminUtils: the distance of the followers, where it differs"})
+    partition_0_replicas = fields.List(
+        Integer(),
+        validate=validate.Length(min=1),
+        metadata={
+            "description": "AdminUtils, when partitions are added: what partition 0 has now; the start is found from it, as "
+            "AdminUtils.addPartitions does"
+        },
+    )
+
+
+class OperationTopicSchema(Schema):
+    """A topic in a request to a controller; -1 or absent: the controller's default."""
+
+    topic_name = Name(required=True, empty=True)
+    partitions_count = Integer(metadata={"description": "for create_partitions the new total"})
+    replication_factor = Integer(metadata={"description": "for create_topics only"})
+
+
+class OperationSchema(Schema):
+    """One request to a KRaft controller."""
+
+    operation = fields.String(required=True, validate=validate.OneOf(["create_topics", "create_partitions"]))
+    topics = fields.List(fields.Nested(OperationTopicSchema), required=True)
+
+
+class ReplicaPlacementSchema(TopicRequestSchema):
+    """What to place, in one of four forms: one topic (`partitions_count`), several topics of one CreateTopics (`topics`), a KRaft
+    controller's requests (`operations`), or existing topics (`topics_to_move`, for the placer `kafka-reassign-generate`).
+    """
+
+    kafka_version = fields.String(
+        metadata={"description": "the release whose answer and words are wanted, one of the placer's", "example": LATEST}
+    )
+    placer = fields.String(
+        load_default="striped", metadata={"description": "the name of a placer, as GET /v1/placers lists them"}
+    )
+    topic_name = Name(metadata={"description": "one topic: its name in `reassignment` and in this service's metrics"})
+    partitions_count = Integer(metadata={"description": "one topic: how many partitions to place"})
+    replication_factor = Integer(metadata={"description": "one topic"})
+    random_seed = Integer(
+        minimum=-INT64 - 1,
+        maximum=INT64,
+        metadata={"description": "of the one `java.util.Random` from which everything is drawn; default 0"},
+    )
+    brokers = brokers_field(metadata={"description": "all but `kafka-reassign-generate`: the cluster, in Kafka's order"})
+    topics = fields.List(
+        fields.Nested(TopicRequestSchema),
+        metadata={"description": "several topics: created one after another from one random sequence"},
+    )
+    operations = fields.List(
+        fields.Nested(OperationSchema),
+        metadata={"description": "a controller's requests, one after another; `striped` only"},
+    )
+    default_partitions_count = Integer(minimum=1, metadata={"description": "operations: `num.partitions`; default 1"})
+    default_replication_factor = Integer(
+        minimum=1, maximum=2**15 - 1, metadata={"description": "operations: `default.replication.factor`; default 1"}
+    )
+    broker_list = fields.List(Integer(), metadata={"description": "kafka-reassign-generate: `--broker-list`"})
+    topics_to_move = fields.List(Name(), metadata={"description": "kafka-reassign-generate: the topics to place anew"})
+    cluster_brokers = brokers_field(
+        metadata={"description": "kafka-reassign-generate: the brokers in the order in which the cluster lists them"}
+    )
+    current_assignments = current_field(
+        metadata={"description": "kafka-reassign-generate: what the topics have, in the order in which the cluster says it"}
+    )
+    rack_aware = Boolean(metadata={"description": "kafka-reassign-generate: false is `--disable-rack-aware`; default true"})
+
+    @post_load
+    def resolve(self, body: dict[str, Any], **_: Any) -> Question:
+        """The question: its placer resolved, its form read, its size within the limits. Raises ValidationError, LimitExceeded."""
+        placer = PLACERS[body["placer"]]
+        version = body.get("kafka_version", placer.kafka_versions[-1])
+        if version not in placer.kafka_versions:
+            known = ", ".join(placer.kafka_versions)
+            raise ValidationError(
+                {"kafka_version": [f"The placer {placer.name} does not support Kafka {version}; supported are {known}."]}
+            )
+        command = _form(body, placer).read(body, placer, version)
+        return Question(version, placer, body.get("topic_name"), body.get("random_seed", 0), command)
+
+
+@dataclass(frozen=True)
+class Question:
+    """How does this placer carry out this command?"""
+
+    kafka_version: str
+    placer: Placer
+    topic_name: str | None
+    random_seed: int
+    command: Command
+
+
+# ---- the forms ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Form:
-    """One form of the request: the fields it needs, those it may have, and how it is read."""
+    """One form of the request.
+
+    name : the field that marks it, as in ``Placer.forms``
+    needs, may_have : its required and optional fields
+    read : makes the command; its arguments are the body, the placer and the Kafka version
+    """
 
     name: str
     needs: frozenset[str]
     may_have: frozenset[str]
-    read: Callable[[dict[str, Any], Placer, str], Task]
+    read: Callable[[dict[str, Any], Placer, str], Command]
 
 
-def _read_one(body: dict[str, Any], placer: Placer, version: str) -> Task:
-    wish = _wish(body, placer, version)
-    _check_cells([(wish.partitions_count, wish.replication_factor)], "/partitions_count")
-    return Topics(read_cluster(body["brokers"]), ((body.get("topic_name", UNNAMED), wish),), alone=True)
+def _read_topic(body: dict[str, Any], placer: Placer, version: str) -> Command:
+    request = _placement_request(body, placer, version)
+    _check_cells([(request.partitions_count, request.replication_factor)], "/partitions_count")
+    return Place(read_cluster(body["brokers"]), ((body.get("topic_name", UNNAMED), request),), alone=True)
 
 
-def _read_topics(body: dict[str, Any], placer: Placer, version: str) -> Task:
+def _read_topics(body: dict[str, Any], placer: Placer, version: str) -> Command:
     topics = body["topics"]
-    _check_once(topics, ("topics",))
-    wishes = []
+    _check_distinct(topics, ("topics",))
+    requests = []
     for i, topic in enumerate(topics):
         try:
-            wishes.append((topic["topic_name"], _wish(topic, placer, version)))
+            requests.append((topic["topic_name"], _placement_request(topic, placer, version)))
         except ValidationError as error:
             raise ValidationError({"topics": {i: error.messages}}) from None
-    _check_cells([(wish.partitions_count, wish.replication_factor) for _, wish in wishes], "/topics")
-    return Topics(read_cluster(body["brokers"]), tuple(wishes), alone=False)
+    _check_cells([(request.partitions_count, request.replication_factor) for _, request in requests], "/topics")
+    return Place(read_cluster(body["brokers"]), tuple(requests), alone=False)
 
 
-def _read_operations(body: dict[str, Any], placer: Placer, _: str) -> Task:
-    if placer.name != "striped":
-        raise ValidationError({"operations": ["A KRaft controller places with striped only."]})
-    requests = []
-    count, factor = body.get("default_partitions_count", 1), body.get("default_replication_factor", 1)
+def _read_operations(body: dict[str, Any], _: Placer, __: str) -> Command:
+    default_count, default_factor = body.get("default_partitions_count", 1), body.get("default_replication_factor", 1)
+    operations = []
     factors: dict[str, int] = {}
     cells = []
-    for i, request in enumerate(body["operations"]):
-        _check_once(request["topics"], ("operations", i, "topics"))
-        wishes = tuple(TopicWish(**topic) for topic in request["topics"])
-        requests.append((request["operation"], wishes))
-        for wish in wishes:
-            if request["operation"] == "create_topics":
-                factors.setdefault(wish.topic_name, factor if wish.replication_factor == -1 else wish.replication_factor)
-            wanted = count if wish.partitions_count == -1 else wish.partitions_count
-            cells.append((wanted, factors.get(wish.topic_name, 0)))
+    for i, operation in enumerate(body["operations"]):
+        _check_distinct(operation["topics"], ("operations", i, "topics"))
+        topics = tuple(TopicRequest(**topic) for topic in operation["topics"])
+        operations.append((operation["operation"], topics))
+        for topic in topics:
+            if operation["operation"] == "create_topics":
+                factor = default_factor if topic.replication_factor == DEFAULT else topic.replication_factor
+                factors.setdefault(topic.topic_name, factor)
+            count = default_count if topic.partitions_count == DEFAULT else topic.partitions_count
+            cells.append((count, factors.get(topic.topic_name, 0)))
     _check_cells(cells, "/operations")
-    return Operations(read_cluster(body["brokers"]), tuple(requests), count, factor)
+    return Operate(read_cluster(body["brokers"]), tuple(operations), default_count, default_factor)
 
 
-def _read_generation(body: dict[str, Any], _: Placer, __: str) -> Task:
+def _read_generation(body: dict[str, Any], _: Placer, __: str) -> Command:
     rows = body["current_assignments"]
     names = pc.dictionary_encode(rows.field("topic_name"))
     topic_of = np.array(names.indices, np.int32)
@@ -93,7 +236,7 @@ def _read_generation(body: dict[str, Any], _: Placer, __: str) -> Task:
         for i, name in enumerate(names.dictionary.to_pylist())
     }
     _check_cells([(len(ids), int(factors.max(initial=0)))], "/current_assignments")
-    return Generation(
+    return Generate(
         read_cluster(body["cluster_brokers"]),
         np.array(body["broker_list"], np.int32),
         tuple(body["topics_to_move"]),
@@ -104,43 +247,46 @@ def _read_generation(body: dict[str, Any], _: Placer, __: str) -> Task:
 
 _OF_ALL: Final = frozenset({"kafka_version", "placer", "random_seed"})
 _OF_A_TOPIC: Final = frozenset({"start_partition_id", "start_index", "replica_shift", "partition_0_replicas"})
-ONE: Final = Form(
-    "partitions_count",
-    frozenset({"brokers", "partitions_count", "replication_factor"}),
-    _OF_A_TOPIC | {"topic_name"},
-    _read_one,
+FORMS: Final = (
+    Form(
+        "operations",
+        frozenset({"brokers", "operations"}),
+        frozenset({"default_partitions_count", "default_replication_factor"}),
+        _read_operations,
+    ),
+    Form(
+        "topics_to_move",
+        frozenset({"broker_list", "topics_to_move", "cluster_brokers", "current_assignments"}),
+        frozenset({"rack_aware"}),
+        _read_generation,
+    ),
+    Form("topics", frozenset({"brokers", "topics"}), frozenset(), _read_topics),
+    Form(
+        "partitions_count",
+        frozenset({"brokers", "partitions_count", "replication_factor"}),
+        _OF_A_TOPIC | {"topic_name"},
+        _read_topic,
+    ),
 )
-SEVERAL: Final = Form("topics", frozenset({"brokers", "topics"}), frozenset(), _read_topics)
-CONTROLLER: Final = Form(
-    "operations",
-    frozenset({"brokers", "operations"}),
-    frozenset({"default_partitions_count", "default_replication_factor"}),
-    _read_operations,
-)
-GENERATE: Final = Form(
-    REASSIGN_GENERATE,
-    frozenset({"broker_list", "topics_to_move", "cluster_brokers", "current_assignments"}),
-    frozenset({"rack_aware"}),
-    _read_generation,
-)
+"""The first whose field the body has, or the last that the placer supports, is the form of a body."""
 
 
-def _form(body: dict[str, Any]) -> Form:
-    if body["placer"] == REASSIGN_GENERATE:
-        return GENERATE
-    return CONTROLLER if "operations" in body else SEVERAL if "topics" in body else ONE
-
-
-def _check_form(body: dict[str, Any], form: Form) -> None:
-    """Refuse what the form lacks, and what does not go with it."""
+def _form(body: dict[str, Any], placer: Placer) -> Form:
+    """The form of the body; raises ValidationError if the placer does not support it, or if fields are missing or misplaced."""
+    for form in FORMS:
+        if form.name in body and form.name not in placer.forms:
+            raise ValidationError({form.name: [f"Not supported by the placer {placer.name}."]})
+    supported = [form for form in FORMS if form.name in placer.forms]
+    form = next((form for form in supported if form.name in body), supported[-1])
     faults = {name: ["Missing data for required field."] for name in sorted(form.needs - body.keys())}
     for name in sorted(body.keys() - form.needs - form.may_have - _OF_ALL):
-        faults[name] = [f"Does not go with {form.name}."]
+        faults[name] = [f"Not allowed together with {form.name}."]
     if faults:
         raise ValidationError(faults)
+    return form
 
 
-def _wish(topic: dict[str, Any], placer: Placer, version: str) -> Wish:
+def _placement_request(topic: dict[str, Any], placer: Placer, version: str) -> PlacementRequest:
     given = {
         "start_index": topic.get("start_index"),
         "replica_shift": topic.get("replica_shift"),
@@ -148,10 +294,10 @@ def _wish(topic: dict[str, Any], placer: Placer, version: str) -> Wish:
     }
     for name, value in given.items():
         if value is not None and name.replace("replicas", "leader") not in placer.options:
-            raise ValidationError({name: [f"The placer {placer.name} has no use for it."]})
+            raise ValidationError({name: [f"Not supported by the placer {placer.name}."]})
     if given["start_index"] is not None and given["partition_0_replicas"] is not None:
-        raise ValidationError({"start_index": ["Does not go with partition_0_replicas, which says it."]})
-    return Wish(
+        raise ValidationError({"start_index": ["Not allowed together with partition_0_replicas, which determines it."]})
+    return PlacementRequest(
         topic["partitions_count"],
         topic["replication_factor"],
         topic.get("start_partition_id", 0),
@@ -162,20 +308,20 @@ def _wish(topic: dict[str, Any], placer: Placer, version: str) -> Wish:
     )
 
 
-def _check_once(topics: Iterable[dict[str, Any]], at: tuple[str | int, ...]) -> None:
-    """Refuse a topic that one request names twice, as a broker does before it asks its placer."""
-    seen = set()
+def _check_distinct(topics: Iterable[dict[str, Any]], at: tuple[str | int, ...]) -> None:
+    """Reject a topic that one request names twice, as a broker does before it calls its placer."""
+    names = set()
     for i, topic in enumerate(topics):
-        if topic["topic_name"] in seen:
-            messages: Any = {i: {"topic_name": ["Is there twice."]}}
+        if topic["topic_name"] in names:
+            messages: Any = {i: {"topic_name": ["Duplicate topic name."]}}
             for part in reversed(at):
                 messages = {part: messages}
             raise ValidationError(messages)
-        seen.add(topic["topic_name"])
+        names.add(topic["topic_name"])
 
 
-def _check_cells(wanted: Iterable[tuple[int, int]], pointer: str) -> None:
+def _check_cells(sizes: Iterable[tuple[int, int]], pointer: str) -> None:
     """Raise LimitExceeded for more partitions × replicas than the settings allow."""
-    cells, allowed = sum(max(0, count) * max(1, factor) for count, factor in wanted), settings().max_placement_cells
+    cells, allowed = sum(max(0, count) * max(1, factor) for count, factor in sizes), settings().max_placement_cells
     if cells > allowed:
         raise LimitExceeded(environment_name("max_placement_cells"), allowed, cells, "partitions × replicas", pointer)

@@ -1,4 +1,4 @@
-"""Clusters and placements between JSON and arrays: what a body may say of brokers, and how a placement is written."""
+"""The answer of ``POST /v1/replica-placements``: its schema, its JSON, its table."""
 
 from __future__ import annotations
 
@@ -12,11 +12,8 @@ import pyarrow.compute as pc
 from marshmallow import Schema, fields
 from numba import njit
 
-from service.api.groups.request import Name, Rows
-from service.arrow.clusters import BROKER, CURRENT, plain_current
 from service.arrow.groups import NAME
 from service.core.placers.load import broker_load, rack_load
-from service.web.fields import Boolean, Integer
 from service.web.json_codec import dumps
 from service.web.json_writing import COMMA, write, write_number
 from service.web.responses import json_lists, json_objects
@@ -30,45 +27,7 @@ if TYPE_CHECKING:
     from service.core.placers.load import Load
 
 UNNAMED: Final = "topic"
-"""What `reassignment` calls a topic for which the request has no name."""
-
-
-# ---- what a body may say -----------------------------------------------------------------------------------------------
-
-
-class BrokerSchema(Schema):
-    """A broker."""
-
-    broker_id = Integer(required=True)
-    rack_id = Name(
-        empty=True,
-        allow_none=True,
-        metadata={"description": "`broker.rack`; absent: none, which `striped` takes for a rack of its own"},
-    )
-    fenced = Boolean(
-        metadata={"description": "registered, but not in service (KRaft): may follow, may not lead; default false"},
-    )
-
-
-class CurrentPartitionSchema(Schema):
-    """What a partition has now."""
-
-    topic_name = Name(required=True)
-    partition_id = Integer(required=True, minimum=0)
-    replicas = fields.List(Integer(), required=True)
-
-
-def brokers_field(**kwargs: Any) -> Rows:
-    """A body's list of brokers."""
-    return Rows(BrokerSchema, BROKER, lambda rows: rows.field("broker_id").null_count == 0, **kwargs)
-
-
-def current_field(**kwargs: Any) -> Rows:
-    """A body's list of what partitions have now."""
-    return Rows(CurrentPartitionSchema, CURRENT, plain_current, **kwargs)
-
-
-# ---- what an answer says -----------------------------------------------------------------------------------------------
+"""The name in `reassignment` of a topic that the request does not name."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +81,54 @@ class ReassignmentSchema(Schema):
 
     version = fields.Integer()
     partitions = fields.List(fields.Nested(ReassignedSchema))
+
+
+class TopicPlacementSchema(Schema):
+    """What became of one of several topics."""
+
+    topic_name = fields.String()
+    placements = fields.List(fields.Nested(PlacementSchema))
+    error = fields.String(metadata={"description": "Kafka's name of the error, if it refuses this topic"})
+    exception = fields.String(metadata={"description": "the Java class that Kafka throws"})
+    message = fields.String(allow_none=True, metadata={"description": "Kafka's own words"})
+
+
+class ControllerPlacementSchema(PlacementSchema):
+    """A partition that a controller has made."""
+
+    in_sync_replicas = fields.List(fields.Integer())
+    leader = fields.Integer()
+
+
+class ControllerTopicSchema(TopicPlacementSchema):
+    """What a controller answers for one topic; errors by the protocol's names."""
+
+    placements = fields.List(fields.Nested(ControllerPlacementSchema))
+
+
+class ReplicaPlacementAnswerSchema(Schema):
+    """The placement; which of `placements`, `topics`, `results` and `proposed_json` it has goes by the request's form."""
+
+    kafka_version = fields.String()
+    placer = fields.String()
+    placements = fields.List(fields.Nested(PlacementSchema), metadata={"description": "one topic"})
+    topics = fields.List(fields.Nested(TopicPlacementSchema), metadata={"description": "several topics, in request order"})
+    results = fields.List(
+        fields.List(fields.Nested(ControllerTopicSchema)), metadata={"description": "operations: for each, its topics in order"}
+    )
+    proposed_json = fields.String(metadata={"description": "kafka-reassign-generate: what the tool prints"})
+    broker_load = fields.Nested(BrokerLoadSchema)
+    rack_load = fields.Nested(RackLoadSchema)
+    reassignment = fields.Nested(
+        ReassignmentSchema,
+        metadata={
+            "description": "the placement as the file that kafka-reassign-partitions takes; a topic without a `topic_name` is "
+            f'called "{UNNAMED}". Not for operations'
+        },
+    )
+    explanation = fields.Dict(
+        metadata={"description": "with `explain=true`: draws and lists, and for each replica the rule that put it on its broker"}
+    )
 
 
 def load_documents(cluster: Cluster, placed: Sequence[Placed]) -> tuple[Spread, dict[str, Any]]:

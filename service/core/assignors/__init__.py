@@ -1,7 +1,7 @@
 """The assignors on offer, by group protocol.
 
-An assignor is a plain function ``Group → Ragged`` (member → partitions, in Kafka's own order). Those of an installed plug-in
-come through the entry-point group ``service.assignors.<group protocol>``.
+An assignor is a plain function ``Group → Assignment``. Those of an installed plug-in come through the entry-point group
+``partition_allocator.assignors.<group protocol>`` (docs/plugins.md).
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from service.core.assignors import plugins
 from service.core.assignors.classic import range as classic_range
 from service.core.assignors.classic import roundrobin as classic_roundrobin
 from service.core.assignors.classic.sticky import cooperative as classic_cooperative_sticky
@@ -21,21 +22,21 @@ from service.core.registry import Registry, Strategy
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from service.core.model import Group, Ragged
+    from service.core.model import Assignment, Group
 
 
 @dataclass(frozen=True)
 class Assignor(Strategy):
     """One way to assign a group.
 
-    explain : how ``run`` came to its answer, as a JSON object: ``(group, its answer, at most so many entries a list)``; None
-        when there is nothing to tell
-    warnings : what a reader must know of the answer to a group, sentence by sentence; None when there is never anything
-    since : the oldest Kafka release (see ``releases``) that gives these answers
-    earlier : the forms in which older releases had it; see ``releases.at_release``
+    explain : how ``run`` arrived at its answer, as a JSON object: ``(group, its answer, most entries of a list)``; None if
+        there is nothing to explain
+    warnings : sentences that a reader of the answer to a group must know; None if there never are any
+    since : the oldest Kafka release (see ``kafka_versions``) that gives these answers
+    earlier : the forms in which older releases had it; see ``kafka_versions.at_release``
     """
 
-    explain: Callable[[Group, Ragged, int], dict[str, Any]] | None = None
+    explain: Callable[[Group, Assignment, int], dict[str, Any]] | None = None
     warnings: Callable[[Group], list[str]] | None = None
     since: str = "4.0.0"
     earlier: tuple[Assignor, ...] = ()
@@ -112,8 +113,8 @@ SHARE: Final[tuple[Assignor, ...]] = (
 )
 
 GROUP_PROTOCOLS: Final[dict[str, Registry[Assignor]]] = {
-    "classic": Registry("assignor", "service.assignors.classic", CLASSIC),
-    "consumer": Registry("assignor", "service.assignors.consumer", CONSUMER),
-    "share": Registry("assignor", "service.assignors.share", SHARE),
+    "classic": Registry("assignor", "partition_allocator.assignors.classic", CLASSIC, plugins.guard),
+    "consumer": Registry("assignor", "partition_allocator.assignors.consumer", CONSUMER, plugins.guard),
+    "share": Registry("assignor", "partition_allocator.assignors.share", SHARE, plugins.guard_sharing),
 }
 """The assignors of each group protocol."""

@@ -51,7 +51,7 @@ def topic_ids(topics: Topics) -> TopicIds:
     That is ``UUID.nameUUIDFromBytes(name.getBytes(UTF_8))`` of Java, an RFC 9562 UUID of version 3: the name alone decides it, so
     that a group's answer does not depend on which other topics are in the request. Kafka draws its ids at random.
 
-    Raises InvalidQuestion for an id that is no base64 Uuid, and for two topics with the same one.
+    Raises InvalidQuestion for an id that is not a base64 Uuid, and for duplicate ids.
     """
     raw = _all_decoded(topics.ids)
     if raw is None:
@@ -68,7 +68,7 @@ def topic_ids(topics: Topics) -> TopicIds:
         same = np.flatnonzero((np.diff(most[order]) == 0) & (np.diff(least[order]) == 0))
         if len(same):
             one, other = topics.names[order[same[0]]], topics.names[order[same[0] + 1]]
-            raise InvalidQuestion(f"the topics {one!r} and {other!r} have the same topic_id", "/topics")
+            raise InvalidQuestion(f"Duplicate topic_id: the topics {one!r} and {other!r} have the same one.", "/topics")
     ranks = np.empty(len(topics), np.int32)
     ranks[order] = np.arange(len(topics), dtype=np.int32)
     return TopicIds(uuid_hash_codes(most, least), ranks)
@@ -101,7 +101,7 @@ def _decoded(name: str, topic_id: str) -> bytes:
     except (binascii.Error, ValueError):
         raw = b""
     if len(raw) != 16:
-        detail = f"the topic_id {topic_id!r} of the topic {name!r} is no Kafka Uuid: 16 bytes in URL-safe base64, 22 characters"
+        detail = f"The topic_id {topic_id!r} of the topic {name!r} is not a Kafka Uuid: 22 characters of URL-safe base64."
         raise InvalidQuestion(detail, "/topics")
     return raw
 
@@ -140,7 +140,7 @@ def _ranks(hashes: Int32s, names: Sequence[str], chosen: Int32s) -> Int32s | Non
     return ranks
 
 
-def homogeneous(group: Group) -> bool:
+def is_homogeneous(group: Group) -> bool:
     """Do all members subscribe to the same names, those that do not exist included?
 
     Reproduces ModernGroup.subscriptionType (Apache Kafka 4.3.1).

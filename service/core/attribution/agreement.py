@@ -1,4 +1,4 @@
-"""The same keys through several clients' partitioners: where they agree, and where not."""
+"""The same keys through several clients' partitioners: where they agree, and where they do not."""
 
 from __future__ import annotations
 
@@ -8,24 +8,25 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numba import njit
 
-from service.core.attribution import equivalents as of
+from service.core.attribution import equivalents
+from service.core.keys import columns
 from service.core.measures import Spread, occurrences, spread
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from service.core.attribution.equivalents import Writer, Writers
+    from service.core.attribution.equivalents import PartitionerClass, PartitionerClasses
     from service.core.keys.columns import Column
     from service.core.model import Int32s, Int64s
     from service.core.partitioners.model import Partitioner
 
 MOST_COUNTED: Final = 1 << 20
-"""Most partitions whose records are counted one by one."""
+"""Most partitions for which the records of each are counted."""
 
 
 @dataclass(frozen=True)
 class Disagreement:
-    """A key, by its row, and the partitions on which two writers put it."""
+    """A key, by its row, and the partitions on which two classes put it."""
 
     row: int
     partitions: tuple[int, int]
@@ -33,12 +34,12 @@ class Disagreement:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two writers beside each other.
+    """Two classes compared.
 
-    first, second : indices of writers, ascending
-    keys : records of which both writers' partitions follow from the key
-    agreeing : those of them that both put on the same partition
-    examples : the first few that they do not
+    first, second : indices of classes, ascending
+    keys : records whose partition depends on the key in both classes
+    agreeing : how many of them both put on the same partition
+    examples : the first of the others
     """
 
     first: int
@@ -50,42 +51,42 @@ class Pair:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What the partitioners do with the keys.
+    """Where the partitioners put the keys.
 
-    spreads : for each writer how even the records are whose partition follows from the key; None above MOST_COUNTED partitions
-    pairs : every two writers
-    group : the partitioners as writers, and those that are none
+    partitioners : the partitioners by class, and those that cannot be compared
+    spreads : for each class, how even the records are whose partition depends on the key; None above MOST_COUNTED partitions
+    pairs : every two classes
     """
 
     records: int
-    group: Writers
+    partitioners: PartitionerClasses
     spreads: tuple[Spread, ...] | None
     pairs: tuple[Pair, ...]
 
     @property
-    def writers(self) -> tuple[Writer, ...]:
-        """Partitioners that agree on every key, each group as one."""
-        return self.group.writers
+    def classes(self) -> tuple[PartitionerClass, ...]:
+        """Partitioners that agree on every key, as one class."""
+        return self.partitioners.classes
 
 
 def compare(
     partitioners: Iterable[Partitioner], column: Column, key_format: str, partitions_count: int, examples: int
 ) -> Comparison:
-    """Where the partitioners put the keys, two by two.
+    """Where the partitioners put the keys, for every two classes.
 
-    examples : most examples of a disagreement
+    examples : most examples for each two classes
     """
-    has_null, has_empty = of.peculiar(column)
-    group = of.writers_of(partitioners, key_format, has_null=has_null, has_empty=has_empty)
-    writers, n = group.writers, len(group.writers)
+    has_null, has_empty = equivalents.has_null_and_empty(column)
+    classified = equivalents.classify(partitioners, key_format, has_null=has_null, has_empty=has_empty)
+    classes, n = classified.classes, len(classified.classes)
     tally = np.zeros((n, n, 2), np.int64)
     rows = np.full((n, n, examples), -1, np.int64)
     shown = np.zeros((n, n, examples, 2), np.int32)
-    held = np.zeros((n, partitions_count if partitions_count <= MOST_COUNTED else 0), np.int64)
-    for start, part in of.blocks(column):
-        partitions = of.hash_all(writers, part, key_format).partitions(partitions_count)
+    counts = np.zeros((n, partitions_count if partitions_count <= MOST_COUNTED else 0), np.int64)
+    for start, block in equivalents.blocks(column):
+        partitions = equivalents.hash_all(classes, block, key_format).partitions(partitions_count)
         agreements(partitions, start, tally, rows, shown)
-        held += [occurrences(row, held.shape[1]) for row in partitions]
+        counts += [occurrences(row, counts.shape[1]) for row in partitions]
     pairs = tuple(
         Pair(
             a, b, int(tally[a, b, 0]), int(tally[a, b, 1]),
@@ -98,19 +99,19 @@ def compare(
         for a in range(n)
         for b in range(a + 1, n)
     )  # fmt: skip
-    spreads = tuple(spread(counts) for counts in held) if held.shape[1] else None
-    return Comparison(of.len_of(column), group, spreads, pairs)
+    spreads = tuple(spread(of_class) for of_class in counts) if counts.shape[1] else None
+    return Comparison(columns.length(column), classified, spreads, pairs)
 
 
 @njit(nogil=True, cache=True)
 def agreements(partitions: Int32s, start: int, tally: Int64s, rows: Int64s, shown: Int32s) -> None:
-    """Add a block of keys to what every two writers agree on.
+    """Add a block of keys to the agreement of every two classes.
 
-    partitions : int32[writers, n], -1 where a writer's partition does not follow from the key
+    partitions : int32[classes, n], -1 where the partition does not depend on the key
     start : the row of the block's first key
-    tally : int64[writers, writers, 2]   keys of which both partitions are known, and those where they are the same; a < b
-    rows : int64[writers, writers, examples]   rows of the first keys where they are not the same; -1: none yet
-    shown : int32[writers, writers, examples, 2]   the partitions of those keys
+    tally : int64[classes, classes, 2]   [a, b]: keys with a partition in both, and those where it is the same; a < b
+    rows : int64[classes, classes, examples]   rows of the first keys where it is not the same; -1: none yet
+    shown : int32[classes, classes, examples, 2]   the partitions of those keys
     Plain-Python twin: tests/reference/agreement.py.
     """
     examples = rows.shape[2]
@@ -123,15 +124,15 @@ def agreements(partitions: Int32s, start: int, tally: Int64s, rows: Int64s, show
                 same += partitions[a, i] >= 0 and partitions[a, i] == partitions[b, i]
             tally[a, b, 0] += both
             tally[a, b, 1] += same
-            found = 0
-            while found < examples and rows[a, b, found] >= 0:
-                found += 1
+            known = 0
+            while known < examples and rows[a, b, known] >= 0:
+                known += 1
             i = 0
-            while found < examples and both > same and i < partitions.shape[1]:
+            while known < examples and both > same and i < partitions.shape[1]:
                 p, q = partitions[a, i], partitions[b, i]
                 if p >= 0 and q >= 0 and p != q:
-                    rows[a, b, found] = start + i
-                    shown[a, b, found, 0] = p
-                    shown[a, b, found, 1] = q
-                    found += 1
+                    rows[a, b, known] = start + i
+                    shown[a, b, known, 0] = p
+                    shown[a, b, known, 1] = q
+                    known += 1
                 i += 1

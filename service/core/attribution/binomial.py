@@ -1,4 +1,4 @@
-"""How likely chance alone is, and how many samples rule it out."""
+"""How likely a result is by chance alone, and how many samples rule chance out."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ import numpy as np
 from scipy.special import betainc
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy.typing as npt
 
 NEVER: Final = -1
-"""No number of samples would do."""
+"""No number of samples is enough."""
 
 MOST: Final = 1 << 40
-"""More samples than anybody takes."""
+"""The largest number of samples that is tried."""
 
 
 def log_tail(successes: int, trials: int, probability: float) -> float:
-    """The natural logarithm of P(X ≥ successes) for a binomial X; exact to about ten digits, however small it is."""
+    """The natural logarithm of P(X ≥ successes) for a binomial X, exact to about ten digits however small it is."""
     if successes <= 0:
         return 0.0
     if successes > trials:
@@ -29,7 +31,7 @@ def log_tail(successes: int, trials: int, probability: float) -> float:
     tail = float(betainc(successes, trials - successes + 1, probability))
     if tail > 1e-280:
         return math.log(tail)
-    # Too small for a float: the first term and what a geometric series makes of those after it, which fall faster and faster.
+    # Too small for a float: the first term times a geometric series, which bounds the terms that follow.
     first = (
         math.lgamma(trials + 1) - math.lgamma(successes + 1) - math.lgamma(trials - successes + 1)
         + successes * math.log(probability) + (trials - successes) * math.log1p(-probability)
@@ -38,10 +40,8 @@ def log_tail(successes: int, trials: int, probability: float) -> float:
     return first - math.log1p(-ratio)
 
 
-def smallest(satisfied: object, start: int = 0) -> int:
-    """The smallest number from ``start`` on that a predicate is true of, which stays true once it is; NEVER if none is."""
-    test = satisfied
-    assert callable(test)  # noqa: S101
+def smallest(test: Callable[[int], bool], start: int = 0) -> int:
+    """The smallest number from ``start`` on for which a monotonic predicate is true, or NEVER."""
     if test(start):
         return start
     step = 1
@@ -57,10 +57,10 @@ def smallest(satisfied: object, start: int = 0) -> int:
 
 
 def samples_until(agreements: npt.NDArray[np.float64], doubt: float) -> int:
-    """How many samples leave no more than ``doubt`` that any of several rivals still says the same; NEVER if one always does.
+    """How many samples reduce the probability that any rival still agrees with all of them to ``doubt``, or NEVER.
 
-    agreements : float64[rivals], the share of keys of which each says the same as the truth
+    agreements : float64[rivals], the share of keys that each rival puts where the truth does
     """
     if (agreements >= 1).any():
         return NEVER
-    return smallest(lambda samples: np.power(agreements, samples).sum() <= doubt)
+    return smallest(lambda samples: bool(np.power(agreements, samples).sum() <= doubt))

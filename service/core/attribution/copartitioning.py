@@ -1,11 +1,11 @@
-"""Can two topics be joined: does the same key lie on the same partition of both, and if not, what has to change?
+"""Can two topics be joined: is the same key on the same partition of both, and if not, what has to change?
 
 Goals
-    What Kafka Streams demands of the inputs of a join ("co-partitioning requirements"): the same partition count, the same
-    partitioning strategy, the same key bytes. Streams itself looks at the counts alone
-    (CopartitionedTopicsEnforcer, Apache Kafka 4.3.1); where the rest differs it starts, and misses matches without a word.
+    What Kafka Streams requires of the inputs of a join ("co-partitioning requirements"): the same partition count, the same
+    partitioning strategy, the same key bytes. Streams checks only the counts (CopartitionedTopicsEnforcer, Apache Kafka 4.3.1);
+    if the rest differs, it starts and silently misses matches.
 Method
-    Each part of the way from a key to a partition is compared by itself: key bytes, hash, sign rule, count.
+    Each step from a key to a partition is compared separately: key bytes, hash, sign rule, count.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from service.core.attribution.equivalents import hash_all, writers_of
-from service.core.attribution.probe_keys import probes
+from service.core.attribution.equivalents import classify, hash_all
+from service.core.attribution.probe_keys import probe_keys
 from service.core.errors import InvalidQuestion
 from service.core.keys.columns import BYTES, PULSAR, PULSAR_UTF8, SPARK
 from service.core.partitioners import PARTITIONERS
@@ -36,7 +36,7 @@ NUMBERS: Final = {
 
 @dataclass(frozen=True)
 class Topic:
-    """A side of the join."""
+    """One side of the join."""
 
     topic_name: str
     partitions_count: int
@@ -44,7 +44,7 @@ class Topic:
     key_format: str
 
     def key_bytes(self) -> str:
-        """What a key's bytes are, in words; "text" and "bytes" may be the same."""
+        """A description of a key's bytes; "text" and "bytes" may be the same."""
         if self.key_format in NUMBERS:
             return f"{NUMBERS[self.key_format]}, {'little' if self.partitioner.encoding is SPARK else 'big'}-endian"
         if self.key_format in BYTES:
@@ -54,7 +54,7 @@ class Topic:
 
 @dataclass(frozen=True)
 class Setting:
-    """A partitioner of the topic's own client that would do, and what selects it there."""
+    """A partitioner of the topic's own client that agrees with the other topic, and the setting that selects it."""
 
     topic_name: str
     partitioner: str
@@ -63,11 +63,11 @@ class Setting:
 
 @dataclass(frozen=True)
 class Difference:
-    """What keeps equal keys apart.
+    """Why equal keys are on different partitions.
 
     what : "partitions_count", "partitioner_ignores_keys", "hash", "sign_rule" or "key_bytes"
-    values : of either topic
-    remedies : any one of them would do
+    values : the first topic's, and the second's
+    remedies : alternatives; each is enough
     """
 
     what: str
@@ -81,9 +81,9 @@ class Difference:
 class Copartitioning:
     """The verdict on two topics.
 
-    meeting : share of equal keys that lie on the same partition of both, expected for any keys
-    streams_message : with which Kafka Streams refuses to start; None: it starts
-    notes : what holds only under a condition, and what concerns records without a key
+    meeting : the expected share of equal keys that are on the same partition of both
+    streams_message : the message with which Kafka Streams refuses to start; None: it starts
+    notes : conditions, and what happens to records with an empty key
     """
 
     differences: tuple[Difference, ...]
@@ -93,21 +93,21 @@ class Copartitioning:
 
     @property
     def joinable(self) -> bool:
-        """Does every key of one topic lie on the same partition of the other?"""
+        """Is every key of one topic on the same partition of the other?"""
         return not self.differences
 
 
 def copartitioning(first: Topic, second: Topic) -> Copartitioning:
     """Whether two topics can be joined, and what has to change."""
-    found = [_counts(first, second), _key_bytes(first, second)]
-    if (first.partitions_count, second.partitions_count) != (1, 1):  # there the partitioner has no choice
-        found.insert(1, _ignoring(first, second) or _hashes(first, second))
-    differences = tuple(difference for difference in found if difference is not None)
+    possible = [_counts(first, second), _key_bytes(first, second)]
+    if (first.partitions_count, second.partitions_count) != (1, 1):  # with one partition, the partitioner has no choice
+        possible.insert(1, _ignoring(first, second) or _hashes(first, second))
+    differences = tuple(difference for difference in possible if difference is not None)
     return Copartitioning(differences, _meeting(first, second, differences), _streams(first, second), _notes(first, second))
 
 
 def check(topic: Topic, at: str) -> None:
-    """Raise InvalidQuestion for a topic that cannot be. at : JSON pointer to it"""
+    """Raise InvalidQuestion if the partitioner cannot place keys of the format. at : JSON pointer to the topic"""
     partitioner = topic.partitioner
     if partitioner.hash is not None and partitioner.sign is None:
         raise InvalidQuestion(f"the partitioner {partitioner.name} gives tokens, not partitions", f"{at}/partitioner")
@@ -158,11 +158,9 @@ def _ignoring(first: Topic, second: Topic) -> Difference | None:
 
 
 def _hashes(first: Topic, second: Topic) -> Difference | None:
-    a, b = first.partitioner, second.partitioner
-    assert a.hash is not None  # noqa: S101 - _ignoring has looked
-    assert b.hash is not None  # noqa: S101
-    assert a.sign is not None  # noqa: S101 - check has looked
-    assert b.sign is not None  # noqa: S101
+    a, b = first.partitioner.hashing_rule, second.partitioner.hashing_rule
+    assert a is not None  # noqa: S101 - _ignoring and check have checked
+    assert b is not None  # noqa: S101
     if (a.hash, a.sign) == (b.hash, b.sign):
         return None
     settings = (*_settings(first, second), *_settings(second, first))
@@ -176,16 +174,16 @@ def _hashes(first: Topic, second: Topic) -> Difference | None:
 
 
 def _settings(topic: Topic, other: Topic) -> tuple[Setting, ...]:
-    """The partitioner of the topic's client that hashes as the other topic's does, if there is one."""
-    client, wanted = topic.partitioner.name.partition(":")[0], other.partitioner
+    """The partitioner of the topic's client that hashes like the other topic's partitioner, if there is one."""
+    client, rule = topic.partitioner.name.partition(":")[0], other.partitioner.hashing_rule
     fitting = [
         one
         for one in PARTITIONERS
         if one.name.partition(":")[0] == client
-        and wanted.hash is not None
-        and (one.hash, one.sign, one.encoding.run) == (wanted.hash, wanted.sign, wanted.encoding.run)
+        and rule is not None
+        and (one.hash, one.sign, one.encoding.run) == (rule.hash, rule.sign, rule.encoding.run)
     ]
-    # Records without a key should go where they went.
+    # Prefer one that keeps the rule for records without a key.
     fitting.sort(key=lambda one: one.null.rule != topic.partitioner.null.rule)
     return tuple(Setting(topic.topic_name, one.name, one.setting) for one in fitting[:1])
 
@@ -207,24 +205,24 @@ def _key_bytes(first: Topic, second: Topic) -> Difference | None:
 
 
 def _meeting(first: Topic, second: Topic, differences: tuple[Difference, ...]) -> float:
-    """On random keys; where their bytes or hashes have nothing to do with each other, what chance gives."""
+    """Measured on random keys; the share that chance gives if the bytes or the hashes are unrelated."""
     if not differences:
         return 1.0
     chance = 1 / max(first.partitions_count, second.partitions_count)
     if not {difference.what for difference in differences} <= {"partitions_count", "sign_rule"}:
         return chance
-    column = probes(first.key_format)
-    places = []
+    column = probe_keys(first.key_format)
+    partitions = []
     for topic in (first, second):
-        writers = writers_of([topic.partitioner], first.key_format, has_null=False, has_empty=False).writers
-        if not writers:
+        classes = classify([topic.partitioner], first.key_format, has_null=False, has_empty=False).classes
+        if not classes:
             return chance
-        places.append(hash_all(writers, column, first.key_format).partitions(topic.partitions_count)[0])
-    return float(np.mean(places[0] == places[1]))
+        partitions.append(hash_all(classes, column, first.key_format).partitions(topic.partitions_count)[0])
+    return float(np.mean(partitions[0] == partitions[1]))
 
 
 def _streams(first: Topic, second: Topic) -> str | None:
-    """What CopartitionedTopicsEnforcer.getSamePartitions throws in 4.3.1, behind the thread's name."""
+    """The message of CopartitionedTopicsEnforcer.getSamePartitions in 4.3.1, which follows the thread's name."""
     if first.partitions_count == second.partitions_count:
         return None
     names = sorted(

@@ -1,17 +1,17 @@
-"""Several writers in one topic: who they are, and who wrote how much.
+"""A topic written by several classes of partitioners: which classes, and the share of each.
 
-The *pairs* are the different (key, partition) that were seen. What matters of a pair is which writers explain it, so pairs with
-the same pattern are one row.
+The *pairs* are the distinct (key, partition) that were seen. All that matters about a pair is which classes explain it, so pairs
+with the same pattern are one row.
 
 Goals
-    Name the writers whose part in it is no chance, and no other; estimate their shares.
+    Name the classes that explain more pairs than chance does, and no others; estimate their shares.
 Method
-    Greedy, with an exact test. A writer that did not write a pair explains it with the probability 1/n, n being the partition
-    count, as its hash has nothing to do with the one that did. So of u pairs that the writers found so far do not explain,
-    it explains a binomial number, k. As long as P(X ≥ k), times the number of hypotheses that were tried, is at most
-    SIGNIFICANCE for some writer, that with the smallest is added; in the end those are dropped that the others make needless.
-    The shares are then those of the greatest likelihood (expectation-maximisation), the rest being what no writer explains but
-    by chance: records whose partition the caller named, or that a partitioner placed which looks at no key.
+    Greedy, with an exact test. A class that did not write a pair explains it with the probability 1/n, where n is the partition
+    count, because its hash is unrelated to the hash that placed the pair. So of u pairs that the classes chosen so far do not
+    explain, it explains a binomial number, k. As long as P(X ≥ k), times the number of hypotheses, is at most SIGNIFICANCE for
+    any class, the class with the smallest is added. At the end, classes that the others make unnecessary are dropped.
+    The shares are those of the maximum likelihood (expectation-maximisation). The rest is what classes explain only by chance:
+    records whose partition the caller named, or that were placed by a partitioner that ignores keys.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ if TYPE_CHECKING:
     from service.core.model import Bools, Int64s
 
 SIGNIFICANCE: Final = 0.001
-"""What chance may do at most, for something to be said to be no chance."""
+"""Highest probability under chance of a result that counts as more than chance."""
 
 ROUNDS: Final = 500
-"""Most rounds of expectation-maximisation; the shares settle long before."""
+"""Most rounds of expectation-maximisation; the shares converge long before."""
 
 
 @dataclass(frozen=True)
 class Patterns:
-    """The pairs by who explains them, at one partition count.
+    """The pairs by the classes that explain them, at one partition count.
 
-    explained : bool[patterns, writers]
-    undecided : bool[patterns, writers], where the writer might put the record on any partition
-    pairs, observations : int64[patterns], different pairs, and how often they were seen
+    explained : bool[patterns, classes]
+    undecided : bool[patterns, classes], where the class may put the record on any partition
+    pairs, observations : int64[patterns], distinct pairs, and how often they were seen
     """
 
     partitions_count: int
@@ -51,22 +51,22 @@ class Patterns:
     pairs: Int64s
     observations: Int64s
 
-    def score(self, writer: int) -> tuple[int, int]:
-        """The pairs that the writer explains, and those of which it says anything."""
-        explained, decided = self.explained[:, writer], ~self.undecided[:, writer]
+    def score(self, class_index: int) -> tuple[int, int]:
+        """The pairs that the class explains, and those whose partition in the class depends on the key."""
+        explained, decided = self.explained[:, class_index], ~self.undecided[:, class_index]
         return int(self.pairs[explained].sum()), int(self.pairs[decided].sum())
 
 
 @dataclass(frozen=True)
-class Part:
-    """A writer's part in a mixture.
+class Component:
+    """A class in a mixture.
 
-    pairs, of : how many pairs it explains of those that the other writers leave
-    log_chance : natural logarithm of the probability that chance alone does that
-    share : of the observations, by the greatest likelihood
+    pairs, of : how many pairs it explains of those that the other classes leave
+    log_chance : natural logarithm of the probability that chance alone explains as many
+    share : of the observations, by maximum likelihood
     """
 
-    writer: int
+    class_index: int
     pairs: int
     of: int
     log_chance: float
@@ -75,77 +75,80 @@ class Part:
 
 @dataclass(frozen=True)
 class Mixture:
-    """The writers of a topic.
+    """The classes that wrote a topic.
 
-    parts : the writers, the greatest share first; none where none is more than chance
-    chance_share : of the observations, what nobody explains but by chance
-    unexplained : pairs that no writer explains
+    components : the classes, the largest share first; empty if no class explains more than chance does
+    chance_share : of the observations, those that the classes explain only by chance
+    unexplained : pairs that no component explains
     log_likelihood : of all pairs, natural logarithm
     """
 
     partitions_count: int
-    parts: tuple[Part, ...]
+    components: tuple[Component, ...]
     chance_share: float
     unexplained: int
     log_likelihood: float
 
 
 def unmix(patterns: Patterns, hypotheses: int) -> Mixture:
-    """The writers of the pairs. hypotheses : how many writers and partition counts were tried"""
-    found: list[int] = []
+    """The classes that wrote the pairs. hypotheses : the number of classes and partition counts that were tried"""
+    chosen: list[int] = []
     allowed = math.log(SIGNIFICANCE / max(hypotheses, 1))
     while True:
-        tests = {w: _test(patterns, found, w) for w in range(patterns.explained.shape[1]) if w not in found}
-        best = min(tests, key=lambda w: (tests[w][2], w), default=None)
+        tests = {k: _test(patterns, chosen, k) for k in range(patterns.explained.shape[1]) if k not in chosen}
+        best = min(tests, key=lambda k: (tests[k][2], k), default=None)
         if best is None or tests[best][2] > allowed:
             break
-        found.append(best)
-    for writer in list(found):
-        others = [w for w in found if w != writer]
-        if others and _test(patterns, others, writer)[2] > allowed:
-            found = others
-    weights, likelihood = fit(patterns, found)
-    parts = [
-        Part(writer, *_test(patterns, [w for w in found if w != writer], writer), share=float(share))
-        for writer, share in zip(found, weights, strict=False)
+        chosen.append(best)
+    for k in list(chosen):
+        others = [other for other in chosen if other != k]
+        if others and _test(patterns, others, k)[2] > allowed:
+            chosen = others
+    weights, likelihood = fit(patterns, chosen)
+    components = [
+        Component(k, *_test(patterns, [other for other in chosen if other != k], k), share=float(share))
+        for k, share in zip(chosen, weights, strict=False)
     ]
-    parts.sort(key=lambda part: (-part.share, part.writer))
-    left = ~(patterns.explained[:, found].any(axis=1) | patterns.undecided[:, found].any(axis=1))
-    return Mixture(
-        patterns.partitions_count, tuple(parts), float(weights[-1]), int(patterns.pairs[left].sum()), likelihood
-    )  # fmt: skip
+    components.sort(key=lambda component: (-component.share, component.class_index))
+    unexplained = int(patterns.pairs[_left(patterns, chosen)].sum())
+    return Mixture(patterns.partitions_count, tuple(components), float(weights[-1]), unexplained, likelihood)
 
 
-def _test(patterns: Patterns, found: list[int], writer: int) -> tuple[int, int, float]:
-    """Of the pairs that the writers found leave, how many another one explains; of how many; and the chance of that, log."""
-    left = ~(patterns.explained[:, found].any(axis=1) | patterns.undecided[:, found].any(axis=1))
-    left &= ~patterns.undecided[:, writer]
+def _left(patterns: Patterns, classes: list[int]) -> Bools:
+    """bool[patterns], those that none of these classes explains, and whose partition depends on the key in all of them."""
+    covered: Bools = patterns.explained[:, classes] | patterns.undecided[:, classes]
+    return np.logical_not(covered.any(axis=1))
+
+
+def _test(patterns: Patterns, chosen: list[int], another: int) -> tuple[int, int, float]:
+    """How many of the pairs left by the chosen classes another class explains, of how many, and the log of that chance."""
+    left = _left(patterns, chosen) & ~patterns.undecided[:, another]
     trials = int(patterns.pairs[left].sum())
-    successes = int(patterns.pairs[left & patterns.explained[:, writer]].sum())
-    # Where those found do not put the key, one partition in at least so many is the writer's.
-    partitions = patterns.partitions_count - len(found)
+    successes = int(patterns.pairs[left & patterns.explained[:, another]].sum())
+    # The key is on none of the partitions where the chosen classes put it; chance picks one of the others.
+    partitions = patterns.partitions_count - len(chosen)
     return successes, trials, log_tail(successes, trials, 1 / partitions) if partitions > 1 else 0.0
 
 
-def fit(patterns: Patterns, writers: list[int]) -> tuple[npt.NDArray[np.float64], float]:
-    """The shares of the greatest likelihood: float64[writers + 1], the last being chance; and that likelihood's logarithm.
+def fit(patterns: Patterns, classes: list[int]) -> tuple[npt.NDArray[np.float64], float]:
+    """The shares of maximum likelihood, float64[classes + 1], the last that of chance; and the logarithm of the likelihood.
 
-    The likelihood is that of the different pairs, for the same one again is no new evidence; the shares are of the observations.
+    The likelihood is that of the distinct pairs, because a repeated pair is not new evidence; the shares are of the observations.
     """
     chance = 1 / patterns.partitions_count
-    likelihood = np.full((len(patterns.pairs), len(writers) + 1), chance)
-    undecided = patterns.undecided[:, writers]
-    likelihood[:, :-1] = np.where(undecided, chance, patterns.explained[:, writers])
+    likelihood = np.full((len(patterns.pairs), len(classes) + 1), chance)
+    undecided = patterns.undecided[:, classes]
+    likelihood[:, :-1] = np.where(undecided, chance, patterns.explained[:, classes])
     total = max(int(patterns.pairs.sum()), 1)
-    weights = np.full(len(writers) + 1, 1 / (len(writers) + 1))
+    weights = np.full(len(classes) + 1, 1 / (len(classes) + 1))
     for _ in range(ROUNDS):
         joint = likelihood * weights
         updated = patterns.pairs @ (joint / joint.sum(axis=1, keepdims=True)) / total
-        settled = np.abs(updated - weights).max() < 1e-9
+        converged = np.abs(updated - weights).max() < 1e-9
         weights = updated
-        if settled:
+        if converged:
             break
     joint = likelihood * weights
-    of_each = joint.sum(axis=1, keepdims=True)
-    shares = patterns.observations @ (joint / of_each) / max(int(patterns.observations.sum()), 1)
-    return shares, float(patterns.pairs @ np.log(of_each[:, 0]))
+    of_pattern = joint.sum(axis=1, keepdims=True)
+    shares = patterns.observations @ (joint / of_pattern) / max(int(patterns.observations.sum()), 1)
+    return shares, float(patterns.pairs @ np.log(of_pattern[:, 0]))

@@ -1,4 +1,4 @@
-"""Random keys, always the same, on which partitioners are compared when a request's own are too few."""
+"""Random keys, the same on every call, to compare partitioners on when a request has too few keys."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _LETTERS: Final = np.array(list("abcdefghijklmnopqrstuvwxyz0123456789-"))
 
 
 @cache
-def probes(key_format: str) -> Column:
-    """PROBES different keys of the format: text of 4 to 40 characters, bytes of 4 to 40, any numbers."""
+def probe_keys(key_format: str) -> Column:
+    """PROBES distinct keys of the format: text of 4 to 40 characters, 4 to 40 bytes, any numbers."""
     draw = np.random.default_rng(0)
     lengths = draw.integers(4, 41, PROBES)
     if key_format == "uuid":

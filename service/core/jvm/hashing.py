@@ -1,7 +1,7 @@
 """Java's hash codes over arrays: String, Long, Double, UUID, byte[], and Kafka's Uuid and TopicPartition.
 
-Text is UTF-8 as Arrow has it; half a surrogate pair may stand in it as the three bytes that UTF-8 would give its code point.
-Plain-Python twin: tests/reference/java_hashing.py.
+Text is UTF-8 as in Arrow; half a surrogate pair is the three bytes that UTF-8 would give its code point.
+Plain-Python twin: tests/reference/hashes.py.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def java_hash_codes(names: Sequence[str]) -> Int32s:
     """String.hashCode() of each name. Returns int32[len(names)]."""
     text = "".join(names)
     data, lengths = bytearray(text_bytes(text)), np.fromiter(map(len, names), np.int32, len(names))
-    if len(data) > len(text):  # not ASCII alone; each by itself, lest the halves of a pair meet where names do
+    if len(data) > len(text):  # not only ASCII: encode each name alone, so that halves of a pair in two names do not join
         texts = [text_bytes(name) for name in names]
         data, lengths = bytearray(b"".join(texts)), np.fromiter(map(len, texts), np.int32, len(texts))
     offsets = np.zeros(len(names) + 1, np.int32)
@@ -45,7 +45,7 @@ def java_hash_codes(names: Sequence[str]) -> Int32s:
 
 
 def string_hash_codes(text: Keys) -> Int32s:
-    """String.hashCode() of each text; where there is none it is 0, as Objects.hashCode(null) and Optional.empty() are.
+    """String.hashCode() of each text; 0 for null, like Objects.hashCode(null) and Optional.empty().
 
     Returns int32[len(text)].
     """
@@ -54,7 +54,7 @@ def string_hash_codes(text: Keys) -> Int32s:
 
 
 def byte_array_hash_codes(keys: Keys) -> Int32s:
-    """Arrays.hashCode(byte[]) of each key: 31·h + signed byte, from 1; 0 where there is none. Returns int32[len(keys)]."""
+    """Arrays.hashCode(byte[]) of each key: 31·h + signed byte, from 1; 0 for null. Returns int32[len(keys)]."""
     codes: Int32s = _byte_array_hash_codes(keys.offsets, keys.data)
     return codes if keys.valid is None else np.where(keys.valid, codes, np.int32(0))
 
@@ -91,7 +91,7 @@ def _string_hash_codes(offsets: Int32s, data: Bytes) -> Int32s:
         while at < end:
             if end - at >= np.uint64(4):
                 a, b, c, d = data[at], data[at + _ONE], data[at + np.uint64(2)], data[at + np.uint64(3)]
-                if a | b | c | d < np.uint8(0x80):  # four ASCII characters, whose products need not wait for each other
+                if a | b | c | d < np.uint8(0x80):  # four ASCII characters, whose products are independent of each other
                     tail = _31 * (_31 * (_31 * np.uint32(a) + np.uint32(b)) + np.uint32(c)) + np.uint32(d)
                     h = np.uint32(_31_TO_THE_4TH * h + tail)
                     at += np.uint64(4)

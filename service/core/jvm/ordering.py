@@ -1,10 +1,10 @@
-"""The order in which java.util.HashMap and HashSet hand out their keys (JDK 17).
+"""The iteration order of java.util.HashMap and HashSet (JDK 17).
 
-Keys are indices: key i has the hash code ``hashes[i]``, and an order is an array of keys. Buckets go upwards; within one stands
-a chain, or a red-black tree once the chain has grown long in a table of 64 buckets or more. Trees (``red_black.py``) take
-nine keys in one bucket, so they are rare, but their order shows what their rotations left behind, and is followed to the letter.
+Keys are indices: key i has the hash code ``hashes[i]``, and an order is an array of keys. Iteration goes up the buckets. A bucket
+is a chain, or a red-black tree once the chain is long and the table has 64 buckets or more. Trees (``red_black.py``) need nine
+keys in one bucket, so they are rare, but their order depends on all past rotations, which are reproduced exactly.
 
-``iteration_order`` counts keys into buckets when no chain can have grown long, and plays every call through otherwise.
+``iteration_order`` counts keys into buckets if no chain can have become long, and replays every call otherwise.
 Tests: vectors/java/hash-iteration-order, the plain twin tests/reference/hash_order.py (chains) and the running JVM (trees).
 """
 
@@ -34,17 +34,17 @@ _FOLLOWING, _PREVIOUS, KEY_COLUMNS = RANK + 1, RANK + 2, RANK + 3
 """The columns of ``keys``, int32[keys, KEY_COLUMNS], beyond those of trees: a key's neighbours in its bucket's list."""
 
 HEAD, _TAIL, _SIZE, TREED = range(4)
-"""The columns of ``table``, int32[buckets, 4]. A bucket is a list of keys; if ``treed``, they form a tree besides, whose root is
-the head."""
+"""The columns of ``table``, int32[buckets, 4]. A bucket is a list of keys; if ``treed``, they also form a tree, whose root is the
+head."""
 
 
 def capacity_for_set(size: int) -> int:
-    """What ``new HashSet(collection)`` asks for, given the collection's size."""
+    """The capacity of ``new HashSet(collection)``. size : the collection's"""
     return max(int(np.float32(size) / np.float32(0.75)) + 1, DEFAULT_CAPACITY)
 
 
 def capacity_for_map(size: int) -> int:
-    """What ``new HashMap(map)`` and ``putAll`` into an empty map ask for, given the other map's size."""
+    """The capacity of ``new HashMap(map)``, and of ``putAll`` into an empty map. size : the other map's"""
     return int(np.float32(size) / np.float32(0.75) + np.float32(1.0))
 
 
@@ -60,12 +60,12 @@ def iteration_order(
 
     hashes : int32[keys]    hashCode() of each key; no two keys are equal
     capacity : the constructor's argument (``capacity_for_set``, ``capacity_for_map``); the table is the next power of two
-    calls : int32[...]      what was done to the table, in this order: i enters key i (again, possibly), ~i removes it;
-                            default: each key is entered once, in the order of the indices
+    calls : int32[...]      the calls in their order: i enters key i (possibly again), ~i removes it; default: each key is entered
+                            once, in the order of the indices
     compute : False for ``put``, ``putIfAbsent`` and ``add``; True for ``computeIfAbsent``, ``compute`` and ``merge``, which put
-              a new key first into its chain and let the table grow later
-    ranks : int32[keys]     the keys' natural order (compareTo), if they have one; it decides between equal hashes in trees.
-                            Where it is needed and absent Java goes by memory addresses, and this by the indices.
+              a new key first in its chain and let the table grow later
+    ranks : int32[keys]     the keys' natural order (compareTo), if they have one; it orders equal hashes in trees.
+                            If it is needed and absent, Java uses memory addresses, and this function the indices.
 
     Returns int32[keys in the table].
     """
@@ -83,7 +83,8 @@ def iteration_order(
 def hash_order(hashes: Int32s, ranks: Int32s, capacity: int, compute: bool, removed: Int32s) -> Int32s:  # noqa: FBT001
     """``iteration_order`` for kernels: each key is entered once, in the order of the indices, then those ``removed`` are removed.
 
-    removed : int32[...]   keys, each once; ranks must be given: the indices, where the keys have no natural order
+    ranks : int32[keys]    the indices if the keys have no natural order
+    removed : int32[...]   keys, without duplicates
     """
     n = len(hashes)
     length = _length_without_trees(hashes, capacity, compute)
@@ -123,9 +124,9 @@ def _spread(code: np.int32) -> np.int32:
 
 @njit(nogil=True, cache=True)
 def _length_without_trees(hashes: Int32s, capacity: int, compute: bool) -> int:  # noqa: FBT001
-    """The final table's length, or 0 if a chain may have become long enough for a tree on the way.
+    """The final table's length, or 0 if a chain may have become long enough for a tree before.
 
-    Between two doublings chains only grow, so it is enough to look at each table just before the next doubling.
+    Between two doublings chains only grow, so it is enough to check each table just before the next doubling.
     """
     n = len(hashes)
     length = table_length(capacity)
@@ -135,7 +136,7 @@ def _length_without_trees(hashes: Int32s, capacity: int, compute: bool) -> int: 
         full = threshold(length) + 1
         last = n <= full if compute else n < full
         if n > longest:
-            # A bucket of a larger table than `counts` has places shares its place: it may only look longer than it is.
+            # Buckets of a table larger than `counts` share a count, so a chain may look longer than it is, but not shorter.
             mask = min(length, len(counts)) - 1
             counts[: mask + 1] = 0
             for key in range(min(n, full)):
@@ -150,7 +151,7 @@ def _length_without_trees(hashes: Int32s, capacity: int, compute: bool) -> int: 
 
 @njit(nogil=True, cache=True)
 def _counted(hashes: Int32s, length: int, compute: bool) -> Int32s:  # noqa: FBT001
-    """Chains only: a stable counting sort by bucket; with ``compute`` the last key in comes first."""
+    """Chains only: a stable counting sort by bucket; with ``compute`` the last key comes first."""
     n = len(hashes)
     order = np.empty(n, np.int32)
     starts = np.zeros(length + 1, np.int32)
@@ -169,7 +170,7 @@ def _counted(hashes: Int32s, length: int, compute: bool) -> Int32s:  # noqa: FBT
 
 @njit(nogil=True, cache=True)
 def empty(length: int) -> Rows:
-    """A table of that many buckets."""
+    """An empty table of that many buckets."""
     table = np.full((length, 4), NONE, np.int32)
     table[:, _SIZE] = table[:, TREED] = 0
     return table
@@ -222,7 +223,7 @@ def _listed(size: int, keys: Rows, table: Rows) -> Int32s:
 
 @njit(nogil=True, cache=True)
 def enter(key: int, compute: bool, keys: Rows, table: Rows) -> bool:  # noqa: FBT001
-    """Enter a new key into its bucket; True if the chain is long and the table so small that it doubles instead."""
+    """Enter a new key into its bucket; True if the chain is long and the table is so small that it doubles instead."""
     length = len(table)
     bucket = keys[key, SPREAD] & (length - 1)
     if table[bucket, TREED]:
@@ -286,7 +287,7 @@ def doubled(keys: Rows, table: Rows) -> Rows:
             for part, other in ((bucket, bucket + length), (bucket + length, bucket)):
                 if new[part, _SIZE] <= _UNTREEIFY:
                     continue
-                # A tree that moves as a whole stays as it is.
+                # A tree that moves as a whole keeps its shape.
                 new[part, TREED] = True
                 if new[other, _SIZE] > 0:
                     _treeify(part, keys, new)
@@ -308,7 +309,7 @@ def _treeify(bucket: int, keys: Rows, table: Rows) -> None:
 
 @njit(nogil=True, cache=True)
 def _enter_tree(key: int, bucket: int, keys: Rows, table: Rows) -> None:
-    """TreeNode.putTreeVal: in the list a new key stands right behind its parent in the tree."""
+    """TreeNode.putTreeVal: in the list, a new key follows its parent in the tree."""
     root = table[bucket, HEAD]
     _link(key, attach(key, root, keys), bucket, keys, table)
     _to_head(settle(root, key, keys), bucket, keys, table)

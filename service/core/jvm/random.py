@@ -1,7 +1,7 @@
 """java.util.Random and Collections.shuffle, draw for draw.
 
-A generator is its 48-bit state in a ``uint64[1]`` array, so that kernels can carry it along and advance it; ``JavaRandom`` is
-the same for Python code. Plain-Python twin: tests/reference/java_random.py.
+A generator is its 48-bit state in a ``uint64[1]`` array, which kernels can pass on and advance; ``JavaRandom`` is the same for
+Python code. Plain-Python twin: tests/reference/java_random.py.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ def next_int(state: RandomState) -> np.int32:
 
 @njit(nogil=True, cache=True)
 def next_int_below(state: RandomState, bound: int) -> np.int32:
-    """nextInt(bound): 0 to bound - 1. The caller has checked that ``bound`` is an int of at least 1."""
+    """nextInt(bound): 0 to bound - 1. The caller checks that ``bound`` is an int of at least 1."""
     drawn = np.int64(next_bits(state, 31))
     wide = np.int64(bound)
     if wide & (wide - 1) == 0:
         return np.int32((wide * drawn) >> 31)
-    # Java finds the last, incomplete run of `bound` numbers by an int overflow.
+    # Java detects the last, incomplete run of `bound` numbers by an int overflow.
     while drawn - drawn % wide + (wide - 1) > 2147483647:
         drawn = np.int64(next_bits(state, 31))
     return np.int32(drawn % wide)
@@ -62,7 +62,7 @@ def next_int_below(state: RandomState, bound: int) -> np.int32:
 
 @njit(nogil=True, cache=True)
 def next_long(state: RandomState) -> np.int64:
-    """nextLong(): two draws, the second one added with its sign."""
+    """nextLong(): two draws; the second one is added with its sign."""
     high = np.int64(next_bits(state, 32))
     return np.int64((high << 32) + np.int64(next_bits(state, 32)))
 
@@ -95,7 +95,7 @@ class JavaRandom:
         self.state = seeded(seed)
 
     def copy(self) -> JavaRandom:
-        """Another generator that goes on from the same place."""
+        """Another generator with the same state."""
         other = JavaRandom(0)
         other.state[:] = self.state
         return other

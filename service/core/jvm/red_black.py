@@ -1,7 +1,7 @@
-"""The red-black tree of java.util.HashMap's crowded buckets (TreeNode, JDK 17), rotation by rotation: the order shows them.
+"""The red-black tree of java.util.HashMap's crowded buckets (TreeNode, JDK 17), with the same rotations.
 
-A tree's keys are rows of ``keys``, int32[keys, …], with a left and a right child, a parent, a colour (1 is red), the hash code
-that they are sorted by and a rank among equal ones; rows may have further columns. A tree is its root, NONE if it is empty.
+A tree's keys are rows of ``keys``, int32[keys, …]: left child, right child, parent, colour (1 is red), the hash code that they
+are sorted by, and the rank among equal hash codes; rows may have further columns. A tree is its root, NONE if it is empty.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LEFT, RIGHT, PARENT, RED, SPREAD, RANK = range(6)
 
 @njit(nogil=True, cache=True)
 def attach(key: int, root: int, keys: Rows) -> int:
-    """Hang a key into the tree as a red leaf; returns its parent, or NONE for the first key."""
+    """Attach a key to the tree as a red leaf; returns its parent, or NONE for the first key."""
     parent, side = NONE, LEFT
     node = root
     while node != NONE:
@@ -41,7 +41,7 @@ def attach(key: int, root: int, keys: Rows) -> int:
 
 @njit(nogil=True, cache=True)
 def _rotate(root: int, node: int, side: int, keys: Rows) -> int:
-    """Turn ``node`` down to ``side``, its other child up in its place; returns the root."""
+    """Rotate ``node`` down to ``side``, and its other child up in its place; returns the root."""
     other = LEFT + RIGHT - side
     riser = keys[node, other]
     inner, parent = keys[riser, side], keys[node, PARENT]
@@ -59,7 +59,7 @@ def _rotate(root: int, node: int, side: int, keys: Rows) -> int:
 
 @njit(nogil=True, cache=True)
 def settle(root: int, key: int, keys: Rows) -> int:
-    """Red-black repair after ``key`` was hung in as a red leaf; returns the root."""
+    """Red-black repair after ``key`` was attached as a red leaf; returns the root."""
     if root == NONE:
         root = key
     while True:
@@ -87,7 +87,7 @@ def settle(root: int, key: int, keys: Rows) -> int:
 
 @njit(nogil=True, cache=True)
 def _replace(root: int, old: int, new: int, keys: Rows) -> int:
-    """Let ``new`` (or NONE) stand where ``old`` stands under its parent; returns the root."""
+    """Put ``new`` (or NONE) in the place of ``old`` under its parent; returns the root."""
     parent = keys[old, PARENT]
     if new != NONE:
         keys[new, PARENT] = parent
@@ -101,7 +101,7 @@ def _replace(root: int, old: int, new: int, keys: Rows) -> int:
 def uproot(root: int, key: int, keys: Rows) -> int:
     """Red-black deletion; returns the root."""
     if keys[key, LEFT] != NONE and keys[key, RIGHT] != NONE:
-        # The next larger key changes places, and colours, with the one that goes.
+        # The next larger key swaps places, and colours, with the removed one.
         heir = keys[key, RIGHT]
         while keys[heir, LEFT] != NONE:
             heir = keys[heir, LEFT]
@@ -134,7 +134,7 @@ def uproot(root: int, key: int, keys: Rows) -> int:
 
 @njit(nogil=True, cache=True)
 def _settle_removal(root: int, node: int, keys: Rows) -> int:
-    """Red-black repair where ``node``'s side has lost a black one; returns the root."""
+    """Red-black repair after ``node``'s side lost a black node; returns the root."""
     while node != root and keys[node, RED] == 0:
         parent = keys[node, PARENT]
         side = LEFT if keys[parent, LEFT] == node else RIGHT

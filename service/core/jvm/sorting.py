@@ -1,4 +1,4 @@
-"""The order of strings in Java: by UTF-16 code units, as ``String.compareTo``, ``TreeMap`` and ``Collections.sort`` have it."""
+"""The order of strings in Java: by UTF-16 code units (``String.compareTo``, ``TreeMap``, ``Collections.sort``)."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 def utf16(name: str) -> bytes:
-    """A key by which Python sorts as Java does; half a surrogate pair is a unit like any other."""
+    """A key by which Python sorts as Java does; half a surrogate pair is a code unit like any other."""
     return name.encode("utf-16-be", "surrogatepass")
 
 
 def java_order(names: Sequence[str]) -> Int32s:
-    """int32[names], the positions of ``names`` in ascending order; equal names keep theirs.
+    """int32[names], the positions of ``names`` in ascending order; equal names keep their order.
 
     Code points and UTF-16 units sort differently only where a character above U+FFFF meets one of U+E000 … U+FFFF.
     """

@@ -1,4 +1,4 @@
-"""The order of Kafka's TimelineHashMap, in which a group coordinator keeps the members of a group."""
+"""The iteration order of Kafka's TimelineHashMap, which holds the members of a group in the group coordinator."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def iteration_order(hashes: Int32s) -> Int32s:
 
     hashes : int32[keys]   hashCode() of each key, in the order in which the keys were entered; no two keys are equal
 
-    The table begins with 2 slots and doubles just before an entry would fill it above 4/3 of its slots. A key's slot is the top
-    bits of its hash times the golden ratio, so that a doubling splits each slot in two and keeps its order: only the last
-    table matters. Iteration goes up the slots, and within a slot from the last key to the first.
+    The table begins with 2 slots and doubles before it would have more than 4/3 as many keys as slots. A key's slot is the top
+    bits of its hash times the golden ratio, so a doubling splits each slot in two and keeps its order: only the last table
+    matters. Iteration goes up the slots, and within a slot from the last key to the first.
 
     Returns int32[keys].
 

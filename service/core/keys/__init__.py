@@ -1,1 +1,1 @@
-"""Typed keys and the bytes that clients make of them."""
+"""Typed keys, the bytes that clients make of them, and serialized keys as JSON values."""

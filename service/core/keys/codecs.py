@@ -1,4 +1,4 @@
-"""Texts to bytes and back, a column at a time: base64, hexadecimal digits, UUIDs, UTF-16 units.
+"""Texts to bytes and back, one column per call: base64, hexadecimal digits, UUIDs, UTF-16 units.
 
 A column is ``offsets``, int32[texts + 1], and ``data``, uint8[...], as in Keys. Python's own codecs are the plain twins.
 """
@@ -17,17 +17,17 @@ BASE64: Final = np.frombuffer(bytearray(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijkl
 
 BASE64_VALUES: Final = np.full(256, 255, np.uint8)
 BASE64_VALUES[BASE64] = np.arange(64)
-"""Each character's six bits, 255 for none."""
+"""Each character's six bits; 255 for any other character."""
 
 HEX_VALUES: Final = np.full(256, 255, np.uint8)
 HEX_VALUES[np.frombuffer(b"0123456789abcdef", np.uint8)] = np.arange(16)
 HEX_VALUES[np.frombuffer(b"ABCDEF", np.uint8)] = np.arange(10, 16)
-"""Each digit's value, 255 for none."""
+"""Each digit's value; 255 for any other character."""
 
 
 @njit(nogil=True, cache=True)
 def decode_base64(offsets: Int32s, data: Bytes, values: Bytes) -> tuple[Int32s, Bytes, int]:
-    """Base64 as bytes. values : BASE64_VALUES. Returns offsets, data and the first text that is none, or -1."""
+    """Base64 as bytes. values : BASE64_VALUES. Returns offsets, data and the first invalid text, or -1."""
     n = len(offsets) - 1
     decoded_offsets = np.zeros(n + 1, np.int32)
     decoded = np.empty(len(data) // 4 * 3 + 3, np.uint8)
@@ -66,7 +66,7 @@ def decode_base64(offsets: Int32s, data: Bytes, values: Bytes) -> tuple[Int32s, 
 
 @njit(nogil=True, cache=True)
 def decode_hex(offsets: Int32s, data: Bytes, values: Bytes) -> tuple[Int32s, Bytes, int]:
-    """Pairs of digits as bytes. values : HEX_VALUES. Returns offsets, data and the first text that is none, or -1."""
+    """Pairs of digits as bytes. values : HEX_VALUES. Returns offsets, data and the first invalid text, or -1."""
     n = len(offsets) - 1
     decoded_offsets = np.zeros(n + 1, np.int32)
     decoded = np.empty(len(data) // 2, np.uint8)
@@ -86,7 +86,7 @@ def decode_hex(offsets: Int32s, data: Bytes, values: Bytes) -> tuple[Int32s, Byt
 
 @njit(nogil=True, cache=True)
 def lower_uuids(offsets: Int32s, data: Bytes, values: Bytes, valid: Bools) -> tuple[Bytes, int]:
-    """UUIDs in small letters. values : HEX_VALUES; valid : bool[texts]. Returns data and the first text that is none, or -1."""
+    """UUIDs in lower case. values : HEX_VALUES; valid : bool[texts]. Returns data and the first invalid text, or -1."""
     lower = data.copy()
     for i in range(len(offsets) - 1):
         if not valid[i]:
@@ -127,7 +127,7 @@ def write_base64(offsets: Int32s, data: Bytes, text_offsets: Int32s, alphabet: B
 
 @njit(nogil=True, cache=True)
 def replace_surrogates(offsets: Int32s, data: Bytes) -> tuple[Int32s, Bytes]:
-    """Surrogates are the code points whose UTF-8 would be ED A0…BF xx. Returns offsets and data."""
+    """Each surrogate (the UTF-8 form ED A0…BF xx) as ``?``. Returns offsets and data."""
     replaced_offsets = np.zeros_like(offsets)
     replaced = np.empty_like(data)
     to = 0

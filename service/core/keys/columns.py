@@ -1,9 +1,9 @@
 """Typed keys, and the bytes that clients make of them.
 
-A caller has keys as text, numbers or bytes (a ``Column``) in one of ``FORMATS``; a client serialises them, each in its way:
+A caller has keys as text, numbers or bytes (a ``Column``) in one of ``FORMATS``; each client serializes them in its own way:
 
 ============== =================================== ==================================================
-encoding       whose                               the bytes
+encoding       of                                  the bytes
 ============== =================================== ==================================================
 ``SERIALIZED`` Kafka's serializers, every client   big-endian numbers, UTF-8, a UUID's 36 characters
 ``PULSAR``     Pulsar's key(), keyBytes()          the text; of bytes, their base64 text
@@ -12,7 +12,7 @@ encoding       whose                               the bytes
 ``OBJECT``     Object.hashCode() of a Java object  as SERIALIZED, text with its surrogates
 ============== =================================== ==================================================
 
-A key that does not fit its format raises InvalidQuestion, which points at the key.
+A key that does not fit its format raises InvalidQuestion, which names the key.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Text:
     """Keys that are strings.
 
     keys : their UTF-8; half a surrogate pair is the three bytes that UTF-8 would give its code point
-    surrogates : may there be such a half?
+    surrogates : may any key have such a half?
     """
 
     keys: Keys
@@ -74,7 +74,7 @@ Column = Text | Numbers | Keys
 
 @dataclass(frozen=True)
 class Encoding:
-    """How a client turns keys into what it hashes: ``run(column, key_format)`` → Keys; ``formats``: those it can."""
+    """How a client turns keys into the bytes that it hashes: ``run(column, key_format)`` → Keys, for keys of ``formats``."""
 
     name: str
     formats: tuple[str, ...]
@@ -82,7 +82,7 @@ class Encoding:
 
 
 def strings(values: Sequence[str | None]) -> Text:
-    """Python strings, halves of surrogate pairs and all."""
+    """Python strings, which may have halves of surrogate pairs."""
     present = [value is not None for value in values]
     try:
         return Text(_end_to_end([(value or "").encode() for value in values], present))
@@ -131,28 +131,28 @@ def floats(values: npt.NDArray[np.float64], valid: Bools | None, key_format: str
 
 
 def from_base64(text: Keys, at: str = AT) -> Keys:
-    """The bytes of standard base64 with padding; raises InvalidQuestion for the first key that is none."""
+    """The bytes of standard base64 with padding; raises InvalidQuestion for the first key that is invalid."""
     offsets, data, bad = codecs.decode_base64(text.offsets, text.data, codecs.BASE64_VALUES)
     if bad >= 0:
-        raise InvalidQuestion("this is not base64 (the standard alphabet, with padding)", at.format(bad))
+        raise InvalidQuestion("not valid base64 (the standard alphabet, with padding)", at.format(bad))
     return Keys(offsets, data, text.valid)
 
 
 def from_hex(text: Keys, at: str = AT) -> Keys:
-    """The bytes of hexadecimal digits, two a byte; raises InvalidQuestion for the first key that is none."""
+    """The bytes of hexadecimal digits, two per byte; raises InvalidQuestion for the first key that is invalid."""
     offsets, data, bad = codecs.decode_hex(text.offsets, text.data, codecs.HEX_VALUES)
     if bad >= 0:
-        raise InvalidQuestion("this is not hexadecimal, two digits a byte", at.format(bad))
+        raise InvalidQuestion("not valid hexadecimal (two digits per byte)", at.format(bad))
     return Keys(offsets, data, text.valid)
 
 
 def uuids(text: Keys, at: str = AT) -> Text:
-    """UUIDs as UUID.toString() writes them, in lower case; raises InvalidQuestion for the first key that is none."""
+    """UUIDs as UUID.toString() writes them, in lower case; raises InvalidQuestion for the first key that is invalid."""
     data, bad = codecs.lower_uuids(
         text.offsets, text.data, codecs.HEX_VALUES, np.ones(len(text), np.bool_) if text.valid is None else text.valid
     )
     if bad >= 0:
-        raise InvalidQuestion("this is not a UUID of 36 characters (8-4-4-4-12 hexadecimal digits)", at.format(bad))
+        raise InvalidQuestion("not a valid UUID (36 characters: 8-4-4-4-12 hexadecimal digits)", at.format(bad))
     return Text(Keys(text.offsets, data, text.valid))
 
 
@@ -165,8 +165,15 @@ def from_text(text: Text, key_format: str, at: str = AT) -> Column:
     return from_hex(text.keys, at) if key_format == "hex" else from_base64(text.keys, at)
 
 
+def length(column: Column) -> int:
+    """The number of keys in a column."""
+    if isinstance(column, Numbers):
+        return len(column.values)
+    return len(column.keys if isinstance(column, Text) else column)
+
+
 def part(column: Column, rows: slice) -> Column:
-    """Some rows of a column, uncopied. rows : with a start and a stop, which exist"""
+    """Some rows of a column, without a copy. rows : has a start and a stop, both within the column"""
     if isinstance(column, Text):
         return Text(_rows(column.keys, rows), column.surrogates)
     if isinstance(column, Numbers):
@@ -188,7 +195,7 @@ def _serialize(column: Column, _: str) -> Keys:
 
 
 def _object(column: Column, key_format: str) -> Keys:
-    """As serialized; a string keeps its UTF-16 units, which are what String.hashCode() sees."""
+    """As serialized, but a string keeps its UTF-16 units, which String.hashCode() hashes."""
     return column.keys if isinstance(column, Text) else _serialize(column, key_format)
 
 
@@ -198,12 +205,12 @@ def _pulsar_text(column: Column, key_format: str) -> Keys:
 
 
 def _pulsar_utf8(column: Column, key_format: str) -> Keys:
-    """The same in the bytes of getBytes(UTF_8)."""
+    """The key string as the bytes of getBytes(UTF_8)."""
     return _without_surrogates(column) if isinstance(column, Text) else _pulsar_text(column, key_format)
 
 
 def _low_bytes(column: Column, key_format: str) -> Keys:
-    """What JavaScript's charCodeAt(i) & 0xff sees of a string."""
+    """The bytes charCodeAt(i) & 0xff of a JavaScript string."""
     text = column.keys if isinstance(column, Text) else _serialize(column, key_format)
     offsets, data = codecs.low_bytes(text.offsets, text.data)
     return Keys(offsets, data, text.valid)

@@ -1,1 +1,1 @@
-"""Solvers for questions that have an exact optimum."""
+"""Solvers of problems with an exact optimum."""

@@ -1,4 +1,4 @@
-"""Flows of least cost through a network, for questions that have an exact optimum."""
+"""Minimum-cost flow through a network."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ _FAR = np.int64(1) << np.int64(60)
 
 @njit(nogil=True, cache=True)
 def least_cost(nodes: int, tails: Int32s, heads: Int32s, capacities: Int64s, costs: Int32s) -> tuple[int, int]:
-    """The largest flow from node 0 to the last node, and the least that it costs.
+    """The maximum flow from node 0 to the last node, and its minimum cost.
 
     nodes : their number, at least 2
     tails, heads : int32[edges]   where each edge begins and ends
     capacities : int64[edges]
     costs : int32[edges]          per unit, not negative
 
-    Ford and Fulkerson's primal-dual method: as long as the sink can be reached, send what fits along cheapest paths only. The
-    cheapest path gets dearer from round to round, so that small costs make few rounds. Within a round Dinic's blocking flows.
+    Ford and Fulkerson's primal-dual method: as long as the sink can be reached, send flow along cheapest paths only. The cost of
+    the cheapest path rises from round to round, so small costs make few rounds. Each round uses Dinic's blocking flows.
 
     Plain-Python twin: ``scipy.optimize.linprog``, in tests/core/optimize/test_min_cost_flow.py.
     """
     edges = len(tails)
-    # Edge e, and its way back as edge ``edges + e``: where each ends, and how much more it can take.
+    # Edge e, and its reverse as edge ``edges + e``: the head and the residual capacity of each.
     ends = np.concatenate((heads, tails))
     left = np.concatenate((capacities, np.zeros(edges, np.int64)))
     price = np.concatenate((costs, -costs))
@@ -71,10 +71,10 @@ def least_cost(nodes: int, tails: Int32s, heads: Int32s, capacities: Int64s, cos
 
 @njit(nogil=True, cache=True)
 def _cheapest(nodes: int, leaving_of: Int32s, leaving: Int32s, ends: Int32s, left: Int64s, price: Int32s) -> Int64s:
-    """int64[nodes], the least cost from node 0 to each: Bellman and Ford's, with a queue."""
+    """int64[nodes], the least cost from node 0 to each node: Bellman and Ford's, with a queue."""
     distance = np.full(nodes, _FAR, np.int64)
     waiting = np.zeros(nodes, np.bool_)
-    queue = np.empty(nodes, np.int32)  # a ring; nobody waits twice
+    queue = np.empty(nodes, np.int32)  # a ring, without duplicates
     distance[0] = 0
     queue[0] = 0
     at, size = 0, 1
@@ -107,10 +107,10 @@ def _block(
     path: Int32s,
     back: int,
 ) -> int:
-    """Send along cheapest paths that go down the levels until each is blocked; returns how much. ``left`` is written.
+    """Send flow along cheapest paths by level until every path is blocked; returns the flow. ``left`` is updated.
 
-    path : int32[nodes]   scratch: the edges from node 0 to where the search stands
-    back : how many edges there are; edge e's way back is e + back, and the other way round
+    path : int32[nodes]   scratch: the edges from node 0 to the current node
+    back : the number of edges; the reverse of edge e is e + back, and that of e + back is e
     """
     sink = len(level) - 1
     following = leaving_of[:-1].copy()  # the next edge to try from each node
@@ -133,15 +133,15 @@ def _block(
             edge = path[depth]
             node = ends[edge - back if edge >= back else edge + back]
             continue
-        found = False
+        open_edge = False
         while following[node] < leaving_of[node + 1]:
             edge = leaving[following[node]]
             other = ends[edge]
             if left[edge] > 0 and level[other] == level[node] + 1 and distance[other] == distance[node] + price[edge]:
-                found = True
+                open_edge = True
                 break
             following[node] += 1
-        if found:
+        if open_edge:
             path[depth] = edge
             depth += 1
             node = other

@@ -1,18 +1,20 @@
 # ruff: noqa: E501 - one line a partitioner
 """Key → partition: the table of partitioners.
 
-A line says what a client does: with a key that it hashes (hash and sign rule), with a record that has none (null rule), with an
-empty key, and which setting selects it. The hashes are in hashes.py, each algorithm in a module of its name; what becomes of a
-hash is in signs.py, the rules for records without a key in nulls.py, counting.py and drawing.py. ``allocate`` asks one of them.
+A line says what a client does with a key that it hashes (hash and sign rule), with a record that has no key (null rule) and with
+an empty key, and which setting selects the partitioner. The hashes are in hashes.py, each algorithm in a module of its name; the
+sign rules are in signs.py, the rules for records without a key in nulls.py, counting.py and drawing.py. hashing_rule.py is what
+all of this says about a key. ``allocate`` runs one of the partitioners.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from service.core.keys import columns
-from service.core.partitioners import counting, drawing, explicit, signs
-from service.core.partitioners.allocation import AS_NULL, HASHED, allocate, by_hash, by_spark_hash, ignoring_keys
+from service.core.partitioners import counting, drawing, explicit, plugins, signs
+from service.core.partitioners.allocation import allocate, by_hash, by_spark_hash, by_token, ignoring_keys
 from service.core.partitioners.hashes import (
     ARRAY,
     CASSANDRA,
@@ -26,7 +28,7 @@ from service.core.partitioners.hashes import (
     SPARK,
     STRING,
 )
-from service.core.partitioners.model import Answer, Hash, NullRule, Partitioner, Question, Sign, check_options
+from service.core.partitioners.model import AS_NULL, HASHED, Answer, NullRule, Partitioner, Question, check_options
 from service.core.partitioners.nulls import NO_NULL, SPARK_NULL, ZERO, as_empty
 from service.core.registry import Registry
 
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from service.core.keys.columns import Encoding
+    from service.core.partitioners.hashing_rule import Hash, Sign
     from service.core.partitioners.model import ExplicitRule
 
 __all__ = ["PARTITIONERS", "Answer", "Partitioner", "Question", "allocate", "check_options"]
@@ -58,7 +61,7 @@ def _partitioner(
     what = "Ignores keys" if hash_ is None else f"{hash_.name}, {sign.name if sign else 'as it is'}"
     return Partitioner(
         name=name,
-        run=run or (ignoring_keys if hash_ is None else by_hash),
+        run=run or (ignoring_keys if hash_ is None else by_hash if sign is not None else by_token),
         reproduces=f"{client} {source}",
         summary=f"{what}; {'every record' if hash_ is None else 'no key'}: {null.rule}.",
         client=client,
@@ -95,11 +98,11 @@ BUILTINS = (
     _partitioner("scala-0.8", _SCALA, "kafka.producer.DefaultPartitioner", "default", OBJECT, _ABS0, drawing.STICKY_RANDOM, encoding=columns.OBJECT),
     _partitioner("scala-0.8:byte-array", _SCALA, "kafka.producer.ByteArrayPartitioner", _CLASS, ARRAY, _ABS0, drawing.STICKY_RANDOM),
     _partitioner("streams:windowed", "kafka-streams 4.3.1", "WindowedStreamPartitioner", "default of windowed keys", MURMUR2, _MASK, NO_NULL, HASHED, _XJ, options=("window",)),
-    _partitioner("librdkafka:consistent", _RD, "rd_kafka_msg_partitioner_consistent", "partitioner=consistent", CRC32, _UNSIGNED, as_empty(CRC32, _UNSIGNED)),
+    _partitioner("librdkafka:consistent", _RD, "rd_kafka_msg_partitioner_consistent", "partitioner=consistent", CRC32, _UNSIGNED, as_empty(CRC32)),
     _partitioner("librdkafka:consistent_random", _RD, "rd_kafka_msg_partitioner_consistent_random", "default", CRC32, _UNSIGNED, drawing.LIBRDKAFKA_STICKY, AS_NULL),
-    _partitioner("librdkafka:murmur2", _RD, "rd_kafka_msg_partitioner_murmur2", "partitioner=murmur2", MURMUR2, _MASK, as_empty(MURMUR2, _MASK)),
+    _partitioner("librdkafka:murmur2", _RD, "rd_kafka_msg_partitioner_murmur2", "partitioner=murmur2", MURMUR2, _MASK, as_empty(MURMUR2)),
     _partitioner("librdkafka:murmur2_random", _RD, "rd_kafka_msg_partitioner_murmur2_random", "partitioner=murmur2_random", MURMUR2, _MASK, drawing.LIBRDKAFKA_STICKY),
-    _partitioner("librdkafka:fnv1a", _RD, "rd_kafka_msg_partitioner_fnv1a", "partitioner=fnv1a", FNV1A, _REM_NEG, as_empty(FNV1A, _REM_NEG)),
+    _partitioner("librdkafka:fnv1a", _RD, "rd_kafka_msg_partitioner_fnv1a", "partitioner=fnv1a", FNV1A, _REM_NEG, as_empty(FNV1A)),
     _partitioner("librdkafka:fnv1a_random", _RD, "rd_kafka_msg_partitioner_fnv1a_random", "partitioner=fnv1a_random", FNV1A, _REM_NEG, drawing.LIBRDKAFKA_STICKY),
     _partitioner("librdkafka:random", _RD, "rd_kafka_msg_partitioner_random", "partitioner=random", None, None, drawing.LIBRDKAFKA_RANDOM),
     _partitioner("kafka-python", "kafka-python 3.0.12", "DefaultPartitioner", "default", MURMUR2, _MASK, drawing.RANDOM),
@@ -116,9 +119,9 @@ BUILTINS = (
     _partitioner("kafka-go:hash", _GO, "Hash{}", _B, FNV1A, _REM_NEG, counting.KAFKA_GO_NULL_ROUND_ROBIN),
     _partitioner("kafka-go:reference-hash", _GO, "ReferenceHash{}", _B, FNV1A, _MASK, drawing.RANDOM_OF_ALL),
     _partitioner("kafka-go:crc32", _GO, "CRC32Balancer{}", _B, CRC32, _UNSIGNED, drawing.RANDOM_OF_ALL, AS_NULL),
-    _partitioner("kafka-go:crc32-consistent", _GO, "CRC32Balancer{Consistent: true}", _B, CRC32, _UNSIGNED, as_empty(CRC32, _UNSIGNED)),
+    _partitioner("kafka-go:crc32-consistent", _GO, "CRC32Balancer{Consistent: true}", _B, CRC32, _UNSIGNED, as_empty(CRC32)),
     _partitioner("kafka-go:murmur2", _GO, "Murmur2Balancer{}", _B, MURMUR2, _MASK, drawing.RANDOM_OF_ALL),
-    _partitioner("kafka-go:murmur2-consistent", _GO, "Murmur2Balancer{Consistent: true}", _B, MURMUR2, _MASK, as_empty(MURMUR2, _MASK)),
+    _partitioner("kafka-go:murmur2-consistent", _GO, "Murmur2Balancer{Consistent: true}", _B, MURMUR2, _MASK, as_empty(MURMUR2)),
     _partitioner("kafka-go:round-robin", _GO, "RoundRobin{ChunkSize}", "default", None, None, counting.KAFKA_GO_ROUND_ROBIN),
     _partitioner("kafka-go:least-bytes", _GO, "LeastBytes{}", _B, None, None, counting.LEAST_BYTES),
     _partitioner("franz-go", _FRANZ, "StickyKeyPartitioner(nil)", "default", MURMUR2, _MASK, drawing.STICKY_RANDOM),
@@ -139,5 +142,7 @@ BUILTINS = (
 )
 # fmt: on
 
-PARTITIONERS: Registry[Partitioner] = Registry("partitioner", "service.partitioners", BUILTINS)
-"""Every partitioner by name: this table, then plug-ins."""
+PARTITIONERS: Registry[Partitioner] = Registry(
+    "partitioner", "partition_allocator.partitioners", BUILTINS, partial(plugins.guard, builtins=BUILTINS)
+)
+"""Every partitioner by name: this table, then plug-ins (docs/plugins.md)."""

@@ -1,22 +1,20 @@
-"""How a question is answered: what the caller named, what the key's hash says, and the null rule for the rest."""
+"""How a question is answered: explicit partitions, the keys' hashes, and the null rule for the other records."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from service.core.errors import InvalidQuestion
-from service.core.partitioners import explicit, murmur3, nulls, signs
+from service.core.partitioners import explicit, nulls
 from service.core.partitioners.model import Answer
 
 if TYPE_CHECKING:
-    from service.core.model import Int64s
-    from service.core.partitioners.model import Hash, Partitioner, Question
-
-HASHED: Final = "hashed"
-AS_NULL: Final = "as null"
+    from service.core.model import Bools, Int64s
+    from service.core.partitioners.hashing_rule import Hash, HashingRule
+    from service.core.partitioners.model import Partitioner, Question
 
 
 def allocate(
@@ -25,7 +23,7 @@ def allocate(
     """Where ``partitioner`` sends the records of ``question``.
 
     at, explicit_at : JSON pointers to a key and to an explicit partition, with {} for the record's index
-    Raises InvalidQuestion, and what the client itself throws (``service.core.partitioners.explicit``).
+    Raises InvalidQuestion, and the client's own errors (``service.core.partitioners.explicit``).
     """
     _check(question)
     explicit.check(partitioner.explicit, question, explicit_at)
@@ -36,7 +34,7 @@ def allocate(
 
 
 def _check(question: Question) -> None:
-    """Raise InvalidQuestion for an option of another length than the keys, or that names partitions there are not."""
+    """Raise InvalidQuestion for an option whose length is not that of the keys, or that names partitions that do not exist."""
     for name in ("value_sizes", "clock_ms", "record_bytes", "enable_switch"):
         values = getattr(question, name)
         if values is not None and len(values) != len(question.keys):
@@ -48,47 +46,49 @@ def _check(question: Question) -> None:
             raise InvalidQuestion(f"partition {ids[i]} is not in [0, {question.partitions_count})", f"/{name}/{i}")
 
 
-def _rows(question: Question) -> Int64s:
-    """The records that the partitioner is asked about."""
-    given = question.explicit_given
-    return np.arange(len(question.keys)) if given is None else np.flatnonzero(~given)
+def _rows(question: Question, chosen: Bools | None) -> Int64s:
+    """int64[...], those of the chosen records (None: no record) for which the caller names no partition."""
+    if chosen is None:
+        return np.empty(0, np.int64)
+    return np.flatnonzero(chosen if question.explicit_given is None else chosen & ~question.explicit_given)
 
 
 def unhashed_rows(question: Question, partitioner: Partitioner) -> Int64s:
-    """int64[...]: the records whose partition the null rule decides."""
+    """int64[...], the records whose partition the null rule decides."""
     if partitioner.hash is None:
-        return _rows(question)
-    valid = question.keys.valid
-    unhashed = np.zeros(len(question.keys), np.bool_) if valid is None else ~valid
-    if partitioner.empty_key == AS_NULL:
-        unhashed = unhashed | (np.diff(question.keys.offsets) == 0)
-    if question.explicit_given is not None:
-        unhashed = unhashed & ~question.explicit_given
-    return np.flatnonzero(unhashed)
+        return _rows(question, np.ones(len(question.keys), np.bool_))
+    rule = partitioner.hashing_rule
+    return _rows(question, None if rule is None else rule.unhashed(question.keys))
 
 
 def by_hash(question: Question, partitioner: Partitioner, at: str) -> Answer:
-    """Hash, sign rule, and the null rule for the rest."""
-    hashes = cast("Hash", partitioner.hash).run(question.keys, question.key_format)
-    partitions = partitioner.sign.run(hashes, question.partitions_count) if partitioner.sign is not None else hashes
-    # The common case, every record with a key, is not to pay for looking at each.
-    if question.keys.valid is None and partitioner.empty_key != AS_NULL:
-        rows = np.empty(0, np.int64)
-    else:
-        rows = unhashed_rows(question, partitioner)
-    if len(rows) and partitioner.null is nulls.NO_NULL:
-        raise InvalidQuestion(f"the partitioner {partitioner.name} knows no record without a key", at.format(int(rows[0])))
-    return partitioner.null.run(question, rows, partitions)
+    """Hash, sign rule, and the null rule for records that have no hash."""
+    rule = cast("HashingRule", partitioner.hashing_rule)
+    hashes, undecided = rule.settle(rule.hash.run(question.keys, question.key_format), question.keys)
+    rows = _rows(question, undecided)
+    _check_null_rule(partitioner, rows, at)
+    return partitioner.null.run(question, rows, rule.sign.run(hashes, question.partitions_count))
 
 
-def by_spark_hash(question: Question, _partitioner: Partitioner, _at: str) -> Answer:
+def by_spark_hash(question: Question, partitioner: Partitioner, _at: str) -> Answer:
     """Spark shows the hashes too; that of null is the seed."""
-    hashes = murmur3.spark_murmur3(question.keys)
-    if question.keys.valid is not None:
-        hashes = np.where(question.keys.valid, hashes, np.int32(murmur3.SPARK_SEED))
-    return Answer(signs.PMOD.run(hashes, question.partitions_count), hashes=hashes)
+    rule = cast("HashingRule", partitioner.hashing_rule)
+    hashes, _ = rule.settle(rule.hash.run(question.keys, question.key_format), question.keys)
+    return Answer(rule.sign.run(hashes, question.partitions_count), hashes=hashes)
+
+
+def by_token(question: Question, partitioner: Partitioner, at: str) -> Answer:
+    """The hashes themselves."""
+    _check_null_rule(partitioner, _rows(question, None if question.keys.valid is None else ~question.keys.valid), at)
+    return Answer(cast("Hash", partitioner.hash).run(question.keys, question.key_format))
 
 
 def ignoring_keys(question: Question, partitioner: Partitioner, _at: str) -> Answer:
     """The null rule for every record."""
-    return partitioner.null.run(question, _rows(question), np.empty(len(question.keys), np.int32))
+    return partitioner.null.run(question, unhashed_rows(question, partitioner), np.empty(len(question.keys), np.int32))
+
+
+def _check_null_rule(partitioner: Partitioner, rows: Int64s, at: str) -> None:
+    """Raise InvalidQuestion if a record has no key and the partitioner has no rule for it. rows : int64[...], these records"""
+    if len(rows) and partitioner.null is nulls.NO_NULL:
+        raise InvalidQuestion(f"the partitioner {partitioner.name} accepts no record without a key", at.format(int(rows[0])))

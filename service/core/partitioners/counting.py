@@ -23,10 +23,10 @@ _JAVASCRIPT = (0, 2**53 - 1)
 
 
 def _start(question: Question, bounds: tuple[int, int]) -> int:
-    """The counter that the question starts from."""
+    """The client's counter before the first record."""
     counter = 0 if question.counter is None else question.counter
     if not bounds[0] <= counter <= bounds[1]:
-        raise InvalidQuestion(f"{counter} is no value of this client's counter, {bounds[0]} to {bounds[1]}", "/counter")
+        raise InvalidQuestion(f"this client's counter is between {bounds[0]} and {bounds[1]}, not {counter}", "/counter")
     return counter
 
 
@@ -36,7 +36,7 @@ def _as_int32(value: int) -> int:
 
 
 def among_available(question: Question, turns: Int64s) -> Int32s:
-    """The partition of each turn: in turn among the available ones, in the metadata's order; if there is none, among all."""
+    """The partition of each turn, among the available ones in the metadata's order, or among all if none is available."""
     available = question.available_partitions
     if available is None or not len(available):
         return (turns % question.partitions_count).astype(np.int32)
@@ -45,7 +45,7 @@ def among_available(question: Question, turns: Int64s) -> Int32s:
 
 
 def _java(question: Question, rows: Int64s, partitions: Int32s, *, first: int) -> Answer:
-    """toPositive(counter) in turn. first : 1 where the client adds before it looks (KafkaJS)."""
+    """toPositive(counter) in turn. first : 1 if the client increments first (KafkaJS)."""
     counter = _start(question, _JAVASCRIPT if first else _INT32)
     turns = (counter + first + np.arange(len(rows), dtype=np.int64)) & 0x7FFFFFFF
     partitions[rows] = among_available(question, turns)
@@ -54,7 +54,7 @@ def _java(question: Question, rows: Int64s, partitions: Int32s, *, first: int) -
 
 
 def _go_restarting(question: Question, rows: Int64s, partitions: Int32s) -> Answer:
-    """Sarama's and franz-go's: start again at 0 when the counter has reached the number of (writable) partitions."""
+    """Sarama's and franz-go's: start again at 0 when the counter reaches the number of (writable) partitions."""
     available = question.available_partitions
     n = question.partitions_count if available is None or not len(available) else len(available)
     counter = _start(question, _INT32)
@@ -86,8 +86,8 @@ def _pulsar_batched(question: Question, rows: Int64s, partitions: Int32s) -> Ans
     counter = _start(question, _INT32)
     if len(rows):
         if question.clock_ms is None:
-            raise InvalidQuestion("records without a key go where the clock says: one time a record is needed", "/clock_ms")
-        # 1 ms is Pulsar's own boundary where batching has no delay.
+            raise InvalidQuestion("the clock decides where records without a key go: each record needs a time", "/clock_ms")
+        # Pulsar's own boundary is 1 ms if batching has no delay.
         turns = question.clock_ms[rows] // (question.partition_switch_ms or 1) + counter
         partitions[rows] = turns % question.partitions_count
     return Answer(partitions, counter=counter)
@@ -100,7 +100,7 @@ def _least_bytes(question: Question, rows: Int64s, partitions: Int32s) -> Answer
         sizes[~question.keys.valid[rows]] = 0
     if question.value_sizes is not None:
         sizes += question.value_sizes[rows]
-    # A partition that has had nothing is taken before any other, lowest first, so no more than these are ever looked at.
+    # Empty partitions come first, the lowest one first, so no others than these can get a record.
     partitions[rows] = _emptiest(sizes, min(question.partitions_count, len(rows) + 1))
     return Answer(partitions)
 

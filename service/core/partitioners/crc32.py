@@ -1,4 +1,4 @@
-"""CRC-32 (IEEE), which librdkafka's default partitioner, Sarama's and kafka-go's CRC partitioners hash with.
+"""CRC-32 (IEEE), the hash of librdkafka's default partitioner and of Sarama's and kafka-go's CRC partitioners.
 
 Eight bytes a step through eight tables (slicing by 8). Oracle in the tests: zlib.crc32.
 """

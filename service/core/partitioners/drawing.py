@@ -1,13 +1,13 @@
 """Records placed at random.
 
-The client's own random numbers are nobody's to know; a seeded java.util.Random stands for them (``random_seed``, default 0), so
-that the same question has the same answer. What is drawn, when:
+The client's own random numbers are unknown. A seeded java.util.Random replaces them (``random_seed``, default 0), so that the
+same question has the same answer. What is drawn, and when:
 
-- *sticky*: ``nextInt(size)`` once, for all records of the question (a client stays until a batch is full or a time is over);
+- *sticky*: ``nextInt(size)`` once, for all records of the question (a client stays until its batch is full or a time has passed);
 - *each*: ``nextInt(size)`` for each record, in order;
-- KIP-794: ``nextInt() & 0x7fffffff``, BuiltInPartitioner's randomPartition(); ``random_values`` may be given instead.
+- KIP-794: ``nextInt() & 0x7fffffff``, BuiltInPartitioner's randomPartition(); ``random_values`` replace it.
 
-size is the number of available partitions, or of all if none is available.
+size is the number of available partitions, or of all partitions if none is available.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _random(question: Question) -> RandomState:
 def _drawn(question: Question, rows: Int64s, partitions: Int32s, *, sticky: bool, all_partitions: bool = False) -> Answer:
     """``nextInt(size)`` for each row, or once for all.
 
-    all_partitions : the client does not look at which partitions are available
+    all_partitions : the client ignores which partitions are available
     """
     if len(rows):
         available = None if all_partitions else question.available_partitions
@@ -47,9 +47,9 @@ def _drawn(question: Question, rows: Int64s, partitions: Int32s, *, sticky: bool
 
 
 def _librdkafka(question: Question, rows: Int64s, partitions: Int32s, *, sticky_keys: bool = True) -> Answer:
-    """rd_kafka_msg_partitioner_random: any partition; if it has no leader, any partition again, and that one stays.
+    """rd_kafka_msg_partitioner_random: any partition; if it has no leader, any partition again, whether or not that one has.
 
-    sticky_keys : False in librdkafka:random, where a record with a key draws for itself
+    sticky_keys : False in librdkafka:random, where each record with a key draws its own
     """
     if len(rows):
         available = question.available_partitions
@@ -103,19 +103,18 @@ def _positive_ints(random: RandomState, n: int) -> Int64s:
 
 
 def _random_values(question: Question, n: int) -> Int64s:
-    """The first n values of randomPartition(), given or drawn: int64[n]."""
-    given = question.random_values
-    if given is None:
+    """The first n values of randomPartition(), from the question or drawn: int64[n]."""
+    if question.random_values is None:
         return _positive_ints(_random(question), n)
     if question.random_seed is not None:
-        raise InvalidQuestion("random_values are given, so that nothing is drawn from random_seed", "/random_seed")
-    return given[:n].astype(np.int64)
+        raise InvalidQuestion("random_seed has no effect together with random_values", "/random_seed")
+    return question.random_values[:n].astype(np.int64)
 
 
 def _used_up(question: Question, needed: int) -> None:
-    """Raise InvalidQuestion if fewer random values were given than are needed."""
+    """Raise InvalidQuestion if the question has fewer random values than are needed."""
     if question.random_values is not None and len(question.random_values) < needed:
-        raise InvalidQuestion(f"{needed} random values are needed, {len(question.random_values)} are given", "/random_values")
+        raise InvalidQuestion(f"random_values needs {needed} values, not {len(question.random_values)}", "/random_values")
 
 
 def _kip_794(question: Question, rows: Int64s, partitions: Int32s) -> Answer:
@@ -139,9 +138,9 @@ def _adaptive(question: Question, rows: Int64s, partitions: Int32s) -> Answer:
 
 
 def cumulative_frequency_table(question: Question) -> Int32s | None:
-    """KIP-794's table: each partition weighs ``longest queue + 1 - its queue``, added up; None where Kafka drops it.
+    """KIP-794's table: each partition weighs ``longest queue + 1 - its queue``, summed up; None where Kafka drops the table.
 
-    Kafka drops it with fewer than two partitions, and when all queues are equal and all partitions are in it.
+    Kafka drops it with fewer than two partitions, and when all queues are equal and the table has all partitions.
     """
     sizes = question.queue_sizes
     if sizes is None:
@@ -163,13 +162,11 @@ def cumulative_frequency_table(question: Question) -> Int32s | None:
 
 
 def _sticky(question: Question, rows: Int64s, partitions: Int32s) -> Answer:
-    """BuiltInPartitioner's sticky partition: it changes when enough bytes have been added to it."""
+    """BuiltInPartitioner's sticky partition, which changes after a number of bytes."""
     if question.sticky_batch_size is None:
-        raise InvalidQuestion(
-            "the batch size decides when the partition changes: sticky_batch_size is needed", "/sticky_batch_size"
-        )
+        raise InvalidQuestion("sticky_batch_size is required: it decides when the partition changes", "/sticky_batch_size")
     if question.record_bytes is None:
-        raise InvalidQuestion("the records' sizes decide when the partition changes: records with bytes are needed", "/records")
+        raise InvalidQuestion("the records must have bytes: their sizes decide when the partition changes", "/records")
     n = len(rows)
     switch = np.ones(n, np.bool_) if question.enable_switch is None else question.enable_switch[rows]
     turns, used = _sticky_turns(question.record_bytes[rows], switch, question.sticky_batch_size)
@@ -184,7 +181,7 @@ def _sticky_turns(added: Int64s, switch: Bools, batch_size: int) -> tuple[Int32s
     """BuiltInPartitioner.updatePartitionInfo.
 
     added : int64[n], each record's bytes; switch : bool[n]. Returns int32[n], the number of the draw whose partition each record
-    gets, and how many draws there were: one more than changes, as the next partition is drawn at once.
+    gets, and the number of draws: one more than changes, because the next partition is drawn at once.
     """
     turns = np.empty(len(added), np.int32)
     turn, produced = 0, np.int64(0)

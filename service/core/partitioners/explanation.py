@@ -1,4 +1,4 @@
-"""How a partition came about, key by key, in the terms of the partitioners' table."""
+"""Why each record went to its partition, in the terms of the partitioners' table."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def explain(partitioner: Partitioner, question: Question, answer: Answer) -> list[dict[str, Any]]:
-    """For each record what decided (``rule``), and for a hashed key its bytes, its hash and what became of that.
+    """For each record the rule that applied, and for a hashed key its bytes, its hash and the steps from there to the partition.
 
-    The hash is recomputed for it: the way to an answer keeps nothing that only an explanation wants.
+    The hashes are computed again: an answer does not keep what only an explanation needs.
     """
     undecided = {int(row): i for i, row in enumerate(unhashed_rows(question, partitioner))}
     hashes = None if partitioner.hash is None else partitioner.hash.run(question.keys, question.key_format)

@@ -1,4 +1,4 @@
-"""A partition that the caller names: the partitioner is not asked, and its counter and random numbers stay as they are."""
+"""Explicit partitions: the partitioner is not used, and its counter and random numbers do not change."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 class IllegalArgumentException(KafkaError):
-    """A Java client's refusal of a partition."""
+    """A Java client rejects the partition."""
 
     exception = "java.lang.IllegalArgumentException"
 
 
 class TimeoutException(KafkaError):
-    """What a Java producer ends with that waits for a partition which the topic does not have."""
+    """A Java producer waits in vain for a partition that the topic does not have."""
 
     exception = "org.apache.kafka.common.errors.TimeoutException"
 
@@ -44,7 +44,7 @@ def _java_0_8(partition: int, partitions_count: int) -> KafkaError:
 
 
 def _checked(partition: int, partitions_count: int) -> InvalidQuestion:
-    """The service's own rule, where the client leaves it to an assertion or to the broker, or cannot name a partition."""
+    """The service's own rule, for clients that leave it to an assertion or to the broker, or cannot name a partition."""
     return InvalidQuestion(f"partition {partition} is not in [0, {partitions_count})")
 
 
@@ -57,7 +57,7 @@ CHECKED = ExplicitRule("taken if in range; else this service refuses", _checked)
 
 
 def check(rule: ExplicitRule, question: Question, at: str) -> None:
-    """Raise the refusal of the first explicit partition that is out of range.
+    """Raise the client's error for the first explicit partition that is out of range.
 
     at : JSON pointer to an explicit partition, with {} for the record's index
     """

@@ -1,8 +1,8 @@
 """KafkaJS's murmur2 before 2.0, which computes in JavaScript's doubles.
 
-``*`` is a float64 product that nobody wraps to 32 bits, so that low bits get lost; ``^``, ``>>>`` and ``&`` convert with
-ToInt32 first. Its block loop runs ceil(length / 4) times, the last block padded with zero bytes, and then the usual tail takes
-the same bytes again.
+``*`` is a float64 product that is not wrapped to 32 bits, so that low bits are lost; ``^``, ``>>>`` and ``&`` convert with
+ToInt32 first. The block loop runs ceil(length / 4) times, with the last block padded with zero bytes; then the usual tail
+processes the same bytes again.
 """
 
 from __future__ import annotations

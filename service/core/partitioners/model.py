@@ -1,11 +1,13 @@
-"""The question, the answer, and the record that describes a partitioner."""
+"""The question, the answer, and the description of a partitioner."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
 
 from service.core.errors import InvalidQuestion
+from service.core.partitioners.hashing_rule import HashingRule
 from service.core.registry import Strategy
 
 if TYPE_CHECKING:
@@ -14,29 +16,30 @@ if TYPE_CHECKING:
     from service.core.errors import AllocatorError
     from service.core.keys.columns import Encoding
     from service.core.model import Bools, Int32s, Int64s, Keys
+    from service.core.partitioners.hashing_rule import Hash, Sign
 
 
 @dataclass(frozen=True)
 class Question:
-    """Records of one topic, of which a partitioner is to say where they go.
+    """Records of one topic that a partitioner is to place.
 
     partitions_count : 1 … 2147483647
     keys : each record's key in the bytes that the partitioner hashes (``Partitioner.encoding``)
-    key_format : what the keys were before (``service.core.keys.columns.FORMATS``)
-    explicit, explicit_given : int32[n] and bool[n], the partition that the caller named, and whether there is one
+    key_format : the format of the keys before (``service.core.keys.columns.FORMATS``)
+    explicit, explicit_given : int32[n] and bool[n], the partition that the caller names, and whether it names one
 
-    The rest are options; a partitioner refuses those that mean nothing to it (``Partitioner.options``). None: not given.
+    The rest are options; a partitioner rejects those that it does not use (``Partitioner.options``). None: absent.
 
     available_partitions : int32[...], ids that have a leader, in the metadata's order
     counter : the client's counter before the first record
     random_seed : of the java.util.Random that stands for the client's; default 0
-    random_values : int32[...], what the client's random numbers were, instead of drawing them
+    random_values : int32[...], the client's random numbers, instead of drawn ones
     chunk_size : kafka-go's RoundRobin{ChunkSize}
     value_sizes : int64[n], bytes of each record's value
     clock_ms, partition_switch_ms : int64[n] and an int, the time of each record and Pulsar's batching boundary
     queue_sizes, partition_ids, length : KIP-794's load statistics, int32[...] twice and how many of them count
     sticky_batch_size, record_bytes, enable_switch : KIP-794's stickiness: int; int64[n]; bool[n]
-    window : start and size of a Kafka Streams window, which moves nothing
+    window : start and size of a Kafka Streams window, which does not change the partition
     """
 
     partitions_count: int
@@ -61,8 +64,12 @@ class Question:
     window: tuple[int, int] | None = None
 
 
+HASHED: Final = "hashed"
+AS_NULL: Final = "as null"
+"""What ``Partitioner.empty_key`` says where keys are hashed."""
+
 OPTIONS = tuple(f.name for f in fields(Question))[5:]
-"""The fields of a Question that only some partitioners understand."""
+"""The fields of a Question that only some partitioners use."""
 
 
 @dataclass(frozen=True)
@@ -72,8 +79,8 @@ class Answer:
     partitions : int32[n]; int64[n] tokens from a partitioner of tokens
     hashes : int32[n], where the client shows them (Spark's ``hash(key)``)
     counter : the client's counter after the last record, where there is one
-    random_values_used : how many of ``random_values`` were looked at, where they were given
-    cumulative_frequency_table : KIP-794's, int32[...]; None where there is none or where it was dropped
+    random_values_used : how many of the question's ``random_values`` were used
+    cumulative_frequency_table : KIP-794's, int32[...]; None if there is none
     """
 
     partitions: Int32s | Int64s
@@ -84,35 +91,15 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Hash:
-    """A hash function: ``run(keys, key_format)`` → int32[n] (int64[n] for Cassandra's tokens)."""
-
-    name: str
-    run: Callable[[Keys, str], Int32s]
-
-
-@dataclass(frozen=True)
-class Sign:
-    """How a hash becomes a partition: ``run(hashes, partitions_count)`` → int32[n].
-
-    ``before_modulo`` is its first step, for an int or an int64[n]: the partition is its result's mathematical modulo.
-    """
-
-    name: str
-    rule: str
-    run: Callable[[Int32s, int], Int32s]
-    before_modulo: Callable[[Any], Any]
-
-
-@dataclass(frozen=True)
 class NullRule:
     """Where records go whose key is not hashed.
 
     rule : in words
-    run : ``run(question, rows, partitions)`` fills ``partitions[rows]`` and returns the Answer; rows : int64[...]
-    options : the options of the question that it looks at
-    because : what decided about one of the rows, with ``{i}`` for its number among them and ``{counter}`` for the counter then
-    counts_as : the hash that such a record counts as; None where not a hash, but a counter or chance decides
+    run : ``run(question, rows, partitions)`` fills ``partitions[rows]`` and returns the Answer; rows : int64[...], none where
+        ``counts_as`` gives a hash
+    options : the options of the question that it uses
+    because : why a record went where it did, with ``{i}`` for its number among the rows and ``{counter}`` for the counter then
+    counts_as : gives the hash that stands for such a record; None where a counter or a random number decides
     """
 
     rule: str
@@ -124,10 +111,10 @@ class NullRule:
 
 @dataclass(frozen=True)
 class ExplicitRule:
-    """What becomes of a partition that the caller names.
+    """What the client does with a partition that the caller names.
 
     rule : in words
-    refusal : the error for a partition out of range; None: any number is taken as it is
+    refusal : the error for a partition out of range; None: any number is accepted
     """
 
     rule: str
@@ -138,13 +125,13 @@ class ExplicitRule:
 class Partitioner(Strategy):
     """One line of the table.
 
-    client, setting : whose it is, in which release, and what selects it there
+    client, setting : the client and its release, and the setting that selects the partitioner
     hash, sign : None where keys are not hashed; sign is None for tokens
     null : rule for a record without a key, or for every record where keys are not hashed
-    empty_key : "hashed" or "as null"
-    explicit : what becomes of a partition that the caller names
-    encoding : how the client turns a key into what it hashes
-    options : the options that mean something here
+    empty_key : HASHED or AS_NULL, or where keys are not hashed "as any record"
+    explicit : what the client does with a partition that the caller names
+    encoding : how the client turns a key into the bytes that it hashes
+    options : the options that it uses
     """
 
     client: str
@@ -157,10 +144,18 @@ class Partitioner(Strategy):
     encoding: Encoding
     options: tuple[str, ...]
 
+    @cached_property
+    def hashing_rule(self) -> HashingRule | None:
+        """How keys become partitions; None if they do not: the partitioner ignores keys, or gives tokens."""
+        if self.hash is None or self.sign is None:
+            return None
+        null_hash = None if self.null.counts_as is None else self.null.counts_as()
+        return HashingRule(self.encoding, self.hash, self.sign, null_hash, self.empty_key == AS_NULL)
+
 
 def check_options(partitioner: Partitioner, names: tuple[str, ...]) -> None:
-    """Raise InvalidQuestion for the first of these options that means nothing to the partitioner."""
+    """Raise InvalidQuestion for the first of these options that the partitioner does not use."""
     for name in names:
         if name not in partitioner.options:
             known = ", ".join(partitioner.options) or "no options"
-            raise InvalidQuestion(f"{name} means nothing to the partitioner {partitioner.name}, which takes {known}", f"/{name}")
+            raise InvalidQuestion(f"the partitioner {partitioner.name} has no option {name}; it has {known}", f"/{name}")

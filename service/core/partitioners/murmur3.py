@@ -1,7 +1,7 @@
 """The murmur3 family: the standard x86 32 (Pulsar), Spark's with its own tail, Cassandra's x64 128 with signed tail bytes.
 
-mmh3 hashes one Python object a call; a million keys would be a million objects, so these are kernels, and mmh3 is the tests'
-oracle where it is exact: the standard one, and Cassandra's unless a tail byte is 0x80 or more.
+mmh3 hashes one Python object per call; a million keys would be a million objects, so these are kernels. In the tests mmh3 is the
+oracle of the standard one, and of Cassandra's unless a tail byte is 0x80 or more.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def spark_murmur3(keys: Keys) -> Int32s:
 def cassandra_tokens(keys: Keys) -> Int64s:
     """Murmur3Partitioner.getToken of each key (Cassandra 5.0.9).
 
-    An empty key has the smallest long; a hash that is the smallest long becomes the largest. Returns int64[len(keys)].
+    An empty key has the smallest long; a hash that equals it becomes the largest long. Returns int64[len(keys)].
     """
     tokens: Int64s = _cassandra_tokens(keys.offsets, keys.data)
     return tokens

@@ -1,4 +1,4 @@
-"""From a signed 32-bit hash to a partition: every client has its own way around the sign.
+"""From a signed 32-bit hash to a partition: each client deals with the sign in its own way.
 
 Each rule makes the hash a number that is not negative, and takes it modulo the partition count; only Spark's takes the
 mathematical modulo of the signed hash. With h = -5 and 3 partitions: mask 2147483643 % 3 = 0, unsigned 4294967291 % 3 = 2,
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
-from service.core.partitioners.model import Sign
+from service.core.partitioners.hashing_rule import Sign
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -38,7 +38,7 @@ def _abs0(hashes: Int32s, n: int) -> Int32s:
 
 
 def _pmod(hashes: Int32s, n: int) -> Int32s:
-    # Of h < 0 it is n - 1 - (-1 - h) % n, and -1 - h is ~h: in this way it is the loop's modulo too.
+    # For h < 0 the result is n - 1 - (-1 - h) % n, and -1 - h is ~h: so the same loop computes it.
     negative = hashes >> np.int32(31)  # -1 or 0
     remainders = _modulo((hashes ^ negative).view(np.uint32), n)
     return (remainders ^ negative) + (negative & np.int32(n))  # ~r + n, or r
@@ -55,15 +55,14 @@ PMOD = Sign("pmod", "the mathematical modulo of the signed h", _pmod, lambda h: 
 def _modulo(values: npt.NDArray[np.uint32], n: int) -> Int32s:
     """The loop. values : uint32[...]; n : 1 … 2147483647. Returns int32[...], ``values % n``.
 
-    By a float64 reciprocal, which vectorises where a division does not: the quotient is right or one off.
+    By a float64 reciprocal, which vectorises where a division does not: the quotient is right or one too small.
     """
     remainders = np.empty(len(values), np.int32)
     reciprocal = 1.0 / n
     for i in range(len(values)):
         value = np.int64(values[i])
+        # r >= 0: a quotient below an integer is at least 1 / n below it, and the error is less than value / n / 2⁵¹ < 1 / n.
         r = value - np.int64(np.float64(value) * reciprocal) * n
-        if r < 0:
-            r += n
         if r >= n:
             r -= n
         remainders[i] = r

@@ -1,8 +1,8 @@
 """Little-endian words out of a byte buffer, for kernels.
 
-Spelled byte by byte, which the compiler makes one unaligned load: no pointer cast, and right on any machine. Indices are
-uint64, so that no kernel spends time on Python's negative indices. Numba widens every product and sum of two uint32 to
-uint64: where the high bits would come back (``>>``, a comparison), the kernels cut them off with ``np.uint32(…)``.
+Written byte by byte, which the compiler turns into one unaligned load: no pointer cast, and correct on any machine. Indices are
+uint64, so that kernels spend no time on Python's negative indices. Numba widens every product and sum of two uint32 to uint64.
+Where the high bits would matter (``>>``, a comparison), the kernels remove them with ``np.uint32(…)``.
 """
 
 from __future__ import annotations

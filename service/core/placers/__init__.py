@@ -1,8 +1,10 @@
-"""The placers on offer: a placer is a plain function ``(Cluster, Wish, JavaRandom) → int32[partitions, replication_factor]``.
+"""The placers on offer: a plain function each.
+
+``(Cluster, PlacementRequest, JavaRandom) → int32[partitions, replication_factor]``
 
 Its values are indices of brokers, the leader in column 0. The generator is the caller's, so that several topics can be placed
 from one, as one CreateTopics request does. Those of an installed plug-in come through the entry-point group
-``service.placers``.
+``partition_allocator.placers`` (docs/plugins.md).
 """
 
 from __future__ import annotations
@@ -10,19 +12,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from service.core.placers import admin_utils, explanations, modulo, striped
+from service.core.kafka_versions import ADMIN_UTILS, LATEST
+from service.core.placers import admin_utils, explanations, modulo, plugins, reassign_generate, striped
 from service.core.registry import Registry, Strategy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from service.core.jvm.random import JavaRandom
-    from service.core.model import Cluster, Wish
-
-LATEST: Final = "4.3.1"
-
-REASSIGN_GENERATE: Final = "kafka-reassign-generate"
-"""The placer whose question is about existing topics: ``reassign_generate.propose`` answers it."""
+    from service.core.model import Cluster, PlacementRequest
 
 
 @dataclass(frozen=True)
@@ -30,14 +28,16 @@ class Placer(Strategy):
     """One way to place replicas.
 
     kafka_versions : the releases whose answers it can give
-    options : the members of Wish, beyond the counts and the first id, that it heeds
-    explain : how ``run`` comes to its answer, as a JSON object: ``(cluster, wish, generator as before the run, at most so many
-        entries a list)``; None when there is nothing to tell
+    forms : the forms of a request that it supports, each by the field that marks it
+    options : the fields of PlacementRequest, beyond the counts and the first id, that it uses
+    explain : how ``run`` arrives at its answer, as a JSON object: ``(cluster, request, generator as before the run, most
+        entries of a list)``; None if there is nothing to explain
     """
 
     kafka_versions: tuple[str, ...] = (LATEST,)
+    forms: tuple[str, ...] = ("partitions_count", "topics")
     options: tuple[str, ...] = ()
-    explain: Callable[[Cluster, Wish, JavaRandom, int], dict[str, Any]] | None = None
+    explain: Callable[[Cluster, PlacementRequest, JavaRandom, int], dict[str, Any]] | None = None
 
 
 BUILT_IN: Final[tuple[Placer, ...]] = (
@@ -46,7 +46,7 @@ BUILT_IN: Final[tuple[Placer, ...]] = (
         run=modulo.place,
         reproduces="the rule of thumb; no class of Kafka's",
         summary="Partition i on broker i mod n, replica j on broker (i + j) mod n, in the order given.",
-        kafka_versions=("0.10.2.1", "3.9.2", "4.0.2", LATEST),
+        kafka_versions=ADMIN_UTILS,
         explain=explanations.explain_modulo,
     ),
     Placer(
@@ -54,7 +54,7 @@ BUILT_IN: Final[tuple[Placer, ...]] = (
         run=admin_utils.place_rack_unaware,
         reproduces="AdminUtils.assignReplicasToBrokers, Kafka 0.10.2.1 to 4.0.2, RackAwareMode.Disabled",
         summary="Round robin from a random start, followers at a random distance that grows each time round.",
-        kafka_versions=("0.10.2.1", "3.9.2", "4.0.2", LATEST),
+        kafka_versions=ADMIN_UTILS,
         options=("start_index", "replica_shift", "partition_0_leader"),
         explain=explanations.explain_rack_unaware,
     ),
@@ -63,7 +63,7 @@ BUILT_IN: Final[tuple[Placer, ...]] = (
         run=admin_utils.place_rack_aware,
         reproduces="AdminUtils.assignReplicasToBrokers, Kafka 0.10.2.1 to 4.0.2, RackAwareMode.Enforced (KIP-36)",
         summary="The same over a list in which racks alternate; followers go to racks without a replica first.",
-        kafka_versions=("0.10.2.1", "3.9.2", "4.0.2", LATEST),
+        kafka_versions=ADMIN_UTILS,
         options=("start_index", "replica_shift", "partition_0_leader"),
         explain=explanations.explain_rack_aware,
     ),
@@ -72,14 +72,16 @@ BUILT_IN: Final[tuple[Placer, ...]] = (
         run=striped.place,
         reproduces="StripedReplicaPlacer, kafka-metadata 4.3.1 (KRaft controllers)",
         summary="Stripes over racks, then over brokers; unfenced brokers lead, and order is shuffled after each full round.",
+        forms=("partitions_count", "topics", "operations"),
         explain=explanations.explain_striped,
     ),
     Placer(
-        name=REASSIGN_GENERATE,
-        run=striped.place,
+        name="kafka-reassign-generate",
+        run=reassign_generate.place,
         reproduces="kafka-reassign-partitions --generate, kafka-tools 4.3.1 (one StripedReplicaPlacer for all topics)",
         summary="Places existing topics anew on a list of brokers; it has its own request fields, from `topics_to_move` on.",
+        forms=("topics_to_move",),
     ),
 )
 
-PLACERS: Final = Registry("placer", "service.placers", BUILT_IN)
+PLACERS: Final = Registry("placer", "partition_allocator.placers", BUILT_IN, plugins.guard)

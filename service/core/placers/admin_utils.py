@@ -19,7 +19,7 @@ from service.core.model import NONE
 
 if TYPE_CHECKING:
     from service.core.jvm.random import JavaRandom
-    from service.core.model import Cluster, Int32s, Wish
+    from service.core.model import Cluster, Int32s, PlacementRequest
 
 SCALA: Final = "0.10.2.1"
 """The release whose AdminUtils is written in Scala; it words its refusals differently."""
@@ -45,54 +45,56 @@ class ArrayIndexOutOfBounds(KafkaError):
     exception = "java.lang.ArrayIndexOutOfBoundsException"
 
 
-def place_rack_unaware(cluster: Cluster, wish: Wish, random: JavaRandom) -> Int32s:
+def place_rack_unaware(cluster: Cluster, request: PlacementRequest, random: JavaRandom) -> Int32s:
     """Round robin over the brokers in the order given, followers at a distance that grows each time round.
 
-    random : draws start and shift, where the wish does not give them
+    random : draws start and shift, where the request does not give them
     Returns int32[partitions, replication_factor], indices of brokers, the leader in column 0.
     Raises InvalidPartitions, InvalidReplicationFactor; IndexOutOfBounds or ArrayIndexOutOfBounds after an int overflow.
     """
-    _check_growth(wish)
-    check_counts(cluster, wish)
-    start, shift = start_and_shift(cluster, wish, len(cluster), random)
-    placement = np.empty((wish.partitions_count, wish.replication_factor), np.int32)
-    _check_index(_rack_unaware(len(cluster), max(0, wish.start_partition_id), start, shift, placement), len(cluster), wish)
-    return placement if wish.partition_0_leader is None else by_id(cluster)[placement]
+    _check_growth(request)
+    check_counts(cluster, request)
+    start, shift = start_and_shift(cluster, request, len(cluster), random)
+    placement = np.empty((request.partitions_count, request.replication_factor), np.int32)
+    _check_index(_rack_unaware(len(cluster), max(0, request.start_partition_id), start, shift, placement), len(cluster), request)
+    return placement if request.partition_0_leader is None else by_id(cluster)[placement]
 
 
-def place_rack_aware(cluster: Cluster, wish: Wish, random: JavaRandom) -> Int32s:
+def place_rack_aware(cluster: Cluster, request: PlacementRequest, random: JavaRandom) -> Int32s:
     """As ``place_rack_unaware``, over a list in which racks alternate, followers going to racks not yet used first.
 
     Without any racks it is ``place_rack_unaware``. Raises AdminOperation besides when only some brokers have a rack, and
     Arithmetic when all brokers have one id.
     """
     if (cluster.racks == NONE).all():
-        return place_rack_unaware(cluster, wish, random)
-    _check_growth(wish)
-    if _adds(wish):
-        _check_racks(cluster, wish)
-    check_counts(cluster, wish)
-    _check_racks(cluster, wish)
+        return place_rack_unaware(cluster, request, random)
+    _check_growth(request)
+    if _adds(request):
+        _check_racks(cluster, request)
+    check_counts(cluster, request)
+    _check_racks(cluster, request)
     brokers = rack_alternated(cluster)
-    start, shift = start_and_shift(cluster, wish, len(brokers), random)
-    if len(brokers) == 1 and wish.replication_factor > 1:
+    start, shift = start_and_shift(cluster, request, len(brokers), random)
+    if len(brokers) == 1 and request.replication_factor > 1:
         raise Arithmetic("/ by zero")
-    positions = np.empty((wish.partitions_count, wish.replication_factor), np.int32)
+    positions = np.empty((request.partitions_count, request.replication_factor), np.int32)
     # A rack whose every broker id is repeated in another rack has no broker left, and is not counted.
     racks = np.unique(cluster.racks[brokers], return_inverse=True)[1].astype(np.int32)
-    _check_index(_rack_aware(racks, max(0, wish.start_partition_id), start, shift, positions), len(brokers), wish, buffered=True)
+    _check_index(
+        _rack_aware(racks, max(0, request.start_partition_id), start, shift, positions), len(brokers), request, buffered=True
+    )
     return brokers[positions]
 
 
-def check_counts(cluster: Cluster, wish: Wish) -> None:
+def check_counts(cluster: Cluster, request: PlacementRequest) -> None:
     """AdminUtils' first checks, in its order and words; raises InvalidPartitions or InvalidReplicationFactor."""
-    scala = _in_scala(wish)
-    if wish.partitions_count <= 0:
+    scala = _in_scala(request)
+    if request.partitions_count <= 0:
         raise InvalidPartitions(_worded("Number of partitions must be larger than 0", scala=scala))
-    if wish.replication_factor <= 0:
+    if request.replication_factor <= 0:
         raise InvalidReplicationFactor(_worded("Replication factor must be larger than 0", scala=scala))
-    if wish.replication_factor > len(cluster):
-        text = f"Replication factor: {wish.replication_factor} larger than available brokers: {len(cluster)}"
+    if request.replication_factor > len(cluster):
+        text = f"Replication factor: {request.replication_factor} larger than available brokers: {len(cluster)}"
         raise InvalidReplicationFactor(_worded(text, scala=scala))
 
 
@@ -117,33 +119,33 @@ def _worded(text: str, *, scala: bool) -> str:
     return text[0].lower() + text[1:] if scala else text + "."
 
 
-def _adds(wish: Wish) -> bool:
-    """Is this AdminUtils.addPartitions? It finds the start itself, so a wish that gives one asks for the placement alone."""
-    return wish.partition_0_leader is not None or (wish.start_partition_id > 0 and wish.start_index is None)
+def _adds(request: PlacementRequest) -> bool:
+    """Is this AdminUtils.addPartitions? It finds the start itself, so a request that gives one asks for the placement alone."""
+    return request.partition_0_leader is not None or (request.start_partition_id > 0 and request.start_index is None)
 
 
-def _in_scala(wish: Wish) -> bool:
+def _in_scala(request: PlacementRequest) -> bool:
     """Does the Scala class answer? Of the two it alone has addPartitions."""
-    return wish.kafka_version == SCALA or _adds(wish)
+    return request.kafka_version == SCALA or _adds(request)
 
 
-def _check_growth(wish: Wish) -> None:
-    if _adds(wish) and wish.partitions_count <= 0:
+def _check_growth(request: PlacementRequest) -> None:
+    if _adds(request) and request.partitions_count <= 0:
         refusal = AdminOperation("The number of partitions for a topic can only be increased")
         refusal.exception = _SCALA_ADMIN_OPERATION
         raise refusal
 
 
-def _check_racks(cluster: Cluster, wish: Wish) -> None:
+def _check_racks(cluster: Cluster, request: PlacementRequest) -> None:
     if (cluster.racks == NONE).any():
         text = "Not all brokers have rack information for replica rack aware assignment"
-        if _adds(wish):
+        if _adds(request):
             text = (
                 "Not all brokers have rack information. Add --disable-rack-aware in command line to make replica assignment "
                 "without rack information."
             )
-        refusal = AdminOperation(text if _in_scala(wish) else text + ".")
-        if _in_scala(wish):
+        refusal = AdminOperation(text if _in_scala(request) else text + ".")
+        if _in_scala(request):
             refusal.exception = _SCALA_ADMIN_OPERATION
         raise refusal
 
@@ -153,28 +155,28 @@ def by_id(cluster: Cluster) -> Int32s:
     return np.argsort(cluster.broker_ids, kind="stable").astype(np.int32)
 
 
-def start_and_shift(cluster: Cluster, wish: Wish, brokers: int, random: JavaRandom) -> tuple[int, int]:
+def start_and_shift(cluster: Cluster, request: PlacementRequest, brokers: int, random: JavaRandom) -> tuple[int, int]:
     """As given, or drawn: first the start, then the shift. A negative start is drawn, as AdminUtils has it.
 
     addPartitions starts at the first broker whose id is at least that of partition 0's first replica, or at the first of all.
     """
-    start = wish.start_index
-    if wish.partition_0_leader is not None:
-        start = int(np.searchsorted(np.sort(cluster.broker_ids), wish.partition_0_leader)) % len(cluster)
+    start = request.start_index
+    if request.partition_0_leader is not None:
+        start = int(np.searchsorted(np.sort(cluster.broker_ids), request.partition_0_leader)) % len(cluster)
     fixed = start is not None and start >= 0
     if start is None or not fixed:
         start = random.next_int(brokers)
-    if wish.replica_shift is not None:
-        return start, wish.replica_shift
+    if request.replica_shift is not None:
+        return start, request.replica_shift
     return start, start if fixed else random.next_int(brokers)
 
 
-def _check_index(index: int, brokers: int, wish: Wish, *, buffered: bool = False) -> None:
+def _check_index(index: int, brokers: int, request: PlacementRequest, *, buffered: bool = False) -> None:
     """Raise what Java's list access raises, if the kernel has met a negative index.
 
     buffered : the Scala class keeps this list in an ArrayBuffer, whose array has room for 16, 32, 64, …
     """
-    if index < 0 and _in_scala(wish):
+    if index < 0 and _in_scala(request):
         raise ArrayIndexOutOfBounds(
             f"Index {index} out of bounds for length {max(16, table_length(brokers)) if buffered else brokers}"
         )
@@ -265,12 +267,12 @@ def counters(indices: Int32s, shifts: Int32s, brokers: int) -> Int32s:
     indices : int32[partitions, replicas], where on the list of brokers each replica stands
     shifts : int32[partitions], what is added to the counter: the shift, times the racks if they matter
     """
-    found = np.zeros_like(indices)
+    counter_of = np.zeros_like(indices)
     for row in range(len(indices)):
         counter = 0
         for replica in range(1, indices.shape[1]):
             while _replica_index(indices[row, 0], shifts[row], counter, brokers) != indices[row, replica]:
                 counter += 1
-            found[row, replica] = counter
+            counter_of[row, replica] = counter
             counter += 1
-    return found
+    return counter_of

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from service.core.jvm.random import JavaRandom
-from service.core.model import NONE, Cluster, Wish
+from service.core.model import NONE, Cluster, PlacementRequest
 from service.core.placers import striped
 
 if TYPE_CHECKING:
@@ -116,6 +116,6 @@ def _most_leaders_of(
     cluster = Cluster(
         np.frombuffer(broker_ids, np.int32), rack_ids, np.frombuffer(racks, np.int32), np.frombuffer(fenced, np.bool_)
     )
-    wish = Wish(partitions_count, replication_factor)
-    draws = (striped.place(cluster, wish, JavaRandom(seed)) for seed in range(DRAWS))
+    request = PlacementRequest(partitions_count, replication_factor)
+    draws = (striped.place(cluster, request, JavaRandom(seed)) for seed in range(DRAWS))
     return max(int(np.bincount(placement[:, 0], minlength=1).max()) for placement in draws)

@@ -14,7 +14,7 @@ import numpy as np
 
 from service.core.errors import InvalidQuestion, KafkaError
 from service.core.jvm.ordering import iteration_order
-from service.core.model import Cluster, Wish
+from service.core.model import Cluster, PlacementRequest
 from service.core.placers import striped
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class TopicError(Exception):
 
 
 @dataclass(frozen=True)
-class TopicWish:
+class TopicRequest:
     """A topic of a CreateTopics request; of CreatePartitions the factor plays no part, and the count is the new total."""
 
     topic_name: str
@@ -58,7 +58,7 @@ class TopicWish:
 
 @dataclass(frozen=True)
 class TopicResult:
-    """What became of a topic.
+    """The result for one topic.
 
     first_partition_id : the id of the first row of ``placement``
     placement : int32[partitions, replication_factor], indices of brokers; None when refused
@@ -86,7 +86,7 @@ class Controller:
     topics: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Refuse a broker that is there twice: a controller knows each id once."""
+        """Reject a duplicate broker_id: a controller registers each id once."""
         ids, first = np.unique(self.cluster.broker_ids, return_index=True)
         if len(ids) < len(self.cluster):
             repeated = int(np.setdiff1d(np.arange(len(self.cluster)), first)[0])
@@ -95,26 +95,26 @@ class Controller:
         of = self.cluster
         self._in_map_order = Cluster(of.broker_ids[self.brokers], of.rack_ids, of.racks[self.brokers], of.fenced[self.brokers])
 
-    def create_topics(self, topics: Iterable[TopicWish]) -> list[TopicResult]:
+    def create_topics(self, topics: Iterable[TopicRequest]) -> list[TopicResult]:
         """One CreateTopics request; raises PolicyViolation when it asks for too much."""
         topics = list(topics)
-        wanted = [self.default_partitions_count if t.partitions_count == DEFAULT else t.partitions_count for t in topics]
-        if sum(count for count in wanted if count > 0) > MOST_PARTITIONS:
+        counts = [self.default_partitions_count if t.partitions_count == DEFAULT else t.partitions_count for t in topics]
+        if sum(count for count in counts if count > 0) > MOST_PARTITIONS:
             raise PolicyViolation("Excessively large number of partitions per request.")
         existing = dict(self.topics)
         return [self._attempt(topic, existing, self._create) for topic in topics]
 
-    def create_partitions(self, topics: Iterable[TopicWish]) -> list[TopicResult]:
+    def create_partitions(self, topics: Iterable[TopicRequest]) -> list[TopicResult]:
         """One CreatePartitions request: ``partitions_count`` is what each topic is to have then."""
         return [self._attempt(topic, self.topics, self._grow) for topic in topics]
 
-    def _attempt(self, topic: TopicWish, existing: dict[str, tuple[int, int]], change: Any) -> TopicResult:
+    def _attempt(self, topic: TopicRequest, existing: dict[str, tuple[int, int]], change: Any) -> TopicResult:
         try:
             return change(topic, existing)  # type: ignore[no-any-return]
         except TopicError as error:
             return TopicResult(topic.topic_name, error=error)
 
-    def _create(self, topic: TopicWish, existing: dict[str, tuple[int, int]]) -> TopicResult:
+    def _create(self, topic: TopicRequest, existing: dict[str, tuple[int, int]]) -> TopicResult:
         name = topic.topic_name
         _check_name(name, existing)
         if name in existing:
@@ -129,13 +129,13 @@ class Controller:
         factor = self.default_replication_factor if factor == DEFAULT else factor
         count = self.default_partitions_count if count == DEFAULT else count
         try:
-            placement = self._place(Wish(count, factor))
+            placement = self._place(PlacementRequest(count, factor))
         except TopicError as error:
             raise TopicError(error.name, f"Unable to replicate the partition {factor} time(s): {error.message}") from None
         self.topics[name] = (count, factor)
         return TopicResult(name, 0, placement)
 
-    def _grow(self, topic: TopicWish, existing: dict[str, tuple[int, int]]) -> TopicResult:
+    def _grow(self, topic: TopicRequest, existing: dict[str, tuple[int, int]]) -> TopicResult:
         name, count = topic.topic_name, topic.partitions_count
         if name not in existing:
             raise TopicError("UNKNOWN_TOPIC_OR_PARTITION", None)
@@ -145,13 +145,13 @@ class Controller:
         if count < has:
             text = f"The topic {name} currently has {has} partition(s); {count} would not be an increase."
             raise TopicError("INVALID_PARTITIONS", text)
-        placement = self._place(Wish(count - has, factor, has))
+        placement = self._place(PlacementRequest(count - has, factor, has))
         self.topics[name] = (count, factor)
         return TopicResult(name, has, placement)
 
-    def _place(self, wish: Wish) -> Int32s:
+    def _place(self, request: PlacementRequest) -> Int32s:
         try:
-            return self.brokers[striped.place(self._in_map_order, wish, self.random)]
+            return self.brokers[striped.place(self._in_map_order, request, self.random)]
         except KafkaError as error:
             raise TopicError(protocol_name(error), error.message) from None
 

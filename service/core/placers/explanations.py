@@ -1,7 +1,7 @@
 """How a placement came about, as a JSON object: what was drawn, the lists counted along, and the rule behind each replica.
 
-Each function takes ``(cluster, wish, random, limit)``: a wish that the placer has granted, the generator as it was before, and
-the most entries of a list, which is also how many replicas are told of. Plain-Python twins: ``explained`` in
+Each function takes ``(cluster, request, random, limit)``: a request that the placer has fulfilled, the generator in its state
+before that, and the most entries of a list, which is also the most replicas explained. Plain-Python twins: ``explained`` in
 tests/reference/admin_utils.py and striped.py.
 """
 
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from service.core.jvm.random import JavaRandom
-    from service.core.model import Cluster, Int32s, Wish
+    from service.core.model import Cluster, Int32s, PlacementRequest
 
     Json = dict[str, Any]
     Column = npt.NDArray[Any]
 
 
-def explain_modulo(cluster: Cluster, wish: Wish, random: JavaRandom, limit: int) -> Json:
+def explain_modulo(cluster: Cluster, request: PlacementRequest, random: JavaRandom, limit: int) -> Json:
     """The list that it counts along."""
-    wish = _first_of(wish, limit)
-    placement = modulo.place(cluster, wish, random)[:, :limit]
+    request = _first_of(request, limit)
+    placement = modulo.place(cluster, request, random)[:, :limit]
     return {
         "rule": f"partition i on broker i mod {len(cluster)}, replica j on (i + j) mod {len(cluster)} of broker_list",
-        "first_index": max(0, wish.start_partition_id) % len(cluster),
+        "first_index": max(0, request.start_partition_id) % len(cluster),
         "broker_list": cluster.broker_ids[:limit],
         "partitions": _partitions(
-            {"partition_id": wish.partition_ids()},
+            {"partition_id": request.partition_ids()},
             {
                 "broker_id": cluster.broker_ids[placement],
                 "rule": _rules(placement, "leader: broker_list at partition_id mod brokers", "follower: the next of broker_list"),
@@ -47,39 +47,39 @@ def explain_modulo(cluster: Cluster, wish: Wish, random: JavaRandom, limit: int)
     }
 
 
-def explain_rack_unaware(cluster: Cluster, wish: Wish, random: JavaRandom, limit: int) -> Json:
+def explain_rack_unaware(cluster: Cluster, request: PlacementRequest, random: JavaRandom, limit: int) -> Json:
     """Start, shift and the list they count along."""
-    brokers = np.arange(len(cluster), dtype=np.int32) if wish.partition_0_leader is None else admin_utils.by_id(cluster)
-    return _explain_admin_utils(admin_utils.place_rack_unaware, cluster, wish, brokers, 1, random, limit)
+    brokers = np.arange(len(cluster), dtype=np.int32) if request.partition_0_leader is None else admin_utils.by_id(cluster)
+    return _explain_admin_utils(admin_utils.place_rack_unaware, cluster, request, brokers, 1, random, limit)
 
 
-def explain_rack_aware(cluster: Cluster, wish: Wish, random: JavaRandom, limit: int) -> Json:
+def explain_rack_aware(cluster: Cluster, request: PlacementRequest, random: JavaRandom, limit: int) -> Json:
     """The same, with the list in which racks alternate."""
     if (cluster.racks == NONE).all():
-        return {"racks": "no broker has one: rack-unaware", **explain_rack_unaware(cluster, wish, random, limit)}
+        return {"racks": "no broker has one: rack-unaware", **explain_rack_unaware(cluster, request, random, limit)}
     brokers = admin_utils.rack_alternated(cluster)
     racks = len(np.unique(cluster.racks[brokers]))
     listed = [cluster.rack_ids[rack] for rack in cluster.racks[brokers[:limit]]]
-    explained = _explain_admin_utils(admin_utils.place_rack_aware, cluster, wish, brokers, racks, random, limit)
+    explained = _explain_admin_utils(admin_utils.place_rack_aware, cluster, request, brokers, racks, random, limit)
     return {**explained, "rack_list": listed}
 
 
 def _explain_admin_utils(
-    place: Callable[[Cluster, Wish, JavaRandom], Int32s],
+    place: Callable[[Cluster, PlacementRequest, JavaRandom], Int32s],
     cluster: Cluster,
-    wish: Wish,
+    request: PlacementRequest,
     brokers: Int32s,
     racks: int,
     random: JavaRandom,
     limit: int,
 ) -> Json:
     """What both explanations tell. brokers : int32[...], the list they count along; racks : 1 if they play no part"""
-    wish, n = _first_of(wish, limit), len(brokers)
-    placement = place(cluster, wish, random.copy())
-    start, shift = admin_utils.start_and_shift(cluster, wish, n, random)
-    fixed = wish.partition_0_leader is not None or (wish.start_index is not None and wish.start_index >= 0)
-    drawn = [] if fixed else ["start_index"] if wish.replica_shift is not None else ["start_index", "replica_shift"]
-    ids = wish.partition_ids()
+    request, n = _first_of(request, limit), len(brokers)
+    placement = place(cluster, request, random.copy())
+    start, shift = admin_utils.start_and_shift(cluster, request, n, random)
+    fixed = request.partition_0_leader is not None or (request.start_index is not None and request.start_index >= 0)
+    drawn = [] if fixed else ["start_index"] if request.replica_shift is not None else ["start_index", "replica_shift"]
+    ids = request.partition_ids()
     # In Java's ints, as everything here.
     shifts = (shift + np.cumsum((ids > 0) & (ids % n == 0))).astype(np.int32)
     index_of = np.empty(len(cluster), np.int32)
@@ -115,10 +115,10 @@ def _explain_admin_utils(
     }
 
 
-def explain_striped(cluster: Cluster, wish: Wish, random: JavaRandom, limit: int) -> Json:
+def explain_striped(cluster: Cluster, request: PlacementRequest, random: JavaRandom, limit: int) -> Json:
     """The draws in order, the racks and brokers as the placement goes round them, and where it shuffled them."""
-    wish = _first_of(wish, limit)
-    placement = striped.place(cluster, wish, random.copy())
+    request = _first_of(request, limit)
+    placement = striped.place(cluster, request, random.copy())
     model = striped.model_of(cluster)
     sizes, racks = model.sizes, len(model.racks)
     offsets, rack_offset = striped.draw(sizes, racks, random.state)
@@ -136,7 +136,7 @@ def explain_striped(cluster: Cluster, wish: Wish, random: JavaRandom, limit: int
         return np.roll(cluster.broker_ids[model.brokers[model.starts[i] : model.starts[i + 1]]], -offsets[i])[:limit]
 
     listed = model.rack_list[:limit].tolist()
-    unfenced, rows, ids = int(np.count_nonzero(~cluster.fenced)), np.arange(wish.partitions_count), wish.partition_ids()
+    unfenced, rows, ids = int(np.count_nonzero(~cluster.fenced)), np.arange(request.partitions_count), request.partition_ids()
     rack_offsets = (rack_offset + rows) % racks
     places = _places_on_the_rack_list(model, model.lists(offsets), unfenced, placement, random)
     walks = [_walk(row, offset, racks) for row, offset in zip(places.tolist(), rack_offsets.tolist(), strict=True)]
@@ -195,20 +195,20 @@ def _walk(places: list[int], rack_offset: int, racks: int) -> list[tuple[int, bo
     places : of the replicas' racks on the rack list
     """
     leader, at, to_pass = places[0], rack_offset, True
-    found = [((leader - at) % racks, False)]
+    steps = [((leader - at) % racks, False)]
     for place in places[1:]:
         passed, past_leader = (place - at) % racks, False
         if to_pass and (leader - at) % racks <= passed:
             to_pass, past_leader = False, True
             passed += racks - 1 if place == leader else -1
-        found.append((passed, past_leader))
+        steps.append((passed, past_leader))
         at = (place + 1) % racks
-    return found
+    return steps
 
 
-def _first_of(wish: Wish, limit: int) -> Wish:
+def _first_of(request: PlacementRequest, limit: int) -> PlacementRequest:
     """As many of its partitions as have ``limit`` replicas together, but one at least if there is one."""
-    return replace(wish, partitions_count=min(wish.partitions_count, max(1, limit // wish.replication_factor)))
+    return replace(request, partitions_count=min(request.partitions_count, max(1, limit // request.replication_factor)))
 
 
 def _rules(placement: Int32s, leader: str, *followers: str, codes: Column | None = None) -> Column:

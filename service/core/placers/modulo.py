@@ -10,16 +10,16 @@ from service.core.placers.admin_utils import check_counts
 
 if TYPE_CHECKING:
     from service.core.jvm.random import JavaRandom
-    from service.core.model import Cluster, Int32s, Wish
+    from service.core.model import Cluster, Int32s, PlacementRequest
 
 
-def place(cluster: Cluster, wish: Wish, _: JavaRandom) -> Int32s:
+def place(cluster: Cluster, request: PlacementRequest, _: JavaRandom) -> Int32s:
     """Replica j of the partition with id i on the broker at index ``(i + j) mod brokers``, in the order given.
 
     Returns int32[partitions, replication_factor], indices of brokers, the leader in column 0. Raises what AdminUtils raises
     for counts that cannot be.
     """
-    check_counts(cluster, wish)
+    check_counts(cluster, request)
     brokers = np.int32(len(cluster))
-    placement = (wish.partition_ids() % brokers)[:, np.newaxis] + np.arange(wish.replication_factor, dtype=np.int32)
+    placement = (request.partition_ids() % brokers)[:, np.newaxis] + np.arange(request.replication_factor, dtype=np.int32)
     return np.where(placement < brokers, placement, placement - brokers)

@@ -15,7 +15,7 @@ from service.core.errors import AdminOperation, KafkaError
 from service.core.jvm.hashing import string_hash_code, topic_partition_hash_codes
 from service.core.jvm.ordering import iteration_order
 from service.core.jvm.sorting import java_order
-from service.core.model import NONE, Cluster, Wish
+from service.core.model import NONE, Cluster, PlacementRequest
 from service.core.placers import striped
 
 if TYPE_CHECKING:
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
 
 
 class AdminCommandFailed(KafkaError):
-    """The tool refuses its arguments."""
+    """The tool rejects its arguments."""
 
     exception = "org.apache.kafka.tools.AdminCommandFailedException"
 
 
 class UnknownTopicOrPartition(KafkaError):
-    """A topic to move is not there."""
+    """A topic to move does not exist."""
 
     exception = "org.apache.kafka.common.errors.UnknownTopicOrPartitionException"
 
 
 @dataclass(frozen=True)
 class CurrentTopic:
-    """What the cluster has of a topic.
+    """A topic as the cluster describes it.
 
     partition_ids : int32[partitions], in the order in which the cluster describes them
     replication_factors : int32[partitions]
@@ -58,6 +58,15 @@ class Proposal:
 
     topic_names: tuple[str, ...]
     placements: tuple[Int32s, ...]
+
+
+def place(cluster: Cluster, request: PlacementRequest, random: JavaRandom) -> Int32s:
+    """What the tool proposes for one topic that is to be moved to all brokers of the cluster.
+
+    Returns int32[partitions, replication_factor], indices of brokers, the leader in column 0.
+    Raises AdminOperation (some brokers have a rack and some do not), InvalidReplicationFactor, IllegalArgument.
+    """
+    return striped.place(_usable(cluster, cluster.broker_ids, rack_aware=True), request, random)
 
 
 def propose(
@@ -85,8 +94,8 @@ def propose(
     brokers = np.flatnonzero(np.isin(cluster.broker_ids, broker_list)).astype(np.int32)
     placements: dict[str, Int32s] = {}
     for name, factor in _in_placing_order(topics_to_move, current):
-        wish = Wish(len(current[name].partition_ids), factor)
-        placements[name] = brokers[striped.place(usable, wish, random)]
+        request = PlacementRequest(len(current[name].partition_ids), factor)
+        placements[name] = brokers[striped.place(usable, request, random)]
     names = tuple(topics_to_move[i] for i in java_order(topics_to_move))
     return Proposal(names, tuple(placements[name] for name in names))
 
@@ -96,13 +105,13 @@ def _hashes(names: Sequence[str]) -> Int32s:
 
 
 def _refuse_repeats(what: str, items: Sequence[object], hashes: Int32s) -> None:
-    """Name what is there twice, in the order of the tool's hash set."""
-    seen: set[object] = set()
+    """Raise AdminCommandFailed, naming the duplicates in the order of the tool's hash set."""
+    distinct: set[object] = set()
     repeated: dict[object, int] = {}
     for i, item in enumerate(items):
-        if item in seen:
+        if item in distinct:
             repeated.setdefault(item, i)
-        seen.add(item)
+        distinct.add(item)
     if repeated:
         order = iteration_order(hashes[list(repeated.values())])
         listed = ", ".join(str(list(repeated)[i]) for i in order)

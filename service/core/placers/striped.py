@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from service.core.jvm.random import JavaRandom, RandomState
-    from service.core.model import Cluster, Int32s, Wish
+    from service.core.model import Cluster, Int32s, PlacementRequest
 
     Lists = npt.NDArray[np.int32]
 
@@ -34,7 +34,7 @@ _START, _SIZE, _OFFSET, _USED, _LAST_EPOCH = range(5)
 brokers from ``start``; its circle begins at ``offset``; in ``last_epoch``, when it was last asked, ``used`` of them were had."""
 
 
-def place(cluster: Cluster, wish: Wish, random: JavaRandom) -> Int32s:
+def place(cluster: Cluster, request: PlacementRequest, random: JavaRandom) -> Int32s:
     """Stripe the partitions over racks and brokers.
 
     random : the placer's own; it is drawn from also when the placement is then refused
@@ -43,16 +43,16 @@ def place(cluster: Cluster, wish: Wish, random: JavaRandom) -> Int32s:
     """
     model = model_of(cluster)
     offsets, rack_offset = draw(model.sizes, len(model.rack_list), random.state)
-    check(cluster, wish)
-    placement = np.empty((wish.partitions_count, wish.replication_factor), np.int32)
+    check(cluster, request)
+    placement = np.empty((request.partitions_count, request.replication_factor), np.int32)
     unfenced = int(np.count_nonzero(~cluster.fenced))
     _stripe(model.lists(offsets), model.brokers, model.rack_list, rack_offset, unfenced, random.state, placement)
     return placement
 
 
-def check(cluster: Cluster, wish: Wish) -> None:
+def check(cluster: Cluster, request: PlacementRequest) -> None:
     """The class's checks, in its order and words."""
-    factor = wish.replication_factor
+    factor = request.replication_factor
     if factor <= 0:
         raise InvalidReplicationFactor(f"Invalid replication factor {factor}: the replication factor must be positive.")
     if cluster.fenced.all():
@@ -62,8 +62,8 @@ def check(cluster: Cluster, wish: Wish) -> None:
             f"The target replication factor of {factor} cannot be reached because only {len(cluster)} broker(s) are registered "
             "or some brokers have all their log directories cordoned."
         )
-    if wish.partitions_count < 0:
-        raise IllegalArgument(f"Illegal Capacity: {wish.partitions_count}")
+    if request.partitions_count < 0:
+        raise IllegalArgument(f"Illegal Capacity: {request.partitions_count}")
 
 
 @dataclass(frozen=True)
@@ -98,13 +98,13 @@ def model_of(cluster: Cluster) -> Model:
     """The class's view of this cluster."""
     # Racks as they first appear: the cluster's own, with "none" where the first broker without a rack stands among them.
     codes, first_seen = np.unique(cluster.racks, return_index=True)
-    seen = codes[np.argsort(first_seen)].tolist()
-    names: list[str | None] = [None if code == NONE else cluster.rack_ids[code] for code in seen]
+    codes_in_order = codes[np.argsort(first_seen)].tolist()
+    names: list[str | None] = [None if code == NONE else cluster.rack_ids[code] for code in codes_in_order]
     hashes = np.array([0 if name is None else string_hash_code(name) for name in names], np.int32)
     in_map = iteration_order(hashes).tolist()
     racks = tuple(names[i] for i in in_map)
     number = np.empty(len(cluster.rack_ids) + 1, np.int32)
-    number[[seen[i] for i in in_map]] = np.arange(len(seen), dtype=np.int32)
+    number[[codes_in_order[i] for i in in_map]] = np.arange(len(codes_in_order), dtype=np.int32)
     lists = 2 * number[cluster.racks] + ~cluster.fenced
     starts = np.zeros(2 * len(racks) + 1, np.int32)
     starts[1:] = np.cumsum(np.bincount(lists, minlength=2 * len(racks)))

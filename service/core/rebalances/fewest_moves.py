@@ -1,21 +1,21 @@
-"""The least that an assignment must move: what a user pays for Kafka's heuristics is the difference to it.
+"""The fewest partitions that an assignment must move; an assignor's excess is the cost of its heuristics.
 
-*Question*: of all assignments that give every partition to a subscriber, and whose loads are no less even than these, how many
-partitions must at least go to a member that did not claim them, though somebody did? *No less even* is majorization: for every k,
-the k most loaded members have together no more than the k most loaded have here.
+*Question*: of all assignments that assign every partition to a subscriber and are at least as even as this one, what is the least
+number of claimed partitions that go to a member that did not claim them? *At least as even* is majorization: for every k, the k
+most loaded members together have no more than the k most loaded have here.
 
-*Algorithm*: where all members subscribe alike and no partition is claimed twice, a member can keep what it claims as far as its
-load allows, and the most that all keep is ``min over k of (L[k] + all that is claimed - C[k])``: L[k] is what the k largest loads
-sum up to, C[k] what the k largest claims do (the rank formula of a polymatroid). Otherwise it is a flow of least cost:
+*Algorithm*: if all members have the same subscription and no partition is claimed twice, a member can keep its claims as far as
+its load allows, and the most that all members keep is ``min over k of (L[k] + all claims - C[k])``: L[k] is the sum of the k
+largest loads, C[k] that of the k largest claims (the rank formula of a polymatroid). Otherwise it is a minimum-cost flow:
 
     source → partitions claimed by the same members → ─────────────────── cost 0 ──────────────────→ member → steps → sink
                                     └─ cost 1 if claimed → topics alike → members subscribed alike ───↗
 
-Partitions, topics and members that nothing tells apart are one node, which keeps the network small. The *steps* keep the loads
-even: with loads sorted l[1] ≥ l[2] ≥ …, step j takes ``j × (l[j] - l[j + 1])`` in all, ``l[j] - l[j + 1]`` from each member.
+Interchangeable partitions, topics and members share a node, which keeps the network small. The *steps* keep the loads even: with
+loads sorted l[1] ≥ l[2] ≥ …, step j takes ``j × (l[j] - l[j + 1])`` in all, ``l[j] - l[j + 1]`` from each member.
 
-Example: A, B subscribe to t and u, C to u; t and u have 2 partitions, all of which A has. B and C get one each, A keeps two: the
-loads are 2, 1, 1, and 2 partitions is the least that must move.
+Example: A and B subscribe to t and u, C to u; t and u have 2 partitions each, all owned by A. B and C get one each, A keeps two:
+the loads are 2, 1, 1, and at least 2 partitions must move.
 
 Source: Hardy, Littlewood and Pólya on majorization; Ford and Fulkerson's primal-dual method, with Dinic's blocking flows.
 """
@@ -37,30 +37,30 @@ if TYPE_CHECKING:
     from service.core.model import Bools, Group, Int32s, Int64s
 
 LARGEST_NETWORK: Final = 500_000
-"""Edges. Larger ones, which thousands of members with as many different subscriptions make, would hold up the answer."""
+"""Most edges. Thousands of members with as many distinct subscriptions would make a larger one, and delay the answer."""
 
 
 def fewest_possible_moves(group: Group, loads: Int32s) -> int | None:
-    """The least number of partitions that another member must take over, whichever assignor were to do it.
+    """The least number of claimed partitions that any assignor must assign to another member.
 
-    loads : int32[members]   what each member gets; an assignment counts as as balanced as this one if, for every k, its k most
-        loaded members have together no more than the k most loaded have here
+    loads : int32[members]   partitions assigned to each member; an assignment is as even as this one if, for every k, its k
+        most loaded members together have no more than the k most loaded have here
 
-    None where the loads are not those of an assignment that gives each partition to one subscriber (share groups with several
-    members to a partition), and where the network is larger than LARGEST_NETWORK.
+    None if the loads are not those of an assignment of each partition to one subscriber (share groups with several
+    members to a partition), and if the network is larger than LARGEST_NETWORK.
     """
     topics = len(group.topics)
     subscribed = _rows_below(group.subscriptions, topics)
-    readers_counts = occurrences(subscribed.values, topics)
+    subscriber_counts = occurrences(subscribed.values, topics)
     counts = group.topics.partitions_counts()
-    offered = readers_counts > 0
+    offered = subscriber_counts > 0
     if loads.sum() != counts[offered].sum():
         return None
-    alike = bool((~offered | (readers_counts == len(group))).all())
+    alike = bool((~offered | (subscriber_counts == len(group))).all())
     if alike:
-        claimed_by_each, once = _claimed_once(group.owned.offsets, group.owned.values, np.repeat(offered, counts))
-        if once:
-            return _least_for_loads(claimed_by_each, loads)
+        claims_of_each, unique = _claimed_once(group.owned.offsets, group.owned.values, np.repeat(offered, counts))
+        if unique:
+            return _least_for_loads(claims_of_each, loads)
     topic_of = np.repeat(np.arange(topics, dtype=np.int32), counts)
     rows = _claims(group.owned.offsets, group.owned.values, topic_of, subscribed.offsets, subscribed.values, topics)
     claims, claimed = Ragged(*rows[:2]), rows[2]
@@ -71,72 +71,74 @@ def fewest_possible_moves(group: Group, loads: Int32s) -> int | None:
 
 
 def _least_for_loads(claimed: Int32s, loads: Int32s) -> int:
-    """The least where all may have all, and none is claimed by two. claimed : int32[members], how many each member claims"""
+    """The least if all members have the same subscription and claims are unique. claimed : int32[members], claims per member"""
     more = np.cumsum(np.sort(claimed)[::-1]) - np.cumsum(np.sort(loads)[::-1])
     return max(0, int(more.max(initial=0)))
 
 
 @dataclass(frozen=True)
 class _Kinds:
-    """What a network has nodes for: partitions, topics and members, those that nothing tells apart as one kind.
+    """The nodes of a network: kinds of partitions, topics and members, each kind being interchangeable.
 
     member_kinds : int32[members]   the kind of each member
-    readers : Ragged kind of topic → kinds of members that subscribe to it
-    sizes : int64[kinds of partitions]   how many there are of each
+    subscribers : Ragged kind of topic → kinds of members that subscribe to it
+    sizes : int64[kinds of partitions]   the number of partitions of each kind
     topics : int32[kinds of partitions]  the kind of their topic
-    claimed : bool[kinds of partitions]  does anybody claim them?
+    claimed : bool[kinds of partitions]  does any member claim them?
     claimants : Ragged kind of partitions → the subscribers that claim them
     """
 
     member_kinds: Int32s
-    readers: Ragged
+    subscribers: Ragged
     sizes: Int64s
     topics: Int32s
     claimed: Bools
     claimants: Ragged
 
     @classmethod
-    def of(cls, subscribed: Ragged, readers: Ragged, counts: Int32s, topic_of: Int32s, claims: Ragged, claimed: Bools) -> _Kinds:
-        """Tell them apart."""
-        nothing = np.where((readers.lengths() > 0) & (counts > 0), 0, NONE).astype(np.int32)
-        topic_kinds = told_apart(nothing, subscribed.offsets, subscribed.values)
-        member_kinds = told_apart(np.zeros(len(subscribed), np.int32), readers.offsets, readers.values)
-        some_member = _one_of_each(member_kinds)
-        some_topic = _one_of_each(topic_kinds)
+    def of(
+        cls, subscribed: Ragged, subscribers: Ragged, counts: Int32s, topic_of: Int32s, claims: Ragged, claimed: Bools
+    ) -> _Kinds:
+        """The kinds of these partitions, topics and members."""
+        nothing = np.where((subscribers.lengths() > 0) & (counts > 0), 0, NONE).astype(np.int32)
+        topic_kinds = split_kinds(nothing, subscribed.offsets, subscribed.values)
+        member_kinds = split_kinds(np.zeros(len(subscribed), np.int32), subscribers.offsets, subscribers.values)
+        sample_member = _one_of_each(member_kinds)
+        sample_topic = _one_of_each(topic_kinds)
         stands_for = np.zeros(len(subscribed), np.bool_)
-        stands_for[some_member] = True
-        kinds_reading = [member_kinds[row[stands_for[row]]] for row in map(readers.row, some_topic)]
+        stands_for[sample_member] = True
+        subscribed_kinds = [member_kinds[row[stands_for[row]]] for row in map(subscribers.row, sample_topic)]
 
         of_topic = topic_kinds[topic_of]
         at_first = np.where(of_topic == NONE, NONE, 2 * of_topic + claimed).astype(np.int32)
-        kinds = told_apart(at_first, claims.offsets, claims.values)
-        some_partition = _one_of_each(kinds)
+        kinds = split_kinds(at_first, claims.offsets, claims.values)
+        sample_partition = _one_of_each(kinds)
         sizes = np.bincount(kinds[kinds != NONE])
         claimants = transposed(claims, len(topic_of))
-        rows = [claimants.row(partition) for partition in some_partition]
+        rows = [claimants.row(partition) for partition in sample_partition]
         return cls(
             member_kinds,
-            _ragged(kinds_reading),
+            _ragged(subscribed_kinds),
             sizes[sizes > 0],
-            of_topic[some_partition],
-            claimed[some_partition],
+            of_topic[sample_partition],
+            claimed[sample_partition],
             _ragged(rows),
         )
 
 
 def _cheapest_flow(kinds: _Kinds, loads: Int32s) -> int | None:
-    """The cost of the flow that the module describes, None if the network is too large or cannot take all partitions."""
+    """The cost of the flow described above; None if the network is too large or cannot carry all partitions."""
     loads = np.sort(loads)[::-1].astype(np.int64)
     drops = loads - np.append(loads[1:], 0)
     steps = np.flatnonzero(drops)
-    sizes, claimants, readers = kinds.sizes, kinds.claimants, kinds.readers
+    sizes, claimants, subscribers = kinds.sizes, kinds.claimants, kinds.subscribers
     members = len(loads)
-    if members * (1 + len(steps)) + len(readers.values) + len(claimants.values) + 2 * len(sizes) > LARGEST_NETWORK:
+    if members * (1 + len(steps)) + len(subscribers.values) + len(claimants.values) + 2 * len(sizes) > LARGEST_NETWORK:
         return None
 
     source, first_partitions = 0, 1
     first_topic = first_partitions + len(sizes)
-    first_member_kind = first_topic + len(readers)
+    first_member_kind = first_topic + len(subscribers)
     first_member = first_member_kind + int(kinds.member_kinds.max()) + 1
     first_step = first_member + members
     sink = first_step + len(steps)
@@ -152,7 +154,7 @@ def _cheapest_flow(kinds: _Kinds, loads: Int32s) -> int | None:
             0,
         ),
         (each_kind, first_topic + kinds.topics, sizes, kinds.claimed),
-        (first_topic + readers.row_of_each_value(), first_member_kind + readers.values, total, 0),
+        (first_topic + subscribers.row_of_each_value(), first_member_kind + subscribers.values, total, 0),
         (first_member_kind + kinds.member_kinds, each_member, total, 0),
         (np.repeat(each_member, len(steps)), np.tile(each_step, members), np.tile(drops[steps], members), 0),
         (each_step, sink, (steps + 1) * drops[steps], 0),
@@ -166,7 +168,7 @@ def _cheapest_flow(kinds: _Kinds, loads: Int32s) -> int | None:
 
 
 def _rows_below(rows: Ragged, limit: int) -> Ragged:
-    """The rows without the values from ``limit`` on."""
+    """The rows, without values of ``limit`` and above."""
     below = rows.values < limit
     if below.all():
         return rows
@@ -174,13 +176,13 @@ def _rows_below(rows: Ragged, limit: int) -> Ragged:
 
 
 def _ragged(rows: list[Int32s]) -> Ragged:
-    """Rows, each an array, as one."""
+    """A list of rows as Ragged."""
     offsets = np.append(0, np.cumsum([len(row) for row in rows])).astype(np.int32)
     return Ragged(offsets, np.concatenate([np.empty(0, np.int32), *rows]))
 
 
 def _one_of_each(kinds: Int32s) -> Int32s:
-    """int32[...], an index of each kind that there is, kinds ascending; those of kind NONE left out."""
+    """int32[...], one index of each kind, by ascending kind; without the kind NONE."""
     one = np.full(int(kinds.max(initial=NONE)) + 1, NONE, np.int32)
     some = np.flatnonzero(kinds != NONE).astype(np.int32)
     one[kinds[some]] = some
@@ -190,9 +192,9 @@ def _one_of_each(kinds: Int32s) -> Int32s:
 
 @njit(nogil=True, cache=True)
 def _claimed_once(owned_of: Int32s, owned: Int32s, counting: Bools) -> tuple[Int32s, bool]:
-    """How many partitions that count each member claims; False if any is claimed twice, and then the rest is not looked at.
+    """The number of counted partitions that each member claims; and False if one is claimed twice, which ends the count.
 
-    counting : bool[partitions], those that exist
+    counting : bool[partitions], those that count
     """
     claims = np.zeros(len(owned_of) - 1, np.int32)
     free = counting.copy()
@@ -211,9 +213,9 @@ def _claimed_once(owned_of: Int32s, owned: Int32s, counting: Bools) -> tuple[Int
 def _claims(
     owned_of: Int32s, owned: Int32s, topic_of: Int32s, subscribed_of: Int32s, subscribed: Int32s, topics: int
 ) -> tuple[Int32s, Int32s, Bools]:
-    """What each member claims of the topics that it subscribes to, none twice; and which partitions are claimed by anybody.
+    """Each member's claims to partitions of its topics, without duplicates; and the partitions that any member claims.
 
-    owned_of, owned : member → partitions it claims; those from ``len(topic_of)`` on do not exist
+    owned_of, owned : member → claimed partitions; those from ``len(topic_of)`` on do not exist
     topic_of : int32[partitions]
     subscribed_of, subscribed : member → topics
     Returns int32[members + 1] offsets, int32[...] partitions, and bool[partitions].
@@ -221,18 +223,18 @@ def _claims(
     members = len(owned_of) - 1
     claimed = np.zeros(len(topic_of), np.bool_)
     last_claimant = np.full(len(topic_of), NONE, np.int32)
-    last_reader = np.full(topics, NONE, np.int32)
+    last_subscriber = np.full(topics, NONE, np.int32)
     offsets = np.zeros(members + 1, np.int32)
     claims = np.empty(len(owned), np.int32)
     end = 0
     for member in range(members):
         for i in range(subscribed_of[member], subscribed_of[member + 1]):
-            last_reader[subscribed[i]] = member
+            last_subscriber[subscribed[i]] = member
         for i in range(owned_of[member], owned_of[member + 1]):
             partition = owned[i]
             if partition < len(topic_of):
                 claimed[partition] = True
-                if last_reader[topic_of[partition]] == member and last_claimant[partition] != member:
+                if last_subscriber[topic_of[partition]] == member and last_claimant[partition] != member:
                     last_claimant[partition] = member
                     claims[end] = partition
                     end += 1
@@ -241,13 +243,13 @@ def _claims(
 
 
 @njit(nogil=True, cache=True)
-def told_apart(kinds: Int32s, offsets: Int32s, values: Int32s) -> Int32s:  # noqa: C901 (a kernel)
-    """Split kinds until all values of one kind stand in the same rows (partition refinement, O(values)).
+def split_kinds(kinds: Int32s, offsets: Int32s, values: Int32s) -> Int32s:  # noqa: C901 (a kernel)
+    """Split kinds until all values of a kind are in the same rows (partition refinement, O(values)).
 
-    kinds : int32[...]   the kind of each value to begin with, or NONE for what does not count
-    offsets, values : row → values, none twice in a row
+    kinds : int32[...]   the initial kind of each value, or NONE for values that do not count
+    offsets, values : row → values, without duplicates in a row
 
-    Returns int32[...], the kind of each value; if ``kinds`` has no gaps, neither has this.
+    Returns int32[...], the kind of each value; without gaps if ``kinds`` has none.
     """
     kinds = kinds.copy()
     count = 0
@@ -257,7 +259,7 @@ def told_apart(kinds: Int32s, offsets: Int32s, values: Int32s) -> Int32s:  # noq
     for kind in kinds:
         if kind != NONE:
             sizes[kind] += 1
-    here = np.zeros(len(sizes), np.int32)  # how many of each kind are in the row
+    here = np.zeros(len(sizes), np.int32)  # values of each kind in the row
     becomes = np.zeros(len(sizes), np.int32)
     met = np.empty(len(sizes), np.int32)
     for row in range(len(offsets) - 1):

@@ -1,4 +1,4 @@
-"""What an assignment moves, seen from what the members say they owned."""
+"""The partitions that an assignment moves, compared with the members' claims."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Movement:
-    """How many partitions stay, come and go, counted per member and partition.
+    """How many partitions members retain, get and revoke, counted per member and partition.
 
-    A member *owned* a partition if its ``owned_partitions`` name it: claims count as they are made, whatever their generation,
-    also those of several members to one partition (each of them will have to give it up unless it is assigned to it) and
-    those to partitions that no longer exist. Naming a partition twice counts once.
+    A member *owned* a partition if its ``owned_partitions`` include it. Every claim counts, whatever its generation, even if
+    several members claim the partition (each must revoke it unless it is assigned to it) or the partition no longer exists.
+    Duplicate claims of one member count once.
 
-    retained : the member owned it and still has it
-    moved : the member has it, did not own it, and another member did
-    added : the member has it, and nobody owned it
-    revoked : the member owned it and has it no longer
+    retained : the member owned it and is assigned it again
+    moved : the member is assigned it and did not own it, but another member did
+    added : the member is assigned it, and no member owned it
+    revoked : the member owned it and is not assigned it
 
-    So ``retained + moved + added`` is what is assigned, and ``retained + revoked`` what was owned.
+    So ``retained + moved + added`` partitions are assigned, and ``retained + revoked`` were owned.
     """
 
     retained: int

@@ -1,12 +1,12 @@
-"""The different keys of a stream in memory that does not grow with it: exactly while they are few, then a sample of them.
+"""The distinct keys of a stream in bounded memory: all of them while they are few, then a sample.
 
-A key is known by its fingerprint, 64 bits of a hash. ``DistinctKeys`` holds every key with what it weighs (records and bytes),
-up to MAX_KEYS. When they become more, it keeps those whose fingerprint begins with one zero bit, then with two, and so on: each
-key with the same probability 2^-level, and with all that it ever weighed, because a key that is in the sample now always was in
-it (adaptive sampling: Flajolet, "On adaptive sampling", 1990). The number of keys is then known to about 1/√(keys held).
+A key is identified by its key hash, 64 bits. ``DistinctKeys`` holds up to MAX_KEYS keys with their weights (records and bytes).
+When there are more, it keeps those whose key hash begins with one zero bit, then with two, and so on: each key with the same
+probability 2^-level, and with its full weight, because a key that is in the sample now always was in it (adaptive sampling:
+Flajolet, "On adaptive sampling", 1990). The number of keys is then known to about 1/√(keys held).
 
-A sample misses single heavy keys. So from then on two lists of ``frequent`` keys, by records and by bytes, are kept as well, in
-which no key can be missing that weighs more than the list's ``error`` (Metwally et al., "Space-Saving", 2005, in the form of
+A sample misses single heavy keys. So from then on there are also two lists of ``frequent`` keys, by records and by bytes, which
+include every key that weighs more than the list's ``error`` (Metwally et al., "Space-Saving", 2005, in the form of
 Anderson et al., "A high-performance algorithm for identifying frequent items in data streams", 2017).
 """
 
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from service.core.model import Bools, Int32s, Int64s
 
 MAX_KEYS: Final = 2**20
-"""Most keys that are held one by one; also the most that the answer is exact for."""
+"""Most keys that are held; up to this number the result is exact."""
 
 NAMED: Final = 256
-"""How many of the heaviest keys are known by their bytes, not only by their fingerprint."""
+"""How many of the heaviest keys are known by their bytes, not only by their key hash."""
 
 RECORDS, BYTES = 0, 1
 """The columns of weights."""
@@ -38,24 +38,24 @@ RECORDS, BYTES = 0, 1
 
 @dataclass
 class DistinctKeys:
-    """An open-addressing hash table of fingerprints, at most half full.
+    """An open-addressing hash table of key hashes, at most half full.
 
-    functions : how many hash functions' values are held of each key
+    functions : the number of hash functions whose values are held for each key
     max_keys : most keys held
-    level : the sample holds one key in 2^level; 0 means all
-    fingerprints : int64[slots]   0 is a free slot
+    level : the sample holds one key in 2^level; 0: all keys
+    key_hashes : int64[slots]   0 is a free slot
     weights : int64[slots, 2]     records and bytes of the key
     hashes : int32[slots, functions]
     held : slots in use
-    names : fingerprint → the key's bytes, of the heaviest keys
-    risen_above : the least weight of a named key, by records and by bytes: a key that is not heavier needs no name
+    names : key hash → the key's bytes, for the heaviest keys
+    risen_above : the least weight of a named key, by records and by bytes; a lighter key needs no name
     frequent : the frequent keys by records and by bytes, once there is a sample
     """
 
     functions: int
     max_keys: int = MAX_KEYS
     level: int = 0
-    fingerprints: Int64s = field(default_factory=lambda: np.zeros(1024, np.int64))
+    key_hashes: Int64s = field(default_factory=lambda: np.zeros(1024, np.int64))
     weights: Int64s = field(default_factory=lambda: np.zeros((1024, 2), np.int64))
     hashes: Int32s = field(init=False)
     held: int = 0
@@ -64,83 +64,83 @@ class DistinctKeys:
     frequent: tuple[FrequentKeys, FrequentKeys] | None = None
 
     def __post_init__(self) -> None:
-        self.hashes = np.zeros((len(self.fingerprints), self.functions), np.int32)
+        self.hashes = np.zeros((len(self.key_hashes), self.functions), np.int32)
 
     @property
     def distinct(self) -> int:
-        """How many different keys there were; an estimate unless ``level`` is 0."""
+        """The number of distinct keys; an estimate unless ``level`` is 0."""
         return self.held << self.level
 
     @property
     def relative_error(self) -> float:
-        """The standard error of ``distinct``, as a share of it; 0 while it is exact."""
+        """The standard error of ``distinct``, as a share of it; 0 if it is exact."""
         return 0.0 if self.level == 0 else 1 / max(self.held, 1) ** 0.5
 
     def entries(self) -> tuple[Int64s, Int64s, Int32s]:
-        """The keys held: their fingerprints int64[held], ascending; weights int64[held, 2]; hashes int32[held, functions]."""
-        slots = np.flatnonzero(self.fingerprints)
-        return self._at(slots[np.argsort(self.fingerprints[slots])])
+        """The keys held: key hashes int64[held], ascending; weights int64[held, 2]; hashes int32[held, functions]."""
+        slots = np.flatnonzero(self.key_hashes)
+        return self._at(slots[np.argsort(self.key_hashes[slots])])
 
     def _at(self, slots: Int64s) -> tuple[Int64s, Int64s, Int32s]:
-        return self.fingerprints[slots], self.weights[slots], self.hashes[slots]
+        return self.key_hashes[slots], self.weights[slots], self.hashes[slots]
 
-    def add(self, fingerprints: Int64s, weights: Int64s, hashes: Sequence[Int32s], name: Callable[[int], bytes | None]) -> None:
-        """Add the keys of a batch, each as often as it comes.
+    def add(self, key_hashes: Int64s, weights: Int64s, hashes: Sequence[Int32s], name: Callable[[int], bytes | None]) -> None:
+        """Add the keys of a batch, which may repeat.
 
-        fingerprints : int64[n]   never 0
-        weights : int64[n, 2], or int64[1, 2] if they are all alike
-        hashes : int32[n] of each function
-        name : the bytes of the batch's key of that row; None where they are not known
+        key_hashes : int64[n]   never 0
+        weights : int64[n, 2], or int64[1, 2] if all are equal
+        hashes : int32[n] for each function
+        name : row → the bytes of its key, or None if they are not known
         """
-        risen = np.zeros(len(fingerprints), np.bool_)
+        risen = np.zeros(len(key_hashes), np.bool_)
         done = 0
         if self.frequent is None:
-            rows = np.arange(len(fingerprints))
-            done = self._enter(fingerprints, *_of_rows(rows, weights, hashes), risen)
-            self._name(fingerprints, risen, name)
-            if done == len(fingerprints):
+            rows = np.arange(len(key_hashes))
+            done = self._enter(key_hashes, *_of_rows(rows, weights, hashes), risen)
+            self._name(key_hashes, risen, name)
+            if done == len(key_hashes):
                 return
-            # Full: what has been counted so far goes into the lists of frequent keys, and the rest of the batch into both.
+            # Full: what is counted so far goes into the lists of frequent keys too, and so does the rest of the batch.
             self.frequent = self._as_frequent()
             self._thin_out()
-        self.sample(fingerprints, weights, hashes, done)
+        self.sample(key_hashes, weights, hashes, done)
         risen[:] = False
         for column, frequent in enumerate(self.frequent):
             of_column = np.ascontiguousarray(weights[done if len(weights) > 1 else 0 :, column])
             if of_column.any():
-                frequent.add(fingerprints[done:], of_column, risen[done:], int(self.risen_above[column]))
-        self._name(fingerprints, risen, name)
+                frequent.add(key_hashes[done:], of_column, risen[done:], int(self.risen_above[column]))
+        self._name(key_hashes, risen, name)
 
-    def sample(self, fingerprints: Int64s, weights: Int64s, hashes: Sequence[Int32s], done: int = 0) -> Int64s:
-        """Enter those of the rows from ``done`` on that the sample takes: soon few, so that nothing is done for the others.
+    def sample(self, key_hashes: Int64s, weights: Int64s, hashes: Sequence[Int32s], done: int = 0) -> Int64s:
+        """Enter the rows from ``done`` on that belong to the sample: soon these are few, and the others cost nothing.
 
-        The other parameters are those of ``add``. Nothing becomes ``frequent``, or named. Returns the rows, int64[...], of keys
-        that came in while this has no names: some may have had to leave again.
+        The other parameters are those of ``add``. No key becomes ``frequent`` or named. Returns int64[...], the rows of keys that
+        came in, if no key is named; the sample may have dropped some of these keys again.
         """
-        rows = done + np.flatnonzero(fingerprints[done:].view(np.uint64) <= np.uint64(2 ** (64 - self.level) - 1))
-        some, (of_rows, hashed) = fingerprints[rows], _of_rows(rows, weights, hashes)
+        rows = done + np.flatnonzero(key_hashes[done:].view(np.uint64) <= np.uint64(2 ** (64 - self.level) - 1))
+        sampled, (of_rows, hashed) = key_hashes[rows], _of_rows(rows, weights, hashes)
         done = 0
         risen = np.zeros(len(rows), np.bool_)
-        while (done := done + self._enter(some[done:], of_rows[done:], hashed[done:], risen[done:])) < len(rows):
+        while (done := done + self._enter(sampled[done:], of_rows[done:], hashed[done:], risen[done:])) < len(rows):
             self._thin_out()
         return rows[risen]
 
     def merge_sample(self, other: DistinctKeys) -> None:
-        """Add the sample of another one to this one's."""
+        """Add the sample of another one to this sample."""
         while self.level < other.level:
             self._thin_out()
-        fingerprints, weights, hashes = other.entries()
-        self.sample(fingerprints, weights, [*hashes.T])
+        key_hashes, weights, hashes = other.entries()
+        self.sample(key_hashes, weights, [*hashes.T])
 
-    def holds(self, fingerprints: Int64s) -> Bools:
+    def holds(self, key_hashes: Int64s) -> Bools:
         """bool[n]: is the key held?"""
-        return find(fingerprints, self.fingerprints) >= 0
+        return find(key_hashes, self.key_hashes) >= 0
 
     def merge(self, other: DistinctKeys) -> None:
-        """Add what another one has seen."""
-        fingerprints, weights, hashes = other.entries()
+        """Add the keys of another one."""
+        key_hashes, weights, hashes = other.entries()
         if self.frequent is None and other.frequent is None:
-            self.add(fingerprints, weights, [*hashes.T], lambda row: other.names.get(int(fingerprints[row])))
+            self.add(key_hashes, weights, [*hashes.T], lambda row: other.names.get(int(key_hashes[row])))
             return
         mine, others = self._as_frequent(), other._as_frequent()
         self.frequent = (mine[RECORDS].merged(others[RECORDS]), mine[BYTES].merged(others[BYTES]))
@@ -148,9 +148,9 @@ class DistinctKeys:
         self._rank(self.names | other.names)
 
     def heaviest(self, column: int, count: int) -> list[tuple[bytes, int, int]]:
-        """The heaviest keys by RECORDS or BYTES: their bytes, what they weigh at most, and by how much that may be too much.
+        """The heaviest keys by RECORDS or BYTES: bytes, greatest possible weight, and the error by which that may be too large.
 
-        In the order of what they weigh at least.
+        In descending order of the least possible weight.
         """
         known = np.array(sorted(self.names), np.int64)
         weights, errors = self._weights_of(known, column)
@@ -158,67 +158,67 @@ class DistinctKeys:
         return [(self.names[int(known[i])], int(weights[i]), int(errors[i])) for i in order if weights[i] > 0]
 
     def weights_for_chance(self, column: int) -> Weights:
-        """What the keys weigh by RECORDS or BYTES; beyond ``max_keys``: the frequent ones, and the rest as the sample says."""
-        fingerprints, weights, _ = self.entries()
+        """The weights of the keys by RECORDS or BYTES; beyond ``max_keys`` those of the frequent keys and an estimate."""
+        key_hashes, weights, _ = self.entries()
         if self.frequent is None:
             return Weights.of(weights[:, column])
         known, heavy = self.frequent[column].surest(HEAVY)
-        light = weights[~np.isin(fingerprints, known), column]
+        light = weights[~np.isin(key_hashes, known), column]
         return Weights.of(light, 2.0**self.level, heavy.astype(np.float64))
 
-    def _enter(self, fingerprints: Int64s, weights: Int64s, hashes: Int32s, risen: Bools) -> int:
-        """Enter rows until the table is full at MAX_KEYS; returns how many were."""
+    def _enter(self, key_hashes: Int64s, weights: Int64s, hashes: Int32s, risen: Bools) -> int:
+        """Enter rows until the table is full at ``max_keys``; returns the number of rows that were entered."""
         done = 0
         while True:
-            room = min(self.max_keys, len(self.fingerprints) // 2)
+            room = min(self.max_keys, len(self.key_hashes) // 2)
             entered, self.held = enter(
-                fingerprints[done:], weights[done:], hashes[done:], self.level, self.risen_above, room, self.held,
-                self.fingerprints, self.weights, self.hashes, risen[done:],
+                key_hashes[done:], weights[done:], hashes[done:], self.level, self.risen_above, room, self.held,
+                self.key_hashes, self.weights, self.hashes, risen[done:],
             )  # fmt: skip
             done += entered
-            if done == len(fingerprints) or room == self.max_keys:
+            if done == len(key_hashes) or room == self.max_keys:
                 return done
-            self._rebuild(min(4 * len(self.fingerprints), 2 * self.max_keys))
+            self._rebuild(min(4 * len(self.key_hashes), 2 * self.max_keys))
 
     def _thin_out(self) -> None:
-        """Keep every second key of the sample."""
+        """Keep half of the sample."""
         self.level += 1
-        self._rebuild(len(self.fingerprints))
+        self._rebuild(len(self.key_hashes))
 
     def _rebuild(self, slots: int) -> None:
-        fingerprints, weights, hashes = self._at(np.flatnonzero(self.fingerprints))
-        self.fingerprints, self.weights = np.zeros(slots, np.int64), np.zeros((slots, 2), np.int64)
+        key_hashes, weights, hashes = self._at(np.flatnonzero(self.key_hashes))
+        self.key_hashes, self.weights = np.zeros(slots, np.int64), np.zeros((slots, 2), np.int64)
         self.hashes = np.zeros((slots, self.functions), np.int32)
         _, self.held = enter(
-            fingerprints, weights, hashes, self.level, np.full(2, 2**62, np.int64), slots // 2, 0,
-            self.fingerprints, self.weights, self.hashes, np.zeros(len(fingerprints), np.bool_),
+            key_hashes, weights, hashes, self.level, np.full(2, 2**62, np.int64), slots // 2, 0,
+            self.key_hashes, self.weights, self.hashes, np.zeros(len(key_hashes), np.bool_),
         )  # fmt: skip
 
     def _as_frequent(self) -> tuple[FrequentKeys, FrequentKeys]:
         if self.frequent is not None:
             return self.frequent
         lists = (FrequentKeys(), FrequentKeys())
-        fingerprints, weights, _ = self.entries()
+        key_hashes, weights, _ = self.entries()
         for column, frequent in enumerate(lists):
-            frequent.add(fingerprints, weights[:, column].copy(), np.zeros(len(fingerprints), np.bool_), 2**62)
+            frequent.add(key_hashes, weights[:, column].copy(), np.zeros(len(key_hashes), np.bool_), 2**62)
         return lists
 
-    def _name(self, fingerprints: Int64s, risen: Bools, name: Callable[[int], bytes | None]) -> None:
-        """Learn the bytes of keys that have become heavier than the lightest of those named.
+    def _name(self, key_hashes: Int64s, risen: Bools, name: Callable[[int], bytes | None]) -> None:
+        """Name the keys whose weight rose above that of the lightest named key.
 
-        A key's weight only grows and so does the lightest's, so a key that is not named has not risen above it since.
+        Both weights only grow, so a key without a name has not risen above the lightest since.
         """
         rows = np.flatnonzero(risen)
         if not len(rows):
             return
-        wanted, first = np.unique(fingerprints[rows], return_index=True)
-        # Of a first batch all have risen: the bytes of those alone that may stay are looked up.
+        candidates, first = np.unique(key_hashes[rows], return_index=True)
+        # In a first batch every key has risen: get the bytes of only those that may keep their name.
         keep: dict[int, int] = {}
         for column in (RECORDS, BYTES):
-            heaviest = np.argsort(-self._at_least(wanted, column), kind="stable")[:NAMED]
-            keep.update(zip(wanted[heaviest].tolist(), rows[first[heaviest]].tolist(), strict=True))
-        learned = {fingerprint: name(row) for fingerprint, row in keep.items() if fingerprint not in self.names}
-        self._rank(self.names | {fingerprint: text for fingerprint, text in learned.items() if text is not None})
+            heaviest = np.argsort(-self._at_least(candidates, column), kind="stable")[:NAMED]
+            keep.update(zip(candidates[heaviest].tolist(), rows[first[heaviest]].tolist(), strict=True))
+        names = {key_hash: name(row) for key_hash, row in keep.items() if key_hash not in self.names}
+        self._rank(self.names | {key_hash: text for key_hash, text in names.items() if text is not None})
 
     def _rank(self, names: dict[int, bytes]) -> None:
         """Keep the names of the heaviest by records and by bytes."""
@@ -230,55 +230,55 @@ class DistinctKeys:
             keep.update(known[order[weights[order] > 0]].tolist())
             if len(order) == NAMED:
                 self.risen_above[column] = max(self.risen_above[column], weights[order[-1]])
-        self.names = {fingerprint: names[fingerprint] for fingerprint in keep}
+        self.names = {key_hash: names[key_hash] for key_hash in keep}
 
-    def _at_least(self, fingerprints: Int64s, column: int) -> Int64s:
-        weights, errors = self._weights_of(fingerprints, column)
+    def _at_least(self, key_hashes: Int64s, column: int) -> Int64s:
+        weights, errors = self._weights_of(key_hashes, column)
         return weights - errors
 
-    def _weights_of(self, fingerprints: Int64s, column: int) -> tuple[Int64s, Int64s]:
-        """int64[n] twice: what these keys weigh, and by how much that may be too much."""
+    def _weights_of(self, key_hashes: Int64s, column: int) -> tuple[Int64s, Int64s]:
+        """int64[n] twice: the weights of these keys, and the errors by which they may be too large."""
         if self.frequent is not None:
-            return self.frequent[column].weights_of(fingerprints)
-        slots = find(fingerprints, self.fingerprints)
+            return self.frequent[column].weights_of(key_hashes)
+        slots = find(key_hashes, self.key_hashes)
         return np.where(slots >= 0, self.weights[slots, column], 0), np.zeros(len(slots), np.int64)
 
 
 def _of_rows(rows: Int64s, weights: Int64s, hashes: Sequence[Int32s]) -> tuple[Int64s, Int32s]:
-    """int64[rows, 2] and int32[rows, functions] of some rows of a batch."""
+    """The weights and hashes of some rows of a batch: int64[rows, 2] and int32[rows, functions]."""
     of_rows = weights[rows] if len(weights) > 1 else np.repeat(weights, len(rows), axis=0)
     hashed = np.empty((len(rows), len(hashes)), np.int32)
-    for function, of in enumerate(hashes):
-        hashed[:, function] = of[rows]
+    for function, values in enumerate(hashes):
+        hashed[:, function] = values[rows]
     return of_rows, hashed
 
 
 @njit(nogil=True, cache=True)
 def enter(
-    fingerprints: Int64s, weights: Int64s, hashes: Int32s, level: int, risen_above: Int64s, room: int, held: int,
+    key_hashes: Int64s, weights: Int64s, hashes: Int32s, level: int, risen_above: Int64s, room: int, held: int,
     table: Int64s, table_weights: Int64s, table_hashes: Int32s, risen: Bools,
 ) -> tuple[int, int]:  # fmt: skip
     """Enter rows into the table until one needs a slot and ``room`` slots are in use.
 
-    fingerprints : int64[n]; weights : int64[n, 2]; hashes : int32[n, functions]; level : of the sample
-    risen_above : int64[2]   rows[i] of ``risen``, bool[n], becomes True when a weight of the row's key rises above this
+    key_hashes : int64[n]; weights : int64[n, 2]; hashes : int32[n, functions]; level : of the sample
+    risen_above : int64[2]   ``risen[i]``, bool[n], becomes True when a weight of row i's key rises above this
     table, table_weights, table_hashes : int64[slots], int64[slots, 2], int32[slots, functions]; slots is a power of two
-    Returns how many rows are done, and how many slots are in use. Plain-Python twin: tests/reference/counter.py.
+    Returns the number of rows done, and the number of slots in use. Plain-Python twin: tests/reference/counter.py.
     """
     mask = len(table) - 1
     beyond = np.uint64(64 - level)
-    for i in range(len(fingerprints)):
-        fingerprint = fingerprints[i]
-        if level > 0 and (np.uint64(fingerprint) >> beyond) != 0:
+    for i in range(len(key_hashes)):
+        key_hash = key_hashes[i]
+        if level > 0 and (np.uint64(key_hash) >> beyond) != 0:
             continue
-        slot = np.int64(np.uint64(fingerprint) & np.uint64(mask))
-        while table[slot] != 0 and table[slot] != fingerprint:
+        slot = np.int64(np.uint64(key_hash) & np.uint64(mask))
+        while table[slot] != 0 and table[slot] != key_hash:
             slot = (slot + 1) & mask
         if table[slot] == 0:
             if held == room:
                 return i, held
             held += 1
-            table[slot] = fingerprint
+            table[slot] = key_hash
             for f in range(hashes.shape[1]):
                 table_hashes[slot, f] = hashes[i, f]
         for column in range(2):
@@ -287,17 +287,17 @@ def enter(
             table_weights[slot, column] = after
             if before <= risen_above[column] < after:
                 risen[i] = True
-    return len(fingerprints), held
+    return len(key_hashes), held
 
 
 @njit(nogil=True, cache=True)
-def find(fingerprints: Int64s, table: Int64s) -> Int64s:
-    """int64[n], the slot of each fingerprint in a table of int64[slots], or -1."""
+def find(key_hashes: Int64s, table: Int64s) -> Int64s:
+    """int64[n], the slot of each key hash in a table of int64[slots], or -1."""
     mask = len(table) - 1
-    slots = np.full(len(fingerprints), -1, np.int64)
-    for i in range(len(fingerprints)):
-        slot = np.int64(np.uint64(fingerprints[i]) & np.uint64(mask))
-        while table[slot] != 0 and table[slot] != fingerprints[i]:
+    slots = np.full(len(key_hashes), -1, np.int64)
+    for i in range(len(key_hashes)):
+        slot = np.int64(np.uint64(key_hashes[i]) & np.uint64(mask))
+        while table[slot] != 0 and table[slot] != key_hashes[i]:
             slot = (slot + 1) & mask
         if table[slot] != 0:
             slots[i] = slot

@@ -1,11 +1,11 @@
-"""What skew chance alone gives: every key thrown on a partition at random, again and again.
+"""The skew that chance alone gives: all keys placed on random partitions, again and again.
 
-A good hash does no better than that, and hot keys make it worse whatever the hash. So the band depends on how many keys there are
-and on what each weighs. The heaviest keys are thrown one by one; the many light ones together make a load that is close to a
-multiple of a Poisson number with the same mean and variance (and is exactly that, for large counts, where all weigh the same).
-With many partitions those without a heavy key are not drawn one by one: the largest of m such loads is the quantile U^(1/m).
+A good hash is no more even than that, and hot keys make any hash less even. So the band depends on the number of keys and on the
+weight of each. The heaviest keys are placed one by one. The many light keys together make a load that is close to a multiple of a
+Poisson number with the same mean and variance (exactly that, for large counts, if all weigh the same). With many partitions,
+those without a heavy key are not drawn one by one: the largest of m such loads is the quantile U^(1/m).
 
-The random numbers come from a fixed seed, so that the same question has the same answer.
+The seed is fixed, so that the same input has the same result.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float64]
 
 HEAVY: Final = 512
-"""Most keys that are thrown one by one."""
+"""Most keys that are placed one by one."""
 
 FEW: Final = 64
-"""Up to this many partitions each one's load is drawn."""
+"""Up to this many partitions, the load of each is drawn."""
 
 THROWS: Final = 2000
-"""How often all keys are thrown, with FEW partitions; half as often with more."""
+"""How often all keys are placed with up to FEW partitions; half as often with more."""
 
 COVERED: Final = (0.005, 0.995)
 """The band's ends, as quantiles."""
@@ -39,7 +39,7 @@ COVERED: Final = (0.005, 0.995)
 
 @dataclass(frozen=True)
 class Weights:
-    """What the keys weigh.
+    """The weights of some keys.
 
     heavy : float64[at most HEAVY], the heaviest keys
     rest, rest_squares : the sum of the other keys' weights, and of their squares
@@ -53,8 +53,8 @@ class Weights:
     def of(weights: Int64s | Floats, times: float = 1.0, heavy: Floats | None = None) -> Weights:
         """These weights.
 
-        times : how many keys each of them stands for
-        heavy : keys known apart from them, descending; None: their own heaviest, if all are known
+        times : the number of keys that each stands for
+        heavy : further keys, descending; None: these weights are all keys, and include the heaviest
         """
         weights = weights.astype(np.float64)
         if heavy is None:
@@ -65,33 +65,33 @@ class Weights:
 
     @staticmethod
     def equal(count: int) -> Weights:
-        """So many keys that weigh the same."""
+        """Keys of equal weight. count : their number"""
         return Weights(np.ones(count), 0.0, 0.0) if count <= HEAVY else Weights(np.zeros(0), float(count), float(count))
 
     def and_one(self, weight: float) -> Weights:
-        """These and one more, unless it weighs nothing."""
+        """These and one more key, unless its weight is 0."""
         return replace(self, heavy=np.append(self.heavy, float(weight))) if weight else self
 
     @property
     def total(self) -> float:
-        """All of it."""
+        """The total weight."""
         return float(self.heavy.sum()) + self.rest
 
 
 @dataclass(frozen=True)
-class Chance:
-    """The skew (max ÷ mean) that chance gives: its mean, and between ``low`` and ``high`` in 99 of 100 cases."""
+class RandomSkew:
+    """The skew (max ÷ mean) that chance gives: its mean, and the band ``low`` … ``high`` of 99 in 100 cases."""
 
     mean: float
     low: float
     high: float
 
 
-def skew_by_chance(weights: Weights, partitions_count: int) -> Chance:
-    """The skew over so many partitions if every key's partition were random."""
+def random_skew(weights: Weights, partitions_count: int) -> RandomSkew:
+    """The skew if every key were on a random partition."""
     if partitions_count == 1 or weights.total <= 0:
-        return Chance(1.0, 1.0, 1.0)
-    # The light keys as ``number`` keys of the weight ``each``.
+        return RandomSkew(1.0, 1.0, 1.0)
+    # The light keys as ``number`` keys of weight ``each``.
     each = weights.rest_squares / weights.rest if weights.rest else 0.0
     number = weights.rest / each if each else 0.0
     if partitions_count <= FEW:
@@ -104,15 +104,15 @@ def skew_by_chance(weights: Weights, partitions_count: int) -> Chance:
             maxima = np.maximum(maxima, each * light)
     skews = maxima * (partitions_count / weights.total)
     low, high = np.quantile(skews, COVERED)
-    return Chance(float(skews.mean()), max(1.0, float(low)), float(high))
+    return RandomSkew(float(skews.mean()), max(1.0, float(low)), float(high))
 
 
 def _poisson_quantiles(probabilities: Floats, mean: float) -> Floats:
     """The least k with P(Poisson(mean) ≤ k) at or above each probability."""
     k = np.ceil(pdtrik(probabilities, mean))
     below = np.maximum(k - 1, 0)
-    found: Floats = np.where(pdtr(below, mean) >= probabilities, below, k)
-    return found
+    quantiles: Floats = np.where(pdtr(below, mean) >= probabilities, below, k)
+    return quantiles
 
 
 @njit(nogil=True, cache=True, inline="always")
@@ -127,7 +127,7 @@ def _next(state: npt.NDArray[np.uint64]) -> np.uint64:
 
 @njit(nogil=True, cache=True, inline="always")
 def _uniform(state: npt.NDArray[np.uint64]) -> float:
-    """In (0, 1)."""
+    """A random number in (0, 1)."""
     return float((np.float64(_next(state) >> np.uint64(11)) + 0.5) * 2.0**-53)
 
 
@@ -138,13 +138,13 @@ def _partition(state: npt.NDArray[np.uint64], n: int) -> int:
 
 @njit(nogil=True, cache=True)
 def _normal(state: npt.NDArray[np.uint64]) -> float:
-    """Box and Muller's."""
+    """A normal number (Box and Muller)."""
     return float(np.sqrt(-2.0 * np.log(_uniform(state))) * np.cos(2.0 * np.pi * _uniform(state)))
 
 
 @njit(nogil=True, cache=True)
 def _poisson(state: npt.NDArray[np.uint64], mean: float) -> float:
-    """Knuth's below 16; above, a normal number with Poisson's skewness (Cornish and Fisher)."""
+    """A Poisson number: Knuth's below 16; above, a normal number with Poisson's skewness (Cornish and Fisher)."""
     if mean < 16:
         product, k = _uniform(state), 0
         limit = np.exp(-mean)
@@ -161,8 +161,8 @@ def heaviest_of_few(heavy: Floats, each: float, number: float, n: int, throws: i
     """float64[throws], the largest load of n partitions.
 
     heavy : float64[...]; each, number : the light keys' common weight and their number
-    The light loads add up to the same every time: from normal numbers their mean is taken away, which is what makes them depend
-    on each other as they do. Plain-Python twin: tests/reference/random_baseline.py, as far as its own random numbers go.
+    The light loads always add up to the same: their normal numbers have their mean subtracted, which correlates them as needed.
+    Plain-Python twin: tests/reference/random_baseline.py, which draws other random numbers.
     """
     state = np.full(1, n, np.uint64)
     maxima = np.empty(throws)
@@ -187,7 +187,7 @@ def heaviest_of_few(heavy: Floats, each: float, number: float, n: int, throws: i
 def heaviest_touched(heavy: Floats, each: float, number: float, n: int, throws: int) -> tuple[Floats, Floats]:
     """The largest load of those of n partitions that have a heavy key.
 
-    heavy, each, number : as above. Returns float64[throws] twice: that load, and on how many partitions there is no heavy key.
+    heavy, each, number : as above. Returns float64[throws] twice: that load, and the number of partitions without a heavy key.
     """
     state = np.full(1, n, np.uint64)
     maxima, untouched = np.zeros(throws), np.empty(throws)

@@ -1,4 +1,4 @@
-"""What a consumer sends to its group's leader and gets back (ConsumerProtocol v0–v3), and what sticky assignors add to it.
+"""Subscriptions and assignments of the classic protocol (ConsumerProtocol v0–v3), and the user data of sticky assignors.
 
 Source: ConsumerProtocol, StickyAssignor, CooperativeStickyAssignor (Apache Kafka 4.3.1).
 """
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from service.core.wire.messages import Document
 
 TopicPartitions = tuple[tuple[str, tuple[int, ...]], ...]
-"""Each topic's name with ids of its partitions, in the order of the bytes; a topic may come twice."""
+"""Topic names with partition ids, in the order of the bytes; a topic may appear more than once."""
 
 DEFAULT_GENERATION: Final = -1
-"""AbstractStickyAssignor.DEFAULT_GENERATION: of a member whose user data cannot be read."""
+"""AbstractStickyAssignor.DEFAULT_GENERATION, the generation of a member whose user data cannot be read."""
 
 
 @dataclass(frozen=True)
 class Subscription:
-    """What a member wants, and what it still has.
+    """What a member subscribes to, and what it owns.
 
     version : the one in the bytes; any above 3 is read as 3
-    generation_id, rack_id, user_data : None if absent; a negative generation and an empty rack are absent
+    generation_id, rack_id, user_data : None if absent; a negative generation and an empty rack count as absent
     """
 
     version: int
@@ -42,7 +42,7 @@ class Subscription:
 
 @dataclass(frozen=True)
 class Assignment:
-    """What a member is given. version : the one in the bytes; any above 3 is read as 3."""
+    """A member's assignment. version : the one in the bytes; any above 3 is read as 3."""
 
     version: int
     partitions: TopicPartitions
@@ -51,11 +51,11 @@ class Assignment:
 
 @dataclass(frozen=True)
 class StickyUserData:
-    """What a member says of its previous assignment.
+    """A member's previous assignment, as it reports it.
 
-    version : of the bytes, as far as they tell: they do not name it, so 0 if they end where version 0 does
-    generation : None if there are no bytes or they have none; DEFAULT_GENERATION if they cannot be read
-    unreadable : why they cannot be read; Kafka then goes on without them
+    version : 0 if the bytes end where version 0 does; they do not name their version
+    generation : None if absent; DEFAULT_GENERATION if the bytes cannot be read
+    unreadable : why the bytes cannot be read; Kafka then ignores them
     """
 
     version: int
@@ -65,23 +65,23 @@ class StickyUserData:
 
 
 def read_subscription(data: bytes) -> Subscription:
-    """A Subscription; bytes after its end are left unread. Raises Unreadable."""
-    version, found = _read(data, SUBSCRIPTION, "subscription")
-    generation = found.get("generationId", DEFAULT_GENERATION)
+    """A Subscription; bytes after its end are ignored. Raises Unreadable."""
+    version, fields = _read(data, SUBSCRIPTION, "subscription")
+    generation = fields.get("generationId", DEFAULT_GENERATION)
     return Subscription(
         version,
-        tuple(found["topics"]),
-        _topic_partitions(found.get("ownedPartitions", [])),
+        tuple(fields["topics"]),
+        _topic_partitions(fields.get("ownedPartitions", [])),
         None if generation < 0 else generation,
-        found.get("rackId") or None,
-        _user_data(found),
+        fields.get("rackId") or None,
+        _user_data(fields),
     )
 
 
 def read_subscribed_topics(data: bytes) -> tuple[str, ...]:
-    """What the group coordinator reads of a Subscription: its topics, as version 0 has them, whatever version it is.
+    """The topics of a Subscription, which the group coordinator reads as version 0, whatever its version.
 
-    Raises Unreadable; a coordinator then does not know what the group reads. Source: ClassicGroup.computeSubscribedTopics.
+    Raises Unreadable; the coordinator then does not know the group's topics. Source: ClassicGroup.computeSubscribedTopics.
     """
     reader = Reader(data)
     _read_version(reader)
@@ -89,30 +89,30 @@ def read_subscribed_topics(data: bytes) -> tuple[str, ...]:
 
 
 def read_assignment(data: bytes) -> Assignment:
-    """An Assignment; bytes after its end are left unread. Raises Unreadable."""
-    version, found = _read(data, ASSIGNMENT, "assignment")
-    return Assignment(version, _topic_partitions(found["assignedPartitions"]), _user_data(found))
+    """An Assignment; bytes after its end are ignored. Raises Unreadable."""
+    version, fields = _read(data, ASSIGNMENT, "assignment")
+    return Assignment(version, _topic_partitions(fields["assignedPartitions"]), _user_data(fields))
 
 
 def read_sticky_user_data(data: bytes) -> StickyUserData:
-    """The ``sticky`` assignor's user data, which it reads as version 1, else as version 0, else not at all."""
+    """The ``sticky`` assignor's user data, which it reads as version 1, else as version 0, else ignores."""
     if not data:
         return StickyUserData(1, (), None)
     try:
-        found = read_message(Reader(data), STICKY_USER_DATA, 1)
-        return StickyUserData(1, _topic_partitions(found["previousAssignment"]), found["generation"])
+        fields = read_message(Reader(data), STICKY_USER_DATA, 1)
+        return StickyUserData(1, _topic_partitions(fields["previousAssignment"]), fields["generation"])
     except Unreadable as error:
         unreadable = error
     reader = Reader(data)
     try:
-        found = read_message(reader, STICKY_USER_DATA, 0)
+        fields = read_message(reader, STICKY_USER_DATA, 0)
     except Unreadable:
         return StickyUserData(1, (), DEFAULT_GENERATION, unreadable)
-    return StickyUserData(1 if reader.remaining else 0, _topic_partitions(found["previousAssignment"]), None)
+    return StickyUserData(1 if reader.remaining else 0, _topic_partitions(fields["previousAssignment"]), None)
 
 
 def read_cooperative_sticky_user_data(data: bytes) -> StickyUserData:
-    """The ``cooperative-sticky`` assignor's user data: a generation, and nothing else."""
+    """The ``cooperative-sticky`` assignor's user data: only a generation."""
     try:
         return StickyUserData(0, (), read_message(Reader(data), COOPERATIVE_STICKY_USER_DATA, 0)["generation"])
     except Unreadable as error:
@@ -120,10 +120,10 @@ def read_cooperative_sticky_user_data(data: bytes) -> StickyUserData:
 
 
 def as_seen_by(assignor: str, subscription: Subscription) -> tuple[TopicPartitions, int | None]:
-    """What a member owns, and since which generation, in the eyes of an assignor (``memberData``).
+    """The partitions that a member claims to an assignor, and in which generation (``memberData``).
 
-    ``sticky`` believes the user data alone, ``cooperative-sticky`` takes the generation from there if the subscription has
-    none; any other assignor sees what the subscription says.
+    ``sticky`` uses only the user data. ``cooperative-sticky`` takes the generation from there if the subscription has none. Any
+    other assignor uses the subscription.
     """
     user_data = subscription.user_data
     if assignor == "sticky":
@@ -157,9 +157,9 @@ def _read_body(reader: Reader, message: Message, version: int, what: str) -> Doc
         raise Schema.because_of(cause, f"Buffer underflow while parsing consumer protocol's {what}") from None
 
 
-def _topic_partitions(found: list[Document]) -> TopicPartitions:
-    return tuple((topic["topic"], tuple(topic["partitions"])) for topic in found)
+def _topic_partitions(topics: list[Document]) -> TopicPartitions:
+    return tuple((topic["topic"], tuple(topic["partitions"])) for topic in topics)
 
 
-def _user_data(found: Document) -> bytes | None:
-    return None if found["userData"] is None else base64.b64decode(found["userData"])
+def _user_data(fields: Document) -> bytes | None:
+    return None if fields["userData"] is None else base64.b64decode(fields["userData"])

@@ -1,9 +1,9 @@
-"""The records that coordinators keep: what a key and its value say.
+"""The records of coordinators: their keys and values.
 
 ::
 
     __consumer_offsets      the group coordinator's: committed offsets, and groups of every protocol
-    __share_group_state     the share coordinator's: how far each share group is with each partition (KIP-932)
+    __share_group_state     the share coordinator's: the state of each share group for each partition (KIP-932)
 
 A key begins with the record's type, a value with its version; a record without a value is a tombstone.
 
@@ -33,8 +33,8 @@ _Unreadable = TypeVar("_Unreadable", bound=Unreadable)
 class CoordinatorRecord:
     """A record, read.
 
-    type, name : its type, as a number and as its coordinator's CoordinatorRecordType calls it
-    key, value : as CoordinatorRecordJsonConverters give them
+    type, name : its type, as a number and as named by its coordinator's CoordinatorRecordType
+    key, value : as CoordinatorRecordJsonConverters return them
     version : the value's; it and the value are None for a tombstone
     """
 
@@ -46,15 +46,15 @@ class CoordinatorRecord:
 
 
 def read_group_record(key: bytes, value: bytes | None) -> CoordinatorRecord:
-    """A record of ``__consumer_offsets``; bytes after the end of key or value are left unread, as Kafka does.
+    """A record of ``__consumer_offsets``; bytes after the end of key or value are ignored, as in Kafka.
 
-    Raises Unreadable: UnknownRecordType, UnknownRecordVersion, or Runtime for what is cut off or altered.
+    Raises Unreadable: UnknownRecordType, UnknownRecordVersion, or Runtime for truncated or corrupt bytes.
     """
     return _read_record(key, value, GROUP_RECORDS)
 
 
 def read_share_group_state_record(key: bytes, value: bytes | None) -> CoordinatorRecord:
-    """The same of ``__share_group_state``."""
+    """A record of ``__share_group_state``, likewise."""
     return _read_record(key, value, SHARE_GROUP_STATE_RECORDS)
 
 

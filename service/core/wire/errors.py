@@ -1,14 +1,14 @@
-"""Why bytes cannot be read: by the exception that Kafka throws, and by the place where its reading stopped.
+"""Why bytes cannot be read: the exception that Kafka throws, and the offset where its reading failed.
 
 ::
 
     KafkaError
-    └── Unreadable               bytes that are cut off, altered, or something else altogether
-        ├── BufferUnderflow      more bytes were wanted than are there
+    └── Unreadable               truncated or corrupt bytes, or those of something else
+        ├── BufferUnderflow      fewer bytes than required
         ├── IllegalArgument
         ├── NegativeArraySize
-        ├── Runtime              what Kafka makes of most of them
-        ├── Schema               the consumer protocol's own
+        ├── Runtime              most others
+        ├── Schema               of the consumer protocol
         ├── UnknownRecordType
         └── UnknownRecordVersion
 """
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 Printed = str | dict[str, str]
-"""A formatter's line, or the ``error``, ``exception`` and ``message`` with which it ends."""
+"""A formatter's line, or the ``error``, ``exception`` and ``message`` with which it fails."""
 
 
 class Unreadable(errors.KafkaError):
     """Kafka cannot read these bytes.
 
-    message : what the exception's getMessage() gives
-    offset : where in the bytes reading failed: the first byte of what could not be read
-    reason : what is wrong there, in our words
-    part : which bytes: "key" or "value" of a record, or else "bytes"
-    printed : what each of Kafka's formatters gives for such a record; none if the bytes are no record
+    message : the result of the exception's getMessage()
+    offset : the first byte of the field that could not be read
+    reason : what is wrong there, in this service's words
+    part : "key" or "value" of a record, or else "bytes"
+    printed : what each of Kafka's formatters prints for such a record; empty if the bytes are not a record
     """
 
     exception = "java.lang.RuntimeException"
@@ -48,45 +48,45 @@ class Unreadable(errors.KafkaError):
 
     @classmethod
     def because_of(cls, cause: Unreadable, message: str) -> Self:
-        """The error that Kafka throws on another one: the place and our words stay, the message is new."""
+        """The error that Kafka throws because of another one: with the same offset and reason, and a new message."""
         return cls(message, cause.offset, cause.reason)
 
 
 class BufferUnderflow(Unreadable):
-    """Java's own, which has no message."""
+    """Java's own, without a message."""
 
     exception = "java.nio.BufferUnderflowException"
 
 
 class IllegalArgument(Unreadable, errors.IllegalArgument):
-    """Java's own, of a buffer that is too short or a number that is too long."""
+    """Java's own, for a buffer that is too short or a number that is too long."""
 
     exception = "java.lang.IllegalArgumentException"
 
 
 class NegativeArraySize(Unreadable):
-    """Java's own, of an array of fewer than no bytes."""
+    """Java's own, for an array of negative size."""
 
     exception = "java.lang.NegativeArraySizeException"
 
 
 class Runtime(Unreadable):
-    """What the readers that Kafka generates throw."""
+    """The error of the readers that Kafka generates."""
 
 
 class Schema(Unreadable):
-    """The consumer protocol's."""
+    """The error of the consumer protocol."""
 
     exception = "org.apache.kafka.common.protocol.types.SchemaException"
 
 
 class UnknownRecordType(Unreadable):
-    """A key of a type that this release does not know."""
+    """A key of a record type that is unknown in this release."""
 
     exception = "org.apache.kafka.coordinator.common.runtime.Deserializer$UnknownRecordTypeException"
 
 
 class UnknownRecordVersion(Unreadable):
-    """A value of a version that this release does not know."""
+    """A value of a version that is unknown in this release."""
 
     exception = "org.apache.kafka.coordinator.common.runtime.Deserializer$UnknownRecordVersionException"

@@ -1,4 +1,4 @@
-"""What was captured, in the shape in which ``/v1/group-assignments`` takes it."""
+"""Captured members and groups as requests for ``/v1/group-assignments``."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ if TYPE_CHECKING:
     from service.core.wire.messages import Document
 
 CONSUMER: Final = "consumer"
-"""The protocol type of consumers' groups; Connect's workers and others have theirs, with bytes of their own."""
+"""The protocol type of consumer groups; Connect's workers and others have their own types and formats."""
 
 
 def member_document(
     subscription: Subscription, member_id: str, instance_id: str | None = None, assignor: str = "range"
 ) -> dict[str, Any]:
-    """A member of ``members``, which owns what ``assignor`` sees that it owns. What it does not say is left out."""
+    """An element of ``members``, which owns what it claims to ``assignor``. Absent values are left out."""
     owned, generation = as_seen_by(assignor, subscription)
     return _document(subscription, member_id, instance_id, owned, generation)
 
 
 def group_document(record: CoordinatorRecord) -> dict[str, Any] | None:
-    """A consumer group of the classic protocol, from its GROUP_METADATA: all of a request but the topics.
+    """A consumer group of the classic protocol, from its GROUP_METADATA: a request without its topics.
 
-    Each member owns what it was given, in the group's generation: what it will say when the group rebalances next. None if
-    the record is another one, a tombstone, or of no consumer group. Raises Unreadable if a member's bytes cannot be read.
+    Each member owns its assignment, in the group's generation: what it will claim in the next rebalance. None if the record is of
+    another type, a tombstone, or not of a consumer group. Raises Unreadable if a member's bytes cannot be read.
     """
     value = record.value
     if record.name != "GROUP_METADATA" or value is None or value["protocolType"] != CONSUMER:
@@ -55,11 +55,11 @@ def _document(
     for topic_name, partition_ids in owned:
         by_topic.setdefault(topic_name, []).extend(partition_ids)
     if generation is not None and generation < 0:
-        generation = None  # of a member that has not been in the group
-    said = {"instance_id": instance_id, "rack_id": subscription.rack_id, "generation_id": generation}
+        generation = None  # the member has not been in the group
+    optional = {"instance_id": instance_id, "rack_id": subscription.rack_id, "generation_id": generation}
     return {
         "member_id": member_id,
-        **{name: value for name, value in said.items() if value is not None},
+        **{name: value for name, value in optional.items() if value is not None},
         "topic_names": list(dict.fromkeys(subscription.topic_names)),
         "owned_partitions": [{"topic_name": name, "partition_ids": ids} for name, ids in by_topic.items()],
     }

@@ -1,9 +1,9 @@
-"""Any message of ``schemas.py``, read as the classes read it that Kafka generates from its own message definitions.
+"""Any message of ``schemas.py``, read as by the classes that Kafka generates from its message definitions.
 
-A message's fields come in the order of the table; those with a tag come after all others, where a message's version is
-flexible. In flexible versions strings, bytes and arrays have compact lengths, and tags that nobody knows are skipped (KIP-482).
+A message's fields come in the order of the table; in flexible versions, those with a tag come after all others, strings, bytes
+and arrays have compact lengths, and unknown tags are skipped (KIP-482).
 
-Source: org.apache.kafka.message.MessageDataGenerator, and JsonConverterGenerator for the form (Apache Kafka 4.3.1).
+Source: org.apache.kafka.message.MessageDataGenerator, and JsonConverterGenerator for the documents (Apache Kafka 4.3.1).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NEWEST: Final = 32767
 LONGEST_STRING: Final = 32767
 
 Document = dict[str, Any]
-"""A message as Kafka's JSON converters give it: names as in the table, bytes in base64, a Uuid as Kafka writes it."""
+"""A message as returned by Kafka's JSON converters: names as in the table, bytes in base64, a Uuid as text."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Blob:
-    """Bytes; ``copied`` says which of its two ways Kafka takes them, which fail in different words."""
+    """Bytes. ``copied`` : does Kafka copy them? The two ways fail with different messages."""
 
     copied: bool = True
 
@@ -42,7 +42,7 @@ class Uuid:
 
 @dataclass(frozen=True)
 class Array:
-    """Any number of one type."""
+    """Any number of elements of one type."""
 
     of: Type
 
@@ -51,9 +51,9 @@ class Array:
 class Field:
     """One field of a message.
 
-    since, until : the versions that have it
-    nullable : whether it may be null
-    tag : its number among the tagged fields; such a field is left out of the document where it has its default
+    since, until : the first and last version with this field
+    nullable : may it be null?
+    tag : its number among the tagged fields; a tagged field with its default is left out of the document
     """
 
     name: str
@@ -70,7 +70,7 @@ class Message:
     """A message, or a part of one.
 
     flexible : the first flexible version
-    newest : the highest version that this release knows
+    newest : the highest version in this release
     """
 
     fields: tuple[Field, ...]
@@ -83,9 +83,9 @@ Type = struct.Struct | Text | Blob | Uuid | Array | Message
 
 
 def read_message(reader: Reader, message: Message, version: int) -> Document:
-    """The message that begins at the reader's position, in a version that the message has; what follows it is left.
+    """The message that begins at the reader's position, in a version that the message has. The reader stops behind it.
 
-    Raises Unreadable, of the kind that Kafka's generated class throws.
+    Raises Unreadable, of the class that Kafka's generated class throws.
     """
     return _MessageReader(reader, version, version >= message.flexible).fields(message.fields)
 
@@ -99,27 +99,29 @@ class _MessageReader:
     flexible: bool
 
     def fields(self, fields: tuple[Field, ...]) -> Document:
-        there = [field for field in fields if field.since <= self.version <= field.until]
-        found = {field.name: self._value(field) for field in there if field.tag is None}
+        present = [field for field in fields if field.since <= self.version <= field.until]
+        document = {field.name: self._value(field) for field in present if field.tag is None}
         if not self.flexible:
-            return found
-        by_tag = {field.tag: field for field in there if field.tag is not None}
+            return document
+        by_tag = {field.tag: field for field in present if field.tag is not None}
         tagged = self._tagged(by_tag)
         if not tagged:
-            return found
-        found |= {field.name: tagged[field.tag] for field in there if field.tag in tagged and tagged[field.tag] != field.default}
-        return {field.name: found[field.name] for field in there if field.name in found}
+            return document
+        document |= {
+            field.name: tagged[field.tag] for field in present if field.tag in tagged and tagged[field.tag] != field.default
+        }
+        return {field.name: document[field.name] for field in present if field.name in document}
 
     def _tagged(self, by_tag: dict[int, Field]) -> dict[int | None, Any]:
-        """The values of the tagged fields that are known, by tag."""
-        reader, found = self.reader, dict[int | None, Any]()
+        """The values of the known tagged fields, by tag."""
+        reader, values = self.reader, dict[int | None, Any]()
         for _ in range(reader.varint("the number of tagged fields")):
             tag, size = reader.varint("a tag"), reader.varint("the size of a tagged field")
             if tag in by_tag:
-                found[tag] = self._value(by_tag[tag])  # by its type, whatever size was given
+                values[tag] = self._value(by_tag[tag])  # by its type, whatever its size
             else:
                 reader.take(size, f"the tagged field {tag}")
-        return found
+        return values
 
     def _value(self, field: Field) -> Any:
         kind = field.type
@@ -132,7 +134,7 @@ class _MessageReader:
         return self._sized(kind, field)
 
     def _is_null(self, field: Field) -> bool:
-        """Whether a message that may be null is."""
+        """Is a nullable message null?"""
         if not field.nullable:
             return False
         if field.tag is not None:
@@ -141,7 +143,7 @@ class _MessageReader:
         return mark < 0
 
     def _sized(self, kind: Text | Blob | Array, field: Field) -> Any:
-        """What begins with its length."""
+        """A value that begins with its length."""
         reader, name, start = self.reader, field.name, self.reader.at
         length = reader.length(name, INT16 if isinstance(kind, Text) else INT32, compact=self.flexible)
         if length < 0:

@@ -1,7 +1,7 @@
-"""Offset commits by the million: keys and values of ``__consumer_offsets`` in, columns out.
+"""Offset commits in bulk: keys and values of ``__consumer_offsets`` to columns.
 
-Nearly all records of the topic are offset commits. A kernel reads those that are well-formed; any other record, and any that the
-kernel finds odd, is left to ``group_records.read_group_record``, which knows every type and says what is wrong with the rest.
+Nearly all records of the topic are offset commits. A kernel reads those that are well-formed. All others are for
+``coordinator_records.read_group_record``, which reads every type and raises an error for what is unreadable.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ ABSENT: Final = -1
 
 @dataclass(frozen=True)
 class OffsetCommits:
-    """One row for each record; where ``kind`` is OTHER, nothing else in the row means anything.
+    """One row for each record; where ``kind`` is OTHER, the rest of the row is undefined.
 
-    kind : int8[n]   COMMIT, TOMBSTONE (of a commit: its group, topic and partition are there), or OTHER: not read
+    kind : int8[n]   COMMIT, TOMBSTONE (of a commit, with its group, topic and partition), or OTHER: not read
     group, topic, metadata : Keys[n]   UTF-8
     topic_id : Keys[n]   the Uuid's 16 bytes, or none
     partition, leader_epoch : int32[n]
-    offset, commit_timestamp, expire_timestamp : int64[n]   timestamps in ms; ABSENT where there is none
+    offset, commit_timestamp, expire_timestamp : int64[n]   timestamps in ms; or ABSENT
     """
 
     kind: Int8s
@@ -51,7 +51,7 @@ class OffsetCommits:
 
 
 def read_offset_commits(keys: Keys, values: Keys) -> OffsetCommits:
-    """The offset commits among some records. keys, values : of the same length; a value that is not there is a tombstone."""
+    """The offset commits among some records. keys, values : of the same length; a null value is a tombstone."""
     n = len(keys)
     kind = np.zeros(n, np.int8)
     spans = np.zeros((4, 2, n), np.int32)
@@ -124,33 +124,33 @@ def _read(
 
 @njit(nogil=True, cache=True)
 def _value(data: Bytes, at: np.int64, end: np.int64, record_type: np.int64, i: int, spans: Int32s, numbers: Int64s) -> bool:
-    """Read the value of row i, ``data[at:end]``; False if it is to be read with more care."""
+    """Read the value of row i, ``data[at:end]``; False if it is not well-formed."""
     if end - at < 2:
         return False
     version = _number(data, at, 2)
     if version < 0 or version > (0 if record_type == 0 else 4):
         return False
     at += 2
-    wanted = np.int64(12 if version >= 3 else 8)
-    if end - at < wanted:
+    size = np.int64(12 if version >= 3 else 8)
+    if end - at < size:
         return False
     numbers[1, i] = _number(data, at, 8)
     if version >= 3:
         numbers[2, i] = _number(data, at + 8, 4)
-    at += wanted
+    at += size
     at = _compact_text(data, at, end, spans[2], i) if version >= 4 else _text(data, at, end, spans[2], i)
-    wanted = np.int64(16 if version == 1 else 8)
-    if at < 0 or end - at < wanted:
+    size = np.int64(16 if version == 1 else 8)
+    if at < 0 or end - at < size:
         return False
     numbers[3, i] = _number(data, at, 8)
     if version == 1:
         numbers[4, i] = _number(data, at + 8, 8)
-    return bool(version < 4) or _tagged(data, at + wanted, end, spans[3], i)
+    return bool(version < 4) or _tagged(data, at + size, end, spans[3], i)
 
 
 @njit(nogil=True, cache=True)
 def _tagged(data: Bytes, at: np.int64, end: np.int64, span: Int32s, i: int) -> bool:
-    """Find the topic id, tag 0, among the tagged fields; a Uuid of zeros is none."""
+    """Find the topic id, tag 0, among the tagged fields; a Uuid of zeros counts as absent."""
     count, at = _varint(data, at, end)
     for _ in range(count):
         tag, at = _varint(data, at, end)
@@ -169,7 +169,7 @@ def _tagged(data: Bytes, at: np.int64, end: np.int64, span: Int32s, i: int) -> b
 
 @njit(nogil=True, cache=True)
 def _varint(data: Bytes, at: np.int64, end: np.int64) -> tuple[np.int64, np.int64]:
-    """An unsigned varint below 2³¹ and where it ends, or 0 and -1; at may be -1."""
+    """An unsigned varint below 2³¹ and its end, or 0 and -1; ``at`` may be -1."""
     value = np.int64(0)
     if at >= 0:
         for shift in range(0, 35, 7):
@@ -187,7 +187,7 @@ def _varint(data: Bytes, at: np.int64, end: np.int64) -> tuple[np.int64, np.int6
 
 @njit(nogil=True, cache=True)
 def _text(data: Bytes, at: np.int64, end: np.int64, span: Int32s, i: int) -> np.int64:
-    """Note where a string with a length of two bytes is. Returns where it ends, or -1."""
+    """Store the span of a string with a length of two bytes. Returns its end, or -1."""
     if at < 0 or end - at < 2:
         return np.int64(-1)
     return _noted(data, at + 2, _number(data, at, 2), end, span, i)
@@ -195,7 +195,7 @@ def _text(data: Bytes, at: np.int64, end: np.int64, span: Int32s, i: int) -> np.
 
 @njit(nogil=True, cache=True)
 def _compact_text(data: Bytes, at: np.int64, end: np.int64, span: Int32s, i: int) -> np.int64:
-    """Note where a string with a compact length is. Returns where it ends, or -1."""
+    """Store the span of a string with a compact length. Returns its end, or -1."""
     length, at = _varint(data, at, end)
     return _noted(data, at, length - 1, end, span, i)
 
@@ -210,7 +210,7 @@ def _noted(data: Bytes, at: np.int64, length: np.int64, end: np.int64, span: Int
 
 @njit(nogil=True, cache=True)
 def _number(data: Bytes, at: np.int64, size: int) -> np.int64:
-    """A signed big-endian number of ``size`` bytes, which are there."""
+    """A signed big-endian number of ``size`` bytes, which must exist."""
     value = np.int64(np.int8(data[at]))
     for j in range(at + 1, at + size):
         value = (value << 8) | np.int64(data[j])
@@ -242,10 +242,10 @@ def _is_utf8(data: Bytes, at: np.int64, end: np.int64) -> bool:
 
 @njit(nogil=True, cache=True)
 def _gathered(data: Bytes, starts: Int32s, lengths: Int32s) -> tuple[Int32s, Bytes]:
-    """Pieces of ``data``, end to end.
+    """Pieces of ``data``, concatenated.
 
     data : uint8[...];  starts, lengths : int32[n]
-    Returns int32[n + 1] and uint8[...], as Keys has them.
+    Returns int32[n + 1] and uint8[...], as in Keys.
     """
     offsets = np.zeros(len(starts) + 1, np.int32)
     for i in range(len(starts)):

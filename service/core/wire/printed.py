@@ -1,4 +1,4 @@
-"""The lines that Kafka's own formatters print of coordinators' records, for kafka-console-consumer.
+"""The lines that Kafka's own formatters print for coordinators' records in kafka-console-consumer.
 
 ::
 
@@ -9,7 +9,7 @@
                 GroupMetadataManager.OffsetsMessageFormatter and
                 GroupMetadataManager.GroupMetadataMessageFormatter
 
-Each prints some types of record and nothing at all of any other.
+Each prints some types of records and ignores the others.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from service.core.jvm.hashing import string_hash_code
+from service.core.kafka_versions import LATEST
 from service.core.wire.errors import Printed, UnknownRecordType, Unreadable
 from service.core.wire.schemas import SHARE_GROUP_STATE_RECORDS
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from service.core.wire.messages import Document
 
 Formatters = dict[str, tuple[int, ...]]
-"""The types of record that each formatter prints, by the answer's name for its line."""
+"""The record types that each formatter prints, by the name of its line in the answer."""
 
 OFFSET_COMMITS: Final = (0, 1)
 GROUP_METADATA: Final = (2,)
@@ -39,12 +40,10 @@ OF_GROUP_RECORDS: Final[Formatters] = {
     "share_group_formatter": (10, 11, 12, 13, 14, 15),
 }
 OF_SHARE_GROUP_STATE: Final[Formatters] = {"share_group_state_formatter": tuple(SHARE_GROUP_STATE_RECORDS)}
-RELEASES: Final = ("4.3.1", "0.10.2.1")
-"""The releases whose lines are known; the older one knows nothing of share groups."""
 
 
-def lines(record: CoordinatorRecord, formatters: Formatters, kafka_version: str = "4.3.1") -> Mapping[str, Printed]:
-    """What each formatter of a release prints. kafka_version : one of RELEASES; the old one of ``__consumer_offsets`` only."""
+def lines(record: CoordinatorRecord, formatters: Formatters, kafka_version: str = LATEST) -> Mapping[str, Printed]:
+    """What each formatter of a release prints. kafka_version : one of FORMATTERS; the old one of ``__consumer_offsets`` only."""
     if kafka_version == "0.10.2.1":
         return _old_lines(record)
     line = _json_line(record)
@@ -52,7 +51,7 @@ def lines(record: CoordinatorRecord, formatters: Formatters, kafka_version: str 
 
 
 def instead_of(error: Unreadable, formatters: Formatters) -> dict[str, Printed]:
-    """What those of 4.3.1 give for a record that cannot be read: nothing for an unknown type, else they fail."""
+    """What the formatters of 4.3.1 print for an unreadable record: nothing for an unknown type; otherwise they fail."""
     shown: Printed = ""
     if not isinstance(error, UnknownRecordType):
         shown = _failure("java.lang.RuntimeException", f"Could not read record at offset 0 due to: {error.message}")
@@ -72,15 +71,15 @@ def _json_line(record: CoordinatorRecord) -> str:
     text = json.dumps(
         {"key": {"type": record.type, "data": record.key}, "value": value}, ensure_ascii=False, separators=(",", ":")
     )
-    # Jackson writes the digits of control characters in capitals.
-    return re.sub(r"\\(?:u00([01][0-9a-f])|.)", lambda found: f"\\u00{found[1].upper()}" if found[1] else found[0], text)
+    # Jackson writes the digits of control characters in upper case.
+    return re.sub(r"\\(?:u00([01][0-9a-f])|.)", lambda escape: f"\\u00{escape[1].upper()}" if escape[1] else escape[0], text)
 
 
 # ---- 0.10.2.1 ---------------------------------------------------------------------------------------------------------
 
 
 def _old_lines(record: CoordinatorRecord) -> dict[str, Printed]:
-    """The release knows record types up to 2, and their values up to version 1."""
+    """The release has record types up to 2, and versions up to 1 of their values."""
     exception = "kafka.common.KafkaException"
     if record.type > 2:
         unknown = _failure(exception, f"Unknown offset schema version {record.type}")
@@ -119,7 +118,7 @@ def _old_group(key: Document, value: Document | None) -> str:
 def _scala_order(names: list[str]) -> list[str]:
     """The order in which Scala 2.11's mutable.HashMap gives its keys: from the last bucket to the first, latest first.
 
-    names : all different, in the order in which they are put in.
+    names : distinct, in the order of insertion.
     """
     table: list[list[str]] = [[] for _ in range(16)]
     for count, name in enumerate(names, 1):

@@ -1,7 +1,7 @@
 """Kafka's primitive types, read from the front of some bytes.
 
-Each method reproduces one of ByteBufferAccessor (kafka-clients 4.3.1) with its exceptions; what they lack, ``offset`` and
-``reason``, is added. Nothing is allocated before it is known to be there.
+Each method reproduces one of ByteBufferAccessor (kafka-clients 4.3.1) with its exceptions, to which ``offset`` and ``reason`` are
+added. Nothing is allocated before the bytes are known to exist.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 
 
 def java_text(data: bytes) -> str:
-    """``new String(data, UTF_8)``: what is no UTF-8 becomes U+FFFD, a code point of half a surrogate pair just one of them."""
+    """``new String(data, UTF_8)``: invalid UTF-8 becomes U+FFFD, an encoded surrogate just one of them."""
     try:
         return data.decode()
     except UnicodeDecodeError:
@@ -38,7 +38,7 @@ def uuid_text(data: bytes) -> str:
 class Reader:
     """Bytes and a position in them.
 
-    Every method takes ``what``, the name of the field that is being read, for the errors' words.
+    ``what`` is always the name of the field, for error messages.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -47,7 +47,7 @@ class Reader:
 
     @property
     def remaining(self) -> int:
-        """How many bytes are left."""
+        """The number of bytes left."""
         return len(self.data) - self.at
 
     def number(self, form: struct.Struct, what: str) -> Any:
@@ -73,7 +73,7 @@ class Reader:
         raise IllegalArgument(f"{message}{value & 0xFFFFFFFF:x}", start, f"the length of {what} is longer than a varint can be")
 
     def length(self, what: str, size: struct.Struct, *, compact: bool) -> int:
-        """How long a string, an array or bytes are; negative for null. Compact: one more, as a varint."""
+        """The length of a string, an array or bytes; negative for null. A compact length is one more, as a varint."""
         if compact:
             return _int32(self.varint(what) - 1)
         length: int = self.number(size, what)
@@ -89,14 +89,14 @@ class Reader:
         return self._next(length)
 
     def view(self, length: int, what: str) -> bytes:
-        """The next bytes, where Kafka copies nothing (``readByteBuffer``) and fails in other words."""
+        """The next bytes, where Kafka copies nothing (``readByteBuffer``) and fails with another message."""
         if length > self.remaining:
             message = f"newLimit > capacity: ({length} > {self.remaining})"
             raise IllegalArgument(message, self.at, f"{what} is to have {length} bytes, and {self.remaining} are left")
         return self._next(length)
 
     def uuid(self, what: str) -> str:
-        """A Uuid as Kafka writes it."""
+        """A Uuid as text."""
         if self.remaining < 16:
             self._underflow(16, what)
         return uuid_text(self._next(16))
@@ -105,10 +105,10 @@ class Reader:
         start, self.at = self.at, self.at + length
         return self.data[start : self.at]
 
-    def _underflow(self, wanted: int, what: str) -> NoReturn:
-        raise BufferUnderflow(None, self.at, f"{what} takes {wanted} byte{'s' * (wanted > 1)}, and {self.remaining} are left")
+    def _underflow(self, size: int, what: str) -> NoReturn:
+        raise BufferUnderflow(None, self.at, f"{what} takes {size} byte{'s' * (size > 1)}, and {self.remaining} are left")
 
 
 def _int32(value: int) -> int:
-    """What a Java int makes of it."""
+    """The value as a Java int."""
     return (value + 2**31) % 2**32 - 2**31

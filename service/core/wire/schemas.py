@@ -1,4 +1,4 @@
-"""Which fields each message has, in which versions.
+"""The fields of each message in each version.
 
 The names, types, versions, tags and defaults are those of Kafka's message definitions: ConsumerProtocolSubscription and
 ConsumerProtocolAssignment of kafka-clients 4.3.1, and the coordinator records of kafka-group-coordinator and
@@ -38,7 +38,7 @@ COOPERATIVE_STICKY_USER_DATA = Message((Field("generation", INT32),))
 
 @dataclass(frozen=True)
 class RecordType:
-    """A type of record that a coordinator keeps. No key is flexible."""
+    """A type of a coordinator's records. No key is flexible."""
 
     name: str
     key: Message
@@ -46,7 +46,7 @@ class RecordType:
 
 
 def _flexible(*fields: Field) -> Message:
-    """A value that has been flexible from its first version."""
+    """A value that is flexible from its first version."""
     return Message(fields, flexible=0)
 
 
@@ -282,7 +282,7 @@ GROUP_RECORDS: Final[dict[int, RecordType]] = {
         ),
     ),
 }
-"""Every type of record in ``__consumer_offsets`` that 4.3.1 knows. 9 and 18 were never released."""
+"""Every type of record in ``__consumer_offsets`` in 4.3.1. 9 and 18 were never released."""
 
 _SHARE_PARTITION_KEY = Message((Field("groupId", TEXT), Field("topicId", UUID), Field("partition", INT32)))
 _DELIVERY_COMPLETE_COUNT = Field("deliveryCompleteCount", INT32, tag=0, default=-1)
@@ -321,4 +321,4 @@ SHARE_GROUP_STATE_RECORDS: Final[dict[int, RecordType]] = {
         _STATE_BATCHES,
     ),
 }
-"""Every type of record in ``__share_group_state`` that 4.3.1 knows."""
+"""Every type of record in ``__share_group_state`` in 4.3.1."""

@@ -1,4 +1,4 @@
-"""A progress bar on a terminal: the tasks of the stages that Spark runs now."""
+"""A progress bar on a terminal: the tasks of Spark's active stages."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SECONDS = 0.2
-"""How often Spark is asked."""
+"""Between two updates."""
 
 
 @contextmanager
 def progress(spark: SparkSession, what: str) -> Iterator[None]:
-    """Show the progress of what runs meanwhile, if standard error is a terminal."""
+    """Show the progress of what Spark runs meanwhile, if standard error is a terminal."""
     console = Console(stderr=True)
     if not console.is_terminal or is_connect(spark):
-        # Spark Connect draws its own bar.
+        # Spark Connect has its own bar.
         yield
         return
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("tasks"))
@@ -42,7 +42,7 @@ def progress(spark: SparkSession, what: str) -> Iterator[None]:
 
 
 def _watch(context: SparkContext, bar: Progress, what: str, done: threading.Event) -> None:
-    """Move the bar until ``done``: completed ÷ all tasks of every stage that was seen active."""
+    """Move the bar until ``done``: completed ÷ all tasks of the stages so far."""
     task = bar.add_task(what, total=None)
     tracker = context.statusTracker()
     stages: dict[int, tuple[int, int]] = {}

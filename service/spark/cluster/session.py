@@ -1,9 +1,9 @@
-"""The Spark session: this machine by default, and whatever cluster the surroundings name.
+"""The Spark session: on this machine by default, or on a cluster.
 
-Under ``spark-submit`` the submitted configuration stands. Otherwise ``master`` may be ``local[4]``, ``spark://…``, ``k8s://…``
-or, for Spark Connect, ``sc://…``; default: the environment's ``SPARK_REMOTE``, else every core of this machine.
+Under ``spark-submit`` the submitted configuration applies. Otherwise ``master`` is ``local[4]``, ``spark://…``, ``k8s://…`` or,
+for Spark Connect, ``sc://…``; default: the environment variable ``SPARK_REMOTE``, else every core of this machine.
 
-Executors get the project's modules (``shipped.py``); what those need beside Python has to be where they are.
+Executors get the project's modules (``code_archive.py``); their dependencies must be installed there.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from pyspark.sql import SparkSession
 from pyspark.sql.functions import spark_partition_id
 
 import service
-from service.spark.cluster import code_archive
 from service.spark.errors import NoSpark
 from service.spark.io.sources import failure, unanswered
+from service.spark.tasks import code_archive
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 LOCAL: Final = {
     "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",  # progress.py shows its own
+    "spark.ui.showConsoleProgress": "false",  # progress.py has its own
     "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.log.level": "ERROR",
 }
-"""Settings that suit one machine; on a cluster its own stand."""
+"""Settings for a single machine."""
 
 PORTS: Final = {"spark": "7077", "sc": "15002"}
-"""Where a standalone master and a Connect server listen unless told otherwise."""
+"""Default ports of a standalone master and of a Connect server."""
 
 MOST_CORES: Final = 100_000
 
@@ -58,12 +58,12 @@ def spark_session(
     settings: Mapping[str, str] | None = None,
     verbose: bool = False,
 ) -> Iterator[SparkSession]:
-    """A session for one job, stopped at its end unless it was there before.
+    """A session for one job, stopped at its end unless it existed before.
 
-    name : what the cluster calls the application
-    packages : Maven coordinates of connectors; they load only where this starts the JVM
-    settings : Spark settings, which win over the defaults
-    verbose : let Spark's own log through; otherwise it is kept in a file, of which an error names the last lines
+    name : of the application
+    packages : Maven coordinates of connectors; only for a JVM that starts here
+    settings : Spark settings, which override the defaults
+    verbose : show Spark's log; otherwise it goes to a file, and an error has its last lines
     Raises NoSpark.
     """
     existing = SparkSession.getActiveSession()
@@ -72,11 +72,10 @@ def spark_session(
         return
     master = master or os.environ.get("SPARK_REMOTE")
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
-    elsewhere = submitted or (master or "").startswith("sc://")
-    if not elsewhere:
+    if not submitted and not (master or "").startswith("sc://"):
         require_java()
     elif packages:
-        raise NoSpark("--package is for a Spark that starts here; give it to spark-submit, or to the Connect server")
+        raise NoSpark("--package needs a Spark that starts here; pass it to spark-submit or to the Connect server")
     builder = SparkSession.builder.appName(name)
     if not submitted:
         require_answer(master or "")
@@ -96,55 +95,55 @@ def spark_session(
 
 
 def _at(builder: SparkSession.Builder, master: str) -> SparkSession.Builder:
-    """The builder of a session on ``master``; of Spark Connect if that is what the surroundings or ``master`` ask for."""
+    """The builder of a session on ``master``, by Spark Connect if SPARK_REMOTE or ``master`` says so."""
     if master.startswith("local"):
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # the workers are to have what the driver has
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers need the driver's packages
         builder = builder.config(map=dict(LOCAL))
     if master == os.environ.get("SPARK_REMOTE") or master.startswith("sc://"):
         return builder.remote(master)
-    os.environ.pop("SPARK_REMOTE", None)  # PySpark would ask for it all the same
+    os.environ.pop("SPARK_REMOTE", None)  # PySpark would prefer it
     return builder.master(master)
 
 
 def require_java() -> None:
-    """Raise NoSpark unless there is a Java that Spark 4 runs on: 17 or later, with the module jdk.incubator.vector."""
+    """Raise NoSpark without a Java that Spark 4 runs on: 17 or later, with the module jdk.incubator.vector."""
     home = os.environ.get("JAVA_HOME")
     java = shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
-    where = f"JAVA_HOME is {home}" if home else "there is no java on the PATH, and JAVA_HOME is not set"
+    where = f"JAVA_HOME is {home}" if home else "no java on the PATH, and JAVA_HOME is not set"
     if java is None:
         raise NoSpark(f"Spark needs Java 17 or later: {where}. On Debian: apt install openjdk-17-jre-headless")
     probe = subprocess.run([java, *JAVA_PROBE], capture_output=True, text=True, check=False)  # noqa: S603 - the user's own Java
     if probe.returncode:
-        said = next((line for line in (probe.stderr + probe.stdout).splitlines() if line.strip()), "nothing")
-        raise NoSpark(f"Spark needs Java 17 or later, with the module jdk.incubator.vector; {java} says: {said}")
+        message = next((line for line in (probe.stderr + probe.stdout).splitlines() if line.strip()), "nothing")
+        raise NoSpark(f"Spark needs Java 17 or later, with the module jdk.incubator.vector; {java} says: {message}")
 
 
 def require_answer(master: str) -> None:
-    """Raise NoSpark if nobody listens where a standalone master or a Connect server should be: Spark would try for minutes."""
-    named = re.match(r"(spark|sc)://([^/;]+)", master)
-    if named is None:
+    """Raise NoSpark if no standalone master or Connect server accepts a connection: Spark would retry for minutes."""
+    url = re.match(r"(spark|sc)://([^/;]+)", master)
+    if url is None:
         return
-    addresses = (at if re.search(r":\d+$", at) else f"{at}:{PORTS[named[1]]}" for at in named[2].split(","))
+    addresses = (address if re.search(r":\d+$", address) else f"{address}:{PORTS[url[1]]}" for address in url[2].split(","))
     if faults := unanswered(addresses):
-        raise NoSpark(f"{named[0]}: no Spark can be reached: {', '.join(faults)}")
+        raise NoSpark(f"{url[0]}: cannot connect to Spark: {', '.join(faults)}")
 
 
 def _start(builder: SparkSession.Builder, log: Path, *, verbose: bool) -> SparkSession:
-    """The session. Unless verbose, what the JVM says on standard error goes into ``log``: it inherits the file from here."""
+    """The session. Unless verbose, the JVM's standard error goes to ``log``, which it inherits."""
     try:
         if verbose:
             return builder.getOrCreate()
         with _standard_error_into(log):
             return builder.getOrCreate()
     except (PySparkException, Py4JError, RuntimeError, OSError) as error:
-        said = [line for line in log.read_text(errors="replace").splitlines() if line.strip()] if log.exists() else []
-        reason = "\n".join([str(failure(error)), *said[-8:]])
+        lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()] if log.exists() else []
+        reason = "\n".join([str(failure(error)), *lines[-8:]])
         raise NoSpark(f"Spark does not start: {reason}") from None
 
 
 @contextmanager
 def _standard_error_into(log: Path) -> Iterator[None]:
-    """Give every process that is started meanwhile ``log`` as its standard error, Python's own included."""
+    """Redirect the standard error of this process, and of processes that it starts meanwhile, to ``log``."""
     sys.stderr.flush()
     ours = os.dup(2)
     with log.open("wb") as file:
@@ -157,7 +156,7 @@ def _standard_error_into(log: Path) -> Iterator[None]:
 
 
 def _ship(spark: SparkSession, folder: Path) -> None:
-    """Give the executors this project; on one machine they find it where the driver does."""
+    """Give the executors this project; on one machine they import it as the driver does."""
     if is_local(spark):
         return
     modules = str(code_archive.pack(Path(service.__file__).parent, folder / "partition_allocator.zip"))
@@ -168,18 +167,18 @@ def _ship(spark: SparkSession, folder: Path) -> None:
 
 
 def cores(spark: SparkSession) -> int:
-    """How many tasks run at a time, as far as Spark knows it now."""
+    """The number of tasks that run at a time, as far as Spark knows now."""
     if not is_connect(spark):
         return int(spark.sparkContext.defaultParallelism)
-    # That number has no name in Spark Connect, but a range is divided by it.
+    # Spark Connect does not offer that number, but divides a range by it.
     return spark.range(MOST_CORES).select(spark_partition_id()).distinct().count()
 
 
 def is_local(spark: SparkSession) -> bool:
-    """Does everything run in this machine's one JVM, with the driver's Python and its files?"""
+    """Whether everything runs on this machine, with the driver's Python and files."""
     return not is_connect(spark) and re.fullmatch(r"local(\[.*\])?", str(spark.sparkContext.master)) is not None
 
 
 def is_connect(spark: SparkSession) -> bool:
-    """Is it a session of Spark Connect, which has no JVM on this side?"""
+    """Whether it is a session of Spark Connect, which has no JVM on this side."""
     return type(spark).__module__.startswith("pyspark.sql.connect")

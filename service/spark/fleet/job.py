@@ -1,4 +1,4 @@
-"""``fleet``: every group under several assignors, every topic under a placer and audited."""
+"""``fleet``: assigns every group by several assignors; places every topic, and audits its current placement."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from service.core.errors import InvalidQuestion
 from service.core.placers import PLACERS
 from service.spark.cluster.session import cores
 from service.spark.errors import WrongSource
-from service.spark.fleet import assignments, placements, requests
 from service.spark.fleet import report as fleet_report
+from service.spark.fleet import requests
 from service.spark.fleet import summary as fleet_summary
-from service.spark.fleet.assignments import WRONG_ROW, Choice
+from service.spark.fleet.tasks import assignments, placements
+from service.spark.fleet.tasks.assignments import WRONG_ROW, Choice
 from service.spark.io import sources
-from service.spark.io.rejected_rows import TABLE as QUARANTINE
+from service.spark.io.sinks import REJECTED_ROWS
 from service.spark.job import Job, Outcome
 from service.spark.parameters import READ_OPTIONS, SOURCE
 from service.spark.report import Report, number
@@ -32,14 +33,15 @@ if TYPE_CHECKING:
 
     from service.spark.io.sources import Source
     from service.spark.job import Pipeline
+    from service.spark.report import Section
 
 ASSIGNMENTS: Final = "assignments.parquet"
 PLACEMENTS: Final = "placements.parquet"
 ROWS_AT_A_TIME: Final = 16
-"""Groups, or topics, that an executor holds at a time: one may have a million partitions."""
+"""Groups, or topics, in a batch: one alone may have a million partitions."""
 
 TASKS_PER_CORE: Final = 4
-"""A file of a thousand groups is one split; several tasks a core even out that some groups are large."""
+"""A file of a thousand groups is one split; several tasks a core balance large groups."""
 
 MOST_BROKERS: Final = 100_000
 
@@ -50,7 +52,7 @@ class ChoiceType(click.ParamType[Any]):
     name = "protocol:assignor"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Choice:
-        """The choice; fails with the list of what is offered."""
+        """Parse the choice; fails with the list of assignors."""
         try:
             return value if isinstance(value, Choice) else Choice.parse(value)
         except InvalidQuestion as error:
@@ -58,22 +60,26 @@ class ChoiceType(click.ParamType[Any]):
 
 
 def check(*, groups: Source | None, topics: Source | None, placer: str | None, **_: Any) -> None:
-    """Raise unless there is something to do, and the placer is one."""
+    """Raise an error if there is no table, or no such placer."""
     if groups is None and topics is None:
-        raise WrongSource("there is nothing to do: name a table of groups, or one of topics with --topics")
+        raise WrongSource("nothing to do: name a table of groups, or a table of topics with --topics")
     if placer is not None:
         PLACERS[placer]  # raises UnknownStrategy
 
 
 @dataclass(frozen=True)
-class Part:
-    """What became of one of the two tables: its part of the summary, of the report and of the headline."""
+class TableOutcome:
+    """What one of the two tables contributes to the outcome.
+
+    place : where its results are
+    rejected : its rows that could not be read; None if there are none
+    """
 
     summary: dict[str, Any]
-    report: fleet_report.Part
+    sections: list[Section]
     headline: dict[str, str]
-    wrong: DataFrame | None
     place: str
+    rejected: DataFrame | None
 
 
 def run(
@@ -87,34 +93,34 @@ def run(
     placer: str | None,
     **_: Any,
 ) -> Outcome:
-    """Assign, place, audit; each table is read once, and its results are written as they come."""
-    parts: dict[str, Part] = {}
+    """Assign, place, audit; each table is read once."""
+    outcomes: dict[str, TableOutcome] = {}
     tables: dict[str, Any] = {}
     if groups is not None:
-        parts["groups"] = _groups(pipeline, groups, assignors, body_column)
-        tables[ASSIGNMENTS] = parts["groups"].place
+        outcomes["groups"] = _groups(pipeline, groups, assignors, body_column)
+        tables[ASSIGNMENTS] = outcomes["groups"].place
     if topics is not None:
-        parts["topics"] = _topics(pipeline, topics, brokers, placer)
-        tables[PLACEMENTS] = parts["topics"].place
-    wrong = [part.wrong for part in parts.values() if part.wrong is not None]
-    if wrong:
-        tables[QUARANTINE] = wrong[0] if len(wrong) == 1 else wrong[0].unionByName(wrong[1])
+        outcomes["topics"] = _topics(pipeline, topics, brokers, placer)
+        tables[PLACEMENTS] = outcomes["topics"].place
+    rejected = [outcome.rejected for outcome in outcomes.values() if outcome.rejected is not None]
+    if rejected:
+        tables[REJECTED_ROWS] = rejected[0] if len(rejected) == 1 else rejected[0].unionByName(rejected[1])
     else:
-        pipeline.sink.remove(QUARANTINE)
-    sections = [section for part in parts.values() for section in fleet_report.sections(part.report)]
+        pipeline.sink.remove(REJECTED_ROWS)
+    sections = [section for outcome in outcomes.values() for section in outcome.sections]
     subtitle = ", ".join(str(source) for source in (groups, topics) if source is not None)
     return Outcome(
-        summary={"job": "fleet", **{name: part.summary for name, part in parts.items()}},
+        summary={"job": "fleet", **{name: outcome.summary for name, outcome in outcomes.items()}},
         tables=tables,
         report=Report("Fleet", subtitle, tuple(sections)),
-        headline={name: text for part in parts.values() for name, text in part.headline.items()},
+        headline={name: text for outcome in outcomes.values() for name, text in outcome.headline.items()},
     )
 
 
 # ---- the two tables ----------------------------------------------------------------------------------------------------
 
 
-def _groups(pipeline: Pipeline, source: Source, assignors: tuple[Choice, ...], body_column: str | None) -> Part:
+def _groups(pipeline: Pipeline, source: Source, assignors: tuple[Choice, ...], body_column: str | None) -> TableOutcome:
     frame = sources.read(pipeline.spark, source)
     body_column = body_column or ("value" if source.format == "kafka" else None)
     if body_column is None:
@@ -125,47 +131,47 @@ def _groups(pipeline: Pipeline, source: Source, assignors: tuple[Choice, ...], b
         columns = [body_column]
     assign = partial(assignments.assign_groups, choices=assignors or None, body_column=body_column)
     place, results = _mapped(pipeline, "assigning groups", frame.select(columns), assign, assignments.RESULT, ASSIGNMENTS)
-    found, curves = fleet_summary.of_groups(results)
+    summary, curves = fleet_summary.of_groups(results)
     headline = {
-        "groups": f"{number(found['groups'])} with {number(found['partitions'])} partitions",
-        "assignments that Kafka would fail": number(sum(row["failed"] for row in found["assignors"])),
-        "rows that are no group": number(found["wrong_rows"]),
+        "groups": f"{number(summary['groups'])} with {number(summary['partitions'])} partitions",
+        "assignments that fail, as in Kafka": number(sum(row["failed"] for row in summary["assignors"])),
+        "rejected rows": number(summary["wrong_rows"]),
     }
-    report = fleet_report.Groups(found, fleet_summary.QUANTILES, curves)
-    questions = requests.questions(frame.select(columns), results, body_column, fleet_summary.NAMED)
-    summary = {**found, "group_assignments": questions}
-    return Part(summary, report, headline, _wrong(results, found["wrong_rows"]), place)
+    sections = fleet_report.group_sections(summary, fleet_summary.QUANTILES, curves)
+    summary["group_assignments"] = requests.questions(frame.select(columns), results, body_column, fleet_summary.NAMED)
+    return TableOutcome(summary, sections, headline, place, _rejected(results, summary["wrong_rows"]))
 
 
-def _topics(pipeline: Pipeline, source: Source, brokers: Source | None, placer: str | None) -> Part:
+def _topics(pipeline: Pipeline, source: Source, brokers: Source | None, placer: str | None) -> TableOutcome:
     frame = sources.read(pipeline.spark, source)
     cluster = None if brokers is None else _brokers(pipeline, brokers)
     _check(source, partial(placements.check_columns, sources.arrow_schema(frame), brokers_apart=cluster is not None))
     frame = frame.select([name for name in placements.COLUMNS if name in frame.columns])
     put = partial(placements.place_topics, placer=placer, brokers=cluster)
     place, results = _mapped(pipeline, "placing topics", frame, put, placements.RESULT, PLACEMENTS)
-    found = fleet_summary.of_topics(results)
-    audit = found["audit"]
+    summary = fleet_summary.of_topics(results)
+    audit = summary["audit"]
     headline = {
-        "topics": f"{number(found['topics'])} with {number(found['partitions'])} partitions",
-        "topics that obey Kafka's placement rules": f"{number(audit['obey'])} of {number(audit['audited'])} audited",
+        "topics": f"{number(summary['topics'])} with {number(summary['partitions'])} partitions",
+        "topics that follow Kafka's placement rules": f"{number(audit['obey'])} of {number(audit['audited'])} audited",
         "replicas to copy": number(audit["copies"]),
         "leaders to change": number(audit["leader_changes"]),
     }
-    return Part(found, fleet_report.Topics(found), headline, _wrong(results, found["wrong_rows"]), place)
+    sections = fleet_report.topic_sections(summary)
+    return TableOutcome(summary, sections, headline, place, _rejected(results, summary["wrong_rows"]))
 
 
 def _brokers(pipeline: Pipeline, source: Source) -> list[dict[str, Any]]:
-    """The cluster, from a table of broker_id, rack_id and fenced; of CSV all are text."""
+    """The cluster, from a table of broker_id, rack_id and fenced, all text in CSV."""
     frame = sources.read(pipeline.spark, source)
     sources.require(frame, ["broker_id"], source)
     kinds = {"broker_id": "int", "rack_id": "string", "fenced": "boolean"}
     columns = [F.col(name).try_cast(kind).alias(name) for name, kind in kinds.items() if name in frame.columns]
     rows = [row.asDict() for row in frame.select(*columns).limit(MOST_BROKERS + 1).collect()]
     if not rows or len(rows) > MOST_BROKERS or any(row["broker_id"] is None for row in rows):
-        raise WrongSource(f"{source}: not a list of 1 to {MOST_BROKERS:,} brokers, each with a whole broker_id")
+        raise WrongSource(f"{source}: must have 1 to {MOST_BROKERS:,} brokers, each with an integer broker_id")
     if len({row["broker_id"] for row in rows}) < len(rows):
-        raise WrongSource(f"{source} has a broker_id twice")
+        raise WrongSource(f"{source}: duplicate broker_id")
     return [{"rack_id": None, "fenced": None, **row} for row in rows]
 
 
@@ -187,7 +193,7 @@ def _mapped(
     result: pa.Schema,
     name: str,
 ) -> tuple[str, DataFrame]:
-    """Write what ``function`` makes of the rows as the table ``name``. Returns where it is, and the table."""
+    """Write the rows that ``function`` gives as the table ``name``. Returns where it is, and the table."""
     spark = pipeline.spark
     at_a_time = "spark.sql.execution.arrow.maxRecordsPerBatch"
     before = spark.conf.get(at_a_time)
@@ -201,8 +207,8 @@ def _mapped(
     return place, spark.read.parquet(place)
 
 
-def _wrong(results: DataFrame, count: int) -> DataFrame | None:
-    """The rows for the quarantine."""
+def _rejected(results: DataFrame, count: int) -> DataFrame | None:
+    """The rows that could not be read, with the reason; None if ``count`` is 0."""
     if not count:
         return None
     return results.where(F.col("error") == WRONG_ROW).select(F.col("detail").alias("reason"), "record")
@@ -210,18 +216,21 @@ def _wrong(results: DataFrame, count: int) -> DataFrame | None:
 
 JOB: Final = Job(
     name="fleet",
-    summary="Every group of a table under several assignors; every topic of another placed, and its placement of today audited.",
+    summary="Assign every group of a table by several assignors; place every topic of another, and audit its current placement.",
     parameters=(
         READ_OPTIONS,
         click.Argument(["groups"], type=SOURCE, required=False),
         click.Option(
             ["--assignor", "assignors"], type=ChoiceType(), multiple=True,
-            help="An assignor to try on every group beside its own: range, consumer:uniform …; default: all of its protocol.",
+            help="Assignor to try besides the group's own, such as consumer:uniform. Repeatable. Default: all of its protocol.",
         ),
-        click.Option(["--body-column"], help="A column with each group as JSON, instead of nested columns; of a topic: value."),
-        click.Option(["--topics"], type=SOURCE, help="A table of topics to place, and to audit where it has placements."),
-        click.Option(["--brokers"], type=SOURCE, help="Their cluster: broker_id, rack_id, fenced; unless each row has brokers."),
-        click.Option(["--placer"], help="For the topics that name none; default: striped."),
+        click.Option(
+            ["--body-column"],
+            help="Column with the group as a JSON request, in place of nested columns. Default of a topic: value.",
+        ),
+        click.Option(["--topics"], type=SOURCE, help="Table of topics to place, and to audit where it has placements."),
+        click.Option(["--brokers"], type=SOURCE, help="Table of broker_id, rack_id and fenced. Default: brokers of each row."),
+        click.Option(["--placer"], help="Placer of topics that name none. Default: striped."),
     ),
     run=run,
     check=check,

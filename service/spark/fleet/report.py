@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.ticker import FuncFormatter
 
+from service.spark.io.sinks import REJECTED_ROWS
 from service.spark.report import COLORS, Figure, Figures, Section, Table, chart, number
 
 if TYPE_CHECKING:
@@ -15,58 +15,35 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-@dataclass(frozen=True)
-class Groups:
-    """summary : of the job; curves : by assignor, the groups' skew at each of ``quantiles``"""
-
-    summary: dict[str, Any]
-    quantiles: Sequence[float]
-    curves: Mapping[str, Sequence[float]]
-
-
-@dataclass(frozen=True)
-class Topics:
-    """summary : of the job."""
-
-    summary: dict[str, Any]
-
-
-Part = Groups | Topics
-
-
-def sections(part: Part) -> list[Section]:
-    """The sections about groups, or about topics."""
-    return _groups(part) if isinstance(part, Groups) else _topics(part.summary)
-
-
-def _groups(part: Groups) -> list[Section]:
-    summary, assignors = part.summary, part.summary["assignors"]
-    found = [
+def group_sections(summary: dict[str, Any], quantiles: Sequence[float], curves: Mapping[str, Sequence[float]]) -> list[Section]:
+    """The sections about groups. curves : by assignor, the groups' skew at each of ``quantiles``"""
+    assignors = summary["assignors"]
+    sections = [
         Section(
             "Groups",
             (_group_figures(summary), _by_assignor(assignors)),
-            "Each group under its own assignor and the others. Moved: partitions that one member had and another gets; needed: "
-            "the fewest with which the same evenness could be had, where that is settled.",
+            "Each group, assigned by its own assignor and by others. Moved: partitions that change their owner. Needed: the "
+            "fewest moves that give the same evenness, where known.",
         )
     ]
-    if part.curves:
-        found.append(
+    if curves:
+        sections.append(
             Section(
-                "How even the groups are",
-                (chart(lambda axes: _curves(axes, part), "Share of groups with at most that skew (busiest member ÷ mean)."),),
+                "Skew of the groups",
+                (chart(lambda axes: _curves(axes, quantiles, curves), "Share of groups up to each skew: busiest member ÷ mean"),),
             )
         )
-        found.append(
+        sections.append(
             Section(
-                "What a change of assignor moves",
+                "Partitions that a change of assignor moves",
                 (chart(lambda axes: _moves(axes, assignors), height=0.9 + 0.42 * len(assignors)),),
             )
         )
     if summary["most_skewed"]:
-        found.append(Section("The most uneven groups", (_most_uneven(summary["most_skewed"]),)))
+        sections.append(Section("Most uneven groups", (_most_uneven(summary["most_skewed"]),)))
     if summary["failures"]:
-        found.append(_failures(summary["failures"], "group_id", "assignor", "Groups that Kafka's own assignor cannot assign"))
-    return found
+        sections.append(_failures(summary["failures"], "group_id", "assignor", "Groups that Kafka's own assignor cannot assign"))
+    return sections
 
 
 def _group_figures(summary: dict[str, Any]) -> Figures:
@@ -76,11 +53,11 @@ def _group_figures(summary: dict[str, Any]) -> Figures:
             Figure("groups", number(summary["groups"])),
             Figure("members", number(summary["members"])),
             Figure("partitions", number(summary["partitions"])),
-            Figure("assignments that fail", number(failed), "in Kafka too", "bad" if failed else "good"),
+            Figure("failed assignments", number(failed), "they fail in Kafka, too", "bad" if failed else "good"),
             Figure(
-                "rows that are no group",
+                "rejected rows",
                 number(summary["wrong_rows"]),
-                "in quarantine.parquet",
+                f"in {REJECTED_ROWS}",
                 "bad" if summary["wrong_rows"] else "",
             ),
         )
@@ -124,24 +101,25 @@ def _most_uneven(groups: Sequence[dict[str, Any]]) -> Table:
     return Table(("group", "assignor", "partitions", "members", "skew"), rows)
 
 
-def _topics(summary: dict[str, Any]) -> list[Section]:
+def topic_sections(summary: dict[str, Any]) -> list[Section]:
+    """The sections about topics."""
     audit, now, then = summary["audit"], summary["current_broker_load"], summary["broker_load"]
     broken = (_broken_rules(audit),) if audit["audited"] else ()
-    found = [Section("Topics", (_topic_figures(summary), *broken))]
+    sections = [Section("Topics", (_topic_figures(summary), *broken))]
     if then["broker_ids"]:
-        found.append(
+        sections.append(
             Section(
-                "Leaders of each broker",
+                "Leaders by broker",
                 (chart(lambda axes: _brokers(axes, now, then)),),
-                f"Over all topics. Skew today {_skew(now['leaders']['skew'])}, newly placed {_skew(then['leaders']['skew'])}.",
+                f"Of all topics. Skew now {_skew(now['leaders']['skew'])}, if placed anew {_skew(then['leaders']['skew'])}.",
             )
         )
     if summary["disobeying"]:
         table = _disobeying(summary["disobeying"])
-        found.append(Section("Topics that do not obey", (table,), "Those that take most to mend."))
+        sections.append(Section("Topics that break Kafka's placement rules", (table,), "Those with most replicas to copy."))
     if summary["failures"]:
-        found.append(_failures(summary["failures"], "topic_name", "placer", "Topics that Kafka's placer refuses"))
-    return found
+        sections.append(_failures(summary["failures"], "topic_name", "placer", "Topics that Kafka's placer cannot place"))
+    return sections
 
 
 def _topic_figures(summary: dict[str, Any]) -> Figures:
@@ -151,10 +129,10 @@ def _topic_figures(summary: dict[str, Any]) -> Figures:
             Figure("topics", number(summary["topics"])),
             Figure("partitions", number(summary["partitions"])),
             Figure(
-                "obey Kafka's rules", number(audit["obey"]), f"of {number(audit['audited'])} audited",
+                "follow Kafka's rules", number(audit["obey"]), f"of {number(audit['audited'])} audited",
                 "good" if audit["obey"] == audit["audited"] else "bad",
             ),
-            Figure("replicas to copy", number(audit["copies"]), "at least, to mend it"),
+            Figure("replicas to copy", number(audit["copies"]), "at least, to follow them"),
             Figure("leaders to change", number(audit["leader_changes"]), "at least"),
         )
     )  # fmt: skip
@@ -163,13 +141,13 @@ def _topic_figures(summary: dict[str, Any]) -> Figures:
 def _broken_rules(audit: dict[str, Any]) -> Table:
     names = (
         ("doubled", "partitions with two replicas on one broker"),
-        ("unknown_brokers", "partitions with a replica on a broker that is not there"),
-        ("wrong_factor", "partitions with another number of replicas than their topic's"),
-        ("crowded_racks", "partitions on fewer racks than there could be"),
-        ("unled", "partitions that no unfenced broker leads"),
-        ("uneven_leaders", "topics of which a broker leads more than Kafka would have it lead"),
+        ("unknown_brokers", "partitions with a replica on an unknown broker"),
+        ("wrong_factor", "partitions whose replica count is not the topic's replication factor"),
+        ("crowded_racks", "partitions on fewer racks than possible"),
+        ("unled", "partitions without an unfenced leader"),
+        ("uneven_leaders", "topics with a broker that leads more partitions than with Kafka's placer"),
     )
-    return Table(("rule that is broken", "how often"), [(text, number(audit[name])) for name, text in names])
+    return Table(("broken rule", "count"), [(text, number(audit[name])) for name, text in names])
 
 
 def _disobeying(topics: Sequence[dict[str, Any]]) -> Table:
@@ -178,7 +156,7 @@ def _disobeying(topics: Sequence[dict[str, Any]]) -> Table:
         "partitions",
         "doubled",
         "unknown broker",
-        "wrong factor",
+        "wrong replication factor",
         "crowded racks",
         "unled",
         "copies",
@@ -199,7 +177,7 @@ def _disobeying(topics: Sequence[dict[str, Any]]) -> Table:
 
 def _failures(failures: Sequence[dict[str, Any]], subject: str, strategy: str, heading: str) -> Section:
     rows = [(str(row[subject]), row[strategy], row["error"], _short(row["detail"])) for row in failures]
-    return Section(heading, (Table((subject.partition("_")[0], strategy, "error", "what happens"), rows),))
+    return Section(heading, (Table((subject.partition("_")[0], strategy, "error", "detail"), rows),))
 
 
 def _short(text: str, length: int = 160) -> str:
@@ -210,9 +188,9 @@ def _skew(value: float | None) -> str:
     return "—" if value is None else f"{value:.2f}"
 
 
-def _curves(axes: Axes, part: Groups) -> None:
-    for i, (name, skews) in enumerate(part.curves.items()):
-        axes.step(skews, part.quantiles, where="post", color=COLORS[i % len(COLORS)], label=name)
+def _curves(axes: Axes, quantiles: Sequence[float], curves: Mapping[str, Sequence[float]]) -> None:
+    for i, (name, skews) in enumerate(curves.items()):
+        axes.step(skews, quantiles, where="post", color=COLORS[i % len(COLORS)], label=name)
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter(FuncFormatter(lambda skew, _: f"{skew:g}"))
     axes.xaxis.set_minor_formatter(FuncFormatter(lambda skew, _: f"{skew:g}" if str(skew)[0] in "235" else ""))
@@ -225,9 +203,9 @@ def _curves(axes: Axes, part: Groups) -> None:
 def _moves(axes: Axes, assignors: Sequence[dict[str, Any]]) -> None:
     names = [f"{row['group_protocol']}:{row['assignor']}" for row in assignors]
     left = [0.0] * len(names)
-    for i, (column, label) in enumerate((("retained", "stay"), ("moved", "change hands"), ("added", "new"))):
+    for i, column in enumerate(("retained", "moved", "added")):
         counts = [float(row[column] or 0) for row in assignors]
-        axes.barh(names, counts, left=left, color=COLORS[(0, 1, 2)[i]], label=label, height=0.62)
+        axes.barh(names, counts, left=left, color=COLORS[(0, 1, 2)[i]], label=column, height=0.62)
         left = [a + b for a, b in zip(left, counts, strict=True)]
     axes.invert_yaxis()
     axes.set_xlabel("partitions, over all groups")
@@ -238,9 +216,9 @@ def _moves(axes: Axes, assignors: Sequence[dict[str, Any]]) -> None:
 def _brokers(axes: Axes, now: dict[str, Any], then: dict[str, Any]) -> None:
     names = [str(broker) for broker in then["broker_ids"]]
     places = range(len(names))
-    today = dict(zip(map(str, now["broker_ids"]), now["leaders"]["counts"], strict=True))
-    axes.bar([place - 0.2 for place in places], [today.get(name, 0) for name in names], 0.38, color=COLORS[1], label="today")
-    axes.bar([place + 0.2 for place in places], then["leaders"]["counts"], 0.38, color=COLORS[0], label="newly placed")
+    current = dict(zip(map(str, now["broker_ids"]), now["leaders"]["counts"], strict=True))
+    axes.bar([place - 0.2 for place in places], [current.get(name, 0) for name in names], 0.38, color=COLORS[1], label="now")
+    axes.bar([place + 0.2 for place in places], then["leaders"]["counts"], 0.38, color=COLORS[0], label="if placed anew")
     if len(names) <= 40:
         axes.set_xticks(list(places), names)
     axes.set_xlabel("broker")

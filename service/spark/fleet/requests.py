@@ -1,4 +1,4 @@
-"""Groups that another assignor would make more even, as requests to ``/v1/group-assignments``."""
+"""Requests to ``/v1/group-assignments`` for the groups that another assignor would assign more evenly."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from service.spark.group_requests import present
 from service.spark.io.sources import CORRUPT
+from service.spark.tasks.group_requests import present
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
 def questions(groups: DataFrame, results: DataFrame, body_column: str | None, most: int) -> list[dict[str, Any]]:
-    """At most so many groups' bodies with the most even assignor that was tried, those with most to gain first.
+    """At most ``most`` groups with an id, as bodies with the most even of the assignors tried, largest gain first.
 
-    Of assignors that are as even as each other the one that moves least. Only of groups that have an id.
+    Of equally even assignors the one that moves fewest partitions.
 
-    groups : what ``fleet_groups.assign_groups`` read; body_column : as it takes it
-    results : what it gave
+    groups, body_column : the input of ``assignments.assign_groups``
+    results : its rows
     """
-    found = _better(results, most)
-    names = list(found)
+    better = _better(results, most)
+    names = list(better)
     if not names:
         return []
     if body_column is not None:
@@ -33,11 +33,11 @@ def questions(groups: DataFrame, results: DataFrame, body_column: str | None, mo
     else:
         bodies = present(groups.where(F.col("group_id").isin(names)).drop(CORRUPT).toArrow().to_pylist())
     by_name = {body["group_id"]: body for body in bodies}
-    return [{**by_name[name], **found[name]} for name in names]
+    return [{**by_name[name], **better[name]} for name in names]
 
 
 def _better(results: DataFrame, most: int) -> dict[str, dict[str, str]]:
-    """group_protocol and assignor for each group that has one more even than its own."""
+    """group_protocol and assignor for each group that has a more even one than its own."""
     tried = results.where("error is null and group_id is not null")
     own = tried.where("own").groupBy("group_id").agg(F.min("skew").alias("own"))
     order = F.struct("skew", "moved", "group_protocol", "assignor")

@@ -1,4 +1,4 @@
-"""What the results of ``fleet`` come to: tables of ``fleet_groups`` and ``fleet_placements`` → their parts of the summary."""
+"""The summary of ``fleet``, from the rows of ``assignments`` and ``placements``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from service.core.measures import spread
-from service.spark.fleet.assignments import WRONG_ROW
+from service.spark.fleet.tasks.assignments import WRONG_ROW
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 NAMED: Final = 20
-"""Groups and topics that the summary names: the most uneven, the failing."""
+"""Most groups and topics that the summary names: the most uneven, the failed."""
 
 QUANTILES: Final = [i / 50 for i in range(51)]
 SUMS: Final = ("retained", "moved", "added", "revoked", "fewest_possible_moves")
@@ -23,7 +23,7 @@ FAULTS: Final = ("doubled", "unknown_brokers", "wrong_factor", "crowded_racks", 
 
 
 def of_groups(results: DataFrame) -> tuple[dict[str, Any], dict[str, Sequence[float]]]:
-    """The summary of ``fleet_groups.RESULT`` rows, and the groups' skew at each of QUANTILES, by assignor."""
+    """The summary of ``assignments.RESULT`` rows, and the groups' skew at each of QUANTILES, by assignor."""
     done = _done(results)
     own = done.where("own")
     totals = [F.count("*").alias("groups"), F.sum("members").alias("members"), F.sum("partitions").alias("partitions")]
@@ -46,7 +46,7 @@ def of_groups(results: DataFrame) -> tuple[dict[str, Any], dict[str, Sequence[fl
 
 
 def of_topics(results: DataFrame) -> dict[str, Any]:
-    """The summary of ``fleet_placements.RESULT`` rows."""
+    """The summary of ``placements.RESULT`` rows."""
     done = _done(results)
     total = done.agg(
         F.count("*").alias("topics"),
@@ -59,11 +59,11 @@ def of_topics(results: DataFrame) -> dict[str, Any]:
         F.sum("copies").alias("copies"),
         F.sum("leader_changes").alias("leader_changes"),
     ).first()
-    found = {name: int(value or 0) for name, value in (total.asDict() if total else {}).items()}
+    counts = {name: int(value or 0) for name, value in (total.asDict() if total else {}).items()}
     return {
-        **{name: found[name] for name in ("topics", "partitions", "failed")},
+        **{name: counts[name] for name in ("topics", "partitions", "failed")},
         "wrong_rows": _wrong_rows(results),
-        "audit": {name: found[name] for name in ("audited", "obey", *FAULTS, "uneven_leaders", "copies", "leader_changes")},
+        "audit": {name: counts[name] for name in ("audited", "obey", *FAULTS, "uneven_leaders", "copies", "leader_changes")},
         "broker_load": _loads(done, "broker_load"),
         "current_broker_load": _loads(done, "current_broker_load"),
         "disobeying": _named(
@@ -75,7 +75,7 @@ def of_topics(results: DataFrame) -> dict[str, Any]:
 
 
 def _by_assignor(done: DataFrame) -> list[dict[str, Any]]:
-    found = done.groupBy("group_protocol", "assignor").agg(
+    rows = done.groupBy("group_protocol", "assignor").agg(
         F.count("*").alias("groups"),
         F.count("error").alias("failed"),
         F.count_if(F.size("warnings") > 0).alias("warned"),
@@ -84,7 +84,7 @@ def _by_assignor(done: DataFrame) -> list[dict[str, Any]]:
         F.percentile("skew", F.lit(QUANTILES)).alias("quantiles"),
         *(F.sum(name).alias(name) for name in SUMS),
     )
-    return [row.asDict() for row in found.orderBy("group_protocol", "assignor").collect()]
+    return [row.asDict() for row in rows.orderBy("group_protocol", "assignor").collect()]
 
 
 def _assignor(row: dict[str, Any]) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def _assignor(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _loads(done: DataFrame, column: str) -> dict[str, Any]:
-    """Replicas and leaders of each broker, over all topics, and how even they are."""
+    """Replicas and leaders of each broker over all topics, and their skew."""
     rows = (
         done.select(F.explode(column).alias("load"))
         .groupBy("load.broker_id")

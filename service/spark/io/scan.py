@@ -1,6 +1,6 @@
-"""One scan of a source: batches of its columns go in, what each task made of them comes out, merged.
+"""One scan of a source: tasks get batches of its columns, and the driver merges what each task computed.
 
-Plain Parquet is read by the executors themselves (``splits.py``); of everything else Spark hands them the batches.
+Executors read plain Parquet themselves (``splits.py``); from any other source they get the batches from Spark.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from service.spark.cluster.session import cores, is_local
-from service.spark.io import rejected_rows, sources, splits
-from service.spark.io.scan_tasks import Merger, Reader
+from service.spark.io import sources
+from service.spark.io.sinks import REJECTED_ROWS
 from service.spark.io.sources import CORRUPT
+from service.spark.tasks import results, splits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -20,90 +21,107 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from service.spark.io.scan_tasks import P, Scan
     from service.spark.io.sinks import Sink
     from service.spark.io.sources import Source
+    from service.spark.tasks.results import P, Scan
 
 TASKS_PER_CORE: Final = 2
-"""At most: with two a core that is slower leaves work to the others."""
+"""At most: with two a core, other cores take over work from a slow one."""
 
 TASK_BYTES: Final = 2**29
-"""Of plain Parquet; a task costs a tenth of a second however little it reads, so smaller files make one a core."""
+"""Of plain Parquet; a task costs a tenth of a second however little it reads, so smaller files make one task a core."""
 
-LOOKED_AT: Final = 1000
-"""Records that are looked at before a job starts."""
+FIRST_RECORDS: Final = 1000
+"""Records whose keys are checked before a job starts."""
 
-GROUP: Final = 32
-"""Partial results that the driver merges by itself; more are merged by the executors first."""
+MERGED_BY_DRIVER: Final = 32
+"""Partial results that the driver merges by itself; executors merge more to as many first."""
 
 
 @dataclass(frozen=True)
-class Input:
+class ScanSource:
     """A source that a scan reads.
 
-    wanted : the columns that the job needs
+    columns : those that the job needs
     files : plain Parquet that executors read themselves, with sizes; None where Spark reads
     """
 
     spark: SparkSession
     source: Source
-    wanted: list[str]
+    columns: list[str]
     files: list[tuple[str, int]] | None
 
     @staticmethod
-    def of(spark: SparkSession, source: Source, wanted: Iterable[str], *, plain: bool = True) -> Input:
-        """These columns of a source. plain : may executors read plain Parquet themselves?"""
-        return Input(spark, source, list(dict.fromkeys(wanted)), _plain_files(spark, source) if plain else None)
+    def of(spark: SparkSession, source: Source, columns: Iterable[str], *, plain: bool = True) -> ScanSource:
+        """These columns of a source. plain : whether executors may read plain Parquet themselves"""
+        return ScanSource(spark, source, list(dict.fromkeys(columns)), _plain_files(spark, source) if plain else None)
 
     @cached_property
     def frame(self) -> DataFrame:
-        """The records as Spark reads them: the wanted columns, and CORRUPT if there is one. Raises WrongSource."""
+        """The records as Spark reads them: the columns, and CORRUPT if there is one. Raises WrongSource."""
         frame = sources.read(self.spark, self.source)
-        sources.require(frame, self.wanted, self.source)
-        return frame.select(*self.wanted, *([CORRUPT] if CORRUPT in frame.columns else []))
+        sources.require(frame, self.columns, self.source)
+        return frame.select(*self.columns, *([CORRUPT] if CORRUPT in frame.columns else []))
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """Of the wanted columns at least. Raises WrongSource if they are not there."""
+        """Of the columns at least. Raises WrongSource if they do not exist."""
         if self.files is None:
             return sources.arrow_schema(self.frame)
-        found = splits.schema(self.files[0][0])
-        sources.require_names(found.names, self.wanted, self.source)
-        return found
+        schema = splits.schema(self.files[0][0])
+        sources.require_names(schema.names, self.columns, self.source)
+        return schema
 
     @property
     def corrupt(self) -> str | None:
-        """The column that holds what could not be read as a record; None where there is none."""
+        """The column of the rows that Spark could not read as records; None where there is none."""
         return CORRUPT if self.files is None and CORRUPT in self.schema.names else None
 
     def first(self) -> list[pa.RecordBatch]:
-        """A few records, of the wanted columns; none of a topic, which Spark would read to its end."""
+        """A few records; none of a topic, which Spark would read to its end."""
         if self.files is not None:
             whole = [splits.Split(path, 0, size) for path, size in self.files]
-            found = next(splits.batches_of(whole, self.wanted), None)
-            return [found.slice(0, LOOKED_AT)] if found is not None else []
+            batch = next(splits.batches_of(whole, self.columns), None)
+            return [batch.slice(0, FIRST_RECORDS)] if batch is not None else []
         if self.source.format == "kafka":
             return []
-        some: list[pa.RecordBatch] = self.frame.select(*self.wanted).limit(LOOKED_AT).toArrow().to_batches()
-        return some
+        batches: list[pa.RecordBatch] = self.frame.select(*self.columns).limit(FIRST_RECORDS).toArrow().to_batches()
+        return batches
 
     def results(self, scan: Scan) -> tuple[DataFrame, int]:
-        """The rows of ``quarantine.RESULT``, and how many tasks give them at most."""
+        """The rows of ``results.SCHEMA``, and the largest number of tasks that give them."""
         count = cores(self.spark)
         if self.files is None:
             frame = self.frame.coalesce(TASKS_PER_CORE * count)
-            return frame.mapInArrow(scan.of_batches, rejected_rows.RESULT), TASKS_PER_CORE * count
+            return frame.mapInArrow(scan.of_batches, results.TYPES), TASKS_PER_CORE * count
         long_tasks = sum(size for _, size in self.files) // TASK_BYTES
         tasks = splits.splits(self.files, min(TASKS_PER_CORE * count, max(count, long_tasks)))
         numbers = self.spark.range(0, len(tasks), 1, len(tasks))
-        return numbers.mapInArrow(Reader(scan, tasks), rejected_rows.RESULT), len(tasks)
+        return numbers.mapInArrow(splits.SplitReader(scan, tasks), results.TYPES), len(tasks)
 
 
-def scanned(looked: Input, scan: Scan, merged: Callable[[Iterable[bytes]], P], sink: Sink) -> tuple[P, dict[str, int]]:
-    """What all records came to, and how many were set aside for each reason."""
-    results, tasks = looked.results(scan)
-    parts, rejected = rejected_rows.divide(results, sink, Merger(merged), -(-tasks // GROUP))
-    return merged(parts), rejected
+def run_scan(source: ScanSource, scan: Scan, merged: Callable[[Iterable[bytes]], P], sink: Sink) -> tuple[P, dict[str, int]]:
+    """What all tasks computed, merged, and the number of rejected rows by reason; the rows themselves become a table."""
+    rows, tasks = source.results(scan)
+    groups = -(-tasks // MERGED_BY_DRIVER)
+    rows = rows.persist()
+    try:
+        of_tasks = rows.where("partial is not null").select("partial", "rejected")
+        if groups > 1:
+            of_groups = of_tasks.select("partial").repartition(groups).mapInArrow(results.Merger(merged), "partial binary")
+            partials, any_rejected = of_groups.toArrow().column("partial").to_pylist(), True
+        else:
+            table = of_tasks.toArrow()
+            partials, any_rejected = table.column("partial").to_pylist(), any(table.column("rejected").to_pylist())
+        rejected = rows.where("partial is null").select("reason", "record")
+        reasons = rejected.groupBy("reason").count().collect() if any_rejected else []
+        if reasons:
+            sink.frame(REJECTED_ROWS, rejected)
+        else:
+            sink.remove(REJECTED_ROWS)
+    finally:
+        rows.unpersist()
+    return merged(partials), {row["reason"]: int(row["count"]) for row in reasons}
 
 
 def _plain_files(spark: SparkSession, source: Source) -> list[tuple[str, int]] | None:
@@ -112,7 +130,7 @@ def _plain_files(spark: SparkSession, source: Source) -> list[tuple[str, int]] |
         return None
     if "://" not in source.location:
         if not is_local(spark):
-            return None  # a path on the executors' machines, or in HDFS: Spark knows
+            return None  # a path on the executors' machines, or in HDFS: Spark can tell
     elif any(name.startswith("spark.hadoop.fs.") and ".vectored." not in name for name in spark.conf.getAll):
-        return None  # credentials and endpoints that only Spark has been told; it sets .vectored. by itself
+        return None  # only Spark has these credentials and endpoints; it sets .vectored. by itself
     return splits.files(source.location)

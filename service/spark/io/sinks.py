@@ -1,7 +1,7 @@
-"""What a job leaves behind: a folder with its tables, ``summary.json`` and ``report.html``.
+"""The results of a job: a folder with its tables, ``summary.json`` and ``report.html``.
 
-Large tables are written by Spark's executors, small ones by the driver: where the folder is not of this machine's file system,
-through Hadoop, with Spark's credentials; or, as Spark Connect has no JVM on this side, through Arrow, with this machine's.
+Executors write large tables, the driver small ones. To a folder that is not on this machine's file system it writes through
+Hadoop, with Spark's credentials, or with Spark Connect, which has no JVM on this side, through Arrow with this machine's.
 """
 
 from __future__ import annotations
@@ -26,72 +26,75 @@ from service.spark.errors import NoSpark
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-MOST_LOOKS: Final = 64
-"""Tasks that look whether they see the results' folder."""
+REJECTED_ROWS: Final = "quarantine.parquet"
+"""The table of the rows that could not be read, with the reason: no row is dropped silently."""
+
+PROBES: Final = 64
+"""At most as many tasks check that they can read the results' folder."""
 
 
 @dataclass(frozen=True)
 class Sink:
-    """The folder ``into``: a path of this machine, or a URL that Spark's file systems know (``s3a://…``, ``hdfs://…``)."""
+    """The folder ``into``: a path on this machine, or a URL of Spark's file systems (``s3a://…``, ``hdfs://…``)."""
 
     spark: SparkSession
     into: str
 
     @property
     def folder(self) -> Path | None:
-        """The folder on this machine; None if it is elsewhere."""
+        """The folder, if it is on this machine; else None."""
         url = urlsplit(self.into)
         if url.scheme == "file":
             return Path(unquote(url.path))
         return None if "://" in self.into else Path(self.into)
 
     def check(self) -> None:
-        """Raise NoSpark if the folder is this machine's and the executors, on others, would write to one of the same name."""
+        """Raise NoSpark if the folder is on this machine and executors on others would write to one of the same name."""
         if self.folder is None or is_local(self.spark):
             return
         self.folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="partition-allocator-", dir=self.folder.absolute()) as folder:
             Path(folder).chmod(0o755)
-            for task in range(min(cores(self.spark), MOST_LOOKS)):
-                (Path(folder) / f"{task}.txt").write_text("seen\n")
+            for task in range(min(cores(self.spark), PROBES)):
+                (Path(folder) / f"{task}.txt").write_text("probe\n")
             try:
                 self.spark.read.text(f"file://{folder}").collect()
             except (PySparkException, Py4JError):
                 raise NoSpark(
-                    f"{self.into} is a folder of this machine, and the executors do not see it: with --into name one that all "
-                    "machines share, or a URL that Spark knows, such as s3a://bucket/results"
+                    f"{self.into} is a folder on this machine, which the executors cannot read: set --into to a folder that all "
+                    "machines share, or to a URL such as s3a://bucket/results"
                 ) from None
 
     def at(self, name: str) -> str:
-        """Where ``name`` is in the folder."""
+        """The location of ``name`` in the folder."""
         return f"{self.into.rstrip('/')}/{name}"
 
     def frame(self, name: str, frame: DataFrame) -> str:
-        """Let Spark write a table (a folder of Parquet files), in place of an older one. Returns where Spark finds it."""
-        # With its scheme, for a cluster may take a plain path as one of HDFS.
+        """Write a table by Spark (a folder of Parquet files), in place of an older one. Returns its URL for Spark."""
+        # With its scheme, as a cluster may resolve a plain path to HDFS.
         target = f"file://{(self.folder / name).absolute()}" if self.folder else self.at(name)
         frame.write.mode("overwrite").parquet(target)
         return target
 
     def table(self, name: str, table: pa.Table) -> str:
-        """Write a small table (one Parquet file), in place of an older one. Returns where it is."""
+        """Write a small table (one Parquet file), in place of an older one. Returns its location."""
         buffer = pa.BufferOutputStream()
         pq.write_table(table, buffer, compression="zstd")
         return self._write(name, buffer.getvalue().to_pybytes())
 
     def json(self, name: str, document: dict[str, Any]) -> str:
-        """Write a JSON document. Returns where it is."""
+        """Write a JSON document. Returns its location."""
         return self._write(name, orjson.dumps(document, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_INDENT_2) + b"\n")
 
     def remove(self, name: str) -> None:
-        """Remove what an earlier run left, where this one has none of it."""
+        """Remove a result of an earlier run that this one does not have."""
         if self.folder:
             shutil.rmtree(self.folder / name, ignore_errors=True)
         else:
             self._remove(name)
 
     def text(self, name: str, text: str) -> str:
-        """Write a text. Returns where it is."""
+        """Write a text. Returns its location."""
         return self._write(name, text.encode())
 
     def _write(self, name: str, data: bytes) -> str:
@@ -99,8 +102,8 @@ class Sink:
             target = self.folder / name
             target.parent.mkdir(parents=True, exist_ok=True)
             if target.is_dir():
-                shutil.rmtree(target)  # what Spark wrote there before
-            # Whoever is killed meanwhile leaves the old file or the new one, not half of one.
+                shutil.rmtree(target)  # a table that Spark wrote
+            # A process that is killed meanwhile leaves the old file or the new one, never a part.
             unfinished = target.with_name(f".{target.name}.unfinished")
             unfinished.write_bytes(data)
             unfinished.replace(target)
@@ -142,6 +145,6 @@ class Sink:
 
 
 def arrow_file(url: str) -> tuple[fs.FileSystem, str]:
-    """Arrow's file system for a URL as Spark has it, and the path in that."""
+    """Arrow's file system for a URL of Spark's, and the path in it."""
     files, path = fs.FileSystem.from_uri(url.replace("s3a://", "s3://", 1))
     return files, path

@@ -1,14 +1,14 @@
-"""What a job reads: files, tables and topics, named in one word.
+"""What a job reads: files, tables and topics, each named by one string.
 
 ============================================ ==========================================================
 ``flights.parquet``, ``data/``               files by their suffix (.parquet .csv .json .jsonl .ndjson
                                              .orc, also .gz …); a folder without one is Parquet
-``csv:data/``, ``delta:s3a://bucket/t``      files of a format that Spark knows
-``table:catalog.schema.name``                any table that Spark can name: Delta, Iceberg, Hive …
-``kafka://host:9092,host2/topic``            a live topic; ``?option=value&…`` are the connector's
+``csv:data/``, ``delta:s3a://bucket/t``      files of any format that Spark reads
+``table:catalog.schema.name``                any table in Spark's catalogs: Delta, Iceberg, Hive …
+``kafka://host:9092,host2/topic``            a live topic, with options of the connector
 ============================================ ==========================================================
 
-Text columns stay text: what a key's bytes are is the key format's to say, and ``007`` is not 7.
+Text columns stay text, as the key format decides how a key is serialized: ``007`` is not 7.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 CORRUPT: Final = "_corrupt_record"
-"""The column that holds a line of CSV or JSON that could not be read, whole; null for all others."""
+"""The column with a line of CSV or JSON that Spark could not read; null for all others."""
 
 INTERNAL: Final = ("__consumer_offsets", "__transaction_state", "__share_group_state")
-"""Topics that Spark takes for empty, unless it asks a consumer where they begin and end: its admin client leaves them out."""
+"""Topics that look empty to Spark's admin client, so that a consumer has to fetch where they begin and end."""
 
 SUFFIXES: Final = dict(parquet="parquet", csv="csv", tsv="csv", json="json", jsonl="json", ndjson="json", orc="orc")  # noqa: C408
 _COMPRESSED: Final = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate")
@@ -47,7 +47,7 @@ KAFKA_CONNECTOR: Final = (
     "ivy://org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0?exclude=org.apache.spark:spark-token-provider-kafka-0-10_2.13",
     "ivy://org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0?transitive=false",
 )
-"""From Maven Central, which has the 4.2.0 of the connector and not that of the few classes that it needs beside it."""
+"""From Maven Central, which has version 4.2.0 of the connector, but not of the few classes that it needs."""
 KAFKA_COLUMNS: Final = ("key", "value", "topic", "partition", "offset", "timestamp")
 CONNECT_SECONDS: Final = 5.0
 
@@ -56,9 +56,9 @@ CONNECT_SECONDS: Final = 5.0
 class Source:
     """One source.
 
-    format : a name that Spark's reader takes, or "table" or "kafka"
+    format : of Spark's reader, or "table" or "kafka"
     location : path, table name or topic
-    brokers : ``host:port`` of each bootstrap server; of a topic only
+    brokers : ``host:port`` of each bootstrap server of a topic
     options : of Spark's reader
     """
 
@@ -85,7 +85,7 @@ class Source:
         return Source(SUFFIXES.get(suffix, "parquet"), text, (), options)
 
     def __str__(self) -> str:
-        """As a user would name it, without options, which may hold secrets."""
+        """As a user names it, without options, which may be secrets."""
         if self.format == "kafka":
             return f"kafka://{','.join(self.brokers)}/{self.location}"
         return self.location if self.format in SUFFIXES.values() else f"{self.format}:{self.location}"
@@ -95,7 +95,7 @@ def _topic(text: str, options: dict[str, str]) -> Source:
     url = urlsplit(text)
     topic = url.path.strip("/")
     if not url.netloc or not topic or "/" in topic:
-        raise WrongSource(f"{text}: a topic is named kafka://host:port[,host:port]/topic")
+        raise WrongSource(f"{text}: not of the form kafka://host:port[,host:port]/topic")
     brokers = []
     for broker in url.netloc.split(","):
         host, _, port = broker.rpartition(":") if re.search(r":\d+$", broker) else (broker, "", "9092")
@@ -104,15 +104,15 @@ def _topic(text: str, options: dict[str, str]) -> Source:
 
 
 def check_brokers(source: Source) -> None:
-    """Raise WrongSource for a topic none of whose bootstrap servers takes a connection."""
+    """Raise WrongSource for a topic whose bootstrap servers accept no connection."""
     if source.format != "kafka":
         return
     if faults := unanswered(source.brokers):
-        raise WrongSource(f"{source}: no broker can be reached: {', '.join(faults)}")
+        raise WrongSource(f"{source}: cannot connect to any broker: {', '.join(faults)}")
 
 
 def unanswered(addresses: Iterable[str]) -> list[str]:
-    """Why none of these, ``host:port`` each, takes a connection; empty as soon as one does."""
+    """Why each of these, ``host:port``, refuses a connection; empty if one accepts it."""
     faults = []
     for address in addresses:
         host, _, port = address.rpartition(":")
@@ -125,7 +125,7 @@ def unanswered(addresses: Iterable[str]) -> list[str]:
 
 
 def check_plain(source: Source) -> None:
-    """Raise WrongSource for a Delta table of this machine that is named as if it were plain Parquet: dead files would count."""
+    """Raise WrongSource for a local Delta table that is named as plain Parquet: its deleted files would count."""
     path = Path(source.location.removeprefix("file://"))
     if source.format == "parquet" and (path / "_delta_log").is_dir():
         raise WrongSource(f"{source} is a Delta table: name it delta:{source.location}, with --package and Delta's settings")
@@ -147,9 +147,9 @@ def read(spark: SparkSession, source: Source) -> DataFrame:
 
 
 def follow(spark: SparkSession, source: Source) -> DataFrame:
-    """The records of a topic, those that are there and those to come, as a stream. Raises WrongSource."""
+    """The records of a topic, existing and future ones, as a stream. Raises WrongSource."""
     if source.format != "kafka":
-        raise WrongSource(f"{source} is no topic: only kafka://host:port/topic can be followed")
+        raise WrongSource(f"{source} is not a topic: --follow needs kafka://host:port/topic")
     _connect(spark, source)
     try:
         return spark.readStream.format("kafka").options(**_kafka_options(source, "earliest")).load()
@@ -158,7 +158,7 @@ def follow(spark: SparkSession, source: Source) -> DataFrame:
 
 
 def _connect(spark: SparkSession, source: Source) -> None:
-    """Load the connector, unless the session was submitted with one, and look for a broker."""
+    """Check that a broker answers, and load the connector unless the session has one."""
     check_brokers(source)
     if source.location in INTERNAL:
         spark.conf.set("spark.sql.streaming.kafka.useDeprecatedOffsetFetching", "true")
@@ -169,7 +169,7 @@ def _connect(spark: SparkSession, source: Source) -> None:
         for jar in KAFKA_CONNECTOR:
             spark.sql(f"ADD JAR {jar}")
     except (PySparkException, Py4JError) as error:
-        raise WrongSource(f"{source}: Spark's Kafka connector cannot be fetched from Maven: {failure(error)}") from None
+        raise WrongSource(f"{source}: cannot fetch Spark's Kafka connector from Maven: {failure(error)}") from None
 
 
 def _kafka_options(source: Source, start: str) -> dict[str, str]:
@@ -182,46 +182,46 @@ def _kafka_options(source: Source, start: str) -> dict[str, str]:
 
 
 def _read_text(spark: SparkSession, source: Source) -> DataFrame:
-    """CSV (every column text, names in the first line) or JSON lines, what is malformed kept in CORRUPT."""
+    """CSV (every column text, names in the first line) or JSON lines, with malformed lines in CORRUPT."""
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT, **source.options}
     if source.format == "csv":
         options = {"header": "true", "escape": '"', **options, "inferSchema": "false"}
-    found = spark.read.format(source.format).options(**options).load(source.location).schema
-    columns = [column for column in found.fields if column.name != CORRUPT]
+    inferred = spark.read.format(source.format).options(**options).load(source.location).schema
+    columns = [column for column in inferred.fields if column.name != CORRUPT]
     if not columns:
-        raise WrongSource(f"{source} holds no record that can be read as {source.format.upper()}")
+        raise WrongSource(f"{source} has no record that is readable as {source.format.upper()}")
     schema = types.StructType([*columns, types.StructField(CORRUPT, types.StringType())])
     return spark.read.format(source.format).options(**options).schema(schema).load(source.location)
 
 
 def arrow_schema(frame: DataFrame) -> pa.Schema:
-    """The columns of a frame, as Arrow types. Timestamps must have a zone there, and nobody asks which."""
+    """The columns of a frame, as Arrow types. Timestamps get a zone, which does not matter here."""
     return to_arrow_schema(frame.schema, timezone="UTC")
 
 
 def require(frame: DataFrame, names: Iterable[str], source: Source) -> None:
-    """Raise WrongSource for the first of these columns that the frame has not; it lists those there are."""
+    """Raise WrongSource for the first of these columns that the frame lacks, with a list of its columns."""
     require_names(frame.columns, names, source)
 
 
-def require_names(there: Sequence[str], names: Iterable[str], source: Source) -> None:
+def require_names(columns: Sequence[str], names: Iterable[str], source: Source) -> None:
     """The same, from the names alone."""
-    there = [column for column in there if column != CORRUPT]
+    columns = [column for column in columns if column != CORRUPT]
     for name in names:
-        if name not in there:
-            close = difflib.get_close_matches(name, there, 1)
-            meant = f" (did you mean {close[0]!r}?)" if close else ""
-            raise WrongSource(f"{source} has no column {name!r}{meant}; it has {', '.join(there) or 'none'}")
+        if name not in columns:
+            close = difflib.get_close_matches(name, columns, 1)
+            hint = f" (did you mean {close[0]!r}?)" if close else ""
+            raise WrongSource(f"{source} has no column {name!r}{hint}; it has {', '.join(columns) or 'none'}")
 
 
 def _reason(error: PySparkException) -> str:
-    """What Spark says, without its error class and its plan."""
+    """Spark's message, without error class and plan."""
     text = str(error).splitlines()[0]
     return re.sub(r"\s*SQLSTATE: \w+.*$", "", re.sub(r"^\[[A-Z_.]+\]\s*", "", text))
 
 
 def failure(error: Exception, source: Source | None = None) -> JobFailed:
-    """What made Spark give up, in a sentence: the innermost cause, as the executor or the JVM tells it."""
+    """Why Spark failed, in a sentence: the innermost cause in the words of the executor or the JVM."""
     text = str(getattr(error, "java_exception", error))
     causes = re.findall(r"Caused by: (.+)", text) or re.findall(r"^(\w+(?:\.\w+)*(?:Error|Exception): .+)$", text, re.MULTILINE)
     reason = causes[-1] if causes else _reason_of_any(error)

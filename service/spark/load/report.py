@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
+from service.spark.io.sinks import REJECTED_ROWS
 from service.spark.report import COLORS, Figure, Figures, Report, Section, Table, chart, number, size
 
 if TYPE_CHECKING:
@@ -17,21 +18,21 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 DRAWN: Final = 6
-"""Lines of one plot."""
+"""Most lines in a plot."""
 
 POINTS: Final = 400
-"""Points of a line over time; of each stretch the highest window is drawn."""
+"""Most points of a line over time; each is the highest window of its stretch."""
 
 _TITLES: Final = {"partition": "Partitions", "consumer": "Consumers", "broker": "Brokers"}
 
 
 def measure(kind: str) -> str:
-    """What a kind is drawn and ranked by."""
+    """The measure by which a kind is drawn and ranked."""
     return "bytes" if kind == "broker" else "records"
 
 
 def curves(hours: DataFrame, windows: DataFrame, summary: dict[str, Any]) -> dict[str, Any]:
-    """For each kind the busiest subjects' mean and peak by hour of the day, and the busiest one's peaks over time."""
+    """For each kind the mean and peak of the busiest subjects by hour of the day, and the peaks of the busiest over time."""
     span = summary["span"]
     stretch = max(1, -(-span["windows"] // POINTS)) * int(span["window_seconds"])
     names = {
@@ -39,9 +40,9 @@ def curves(hours: DataFrame, windows: DataFrame, summary: dict[str, Any]) -> dic
         for kind in _TITLES
         if summary[f"{kind}s"] is not None
     }
-    found = {kind: {"hours": {name: ([0.0] * 24, [0.0] * 24) for name in busiest}} for kind, busiest in names.items()}
+    by_kind = {kind: {"hours": {name: ([0.0] * 24, [0.0] * 24) for name in busiest}} for kind, busiest in names.items()}
     for row in hours.where(_any_of([(kind, *name) for kind, busiest in names.items() for name in busiest])).collect():
-        means, peaks = found[row["kind"]]["hours"][row["group_id"], row["subject"]]
+        means, peaks = by_kind[row["kind"]]["hours"][row["group_id"], row["subject"]]
         what = measure(row["kind"])
         means[row["hour"]], peaks[row["hour"]] = (float(row[f"{of}{what}_per_second"] or 0) for of in ("", "peak_"))
     at = (F.floor((F.col("window") - span["start"]) / stretch) * stretch + span["start"]).alias("at")
@@ -49,37 +50,38 @@ def curves(hours: DataFrame, windows: DataFrame, summary: dict[str, Any]) -> dic
     rows = first.groupBy("kind", at).agg(F.max("records").alias("records"), F.max("bytes").alias("bytes")).collect()
     highest = {(row["kind"], int(row["at"])): float(row[measure(row["kind"])] or 0) / span["window_seconds"] for row in rows}
     every = range(span["start"], span["start"] + int(span["windows"] * span["window_seconds"]), stretch)
-    return {kind: {**of, "times": [(time, highest.get((kind, time), 0.0)) for time in every]} for kind, of in found.items()}
+    return {kind: {**of, "times": [(time, highest.get((kind, time), 0.0)) for time in every]} for kind, of in by_kind.items()}
 
 
 def _any_of(subjects: list[tuple[str, str | None, str]]) -> Column:
-    """Is a row about one of these kinds, groups and subjects?"""
-    found = F.lit(False)
+    """Whether a row is about one of these kinds, groups and subjects."""
+    matches = F.lit(False)
     for kind, group, subject in subjects:
-        found |= (F.col("kind") == kind) & (F.col("subject") == subject) & F.col("group_id").eqNullSafe(F.lit(group))
-    return found
+        matches |= (F.col("kind") == kind) & (F.col("subject") == subject) & F.col("group_id").eqNullSafe(F.lit(group))
+    return matches
 
 
 def report(summary: dict[str, Any], drawn: Mapping[str, Any], source: str) -> Report:
-    """The whole report."""
-    span, broken = summary["span"], summary["breaches"]
+    """The report."""
+    span, breaches = summary["span"], summary["breaches"]
     figures = [
         Figure("records", number(summary["records"])),
         Figure(
-            "measured", _duration(span["windows"] * span["window_seconds"]), f"in windows of {number(span['window_seconds'])} s"
+            "time span", _duration(span["windows"] * span["window_seconds"]), f"in windows of {number(span['window_seconds'])} s"
         ),
     ]
     if summary["limits"]:
-        remark = f"in {number(broken['stretches'])} stretches of time"
-        figures.append(Figure("above a limit", number(broken["subjects"]), remark, "bad" if broken["subjects"] else "good"))
-    for name, text in (("records_nobody_reads", "records that no group reads"), ("records_without_placement", "not placed")):
+        remark = f"{number(breaches['stretches'])} times"
+        figures.append(Figure("above a limit", number(breaches["subjects"]), remark, "bad" if breaches["subjects"] else "good"))
+    without = {"records_nobody_reads": "records without a group", "records_without_placement": "records without a placement"}
+    for name, text in without.items():
         if summary[name]:
             figures.append(Figure(text, number(summary[name]), "", "bad"))
     if summary["rejected"]:
-        figures.append(Figure("set aside", number(sum(summary["rejected"].values())), "in quarantine.parquet"))
+        figures.append(Figure("rejected records", number(sum(summary["rejected"].values())), f"in {REJECTED_ROWS}"))
     sections = [Section("At a glance", (Figures(tuple(figures)),))]
-    if broken["worst"]:
-        columns = ("who", "measure", "limit", "peak", "from", "until", "windows above")
+    if breaches["worst"]:
+        columns = ("subject", "measure", "limit", "peak", "from", "until", "windows above")
         rows = [
             (
                 _name(row),
@@ -90,11 +92,9 @@ def report(summary: dict[str, Any], drawn: Mapping[str, Any], source: str) -> Re
                 _time(row["until"], span),
                 number(row["windows"]),
             )
-            for row in broken["worst"]
+            for row in breaches["worst"]
         ]
-        sections.append(
-            Section("Who breaks a limit, and when", (Table(columns, rows),), f"The worst first; times are {span['time_zone']}.")
-        )
+        sections.append(Section("Breaches of limits", (Table(columns, rows),), f"Worst first. Times are {span['time_zone']}."))
     for kind, title in _TITLES.items():
         if summary[f"{kind}s"] is not None:
             sections.append(_kind(kind, title, summary, drawn.get(kind)))
@@ -104,20 +104,20 @@ def report(summary: dict[str, Any], drawn: Mapping[str, Any], source: str) -> Re
              f"{row['skew']:.2f}", str(row["busiest"]))
             for row in summary["groups"]
         ]  # fmt: skip
-        headings = ("group", "members", "idle", "records/s", "skew of load", "busiest member")
-        sections.append(Section("Groups by how unevenly their consumers are loaded", (Table(headings, groups),)))
+        headings = ("group", "members", "idle", "records/s", "load skew", "busiest member")
+        sections.append(Section("Groups with the most uneven consumers", (Table(headings, groups),)))
     if summary["groups_failed"]:
         failed = [
             (str(row["group_id"]), str(row["assignor"] or "—"), str(row["detail"])[:160]) for row in summary["groups_failed"]
         ]
-        sections.append(Section("Groups that could not be assigned", (Table(("group", "assignor", "why"), failed),)))
+        sections.append(Section("Groups that could not be assigned", (Table(("group", "assignor", "detail"), failed),)))
     return Report("Load", source, tuple(sections))
 
 
 def _kind(kind: str, title: str, summary: dict[str, Any], drawn: dict[str, Any] | None) -> Section:
     of_kind, span = summary[f"{kind}s"], summary["span"]
     measures = ("records", "bytes", "bytes_out") if kind == "broker" else ("records", "bytes")
-    columns = ["who", *(f"{each.replace('_', ' ')}/s, {what}" for each in measures for what in ("mean", "peak"))]
+    columns = ["subject", *(f"{each.replace('_', ' ')}/s, {what}" for each in measures for what in ("mean", "peak"))]
     rows = []
     for row in of_kind["busiest"]:
         cells = [_name({**row, "kind": kind})]
@@ -132,12 +132,12 @@ def _kind(kind: str, title: str, summary: dict[str, Any], drawn: dict[str, Any] 
         blocks = [
             chart(
                 lambda axes: _hours(axes, drawn["hours"], unit, limits),
-                f"Mean (line) and peak (dots) by hour, {span['time_zone']}.",
+                f"Mean (line) and peak (dots) by hour, {span['time_zone']}",
             ),
-            chart(lambda axes: _times(axes, drawn["times"], unit, limits), f"Peaks of {first} over time.", height=2.2),
+            chart(lambda axes: _times(axes, drawn["times"], unit, limits), f"Peaks of {first} over time", height=2.2),
         ]
-    blocks.append(Table((*columns, "peak at"), rows, folded="the busiest, as a table" if drawn else ""))
-    return Section(title, tuple(blocks), f"{number(of_kind['count'])} of them; the busiest has {of_kind['skew']:.2f} × the mean.")
+    blocks.append(Table((*columns, "peak at"), rows, folded="Show the busiest as a table" if drawn else ""))
+    return Section(title, tuple(blocks), f"{number(of_kind['count'])} in all. The busiest has {of_kind['skew']:.2f} × the mean.")
 
 
 def _hours(

@@ -1,4 +1,4 @@
-"""What the summary of ``load`` tells of its tables."""
+"""The summary of ``load``, from its tables."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from service.spark.load import windows as w
+from service.spark.load import windows
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 NAMED: Final = 20
-"""Subjects of each kind, breaches and groups that are named."""
+"""Most subjects of each kind, breaches and groups that the summary names."""
 
 
 def kinds(subjects: DataFrame) -> dict[str, dict[str, Any] | None]:
-    """For each kind how many there are, busiest ÷ mean, and the busiest."""
+    """For each kind the number of subjects, busiest ÷ mean, and the busiest."""
 
     def of(prefix: str) -> Column:
-        return F.when(F.col("kind") == w.BROKER, F.col(f"{prefix}bytes_per_second")).otherwise(
+        return F.when(F.col("kind") == windows.BROKER, F.col(f"{prefix}bytes_per_second")).otherwise(
             F.col(f"{prefix}records_per_second")
         )
 
@@ -37,58 +37,58 @@ def kinds(subjects: DataFrame) -> dict[str, dict[str, Any] | None]:
         .orderBy("kind", "rank")
         .collect()
     )
-    found: dict[str, dict[str, Any] | None] = {f"{kind}s": None for kind in w.KINDS}
+    by_kind: dict[str, dict[str, Any] | None] = {f"{kind}s": None for kind in windows.KINDS}
     for row in rows:
         fields = row.asDict()
         count, skew = fields.pop("count"), fields.pop("skew")
-        of_kind = found[f"{fields.pop('kind')}s"] or {"count": count, "skew": 1.0 if skew is None else skew, "busiest": []}
-        found[f"{row['kind']}s"] = of_kind
+        of_kind = by_kind[f"{fields.pop('kind')}s"] or {"count": count, "skew": 1.0 if skew is None else skew, "busiest": []}
+        by_kind[f"{row['kind']}s"] = of_kind
         del fields["rank"]
         of_kind["busiest"].append(fields)
-    return found
+    return by_kind
 
 
-def groups(subjects: DataFrame, questions: DataFrame, failed: DataFrame) -> dict[str, Any]:
-    """The groups whose consumers are loaded most unevenly, their requests, and the groups that could not be assigned."""
-    found = _group_loads(subjects)
-    names = [row["group_id"] for row in found]
-    asked = questions.where(F.col("group").isin([name for name in names if name is not None])).collect()
+def groups(subjects: DataFrame, requests: DataFrame, failed: DataFrame) -> dict[str, Any]:
+    """The groups with the most uneven consumers, their requests, and the groups that could not be assigned."""
+    loads = _group_loads(subjects)
+    names = [row["group_id"] for row in loads]
+    rows = requests.where(F.col("group").isin([name for name in names if name is not None])).collect()
     return {
-        "groups": found,
-        "group_assignments": [json.loads(row["question"]) for row in sorted(asked, key=lambda row: names.index(row["group"]))],
+        "groups": loads,
+        "group_assignments": [json.loads(row["question"]) for row in sorted(rows, key=lambda row: names.index(row["group"]))],
         "groups_failed": [row.asDict() for row in failed.drop("record").limit(NAMED).collect()],
     }
 
 
 def _group_loads(subjects: DataFrame) -> list[dict[str, Any]]:
-    """The groups whose consumers are loaded most unevenly: busiest ÷ mean, by what they read."""
+    """The groups with the most uneven consumers: busiest ÷ mean, by records."""
     load = F.coalesce(F.col("records_per_second"), F.lit(0.0))
     skew = F.when(F.mean(load) > 0, F.max(load) / F.mean(load)).otherwise(1.0)
-    groups = subjects.where(F.col("kind") == w.CONSUMER).groupBy("group_id")
-    found = groups.agg(
+    groups = subjects.where(F.col("kind") == windows.CONSUMER).groupBy("group_id")
+    loads = groups.agg(
         F.count("*").alias("members"),
         F.count_if(load == 0).alias("idle"),
         F.sum(load).alias("records_per_second"),
         skew.alias("skew"),
         F.max_by("subject", load).alias("busiest"),
     )
-    return [row.asDict() for row in found.orderBy(F.desc("skew"), "group_id").limit(NAMED).collect()]
+    return [row.asDict() for row in loads.orderBy(F.desc("skew"), "group_id").limit(NAMED).collect()]
 
 
-def breaches(found: DataFrame | None) -> dict[str, Any]:
-    """How many subjects were above a limit, in how many stretches of time, and the worst of these; None: no limit was given."""
-    if found is None:
+def breaches(stretches: DataFrame | None) -> dict[str, Any]:
+    """The number of subjects above a limit and of stretches of time, and the worst of these; None if no limit is set."""
+    if stretches is None:
         return {"subjects": 0, "stretches": 0, "worst": []}
-    worst = found.orderBy(F.desc(F.col("peak") / F.col("limit")), *w.SUBJECT, "measure", "from").limit(NAMED)
+    worst = stretches.orderBy(F.desc(F.col("peak") / F.col("limit")), *windows.SUBJECT, "measure", "from").limit(NAMED)
     return {
-        "subjects": found.select(*w.SUBJECT).distinct().count(),
-        "stretches": found.count(),
+        "subjects": stretches.select(*windows.SUBJECT).distinct().count(),
+        "stretches": stretches.count(),
         "worst": [row.asDict() for row in worst.collect()],
     }
 
 
 def missing(partitions: DataFrame, joined: DataFrame) -> int:
-    """Records of partitions that are not in the other table."""
-    there = joined.select("topic", "partition").distinct()
-    found = partitions.join(there, ["topic", "partition"], "left_anti").agg(F.sum("records")).first()
-    return int((found and found[0]) or 0)
+    """Records of partitions that the other table lacks."""
+    present = joined.select("topic", "partition").distinct()
+    total = partitions.join(present, ["topic", "partition"], "left_anti").agg(F.sum("records")).first()
+    return int((total and total[0]) or 0)

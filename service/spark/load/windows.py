@@ -1,7 +1,7 @@
-"""From records to the load of partitions, consumers and brokers, window by window: Spark's own functions throughout.
+"""From records to the load of partitions, consumers and brokers in each window, with Spark's own functions.
 
-A *window* is a stretch of ``seconds``, known by its first second since 1970; a window without records is no row, and counts as 0.
-What is shuffled depends on partitions and windows, not on records.
+A *window* is a time span of ``seconds``, named by its first second since 1970. A window without records has no row, and counts as
+0. The shuffled data grows with partitions and windows, not with records.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from pyspark.sql import Window, types
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from service.spark import group_requests
-from service.spark.fleet.assignments import COLUMNS as GROUP_COLUMNS
-from service.spark.fleet.assignments import RESULT, Choice, assign_groups
+from service.spark.fleet.tasks.assignments import COLUMNS as GROUP_COLUMNS
+from service.spark.fleet.tasks.assignments import RESULT, Choice, assign_groups
 from service.spark.io.sources import CORRUPT
+from service.spark.tasks import group_requests
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,17 +28,17 @@ PARTITION, CONSUMER, BROKER = "partition", "consumer", "broker"
 KINDS: Final = (PARTITION, CONSUMER, BROKER)
 
 MEASURES: Final = ("records", "bytes", "bytes_out")
-"""Of a broker ``records`` are those of the partitions that it leads, ``bytes`` what it receives, as leader and as follower, and
-``bytes_out`` what it sends, to followers and to each group that reads."""
+"""Of a broker ``records`` are those of the partitions that it leads, ``bytes`` what it receives as leader and as follower, and
+``bytes_out`` what it sends to followers and to each subscribed group."""
 
 SUBJECT: Final = ("kind", "group_id", "subject")
 
 
 @dataclass(frozen=True)
-class Columns:
-    """Where a record's topic, partition, time and size are.
+class RecordColumns:
+    """The columns of a record's topic, partition, time and size.
 
-    topic : of all records, where no column says it
+    topic : of all records, if there is no column
     """
 
     topic_column: str | None
@@ -49,12 +49,12 @@ class Columns:
 
     @property
     def names(self) -> list[str]:
-        """Every column that is needed."""
+        """All of them."""
         return [*([self.topic_column] if self.topic_column else []), self.partition, self.time, *self.sizes]
 
 
-def events(frame: DataFrame, columns: Columns) -> DataFrame:
-    """topic, partition, at (seconds), bytes, and ``reason``: why a row is no record; then ``record`` is the row as JSON."""
+def events(frame: DataFrame, columns: RecordColumns) -> DataFrame:
+    """topic, partition, at (seconds), bytes, and for a rejected row ``reason``, and the row as JSON as ``record``."""
     corrupt = F.col(CORRUPT) if CORRUPT in frame.columns else F.lit(None).cast("string")
     topic = F.col(columns.topic_column).cast("string") if columns.topic_column else F.lit(columns.topic)
     number = F.col(columns.partition).try_cast("int")
@@ -80,7 +80,7 @@ def events(frame: DataFrame, columns: Columns) -> DataFrame:
 
 
 def _seconds(frame: DataFrame, name: str) -> Column:
-    """A column of timestamps, of ms since 1970, or of text that is either, as seconds since 1970."""
+    """Seconds since 1970, from timestamps, ms since 1970, or either as text."""
     kind, column = frame.schema[name].dataType, F.col(name)
     if isinstance(kind, types.StringType):
         return F.coalesce(column.try_cast("long") / 1000, column.try_cast("timestamp").cast("double"))
@@ -90,7 +90,7 @@ def _seconds(frame: DataFrame, name: str) -> Column:
 
 
 def _size(frame: DataFrame, name: str) -> Column:
-    """The length of a text or of bytes; an integer as it is."""
+    """The length of a string or of bytes; an integer unchanged."""
     kind, column = frame.schema[name].dataType, F.col(name)
     if isinstance(kind, types.BinaryType):
         return F.octet_length(column)
@@ -100,24 +100,25 @@ def _size(frame: DataFrame, name: str) -> Column:
 
 
 def by_partition(records: DataFrame, seconds: int) -> DataFrame:
-    """topic, partition, window, records and bytes, of what ``events`` gave."""
+    """topic, partition, window, records and bytes, of the rows of ``events``."""
     window = (F.floor(F.col("at") / seconds) * seconds).cast("long").alias("window")
     return records.groupBy("topic", "partition", window).agg(F.count("*").alias("records"), F.sum("bytes").alias("bytes"))
 
 
 def assignments(groups: DataFrame, choice: Choice | None) -> tuple[DataFrame, DataFrame]:
-    """group_id, member_id, topic, partition of every group assigned (partition null for a member with none), and what failed.
+    """group_id, member_id, topic, partition of every assigned group, and the failed groups.
 
+    A member without any partition has a row where topic and partition are null.
     choice : the assignor; None: each group's own
     """
-    known = [name for name in GROUP_COLUMNS if name in groups.columns]
+    columns = [name for name in GROUP_COLUMNS if name in groups.columns]
     slots = groups.sparkSession.conf.get("spark.sql.shuffle.partitions") or "1"
     function = partial(assign_groups, choices=() if choice is None else (choice,))
-    results = groups.select(known).repartition(int(slots)).mapInArrow(function, from_arrow_schema(RESULT))
-    wanted = F.col("own")
+    results = groups.select(columns).repartition(int(slots)).mapInArrow(function, from_arrow_schema(RESULT))
+    chosen = F.col("own")
     if choice is not None:
-        wanted = (F.col("group_protocol") == choice.group_protocol) & (F.col("assignor") == choice.assignor)
-    results = results.where(F.coalesce(wanted, F.lit(True))).persist()  # a row that is no group has no assignor
+        chosen = (F.col("group_protocol") == choice.group_protocol) & (F.col("assignor") == choice.assignor)
+    results = results.where(F.coalesce(chosen, F.lit(True))).persist()  # a rejected row has no assignor
     member = results.where("error is null").select("group_id", F.explode("assignments").alias("of"))
     topic = member.select("group_id", "of.member_id", F.explode_outer("of.partitions").alias("each"))
     rows = topic.select("group_id", "member_id", F.col("each.topic_name").alias("topic"), F.explode_outer("each.partition_ids"))
@@ -125,22 +126,21 @@ def assignments(groups: DataFrame, choice: Choice | None) -> tuple[DataFrame, Da
     return rows.withColumnRenamed("col", "partition"), failed
 
 
-def questions(
+def requests(
     groups: DataFrame, assigned: DataFrame, partitions: DataFrame, choice: Choice | None, total_seconds: float
 ) -> DataFrame:
-    """``group_questions`` rows of every group that was assigned and has an id, its partitions weighing their records a second."""
-    known = [name for name in GROUP_COLUMNS if name in groups.columns and name != CORRUPT]
-    able = groups.select(known).join(assigned.select("group_id").distinct(), "group_id", "left_semi")
+    """``group_requests`` rows of every assigned group with an id; the weight of a partition is its records per second."""
+    columns = [name for name in GROUP_COLUMNS if name in groups.columns and name != CORRUPT]
+    able = groups.select(columns).join(assigned.select("group_id").distinct(), "group_id", "left_semi")
     rate = (F.sum("records") / F.lit(float(total_seconds))).alias("weight")
-    # Named anew, for Spark cannot tell the columns of two sides apart that come from one.
-    wanted = able.select(F.col("group_id").alias("reader"), F.explode("topics.topic_name").alias("topic")).distinct()
-    rates = wanted.join(partitions.groupBy("topic", "partition").agg(rate), "topic")
+    # Renamed, as Spark cannot tell apart columns of both sides that come from one frame.
+    subscriptions = able.select(F.col("group_id").alias("subscriber"), F.explode("topics.topic_name").alias("topic")).distinct()
+    rates = subscriptions.join(partitions.groupBy("topic", "partition").agg(rate), "topic")
     return (
         able.groupBy("group_id")
-        .cogroup(rates.groupBy("reader"))
+        .cogroup(rates.groupBy("subscriber"))
         .applyInArrow(
-            lambda group, measured: group_requests.ask_for_load(group, measured, choice),
-            from_arrow_schema(group_requests.SCHEMA),
+            lambda group, rates: group_requests.weighted_by_load(group, rates, choice), from_arrow_schema(group_requests.SCHEMA)
         )
     )
 
@@ -159,62 +159,62 @@ def placements(topics: DataFrame) -> DataFrame:
 
 
 def loads(partitions: DataFrame, assigned: DataFrame | None, placed: DataFrame | None) -> DataFrame:
-    """kind, group_id, subject, window, records, bytes and bytes_out: what partitions, consumers and brokers had in each window.
+    """kind, group_id, subject, window, records, bytes and bytes_out: the load of partitions, consumers and brokers.
 
-    partitions, assigned, placed : as the functions above give them
+    partitions, assigned, placed : rows of ``by_partition``, ``assignments`` and ``placements``
     """
     nothing = F.lit(None).cast("string")
     at = ("topic", "partition")
-    found = partitions.select(
+    loads = partitions.select(
         F.lit(PARTITION).alias("kind"), nothing.alias("group_id"), F.concat_ws("-", *at).alias("subject"),
         "window", "records", "bytes", F.lit(None).cast("long").alias("bytes_out"),
     )  # fmt: skip
     if assigned is not None:
         read = assigned.join(partitions, list(at)).groupBy("group_id", "member_id", "window")
         sums = read.agg(F.sum("records").alias("records"), F.sum("bytes").alias("bytes"))
-        found = found.unionByName(
+        loads = loads.unionByName(
             sums.select(
                 F.lit(CONSUMER).alias("kind"), "group_id", F.col("member_id").alias("subject"), "window", "records", "bytes",
                 F.lit(None).cast("long").alias("bytes_out"),
             )
         )  # fmt: skip
     if placed is not None:
-        held = placed.join(partitions, list(at))
-        readers = F.lit(0)
+        replicas = placed.join(partitions, list(at))
+        subscribers = F.lit(0)
         if assigned is not None:
-            counted = assigned.where("partition is not null").groupBy(*at).agg(F.countDistinct("group_id").alias("readers"))
-            held = held.join(counted, list(at), "left")
-            readers = F.coalesce(F.col("readers"), F.lit(0))
+            counted = assigned.where("partition is not null").groupBy(*at).agg(F.countDistinct("group_id").alias("subscribers"))
+            replicas = replicas.join(counted, list(at), "left")
+            subscribers = F.coalesce(F.col("subscribers"), F.lit(0))
         leads = F.col("leads").cast("long")
-        sums = held.groupBy("broker_id", "window").agg(
+        sums = replicas.groupBy("broker_id", "window").agg(
             F.sum(leads * F.col("records")).alias("records"),
             F.sum("bytes").alias("bytes"),
-            F.sum(leads * F.col("bytes") * (F.col("followers") + readers)).alias("bytes_out"),
+            F.sum(leads * F.col("bytes") * (F.col("followers") + subscribers)).alias("bytes_out"),
         )
-        found = found.unionByName(
+        loads = loads.unionByName(
             sums.select(
                 F.lit(BROKER).alias("kind"), nothing.alias("group_id"), F.col("broker_id").cast("string").alias("subject"),
                 "window", "records", "bytes", "bytes_out",
             )
         )  # fmt: skip
-    return found
+    return loads
 
 
 def rates(windows: DataFrame, count: int, seconds: float) -> DataFrame:
-    """For each subject its mean over ``count`` windows and its peak, per second, of each measure, and when the peak was."""
+    """For each subject the mean over ``count`` windows, the peak, both per second, and the peak's window, of each measure."""
     return windows.groupBy(*SUBJECT).agg(*_means_and_peaks(F.lit(count), seconds))
 
 
 def hourly(windows: DataFrame, hours: DataFrame, seconds: float, time_zone: str) -> DataFrame:
-    """The same for each hour of the day. hours : hour and how many ``windows`` of all time are in it"""
+    """The same for each hour of the day. hours : hour, and the number of ``windows`` in it over all days"""
     hour = hour_of(F.col("window"), time_zone).alias("hour")
-    there = windows.select("*", hour).join(F.broadcast(hours), "hour")
-    return there.groupBy(*SUBJECT, "hour").agg(*_means_and_peaks(F.first("windows"), seconds))
+    joined = windows.select("*", hour).join(F.broadcast(hours), "hour")
+    return joined.groupBy(*SUBJECT, "hour").agg(*_means_and_peaks(F.first("windows"), seconds))
 
 
 def hour_of(window: Column, time_zone: str) -> Column:
     """The hour of the day in which a window begins."""
-    # Spark has the session's time zone for hour(); the difference to UTC is ours to add.
+    # hour() is in the session's time zone, so the difference to UTC is added here.
     local = F.unix_timestamp(F.from_utc_timestamp(F.timestamp_seconds(window), time_zone)) - F.unix_timestamp(
         F.from_utc_timestamp(F.timestamp_seconds(window), "UTC")
     )
@@ -222,12 +222,12 @@ def hour_of(window: Column, time_zone: str) -> Column:
 
 
 def _means_and_peaks(count: Column, seconds: float) -> list[Column]:
-    found = []
+    columns = []
     for measure in MEASURES:
-        found.append((F.sum(measure) / (count * seconds)).alias(f"{measure}_per_second"))
-        found.append((F.max(measure) / seconds).alias(f"peak_{measure}_per_second"))
-        found.append(F.max_by("window", measure).alias(f"peak_{measure}_window"))
-    return found
+        columns.append((F.sum(measure) / (count * seconds)).alias(f"{measure}_per_second"))
+        columns.append((F.max(measure) / seconds).alias(f"peak_{measure}_per_second"))
+        columns.append(F.max_by("window", measure).alias(f"peak_{measure}_window"))
+    return columns
 
 
 def breaches(windows: DataFrame, limits: Mapping[tuple[str, str], float], seconds: float) -> DataFrame:
@@ -248,7 +248,7 @@ def breaches(windows: DataFrame, limits: Mapping[tuple[str, str], float], second
         *SUBJECT, "window", "of.*"
     )
     order = Window.partitionBy(*SUBJECT, "measure").orderBy("window")
-    # Windows in a row have the same difference to their number.
+    # Consecutive windows have the same difference to their row number.
     runs = each.withColumn("run", F.col("window") / seconds - F.row_number().over(order))
     return (
         runs.groupBy(*SUBJECT, "measure", "limit", "run")

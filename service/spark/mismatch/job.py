@@ -1,4 +1,4 @@
-"""``mismatch``: which partitioner wrote a topic, and what is not where the expected one would have put it."""
+"""``mismatch``: which partitioner wrote a topic, and which records the expected one would have put elsewhere."""
 
 from __future__ import annotations
 
@@ -10,42 +10,41 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from service.core.attribution.fingerprints import WRITERS, fingerprint
+from service.core.attribution.fingerprints import MAX_CLASSES, fingerprint
 from service.core.attribution.mixtures import unmix
 from service.core.attribution.observations import observe
 from service.core.errors import InvalidQuestion
-from service.core.keys.columns import FORMATS
 from service.core.partitioners import PARTITIONERS
 from service.spark.errors import WrongSource
-from service.spark.io.key_columns import check_format, check_keys, is_text, read_keys
-from service.spark.io.scan import Input, scanned
+from service.spark.io.scan import ScanSource, run_scan
 from service.spark.job import Job, Outcome
 from service.spark.mismatch import report
-from service.spark.mismatch.scan import MismatchScan, merged, patterns, read_partitions, settled
-from service.spark.parameters import READ_OPTIONS, SOURCE
+from service.spark.mismatch.tasks.scan import MismatchScan, merged, patterns, read_partitions, settled
+from service.spark.parameters import KEY_FORMAT, READ_OPTIONS, SOURCE
 from service.spark.report import number, share
+from service.spark.tasks.key_columns import check_format, check_keys, is_text, read_keys
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyspark.sql import DataFrame
 
-    from service.core.attribution.equivalents import Writer
+    from service.core.attribution.equivalents import PartitionerClass
     from service.core.attribution.mixtures import Mixture
     from service.spark.io.sources import Source
     from service.spark.job import Pipeline
-    from service.spark.mismatch.scan import Part
+    from service.spark.mismatch.tasks.scan import MismatchResult
 
-LOOKED_AT: Final = 20_000
-"""Records, drawn at random, that say how many partitions there are, where nobody does."""
+SAMPLE_RECORDS: Final = 20_000
+"""Records, drawn at random, from which an unknown partition count is estimated."""
 
 SEED: Final = 20_261_121
-MOST_COUNTS: Final = 4
-"""So many times the largest partition seen are tried as partition counts."""
+LARGEST_COUNT: Final = 4
+"""Partition counts are tried up to this multiple of the smallest possible one."""
 
 
 def check(*, expected: str, partitioners: tuple[str, ...], **_: Any) -> None:
-    """Raise UnknownStrategy for a partitioner that is not there."""
+    """Raise UnknownStrategy for a partitioner that does not exist."""
     for name in (expected, *partitioners):
         PARTITIONERS[name]
 
@@ -62,50 +61,54 @@ def run(
     partitioners: tuple[str, ...],
     **_: Any,
 ) -> Outcome:
-    """Count the partitions if nobody has, then scan the source once."""
-    looked = Input.of(pipeline.spark, source, (key_column, partition_column))
-    key_format = check_format(looked.schema.field(key_column).type, key_format)
-    kind = looked.schema.field(partition_column).type
+    """Estimate the partition count if it is not given, then scan the source once."""
+    scan_source = ScanSource.of(pipeline.spark, source, (key_column, partition_column))
+    key_format = check_format(scan_source.schema.field(key_column).type, key_format)
+    kind = scan_source.schema.field(partition_column).type
     if not (pa.types.is_integer(kind) or is_text(kind)):
-        raise WrongSource(f"{source}: the column {partition_column!r} of {kind} holds no partitions")
+        raise WrongSource(f"{source}: the column {partition_column!r} is {kind}; partitions are integers")
     names = tuple(dict.fromkeys((*(partitioners or (each.name for each in PARTITIONERS)), expected)))
-    scan = MismatchScan(key_column, key_format, partition_column, partitions_count or 1, expected, names, looked.corrupt)
+    scan = MismatchScan(key_column, key_format, partition_column, partitions_count or 1, expected, names, scan_source.corrupt)
     writers = scan.writers()
-    scan.expected_writer(writers)  # refuses one that looks at no key
-    if len(writers.writers) > WRITERS:
-        raise InvalidQuestion(f"{len(writers.writers)} different writers; at most {WRITERS} can be told apart")
-    check_keys(looked.first(), (key_column,), "", key_format, source)
+    scan.expected_writer(writers)  # raises for one that ignores keys
+    if len(writers.classes) > MAX_CLASSES:
+        raise InvalidQuestion(f"{len(writers.classes)} distinct writers; at most {MAX_CLASSES} can be told apart")
+    check_keys(scan_source.first(), (key_column,), "", key_format, source)
     if partitions_count is None:
         with pipeline.progress(f"counting the partitions of {source}"):
-            scan = replace(scan, partitions_count=_partitions_count(looked.frame, scan, source))
+            scan = replace(scan, partitions_count=_partitions_count(scan_source.frame, scan, source))
     with pipeline.progress(f"scanning {source}"):
-        part, rejected = scanned(looked, scan, merged, pipeline.sink)
-    summary = _summary(scan, part, rejected, counted=partitions_count is None)
+        result, rejected = run_scan(scan_source, scan, merged, pipeline.sink)
+    summary = _summary(scan, result, rejected, counted=partitions_count is None)
     tables = {
         "partitions.parquet": pa.table(
-            {"partition_id": np.arange(len(part.records), dtype=np.int32), "records": part.records, "misplaced": part.misplaced}
+            {
+                "partition_id": np.arange(len(result.records), dtype=np.int32),
+                "records": result.records,
+                "misplaced": result.misplaced,
+            }
         ),
         "examples.parquet": pa.Table.from_pylist(summary["examples"]),
     }
     headline = {
         "records": f"{number(summary['records'])}, {number(summary['keyless'])} of them without a key",
         "verdict": report.verdict(summary),
-        f"not where {expected} puts them": f"{number(summary['misplaced'])} ({share(summary['misplaced_share'])})",
-        "set aside": number(sum(rejected.values())),
+        f"misplaced, if {expected} is expected": f"{number(summary['misplaced'])} ({share(summary['misplaced_share'])})",
+        "rejected records": number(sum(rejected.values())),
     }
-    return Outcome(summary, tables, report.report(summary, part, str(source)), headline)
+    return Outcome(summary, tables, report.report(summary, result, str(source)), headline)
 
 
 def _partitions_count(frame: DataFrame, scan: MismatchScan, source: Source) -> int:
-    """The likeliest partition count, from a sample: that of the largest partition seen, unless the writers speak for more."""
+    """The likeliest partition count, from a sample: the largest partition + 1, unless the writers suggest more."""
     partition = F.col(scan.partition_column).try_cast("int")
     kept = frame.where(partition.isNotNull() & (partition >= 0))
     top = kept.agg(F.max(partition)).first()
     if top is None or top[0] is None:
-        raise WrongSource(f"{source}: no record has a partition in the column {scan.partition_column!r}")
+        raise WrongSource(f"{source}: the column {scan.partition_column!r} has no partitions")
     least = int(top[0]) + 1
-    some = kept.where(F.col(scan.key_column).isNotNull()).orderBy(F.rand(SEED)).limit(LOOKED_AT)
-    sample = some.select(scan.key_column, scan.partition_column).toArrow().combine_chunks()
+    drawn = kept.where(F.col(scan.key_column).isNotNull()).orderBy(F.rand(SEED)).limit(SAMPLE_RECORDS)
+    sample = drawn.select(scan.key_column, scan.partition_column).toArrow().combine_chunks()
     if not sample.num_rows:
         return least
     batch = sample.to_batches()[0]
@@ -118,18 +121,18 @@ def _partitions_count(frame: DataFrame, scan: MismatchScan, source: Source) -> i
     partitions = np.asarray(read_partitions(batch.column(1))).astype(np.int32)
     chosen = [PARTITIONERS[name] for name in scan.partitioners]
     observations = observe(column, scan.key_format, partitions)
-    found = fingerprint(chosen, observations, range(least, max(MOST_COUNTS * least, least + 64)))
-    return found.mixture.partitions_count if found.mixture.parts else least
+    mixture = fingerprint(chosen, observations, range(least, max(LARGEST_COUNT * least, least + 64))).mixture
+    return mixture.partitions_count if mixture.components else least
 
 
-def _summary(scan: MismatchScan, part: Part, rejected: dict[str, int], *, counted: bool) -> dict[str, Any]:
-    keyed, misplaced = int(part.records.sum()), int(part.misplaced.sum())
-    writers = settled(scan, part)
+def _summary(scan: MismatchScan, result: MismatchResult, rejected: dict[str, int], *, counted: bool) -> dict[str, Any]:
+    keyed, misplaced = int(result.records.sum()), int(result.misplaced.sum())
+    writers = settled(scan, result)
     group = scan.writers()
     return {
         "job": "mismatch",
-        "records": keyed + part.keyless,
-        "keyless": part.keyless,
+        "records": keyed + result.keyless,
+        "keyless": result.keyless,
         "rejected": rejected,
         "key_format": scan.key_format,
         "partitions_count": scan.partitions_count,
@@ -137,10 +140,10 @@ def _summary(scan: MismatchScan, part: Part, rejected: dict[str, int], *, counte
         "expected": scan.expected,
         "misplaced": misplaced,
         "misplaced_share": misplaced / keyed if keyed else 0.0,
-        "undecided": part.undecided,
-        "different_pairs": {"placed": part.right.distinct, "misplaced": part.wrong.distinct},
-        **_verdict(unmix(patterns(part, writers, scan.partitions_count), len(writers)) if keyed else None, writers),
-        "writers": _writers(part, writers),
+        "undecided": result.undecided,
+        "different_pairs": {"placed": result.right.distinct, "misplaced": result.wrong.distinct},
+        **_verdict(unmix(patterns(result, writers, scan.partitions_count), len(writers)) if keyed else None, writers),
+        "writers": _writers(result, writers),
         "ignoring_keys": list(group.ignoring_keys),
         "excluded": [{"partitioner": name, "reason": reason} for name, reason in group.excluded],
         "examples": [
@@ -150,61 +153,57 @@ def _summary(scan: MismatchScan, part: Part, rejected: dict[str, int], *, counte
                 "expected_partition_id": expected,
                 "explained_by": [writer.names[0] for writer, i in writers if bits >> i & 1],
             }
-            for key, where, expected, bits in part.examples.values()
+            for key, where, expected, bits in result.examples.values()
         ],
     }
 
 
-def _verdict(mixture: Mixture | None, writers: Sequence[tuple[Writer, int]]) -> dict[str, Any]:
-    """Who wrote it. mixture : None if no record has a key"""
+def _verdict(mixture: Mixture | None, writers: Sequence[tuple[PartitionerClass, int]]) -> dict[str, Any]:
+    """Which partitioners wrote it. mixture : None if no record has a key"""
     if mixture is None:
         return {"verdict": "none", "mixture": [], "chance_share": 0.0, "unexplained_pairs": 0}
-    alone = len(mixture.parts) == 1 and not mixture.unexplained
+    alone = len(mixture.components) == 1 and not mixture.unexplained
     return {
-        "verdict": "identified" if alone else "mixture" if mixture.parts else "unexplained",
+        "verdict": "identified" if alone else "mixture" if mixture.components else "unexplained",
         "mixture": [
             {
-                "partitioners": list(writers[each.writer][0].names),
+                "partitioners": list(writers[each.class_index][0].names),
                 "share": each.share,
                 "pairs": each.pairs,
                 "of": each.of,
                 "log_chance": each.log_chance,
             }
-            for each in mixture.parts
+            for each in mixture.components
         ],
         "chance_share": mixture.chance_share,
         "unexplained_pairs": mixture.unexplained,
     }
 
 
-def _writers(part: Part, writers: Sequence[tuple[Writer, int]]) -> list[dict[str, Any]]:
-    """How many records each explains, those that explain most of what they decide first."""
-    by_share = sorted(writers, key=lambda each: -part.explained[each[1]] / max(part.decided[each[1]], 1))
+def _writers(result: MismatchResult, writers: Sequence[tuple[PartitionerClass, int]]) -> list[dict[str, Any]]:
+    """The number of records that each explains, largest share first."""
+    by_share = sorted(writers, key=lambda each: -result.explained[each[1]] / max(result.decided[each[1]], 1))
     return [
-        {"partitioners": list(writer.names), "explained": int(part.explained[i]), "of": int(part.decided[i])}
+        {"partitioners": list(writer.names), "explained": int(result.explained[i]), "of": int(result.decided[i])}
         for writer, i in by_share
     ]
 
 
 JOB: Final = Job(
     name="mismatch",
-    summary="Which partitioner wrote a topic, and which records are not where the expected one puts them.\n\n"
+    summary="Find which partitioners wrote a topic, and the records that the expected one would have put elsewhere.\n\n"
     "SOURCE is a path, table:NAME, FORMAT:PATH or kafka://host:port/topic.",
     parameters=(
         READ_OPTIONS,
         click.Argument(["source"], type=SOURCE),
-        click.Option(["--key-column"], default="key", show_default=True),
+        click.Option(["--key-column"], default="key", show_default=True, help="Column of the key."),
+        KEY_FORMAT,
+        click.Option(["--partition-column"], default="partition", show_default=True, help="Column of the record's partition."),
         click.Option(
-            ["--key-format"], type=click.Choice(FORMATS), help="How a key becomes bytes; default: as its column's type."
+            ["--partitions-count"], type=click.IntRange(1), help="Partition count of the topic. Default: estimated by a scan."
         ),
-        click.Option(["--partition-column"], default="partition", show_default=True, help="The partition that a record is on."),
-        click.Option(
-            ["--partitions-count"], type=click.IntRange(1), help="Of the topic; default: found out, by a scan of its own."
-        ),
-        click.Option(
-            ["--expected"], default="java", show_default=True, help="The partitioner that should have written all of it."
-        ),
-        click.Option(["--partitioner", "partitioners"], multiple=True, help="Those that may have written it; default: all."),
+        click.Option(["--expected"], default="java", show_default=True, help="Partitioner that should have placed every record."),
+        click.Option(["--partitioner", "partitioners"], multiple=True, help="Possible partitioner. Repeatable. Default: all."),
     ),
     run=run,
     check=check,

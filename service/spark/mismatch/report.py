@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from service.spark.io.sinks import REJECTED_ROWS
 from service.spark.report import COLORS, Figure, Figures, Report, Section, Table, chart, number, share
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from service.spark.mismatch.scan import Part
+    from service.spark.mismatch.tasks.scan import MismatchResult
 
 SHOWN = 3
-"""Partitioners of a writer that are named; the rest are counted."""
+"""Partitioners that are named for each writer; the others are counted."""
 
 
 def verdict(summary: dict[str, Any]) -> str:
@@ -22,50 +23,50 @@ def verdict(summary: dict[str, Any]) -> str:
     if summary["verdict"] == "none":
         return "no record has a key"
     if summary["verdict"] == "unexplained":
-        return "no partitioner explains it at this partition count"
+        return "no partitioner explains the records at this partition count"
     parts = [f"{share(part['share'])} {named(part['partitioners'])}" for part in summary["mixture"]]
     if summary["chance_share"] > 0.0005:
-        parts.append(f"{share(summary['chance_share'])} nobody that looks at keys")
+        parts.append(f"{share(summary['chance_share'])} partitioners that ignore keys")
     return ", ".join(parts)
 
 
 def named(partitioners: list[str]) -> str:
-    """The first partitioners of a writer, none of which a key can tell from the others."""
+    """The first of a writer's partitioners, which no key can tell apart."""
     more = len(partitioners) - SHOWN
     return " / ".join(partitioners[:SHOWN]) + (f" / {more} more" if more > 0 else "")
 
 
-def report(summary: dict[str, Any], part: Part, source: str) -> Report:
-    """The whole report."""
+def report(summary: dict[str, Any], result: MismatchResult, source: str) -> Report:
+    """The report."""
     misplaced = summary["misplaced"]
-    how = "found out" if summary["partitions_count_found"] else "given"
+    how = "estimated" if summary["partitions_count_found"] else "given"
     at_a_glance = Figures(
         (
             Figure("records", number(summary["records"]), f"{number(summary['keyless'])} without a key"),
             Figure("partitions", number(summary["partitions_count"]), how),
             Figure(
-                f"not where {summary['expected']} puts them", number(misplaced), share(summary["misplaced_share"]),
+                f"misplaced, if {summary['expected']} is expected", number(misplaced), share(summary["misplaced_share"]),
                 "bad" if misplaced else "good",
             ),
-            Figure("set aside", number(sum(summary["rejected"].values())), "in quarantine.parquet"),
+            Figure("rejected records", number(sum(summary["rejected"].values())), f"in {REJECTED_ROWS}"),
         )
     )  # fmt: skip
     writers = [
         (named(each["partitioners"]), number(each["explained"]), share(each["explained"] / each["of"]) if each["of"] else "—")
         for each in summary["writers"]
     ]
-    chance = f"A writer that wrote none of it explains about one record in {summary['partitions_count']} by chance."
+    chance = f"A partitioner that wrote none of the records explains about one in {summary['partitions_count']} by chance."
     sections = [
-        Section("At a glance", (at_a_glance,), f"Who wrote it: {verdict(summary)}."),
+        Section("At a glance", (at_a_glance,), f"Verdict: {verdict(summary)}."),
         Section(
-            "Who explains the records",
+            "Records that each partitioner explains",
             (
                 chart(lambda axes: _writers(axes, summary), height=0.9 + 0.3 * len(summary["writers"])),
-                Table(("partitioners that no key tells apart", "records explained", "share"), writers, folded="as a table"),
+                Table(("partitioners that no key tells apart", "records explained", "share"), writers, folded="Show as a table"),
             ),
             chance,
         ),
-        Section("Misplaced records of each partition", (chart(lambda axes: _partitions(axes, part)),)),
+        Section("Misplaced records by partition", (chart(lambda axes: _partitions(axes, result)),)),
     ]
     if summary["examples"]:
         rows = [
@@ -77,7 +78,7 @@ def report(summary: dict[str, Any], part: Part, source: str) -> Report:
             )
             for each in summary["examples"]
         ]
-        columns = ("key", "is on", f"{summary['expected']} puts it on", "explained by")
+        columns = ("key", "partition", f"partition by {summary['expected']}", "explained by")
         sections.append(Section("Examples of misplaced records", (Table(columns, rows),)))
     return Report("Mismatch", source, tuple(sections))
 
@@ -95,8 +96,8 @@ def _writers(axes: Axes, summary: dict[str, Any]) -> None:
     axes.legend(loc="lower right")
 
 
-def _partitions(axes: Axes, part: Part) -> None:
-    axes.bar(np.arange(len(part.misplaced)), part.misplaced, color=COLORS[1], width=0.8)
-    axes.set_xlabel("partition that they are on")
+def _partitions(axes: Axes, result: MismatchResult) -> None:
+    axes.bar(np.arange(len(result.misplaced)), result.misplaced, color=COLORS[1], width=0.8)
+    axes.set_xlabel("partition")
     axes.set_ylabel("misplaced records")
     axes.grid(axis="x", visible=False)

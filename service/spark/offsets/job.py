@@ -1,4 +1,4 @@
-"""``offsets``: raw records of ``__consumer_offsets`` → what groups have committed, their lag, and whether they catch up."""
+"""``offsets``: from records of ``__consumer_offsets`` to committed offsets, lag, and time to catch up."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from service.spark.errors import WrongSource
 from service.spark.io import sources
-from service.spark.io.rejected_rows import TABLE as QUARANTINE
+from service.spark.io.sinks import REJECTED_ROWS
 from service.spark.job import Job, Outcome
 from service.spark.offsets import lags as offset_lags
 from service.spark.offsets import report as offsets_report
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
     from service.spark.job import Pipeline
 
 OFFSETS, GROUPS, MEMBERS = "offsets.parquet", "groups.parquet", "members.parquet"
-HISTORY, QUESTIONS = "history.parquet", "group_assignments.parquet"
+HISTORY, REQUESTS = "history.parquet", "group_assignments.parquet"
 RETENTION_MINUTES: Final = 7 * 24 * 60
-"""offsets.retention.minutes."""
+"""Kafka's default of offsets.retention.minutes."""
 
 NAMED: Final = 20
-"""Groups and partitions that the summary names."""
+"""Most groups and partitions that the summary names."""
 
 MOST_SNAPSHOTS: Final = 1000
 
 
 class Time(click.ParamType[Any]):
-    """A time, as ms since 1970 or in ISO 8601; UTC unless it says otherwise."""
+    """A time, as ms since 1970 or in ISO 8601, by default in UTC."""
 
     name = "time"
 
@@ -52,7 +52,7 @@ class Time(click.ParamType[Any]):
                 return int(value)
             time = datetime.fromisoformat(value)
         except ValueError:
-            self.fail(f"{value!r} is no time: 2026-11-21T08:00:00Z, or ms since 1970", param, ctx)
+            self.fail(f"{value!r} is not a time such as 2026-11-21T08:00:00Z or ms since 1970", param, ctx)
         return int((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
@@ -67,36 +67,37 @@ def run(
     group: str | None,
     **_: Any,
 ) -> Outcome:
-    """Read every record once; the latest of each key is all that is kept."""
+    """Read every record once, and keep the latest of each key."""
     raw = _records(pipeline, records)
     ends = None if log_end is None else _log_ends(pipeline, log_end, as_of)
     times = [as_of]
     if ends is not None and "at" in ends.columns:
         times = _snapshots(ends, log_end)
-    seen = Observation("records")
-    state = offset_lags.latest_records(raw, times, seen).persist()
+    observation = Observation("records")
+    state = offset_lags.latest_records(raw, times, observation).persist()
     try:
         with pipeline.progress("reading records"):
             state.count()
-        counts = dict(seen.get)
+        counts = dict(observation.get)
         newest = counts.pop("newest")
         last = newest if times[-1] is None else times[-1]
         state = state.withColumn("at", F.coalesce("at", F.lit(last).cast("long")))
         groups = offset_lags.groups_of(state).persist()
-        one = F.lit(True) if group is None else F.col("group") == group  # not before topics are named: other groups may tell
-        groups = groups.where(one)
-        lags = offset_lags.lags_of(state.where(one), groups, ends, retention_minutes * 60_000).persist()
+        # Not earlier: the commits of other groups may have a topic's name.
+        chosen = F.lit(True) if group is None else F.col("group") == group
+        groups = groups.where(chosen)
+        lags = offset_lags.lags_of(state.where(chosen), groups, ends, retention_minutes * 60_000).persist()
         with pipeline.progress("joining groups, offsets and log ends"):
-            return _outcome(pipeline, records, Told(state, groups, lags, counts, last, len(times) > 1, weight, group))
+            return _outcome(pipeline, records, OffsetFrames(state, groups, lags, counts, last, len(times) > 1, weight, group))
     finally:
         state.unpersist()
 
 
-# ---- what is read ------------------------------------------------------------------------------------------------------
+# ---- reading ------------------------------------------------------------------------------------------------------
 
 
 def _records(pipeline: Pipeline, source: Source) -> DataFrame:
-    """Keys and values as bytes, and their places in the log. Text is base64, as CSV and JSON have it."""
+    """Keys and values as bytes, and their positions in the log. Text is base64, as in CSV and JSON."""
     frame = sources.read(pipeline.spark, source)
     sources.require(frame, ("key", "value", "partition", "offset", "timestamp"), source)
     kinds = {field.name: field.dataType for field in frame.schema.fields}
@@ -112,7 +113,7 @@ def _records(pipeline: Pipeline, source: Source) -> DataFrame:
 def _bytes(name: str, kind: types.DataType) -> Column:
     if not isinstance(kind, types.StringType):
         return F.col(name).cast("binary")
-    # Of text that is no base64 nothing is left, which cannot be read; null would be a tombstone.
+    # Text that is not base64 becomes empty bytes, which are unreadable; null would be a tombstone.
     nothing = F.when(F.col(name).isNotNull(), F.lit(b""))
     return F.coalesce(F.try_to_binary(name, F.lit("base64")), nothing)
 
@@ -145,23 +146,23 @@ def _snapshots(ends: DataFrame, source: Source | None) -> list[int | None]:
     rows = ends.select("at").distinct().orderBy("at").limit(MOST_SNAPSHOTS + 1).collect()
     times = [row["at"] for row in rows if row["at"] is not None]
     if not times or len(rows) > MOST_SNAPSHOTS or len(times) < len(rows):
-        raise WrongSource(f"{source}: the column 'time' is to hold 1 to {MOST_SNAPSHOTS:,} times, each row one")
+        raise WrongSource(f"{source}: the column 'time' must have a time in each row, 1 to {MOST_SNAPSHOTS:,} distinct ones")
     return list(times)
 
 
-# ---- what is told ------------------------------------------------------------------------------------------------------
+# ---- results ------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Told:
-    """What the job has found.
+class OffsetFrames:
+    """What the tables and the summary are made of.
 
-    state, groups, lags : as ``offset_lags`` gives them
-    counts : records by kind; ``unreadable`` those that could not be read
-    last : the time to tell of, in ms; None if no record has one
-    several : whether there are snapshots, and so a history
-    weight : what the partitions of a request weigh
-    group : the only group that is told of; None for all
+    state, groups, lags : as ``lags`` gives them
+    counts : records by kind, ``unreadable`` included
+    last : the time to describe, in ms; None if no record has one
+    several : whether there are several snapshots, and so a history
+    weight : the weight of a partition in a request
+    group : the only group to describe; None for all
     """
 
     state: DataFrame
@@ -179,45 +180,45 @@ class Told:
         return self.groups.where(F.col("at").eqNullSafe(F.lit(self.last)))
 
 
-def _outcome(pipeline: Pipeline, source: Source, told: Told) -> Outcome:
-    # What follows is told from what was written: Spark plans it in a fraction of the time.
-    place = pipeline.sink.frame(OFFSETS, offset_lags.with_trends(told.lags, told.last).orderBy(*PARTITION))
+def _outcome(pipeline: Pipeline, source: Source, frames: OffsetFrames) -> Outcome:
+    # All else is computed from the written table, which Spark plans in a fraction of the time.
+    place = pipeline.sink.frame(OFFSETS, offset_lags.with_trends(frames.lags, frames.last).orderBy(*PARTITION))
     now = pipeline.spark.read.parquet(place)
-    tables = {OFFSETS: place, **_tables(pipeline, told, now)}
-    summary = _summary(told, now, tables)
+    tables = {OFFSETS: place, **_tables(pipeline, frames, now)}
+    summary = _summary(frames, now, tables)
     names = [row["group"] for row in summary["largest_lags"][: offsets_report.DRAWN]]
-    shown = tables[HISTORY].where(F.col("group").isin(names)).collect() if told.several else []
+    shown = tables[HISTORY].where(F.col("group").isin(names)).collect() if frames.several else []
     partitions = summary["partitions"]
     headline = {
-        "records": f"{number(told.counts['records'])}, of which {number(told.counts['unreadable'])} could not be read",
+        "records": f"{number(frames.counts['records'])}, of which {number(frames.counts['unreadable'])} unreadable",
         "groups": number(summary["groups"]),
         "committed partitions": number(partitions["committed"]),
         "expired": number(partitions["expired"]),
         "lag": number(partitions["lag"]),
     }
     report = offsets_report.report(str(source), summary, [(row["group"], row["at"], row["lag"]) for row in shown])
-    return Outcome(summary if told.group is None else _only(told.group, summary), tables, report, headline)
+    return Outcome(summary if frames.group is None else _only(frames.group, summary), tables, report, headline)
 
 
-def _tables(pipeline: Pipeline, told: Told, now: DataFrame) -> dict[str, Any]:
-    """Every table but the offsets themselves. now : those, at the last time"""
-    heads = told.members.where("member_id is null").select("group", "protocol", "assignor", "empty")
+def _tables(pipeline: Pipeline, frames: OffsetFrames, now: DataFrame) -> dict[str, Any]:
+    """Every table but that of the offsets. now : the offsets at the last time"""
+    heads = frames.members.where("member_id is null").select("group", "protocol", "assignor", "empty")
     by_member = offset_lags.summed(now.where("member_id is not null"), "group", "member_id", "client_id")
     tables: dict[str, Any] = {
         GROUPS: offset_lags.summed(now, "group").join(heads, "group", "full").orderBy("group"),
         MEMBERS: by_member.orderBy("group", "member_id"),
-        QUESTIONS: offset_lags.questions(now, told.members, told.weight),
+        REQUESTS: offset_lags.requests(now, frames.members, frames.weight),
     }
-    if told.several:
-        tables[HISTORY] = told.lags.groupBy("group", "at").agg(F.sum("lag").alias("lag")).orderBy("group", "at")
-    if told.counts["unreadable"]:
-        tables[QUARANTINE] = told.state.where("reason is not null").select("reason", "record", "log_partition", "log_offset")
+    if frames.several:
+        tables[HISTORY] = frames.lags.groupBy("group", "at").agg(F.sum("lag").alias("lag")).orderBy("group", "at")
+    if frames.counts["unreadable"]:
+        tables[REJECTED_ROWS] = frames.state.where("reason is not null").select("reason", "record", "log_partition", "log_offset")
     else:
-        pipeline.sink.remove(QUARANTINE)
+        pipeline.sink.remove(REJECTED_ROWS)
     return tables
 
 
-def _summary(told: Told, now: DataFrame, tables: dict[str, Any]) -> dict[str, Any]:
+def _summary(frames: OffsetFrames, now: DataFrame, tables: dict[str, Any]) -> dict[str, Any]:
     total = now.agg(
         F.count_if(F.expr("committed_offset is not null and not expired")).alias("committed"),
         F.count_if("expired").alias("expired"),
@@ -228,11 +229,11 @@ def _summary(told: Told, now: DataFrame, tables: dict[str, Any]) -> dict[str, An
     largest = tables[GROUPS].orderBy(F.desc_nulls_last("lag"), "group").limit(NAMED).collect()
     slowest = now.where("lag > 0").orderBy(F.desc("lag"), *PARTITION).limit(NAMED)
     names = [row["group"] for row in largest]
-    questions = tables[QUESTIONS].where(F.col("group").isin(names)).collect()
+    requests = tables[REQUESTS].where(F.col("group").isin(names)).collect()
     return {
         "job": "offsets",
-        "as_of": None if told.last is None else datetime.fromtimestamp(told.last / 1000, UTC).isoformat(),
-        "records": {name: value for name, value in told.counts.items() if value},
+        "as_of": None if frames.last is None else datetime.fromtimestamp(frames.last / 1000, UTC).isoformat(),
+        "records": {name: value for name, value in frames.counts.items() if value},
         "groups": tables[GROUPS].count(),
         "partitions": {name: int(value or 0) for name, value in (total.asDict() if total else {}).items()},
         "largest_lags": [row.asDict() for row in largest],
@@ -243,7 +244,7 @@ def _summary(told: Told, now: DataFrame, tables: dict[str, Any]) -> dict[str, An
             ).collect()
         ],
         "group_assignments": [
-            json.loads(row["question"]) for row in sorted(questions, key=lambda row: names.index(row["group"]))
+            json.loads(row["question"]) for row in sorted(requests, key=lambda row: names.index(row["group"]))
         ],
     }  # fmt: skip
 
@@ -251,33 +252,33 @@ def _summary(told: Told, now: DataFrame, tables: dict[str, Any]) -> dict[str, An
 def _only(group: str, summary: dict[str, Any]) -> dict[str, Any]:
     """The group's request to ``/v1/group-assignments``."""
     if summary["group_assignments"]:
-        question: dict[str, Any] = summary["group_assignments"][0]
-        return question
+        request: dict[str, Any] = summary["group_assignments"][0]
+        return request
     if summary["groups"]:
-        raise WrongSource(f"the group {group!r} has no members whose partitions could be assigned as of {summary['as_of']}")
-    raise WrongSource(f"there is no group {group!r} as of {summary['as_of']}")
+        raise WrongSource(f"the group {group!r} has no members to assign partitions to as of {summary['as_of']}")
+    raise WrongSource(f"unknown group {group!r} as of {summary['as_of']}")
 
 
 JOB: Final = Job(
     name="offsets",
-    summary="Records of __consumer_offsets to committed offsets; with log-end offsets to lag, its trend, and time to catch up.",
+    summary="Compute committed offsets from records of __consumer_offsets; with log end offsets also lag and time to catch up.",
     parameters=(
         READ_OPTIONS,
         click.Argument(["records"], type=SOURCE),
         click.Option(
             ["--log-end"], type=SOURCE,
-            help="A table of topic, partition, log_end_offset and perhaps time: one snapshot or several, which give the trend.",
+            help="Table of topic, partition, log_end_offset and optionally time; several snapshots give the trend.",
         ),
-        click.Option(["--as-of"], type=Time(), help="The time to tell of, as 2026-11-21T08:00:00Z; default: the last record's."),
+        click.Option(["--as-of"], type=Time(), help="Time to describe: 2026-11-21T08:00:00Z. Default: the last record's."),
         click.Option(
             ["--retention-minutes"], type=click.IntRange(1), default=RETENTION_MINUTES, show_default=True,
             help="The brokers' offsets.retention.minutes.",
         ),
         click.Option(
             ["--weight"], type=click.Choice(("lag", "produced")), default="lag", show_default=True,
-            help="What a partition weighs in a balanced assignment: its lag, or the records a second that are produced to it.",
+            help="Weight of a partition in requests: its lag, or the records produced to it per second.",
         ),
-        click.Option(["--group"], help="Tell of this group only; the summary is then its request to /v1/group-assignments."),
+        click.Option(["--group"], help="Describe this group only; its request to /v1/group-assignments becomes the summary."),
     ),
     run=run,
 )  # fmt: skip

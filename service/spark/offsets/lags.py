@@ -1,6 +1,6 @@
-"""From raw records of ``__consumer_offsets`` to committed offsets and lag: Spark's own functions, and those of the neighbours.
+"""From raw records of ``__consumer_offsets`` to committed offsets and lag, with Spark's functions and those of ``tasks``.
 
-``at`` is the time that a row tells of, in ms since 1970: one, or one for each snapshot of the logs' ends.
+``at`` is the time that a row describes, in ms since 1970: a single one, or one for each snapshot of the log ends.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from service.core.wire.schemas import GROUP_RECORDS
-from service.spark import group_requests
-from service.spark.offsets import group_states
-from service.spark.offsets import records as offset_records
+from service.spark.offsets.tasks import group_states, records
+from service.spark.tasks import group_requests
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Observation
@@ -22,21 +21,21 @@ KEY: Final = ("at", "type", "group", "member", "topic", "partition")
 PARTITION: Final = ("group", "topic", "partition")
 
 STANDING: Final = ("keeps_offsets", "empty_since", "subscribed")
-"""What of a group decides whether its offsets expire."""
+"""The columns of a group that decide whether its offsets expire."""
 
 
-def latest_records(raw: DataFrame, times: list[int | None], seen: Observation) -> DataFrame:
-    """The last record of each key at each time, and every record that could not be read. Tombstones have done their work.
+def latest_records(raw: DataFrame, times: list[int | None], observation: Observation) -> DataFrame:
+    """The last record of each key at each time, tombstones removed, and every unreadable record.
 
-    Of one key the later offset in the log wins; a key is always in one partition of ``__consumer_offsets``.
+    The record with the largest offset wins; all records of a key are in one partition of ``__consumer_offsets``.
 
-    raw : as ``offset_records`` takes it
-    times : None, alone, is the time of the last record
-    seen : observes how many records there were of each kind
+    raw : the input of ``records.read_records``
+    times : [None] is the time of the last record
+    observation : counts the records of each kind
     """
-    read = raw.mapInArrow(offset_records.read_records, from_arrow_schema(offset_records.SCHEMA))
+    read = raw.mapInArrow(records.read_records, from_arrow_schema(records.SCHEMA))
     read = read.observe(
-        seen,
+        observation,
         F.count("*").alias("records"),
         F.count("reason").alias("unreadable"),
         F.count_if("tombstone").alias("tombstones"),
@@ -45,14 +44,14 @@ def latest_records(raw: DataFrame, times: list[int | None], seen: Observation) -
     )
     at: Column = F.array(F.lit(times[-1]).cast("long"))
     if times[-1] is not None:
-        known = F.array(*(F.lit(time).cast("long") for time in times))
-        at = F.when(F.col("reason").isNotNull(), at).otherwise(F.filter(known, lambda time: time >= F.col("timestamp")))
-    wanted = F.col("type").isin(offset_records.COMMIT_TYPE, *group_states.TYPES)
-    rest = [name for name in offset_records.SCHEMA.names if name not in KEY]
+        snapshots = F.array(*(F.lit(time).cast("long") for time in times))
+        at = F.when(F.col("reason").isNotNull(), at).otherwise(F.filter(snapshots, lambda time: time >= F.col("timestamp")))
+    needed = F.col("type").isin(records.COMMIT_TYPE, *group_states.TYPES)
+    rest = [name for name in records.SCHEMA.names if name not in KEY]
     return (
-        read.where(wanted | F.col("reason").isNotNull())
+        read.where(needed | F.col("reason").isNotNull())
         .withColumn("at", F.explode(at))
-        # What cannot be read is its own key.
+        # Every unreadable record is a key of its own.
         .withColumn("alone", F.when(F.col("reason").isNotNull(), F.monotonically_increasing_id()))
         .groupBy(*KEY, "alone")
         .agg(F.max_by(F.struct(*rest), F.coalesce("log_offset", F.lit(-1))).alias("last"))
@@ -62,30 +61,30 @@ def latest_records(raw: DataFrame, times: list[int | None], seen: Observation) -
 
 
 def groups_of(state: DataFrame) -> DataFrame:
-    """``group_states`` rows, with the name of each topic that only has an id, if some commit tells it."""
-    records = state.where(F.col("type").isin(*group_states.TYPES)).select("at", "group", "type", "member", "value")
-    found = records.groupBy("at", "group").applyInArrow(group_states.read_group, from_arrow_schema(group_states.SCHEMA))
+    """``group_states`` rows; a topic that only has an id gets its name from a commit, if there is one."""
+    group_records = state.where(F.col("type").isin(*group_states.TYPES)).select("at", "group", "type", "member", "value")
+    states = group_records.groupBy("at", "group").applyInArrow(group_states.read_group, from_arrow_schema(group_states.SCHEMA))
     names = (
         state.where("topic_id is not null")
         .groupBy("topic_id")
         .agg(F.max_by("topic", "commit_timestamp").alias("name"))
     )  # fmt: skip
-    named = found.join(names, "topic_id", "left")
+    named = states.join(names, "topic_id", "left")
     return named.withColumn("topic", F.coalesce("topic", "name")).select(*group_states.SCHEMA.names)
 
 
 def lags_of(state: DataFrame, groups: DataFrame, ends: DataFrame | None, retention_ms: int) -> DataFrame:
     """A row for each time, group, topic and partition that is committed or assigned.
 
-    ends : topic, partition and log_end_offset, and ``at`` if there are several snapshots; None if nobody knows
+    ends : topic, partition and log_end_offset, and ``at`` if there are several snapshots; None if unknown
     """
     commits = _commits(state, groups.where("member_id is null"), retention_ms)
-    holders = (
+    owners = (
         groups.where("partition is not null and topic is not null")
         .groupBy("at", *PARTITION)
         .agg(*(F.min(name).alias(name) for name in ("member_id", "client_id", "client_host")))
     )
-    lags = commits.join(holders, ["at", *PARTITION], "full").withColumn("expired", F.coalesce("expired", F.lit(False)))
+    lags = commits.join(owners, ["at", *PARTITION], "full").withColumn("expired", F.coalesce("expired", F.lit(False)))
     if ends is None:
         lags = lags.withColumn("log_end_offset", F.lit(None).cast("long")).withColumn("partitions_count", F.lit(None).cast("int"))
     else:
@@ -94,14 +93,14 @@ def lags_of(state: DataFrame, groups: DataFrame, ends: DataFrame | None, retenti
         counts = ends.groupBy("topic").agg((F.max("partition") + 1).alias("partitions_count"))
         lags = lags.join(ends, keys, "left").join(counts, "topic", "left")
     behind = F.col("log_end_offset") - F.col("committed_offset")
-    # A snapshot of the log's end that is older than the commit is no lag.
+    # A snapshot of the log end may be older than the commit: the lag is then 0.
     lag = F.when(behind.isNotNull() & ~F.col("expired"), F.greatest(behind, F.lit(0).cast("long")))
     return lags.withColumn("lag", lag)
 
 
 def _commits(state: DataFrame, heads: DataFrame, retention_ms: int) -> DataFrame:
-    """What is committed, and whether it has expired."""
-    commits = state.where(F.col("type") == offset_records.COMMIT_TYPE).select(
+    """The committed offsets, and whether each has expired."""
+    commits = state.where(F.col("type") == records.COMMIT_TYPE).select(
         "at", *PARTITION, "committed_offset", "leader_epoch", "metadata", "commit_timestamp", "expire_timestamp",
         "log_partition", "log_offset",
     )  # fmt: skip
@@ -110,7 +109,7 @@ def _commits(state: DataFrame, heads: DataFrame, retention_ms: int) -> DataFrame
 
 
 def _expired(retention_ms: int) -> Column:
-    """Would the broker have removed this offset, had its cleaner just run (KIP-211)? See ``group_states.SCHEMA``.
+    """Whether the broker would remove this offset if its cleaner ran now (KIP-211). See ``group_states.SCHEMA``.
 
     Source: OffsetMetadataManager.cleanupExpiredOffsets, OffsetExpirationConditionImpl (Apache Kafka 4.3.1).
     """
@@ -121,9 +120,9 @@ def _expired(retention_ms: int) -> Column:
 
 
 def with_trends(lags: DataFrame, last: int | None) -> DataFrame:
-    """The rows of the last time, with how fast lag, commits and log grow, a second, and the seconds until the lag is gone.
+    """The rows of the last time, with the growth per second of lag, committed offset and log, and the seconds until the lag is 0.
 
-    Slopes are those of straight lines through all snapshots. The lag is gone at this pace; null if never, or if nobody knows.
+    Each slope is that of a straight line through all snapshots. The seconds are null if the lag does not shrink, or is unknown.
     """
     seconds = F.col("at") / 1000
     slopes = {"lag_per_second": "lag", "consumed_per_second": "committed_offset", "produced_per_second": "log_end_offset"}
@@ -134,7 +133,7 @@ def with_trends(lags: DataFrame, last: int | None) -> DataFrame:
 
 
 def summed(now: DataFrame, *names: str) -> DataFrame:
-    """Lag by group or by member. It is caught up when the slowest partition is: never, if one of them never is."""
+    """Lag by group or by member. It has caught up when its slowest partition has; null if one never does."""
     stuck = F.max(F.col("lag").isNotNull() & F.col("seconds_to_catch_up").isNull())
     return now.groupBy(*names).agg(
         F.count("*").alias("partitions"),
@@ -146,12 +145,12 @@ def summed(now: DataFrame, *names: str) -> DataFrame:
     )
 
 
-def questions(now: DataFrame, groups: DataFrame, weight: str) -> DataFrame:
-    """A request to ``/v1/group-assignments`` for each group that has members, its partitions weighing what they lag."""
+def requests(now: DataFrame, groups: DataFrame, weight: str) -> DataFrame:
+    """``group_requests`` rows of every group with members, its partitions weighted by ``weight``: "lag" or "produced"."""
     column = "lag" if weight == "lag" else "produced_per_second"
     lags = now.select("group", "topic", "partition", "partitions_count", F.col(column).cast("double").alias("weight"))
     return (
         lags.groupBy("group")
         .cogroup(groups.groupBy("group"))
-        .applyInArrow(group_requests.ask_for_lag, from_arrow_schema(group_requests.SCHEMA))
+        .applyInArrow(group_requests.weighted_by_lag, from_arrow_schema(group_requests.SCHEMA))
     )

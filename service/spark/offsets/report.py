@@ -6,6 +6,7 @@ from collections import defaultdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from service.spark.io.sinks import REJECTED_ROWS
 from service.spark.report import COLORS, Figure, Figures, Report, Section, Table, chart, number
 
 if TYPE_CHECKING:
@@ -14,11 +15,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 DRAWN: Final = len(COLORS)
-"""Groups in the plot of lag over time."""
+"""Most groups in the plot of lag over time."""
 
 
 def report(source: str, summary: dict[str, Any], history: Sequence[tuple[str, int, int | None]]) -> Report:
-    """The whole.
+    """The report.
 
     history : group, time in ms, and lag; empty if there is one snapshot only
     """
@@ -33,22 +34,22 @@ def report(source: str, summary: dict[str, Any], history: Sequence[tuple[str, in
             Figure(
                 "falling behind",
                 number(partitions["falling_behind"]),
-                "partitions whose lag does not shrink",
+                "partitions with a lag that does not shrink",
                 "bad" if partitions["falling_behind"] else "",
             ),
-            Figure("unreadable", number(unreadable), "in quarantine.parquet", "bad" if unreadable else ""),
+            Figure("unreadable records", number(unreadable), f"in {REJECTED_ROWS}", "bad" if unreadable else ""),
         )
     )
     sections = [Section("At a glance", (figures,), f"As of {summary['as_of']}.")]
     if history:
-        text = "The groups that lag most, at each snapshot of the logs' ends."
+        text = "The groups with the largest lag, at each snapshot of the log ends."
         sections.append(Section("Lag over time", (chart(lambda axes: _draw(axes, history)),), text))
     if summary["largest_lags"]:
         sections.append(_groups(summary["largest_lags"]))
     if summary["slowest_partitions"]:
         sections.append(_partitions(summary["slowest_partitions"]))
     kinds = [(name, number(count)) for name, count in summary["records"].items() if name.isupper()]
-    sections.append(Section("Records", (Table(("type", "records"), kinds, folded="What the topic holds"),)))
+    sections.append(Section("Records", (Table(("type", "records"), kinds, folded="Show the records by type"),)))
     return Report("Offsets", source, tuple(sections))
 
 
@@ -67,7 +68,7 @@ def _draw(axes: Axes, history: Sequence[tuple[str, int, int | None]]) -> None:
 
 def _groups(rows: list[dict[str, Any]]) -> Section:
     table = Table(
-        ("group", "protocol", "partitions", "expired", "lag", "largest", "trend", "caught up in"),
+        ("group", "protocol", "partitions", "expired", "lag", "largest", "trend", "time to catch up"),
         [
             (
                 row["group"],
@@ -82,18 +83,18 @@ def _groups(rows: list[dict[str, Any]]) -> Section:
             for row in rows
         ],
     )
-    return Section("Groups", (table,), "Those that lag most. A group is caught up when the slowest of its partitions is.")
+    return Section("Groups", (table,), "Largest lag first. A group has caught up when its slowest partition has.")
 
 
 def _partitions(rows: list[dict[str, Any]]) -> Section:
     table = Table(
-        ("group", "topic", "partition", "member", "committed", "log end", "lag", "trend", "caught up in"),
+        ("group", "topic", "partition", "member", "committed", "log end", "lag", "trend", "time to catch up"),
         [
             (
                 row["group"],
                 row["topic"],
                 str(row["partition"]),
-                row["member_id"] or "nobody",
+                row["member_id"] or "—",
                 _number(row["committed_offset"]),
                 _number(row["log_end_offset"]),
                 _number(row["lag"]),
@@ -103,7 +104,7 @@ def _partitions(rows: list[dict[str, Any]]) -> Section:
             for row in rows
         ],
     )
-    return Section("Partitions", (table,), "Those that lag most.")
+    return Section("Partitions", (table,), "Largest lag first.")
 
 
 def _number(value: float | None) -> str:
@@ -115,7 +116,7 @@ def _trend(slope: float | None) -> str:
 
 
 def _duration(seconds: float | None) -> str:
-    """``90 s``, ``2.5 h``; a dash for never or unknown."""
+    """``90 s``, ``2.5 h``; a dash if it never ends or is unknown."""
     if seconds is None:
         return "—"
     for limit, size, unit in ((120, 1, "s"), (7200, 60, "min"), (172800, 3600, "h")):

@@ -1,11 +1,10 @@
-"""What the counts of a scan come to: the plans, what moves between each two counts, the hottest keys, the tables, the summary.
+"""From the counts of a scan to the answer: plans, moves between each two counts, hottest keys, tables, summary.
 
-All of it is small: it depends on partitions, counts and ``max_keys``.
+Its size depends on partitions, counts and ``max_keys`` only.
 """
 
 from __future__ import annotations
 
-import base64
 from dataclasses import dataclass
 from itertools import combinations
 from math import lcm
@@ -15,26 +14,27 @@ import numpy as np
 import pyarrow as pa
 
 from service.core.keys import columns as encodings
-from service.core.sizing.counter import Counts, fingerprints_of, hashing
+from service.core.keys.values import key_value
+from service.core.sizing.counter import KeyCounter, hashing_rule, key_hashes_of
 from service.core.sizing.distinct_keys import BYTES, RECORDS
 from service.core.sizing.plans import Limits, Plan, Rates, Reach, plans, reach
 
 if TYPE_CHECKING:
     from service.core.model import Int32s
-    from service.spark.skew.key_sample import KeySample
-    from service.spark.skew.scan import Part
+    from service.spark.skew.tasks.scan import KeySample, SkewResult
 
 NAMED: Final = 256
-"""Hottest keys that are listed."""
+"""Most hottest keys in the answer."""
 
 
 @dataclass(frozen=True)
 class HotKey:
     """One of the hottest keys.
 
-    key : as text: what the key format makes of its bytes
-    records, bytes : at least so many …
-    records_error : … and at most so many more
+    key : as text, in the key format
+    value : as a JSON value, in the key format
+    records, bytes : lower bounds
+    records_error : at most this many records more
     """
 
     key: str
@@ -46,7 +46,7 @@ class HotKey:
 
 @dataclass(frozen=True)
 class Move:
-    """What lies elsewhere under the one count than under the other; ``exact`` unless it is estimated from a sample of keys."""
+    """The records and bytes that two counts place on different partitions; not ``exact`` if estimated from a sample of keys."""
 
     partitioner: str
     from_count: int
@@ -58,12 +58,12 @@ class Move:
 
 @dataclass(frozen=True)
 class Answer:
-    """All that a scan came to.
+    """The whole answer.
 
-    rejected : how many records were set aside, by reason
+    rejected : the number of rejected rows, by reason
     """
 
-    counts: Counts
+    counts: KeyCounter
     sample: KeySample
     rejected: dict[str, int]
     key_format: str
@@ -76,62 +76,50 @@ class Answer:
 
     @property
     def exact(self) -> bool:
-        """Is every different key known?"""
+        """Whether every distinct key was counted."""
         return self.counts.distinct.level == 0
 
     def recommended(self, partitioner: str) -> int | None:
-        """The smallest count that keeps every limit; None if none does, or if there are no limits."""
+        """The smallest count within every limit; None if there is none, or without limits."""
         return next(each.smallest.get("all") for each in self.reach if each.partitioner == partitioner)
 
 
-def answer(part: Part, rejected: dict[str, int], key_format: str, limits: Limits, duration_seconds: float | None) -> Answer:
-    """The answer: ``part`` is all that was scanned, ``duration_seconds`` the time in which its records came."""
-    counts = part.counts
+def answer_from(
+    result: SkewResult, rejected: dict[str, int], key_format: str, limits: Limits, duration_seconds: float | None
+) -> Answer:
+    """The answer. result : of the whole scan; duration_seconds : the time span of its records"""
+    counts = result.counts
     rates = Rates()
     if duration_seconds is not None:
         rates = Rates(counts.records / duration_seconds, counts.bytes / duration_seconds if counts.has_bytes else None)
-    found = plans(counts, rates, limits)
+    all_plans = plans(counts, rates, limits)
     hottest = _hottest(counts, key_format)
     moves = [move for name in counts.names for move in _moves(counts, name, key_format)]
     return Answer(
-        counts, part.sample, rejected, key_format, found, reach(counts, found, rates, limits), moves, hottest, rates, limits
-    )
+        counts, result.sample, rejected, key_format, all_plans, reach(counts, all_plans, rates, limits),
+        moves, hottest, rates, limits,
+    )  # fmt: skip
 
 
-def _hottest(counts: Counts, key_format: str) -> list[HotKey]:
+def _hottest(counts: KeyCounter, key_format: str) -> list[HotKey]:
     by_records = counts.distinct.heaviest(RECORDS, NAMED)
     sizes = {key: weight - error for key, weight, error in counts.distinct.heaviest(BYTES, 2 * NAMED)}
     return [
-        HotKey(*_shown(key, key_format), weight - error, sizes.get(key, 0), error)
+        HotKey(_text(key, key_format), key_value(key, key_format), weight - error, sizes.get(key, 0), error)
         for key, weight, error in by_records
         if weight > error
     ]
 
 
-def json_key(key: bytes, key_format: str) -> Any:
-    """A serialized key as the JSON value that the service takes for it."""
-    return _shown(key, key_format)[1]
-
-
-def _shown(key: bytes, key_format: str) -> tuple[str, Any]:
-    """A serialized key as text, and as the JSON value that the service takes for it."""
-    if key_format in encodings.INTEGERS:
-        number = int.from_bytes(key, "big", signed=True)
-        return str(number), number
-    if key_format in encodings.FLOATS:
-        real = float(np.frombuffer(key, encodings.FLOATS[key_format].newbyteorder(">"))[0])
-        return repr(real), real if np.isfinite(real) else str(real).replace("inf", "Infinity").replace("nan", "NaN")
-    if key_format == "boolean":
-        return ("true", True) if key != b"\0" else ("false", False)
-    if key_format in encodings.TEXTS:
+def _text(key: bytes, key_format: str) -> str:
+    """A serialized key as text; bytes that are not printable text in hexadecimal."""
+    if key_format in encodings.BYTES:
         text = key.decode(errors="replace")
-        return text, text
-    value = key.hex() if key_format == "hex" else base64.b64encode(key).decode()
-    try:
-        text = key.decode()
-    except UnicodeDecodeError:
-        return f"0x{key.hex()}", value
-    return (text if text.isprintable() else f"0x{key.hex()}"), value
+        return text if text.isprintable() and text.encode() == key else f"0x{key.hex()}"
+    value = key_value(key, key_format)
+    if key_format in encodings.FLOATS:
+        return repr(float(value))
+    return str(value).lower() if key_format == "boolean" else str(value)
 
 
 def _column(keys: list[bytes], key_format: str) -> encodings.Column:
@@ -145,10 +133,10 @@ def _column(keys: list[bytes], key_format: str) -> encodings.Column:
     return flat
 
 
-def _moves(counts: Counts, name: str, key_format: str) -> list[Move]:
-    """Between each two counts. From the tables of residues where one has both; else from the keys, the hottest one by one."""
-    of = hashing(name)
-    fingerprints, weights, hashes = counts.entries(name)
+def _moves(counts: KeyCounter, name: str, key_format: str) -> list[Move]:
+    """Between each two counts: from a table of residues that has both, else from the keys, the hottest each by itself."""
+    of = hashing_rule(name)
+    key_hashes, weights, hashes = counts.entries(name)
     hot = (
         {key: [0, 0] for column in (RECORDS, BYTES) for key, _, _ in counts.distinct.heaviest(column, NAMED)}
         if counts.distinct.level
@@ -162,23 +150,23 @@ def _moves(counts: Counts, name: str, key_format: str) -> list[Move]:
     if hot:
         column_of_hot = _column([*hot], key_format)
         hot_hashes = of.hash.run(of.encoding.run(column_of_hot, key_format), key_format)
-        light = ~np.isin(fingerprints, fingerprints_of(encodings.byte_strings([*hot])))
+        light = ~np.isin(key_hashes, key_hashes_of(encodings.byte_strings([*hot])))
         weights, hashes = weights[light], hashes[light]
-    keyless = np.array(counts.as_one_key(name))  # where a client hashes records without a key as one
+    keyless = np.array(counts.as_one_key(name))  # of a client that hashes records without a key as if they had one
     totals = np.array([counts.records, counts.bytes]) - counts.without_key(name) + counts.keyless - keyless
     partitions = {n: of.sign.run(hashes, n) for n in counts.partitions_counts}
     hot_partitions = {n: of.sign.run(hot_hashes, n) for n in counts.partitions_counts}
     rest = totals - hot_weights.sum(axis=0)
     sampled = np.maximum(weights.sum(axis=0), 1)
-    found = []
+    moves = []
     for a, b in combinations(sorted(counts.partitions_counts), 2):
         both = lcm(a, b)
         exact = any(modulus % both == 0 for modulus in counts.moduli)
         if exact:
             _, records, sizes = counts.totals(name, both)
             residues = np.arange(both)
-            moves = residues % a != residues % b
-            moved = [int(records[moves].sum()), int(sizes[moves].sum())]
+            differs = residues % a != residues % b
+            moved = [int(records[differs].sum()), int(sizes[differs].sum())]
         else:
             stays = partitions[a] == partitions[b]
             hot_moved = hot_weights[hot_partitions[a] != hot_partitions[b]].sum(axis=0)
@@ -187,33 +175,33 @@ def _moves(counts: Counts, name: str, key_format: str) -> list[Move]:
                 hot_moved = hot_moved + keyless
             moved = [round(float(x)) for x in (hot_moved + share * rest)]
             exact = counts.distinct.level == 0
-        found.append(Move(name, a, b, moved[0], moved[1], exact))
-    return found
+        moves.append(Move(name, a, b, moved[0], moved[1], exact))
+    return moves
 
 
-def tables(found: Answer) -> dict[str, pa.Table]:
-    """``partitions``: a row for each partition of each plan; ``plans``, ``moves`` and ``hottest_keys``: what their names say."""
-    counts = found.counts
+def tables(answer: Answer) -> dict[str, pa.Table]:
+    """The tables by file name: a row for each partition of each plan, each plan, each move and each hottest key."""
+    counts = answer.counts
     return {
-        "partitions.parquet": pa.concat_tables([_partitions(plan) for plan in found.plans]),
-        "plans.parquet": pa.Table.from_pylist([_plan(plan) for plan in found.plans]),
+        "partitions.parquet": pa.concat_tables([_partitions(plan) for plan in answer.plans]),
+        "plans.parquet": pa.Table.from_pylist([_plan(plan) for plan in answer.plans]),
         "moves.parquet": pa.table(
             {
-                "partitioner": pa.array([move.partitioner for move in found.moves], pa.string()),
-                "from_count": pa.array([move.from_count for move in found.moves], pa.int32()),
-                "to_count": pa.array([move.to_count for move in found.moves], pa.int32()),
-                "records": pa.array([move.records for move in found.moves], pa.int64()),
-                "bytes": pa.array([move.bytes if counts.has_bytes else None for move in found.moves], pa.int64()),
-                "exact": pa.array([move.exact for move in found.moves], pa.bool_()),
+                "partitioner": pa.array([move.partitioner for move in answer.moves], pa.string()),
+                "from_count": pa.array([move.from_count for move in answer.moves], pa.int32()),
+                "to_count": pa.array([move.to_count for move in answer.moves], pa.int32()),
+                "records": pa.array([move.records for move in answer.moves], pa.int64()),
+                "bytes": pa.array([move.bytes if counts.has_bytes else None for move in answer.moves], pa.int64()),
+                "exact": pa.array([move.exact for move in answer.moves], pa.bool_()),
             }
         ),
         "hottest_keys.parquet": pa.table(
             {
-                "key": pa.array([key.key for key in found.hottest], pa.string()),
-                "records": pa.array([key.records for key in found.hottest], pa.int64()),
-                "records_share": pa.array([key.records / max(counts.records, 1) for key in found.hottest], pa.float64()),
-                "records_error": pa.array([key.records_error for key in found.hottest], pa.int64()),
-                "bytes": pa.array([key.bytes if counts.has_bytes else None for key in found.hottest], pa.int64()),
+                "key": pa.array([key.key for key in answer.hottest], pa.string()),
+                "records": pa.array([key.records for key in answer.hottest], pa.int64()),
+                "records_share": pa.array([key.records / max(counts.records, 1) for key in answer.hottest], pa.float64()),
+                "records_error": pa.array([key.records_error for key in answer.hottest], pa.int64()),
+                "bytes": pa.array([key.bytes if counts.has_bytes else None for key in answer.hottest], pa.int64()),
             }
         ),
     }
@@ -250,15 +238,15 @@ def _plan(plan: Plan) -> dict[str, Any]:
     return row | {f"meets_{limit}": kept for limit, kept in plan.meets.items()}
 
 
-def summary(found: Answer) -> dict[str, Any]:
-    """What ``/v1/partition-count-plans`` takes as it is: the question of this scan, with a histogram of its keys.
+def summary(answer: Answer) -> dict[str, Any]:
+    """A request to ``/v1/partition-count-plans`` with a histogram of the keys.
 
-    The histogram has every key while they are few. Else it has the hottest ones, and a sample that weighs as much as all others.
+    The histogram has every key while they are few; otherwise the hottest, and a sample scaled to the weight of all others.
     """
-    counts, sample = found.counts, found.sample
-    rows = {json_key(key, found.key_format): [*weights] for key, weights in sample.weights.items()}
+    counts, sample = answer.counts, answer.sample
+    rows = {key_value(key, answer.key_format): [*weights] for key, weights in sample.weights.items()}
     if not sample.complete:
-        hot = {key.value: [key.records, key.bytes] for key in found.hottest}
+        hot = {key.value: [key.records, key.bytes] for key in answer.hottest}
         light = np.array([weights for key, weights in rows.items() if key not in hot], np.float64).reshape(-1, 2)
         rest = np.array([counts.records, counts.bytes]) - np.array([*hot.values()], np.int64).reshape(-1, 2).sum(axis=0)
         scaled = np.maximum(np.round(light * (rest / np.maximum(light.sum(axis=0), 1))), [1, 0]).astype(np.int64).tolist()
@@ -273,13 +261,13 @@ def summary(found: Answer) -> dict[str, Any]:
     document: dict[str, Any] = {
         "partitioners": list(counts.names),
         "partitions_counts": list(counts.partitions_counts),
-        "key_format": found.key_format,
+        "key_format": answer.key_format,
         "histogram": histogram,
         "current_partitions_count": counts.current,
-        "records_per_second": found.rates.records_per_second,
-        "bytes_per_second": found.rates.bytes_per_second,
-        "max_partition_records_per_second": found.limits.records_per_second,
-        "max_partition_bytes_per_second": found.limits.bytes_per_second,
-        "max_skew": found.limits.skew,
+        "records_per_second": answer.rates.records_per_second,
+        "bytes_per_second": answer.rates.bytes_per_second,
+        "max_partition_records_per_second": answer.limits.records_per_second,
+        "max_partition_bytes_per_second": answer.limits.bytes_per_second,
+        "max_skew": answer.limits.skew,
     }
     return {name: value for name, value in document.items() if value is not None}

@@ -1,7 +1,7 @@
 """``skew --follow``: the skew of a live topic, window by window, as Parquet and as Prometheus metrics of the driver.
 
-Each micro-batch writes ``windows.parquet/batch=N`` in place of what is there. After a crash Spark does the batch that was not
-committed again, with the same records and the same N: so nothing is counted twice, and nothing is lost.
+Micro-batch N replaces ``windows.parquet/batch=N``. After a crash Spark repeats the batch that was not committed, with the same
+records and the same N, so every record is counted exactly once.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, start_http_serv
 from service.spark.cluster.session import is_connect
 from service.spark.errors import PipelineError
 from service.spark.io import sources
-from service.spark.io.key_columns import check_format
-from service.spark.io.rejected_rows import TABLE as QUARANTINE
-from service.spark.skew.scan import Scan, check_partitioners
-from service.spark.skew.windows import TYPES, Windows, WindowScan, summed
+from service.spark.io.sinks import REJECTED_ROWS
+from service.spark.skew.tasks.scan import SkewScan, check_partitioners
+from service.spark.skew.tasks.windows import TYPES, Windows, WindowScan, summed
+from service.spark.tasks.key_columns import check_format
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 WINDOWS, SKEWS, CHECKPOINT = "windows.parquet", "skew.parquet", "checkpoint"
 KEPT_BATCHES = 1000
-"""Newest batches that are read again at a start."""
+"""Newest batches that are read back at a start."""
 
 MAX_KEYS = 1024
-"""Different keys are not asked about."""
+"""The smallest: nothing here depends on distinct keys."""
 
 
 class Metrics:
-    """What the driver tells Prometheus, of one topic."""
+    """The driver's Prometheus metrics of one topic."""
 
     def __init__(self, topic: str) -> None:
         self.registry = CollectorRegistry()
@@ -46,16 +46,14 @@ class Metrics:
             return Gauge(f"allocator_topic_{name}", what, ("topic", *labels), registry=self.registry)
 
         def counter(name: str, what: str) -> Counter:
-            return Counter(
-                f"allocator_topic_{name}", f"{what} since the start of this process", ["topic"], registry=self.registry
-            )
+            return Counter(f"allocator_topic_{name}", f"{what} since this process started", ["topic"], registry=self.registry)
 
         self._skew = gauge("skew_ratio", "Skew of the newest window", "partitioner", "partitions_count")
         self._window = gauge("window_start_seconds", "Start of the newest window")
         self._records = gauge("window_records", "Records in the newest window")
-        self._seconds = gauge("batch_duration_seconds", "Time that the last batch took")
+        self._seconds = gauge("batch_duration_seconds", "Duration of the last micro-batch")
         self._total = counter("records", "Records counted")
-        self._rejected = counter("rejected_records", "Records set aside")
+        self._rejected = counter("rejected_records", "Records rejected")
 
     def show(self, windows: Windows) -> None:
         """Show the newest window."""
@@ -68,7 +66,7 @@ class Metrics:
             self._records.labels(self._topic).set(newest[0]["records"] + newest[0]["records_without_key"])
 
     def count(self, records: int, rejected: int, seconds: float) -> None:
-        """Count what a batch held."""
+        """Count a batch."""
         self._total.labels(self._topic).inc(records)
         self._rejected.labels(self._topic).inc(rejected)
         self._seconds.labels(self._topic).set(seconds)
@@ -77,14 +75,14 @@ class Metrics:
 def follow(pipeline: Pipeline, source: Source, *, window_seconds: int, metrics_port: int, **options: Any) -> None:
     """Follow the topic until the process is stopped. Raises PipelineError."""
     if is_connect(pipeline.spark):
-        raise PipelineError("--follow shows metrics of the driver, and Spark Connect has none on this side")
+        raise PipelineError("--follow does not run on Spark Connect: its metrics are those of the driver")
     stream = sources.follow(pipeline.spark, source)
     key_columns = options["key_columns"] or ("key",)
     sizes = options["size_columns"] or ("key", "value")
     sources.require(stream, (*key_columns, *sizes), source)
     key_format = check_format(pa.binary() if len(key_columns) == 1 else pa.string(), options["key_format"])
     check_partitioners(options["partitioners"], key_format)
-    scan = Scan(
+    scan = SkewScan(
         key_columns=tuple(key_columns),
         key_format=key_format,
         partitioners=tuple(options["partitioners"]),
@@ -95,12 +93,12 @@ def follow(pipeline: Pipeline, source: Source, *, window_seconds: int, metrics_p
     )
     counted = stream.select(*scan.columns, "timestamp").mapInArrow(WindowScan(scan, "timestamp", window_seconds), TYPES)
     windows, metrics = Windows(), Metrics(source.location)
-    _recall(pipeline, windows)
+    _restore(pipeline, windows)
     metrics.show(windows)
     server, _ = start_http_server(metrics_port, registry=metrics.registry)
     query = (
         counted.writeStream.option("checkpointLocation", pipeline.sink.at(CHECKPOINT))
-        .foreachBatch(lambda frame, batch_id: _take(pipeline, windows, metrics, frame, batch_id))
+        .foreachBatch(lambda frame, batch_id: _write(pipeline, windows, metrics, frame, batch_id))
         .start()
     )
     try:
@@ -110,15 +108,16 @@ def follow(pipeline: Pipeline, source: Source, *, window_seconds: int, metrics_p
         server.shutdown()
 
 
-def _take(pipeline: Pipeline, windows: Windows, metrics: Metrics, frame: DataFrame, batch_id: int) -> None:
-    """Take in a micro-batch; doing it twice changes nothing."""
+def _write(pipeline: Pipeline, windows: Windows, metrics: Metrics, frame: DataFrame, batch_id: int) -> None:
+    """Write a micro-batch; idempotent."""
     start = time.monotonic()
     table = frame.toArrow()
     rows = summed(table)
     pipeline.sink.table(f"{WINDOWS}/batch={batch_id}/part.parquet", rows)
     rejected = table.filter(pa.compute.is_valid(table.column("reason")))
     if rejected.num_rows:
-        pipeline.sink.table(f"{QUARANTINE}/batch={batch_id}/part.parquet", rejected.select(["window_start", "reason", "record"]))
+        rejected = rejected.select(["window_start", "reason", "record"])
+        pipeline.sink.table(f"{REJECTED_ROWS}/batch={batch_id}/part.parquet", rejected)
     windows.put(batch_id, rows)
     pipeline.sink.table(f"{SKEWS}/batch={batch_id}/part.parquet", windows.skews(set(rows.column("window_start").to_pylist())))
     metrics.show(windows)
@@ -126,8 +125,8 @@ def _take(pipeline: Pipeline, windows: Windows, metrics: Metrics, frame: DataFra
     metrics.count(records, rejected.num_rows, time.monotonic() - start)
 
 
-def _recall(pipeline: Pipeline, windows: Windows) -> None:
-    """What earlier runs wrote of the newest windows."""
+def _restore(pipeline: Pipeline, windows: Windows) -> None:
+    """Read back the newest windows that earlier runs wrote."""
     if pipeline.sink.folder is not None:
         written = sorted(
             (pipeline.sink.folder / WINDOWS).glob("batch=*/part.parquet"), key=lambda path: int(path.parent.name[6:])

@@ -1,4 +1,4 @@
-"""``skew``: how even records would lie on partitions, for several partitioners and partition counts, in one scan."""
+"""``skew``: how evenly several partitioners and partition counts would distribute the records, in one scan."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import click
 import pyarrow as pa
 
 from service.core.errors import InvalidQuestion
-from service.core.keys.columns import FORMATS
 from service.core.sizing.plans import Limits
 from service.spark.errors import WrongSource
-from service.spark.io.key_columns import check_format, check_keys, is_bytes, is_text
-from service.spark.io.scan import Input, scanned
+from service.spark.io.scan import ScanSource, run_scan
 from service.spark.job import Job, Outcome
-from service.spark.parameters import READ_OPTIONS, SOURCE, Integers
-from service.spark.skew import answer, report
-from service.spark.skew.scan import MAX_KEYS, Scan, check_partitioners, merged
+from service.spark.parameters import KEY_FORMAT, READ_OPTIONS, SIZE_COLUMNS, SOURCE, Integers
+from service.spark.skew import report
+from service.spark.skew.answer import answer_from, summary, tables
+from service.spark.skew.tasks.scan import MAX_KEYS, SkewScan, check_partitioners, merged
+from service.spark.tasks.key_columns import check_format, check_keys, is_bytes, is_text
 
 if TYPE_CHECKING:
     from service.spark.io.sources import Source
@@ -31,51 +31,46 @@ def check(
     source: Source,
     **options: Any,
 ) -> None:
-    """Raise an error for what is wrong whatever the source holds."""
+    """Raise an error for options that are wrong whatever the source contains."""
     check_partitioners(partitioners, key_format)
     if follow and source.format != "kafka":
-        raise WrongSource(f"{source} is no topic: only kafka://host:port/topic can be followed")
+        raise WrongSource(f"{source} is not a topic: --follow needs kafka://host:port/topic")
     if options["duration_seconds"] is None and not follow:
         for what in ("records", "bytes"):
             if options[f"max_partition_{what}_per_second"] is not None:
-                raise InvalidQuestion(f"--max-partition-{what}-per-second takes --duration-seconds to know a partition's rate")
+                raise InvalidQuestion(f"--max-partition-{what}-per-second needs --duration-seconds")
 
 
 def run(pipeline: Pipeline, *, source: Source, follow: bool, **options: Any) -> Outcome | None:
-    """Scan the source once, and say what it comes to."""
+    """Scan the source once; None after following a topic."""
     if follow:
         from service.spark.skew.follow import follow as run_follow  # noqa: PLC0415 - the stream needs more modules
 
         run_follow(pipeline, source, **options)
         return None
-    looked, scan = read(pipeline, source, options)
+    scan_source, scan = prepare(pipeline, source, options)
     with pipeline.progress(f"scanning {source}"):
-        part, rejected = scanned(looked, scan, merged, pipeline.sink)
+        result, rejected = run_scan(scan_source, scan, merged, pipeline.sink)
     limits = Limits(options["max_partition_records_per_second"], options["max_partition_bytes_per_second"], options["max_skew"])
-    found = answer.answer(part, rejected, scan.key_format, limits, options["duration_seconds"])
-    return Outcome(
-        summary=answer.summary(found),
-        tables=answer.tables(found),
-        report=report.report(found, str(source), scan),
-        headline=report.headline(found),
-    )
+    answer = answer_from(result, rejected, scan.key_format, limits, options["duration_seconds"])
+    return Outcome(summary(answer), tables(answer), report.report(answer, str(source), scan), report.headline(answer))
 
 
-def read(pipeline: Pipeline, source: Source, options: dict[str, Any], *, plain: bool = True) -> tuple[Input, Scan]:
-    """The source, and what is asked of it: its columns are there, and hold keys of the format.
+def prepare(pipeline: Pipeline, source: Source, options: dict[str, Any], *, plain: bool = True) -> tuple[ScanSource, SkewScan]:
+    """The source and its scan, once its columns exist and hold keys of the format.
 
+    plain : whether executors may read plain Parquet themselves
     Raises WrongSource or InvalidQuestion.
-    plain : may executors read plain Parquet themselves?
     """
     key_columns = options["key_columns"] or ("key",)
     sizes = options["size_columns"] or (("key", "value") if source.format == "kafka" else ())
-    looked = Input.of(pipeline.spark, source, (*key_columns, *sizes), plain=plain)
-    kind = looked.schema.field(key_columns[0]).type if len(key_columns) == 1 else pa.string()
+    scan_source = ScanSource.of(pipeline.spark, source, (*key_columns, *sizes), plain=plain)
+    kind = scan_source.schema.field(key_columns[0]).type if len(key_columns) == 1 else pa.string()
     key_format = check_format(kind, options["key_format"])
     check_partitioners(options["partitioners"], key_format)
-    _check_sizes(looked.schema, sizes, source)
-    check_keys(looked.first(), key_columns, options["key_separator"], key_format, source)
-    return looked, Scan(
+    _check_sizes(scan_source.schema, sizes, source)
+    check_keys(scan_source.first(), key_columns, options["key_separator"], key_format, source)
+    return scan_source, SkewScan(
         key_columns=tuple(key_columns),
         key_format=key_format,
         partitioners=tuple(options["partitioners"]),
@@ -83,7 +78,7 @@ def read(pipeline: Pipeline, source: Source, options: dict[str, Any], *, plain: 
         current=options["current"],
         separator=options["key_separator"],
         size_columns=tuple(sizes),
-        corrupt=looked.corrupt,
+        corrupt=scan_source.corrupt,
         max_keys=options["max_keys"],
     )
 
@@ -92,44 +87,49 @@ def _check_sizes(schema: pa.Schema, names: tuple[str, ...], source: Source) -> N
     for name in names:
         kind = schema.field(name).type
         if not (pa.types.is_integer(kind) or is_text(kind) or is_bytes(kind)):
-            raise WrongSource(f"{source}: the column {name!r} of {kind} has no size: integers, strings and bytes have")
+            raise WrongSource(f"{source}: the column {name!r} is {kind}, which has no size; integers, strings and bytes have")
 
 
 JOB = Job(
     name="skew",
-    summary="How even records lie on partitions, for several partitioners and partition counts, in one scan.\n\n"
+    summary="Compute how evenly partitioners and partition counts distribute records, in one scan.\n\n"
     "SOURCE is a path, table:NAME, FORMAT:PATH or kafka://host:port/topic.",
     parameters=(
         click.Argument(["source"], type=SOURCE),
         click.Option(
-            ["--key-column", "key_columns"], multiple=True, help="The key's column, default key; several are joined by a dash."
+            ["--key-column", "key_columns"], multiple=True, help="Column of the key. Default: key. Repeat to join columns."
         ),
-        click.Option(["--key-separator"], default="-", show_default=True, help="Between the texts of several key columns."),
+        click.Option(["--key-separator"], default="-", show_default=True, help="Text between the values of several key columns."),
+        KEY_FORMAT,
         click.Option(
-            ["--key-format"], type=click.Choice(FORMATS), help="How a key becomes bytes; default: as its column's type."
+            ["--partitioner", "partitioners"], multiple=True, default=("java",), show_default=True,
+            help="Partitioner to compute. Repeatable."
         ),
         click.Option(
-            ["--partitioner", "partitioners"], multiple=True, default=("java",), show_default=True, help="As often as needed."
+            ["--partitions-counts"], type=Integers(), default="6,12,24,48", show_default=True,
+            help="Partition counts, such as 12,24,48 or 10-200:10.",
         ),
+        click.Option(["--current"], type=click.IntRange(1), help="The topic's current partition count."),
+        SIZE_COLUMNS,
         click.Option(
-            ["--partitions-counts"], type=Integers(), default="6,12,24,48", show_default=True, help="12,24,48 or 10-200:10."
+            ["--duration-seconds"], type=click.FloatRange(0, min_open=True), help="Time span in which the records were produced."
         ),
-        click.Option(["--current"], type=click.IntRange(1), help="Today's count, from which records would move."),
+        click.Option(["--max-partition-records-per-second"], type=float, help="Limit for the busiest partition."),
+        click.Option(["--max-partition-bytes-per-second"], type=float, help="Limit for the busiest partition."),
+        click.Option(["--max-skew"], type=click.FloatRange(1), help="Limit for fullest partition ÷ mean."),
         click.Option(
-            ["--size-column", "size_columns"], multiple=True, help="What makes a record's bytes: texts, bytes or integers."
-        ),
-        click.Option(["--duration-seconds"], type=click.FloatRange(0, min_open=True), help="The time in which the records came."),
-        click.Option(["--max-partition-records-per-second"], type=float, help="Limit of the busiest partition."),
-        click.Option(["--max-partition-bytes-per-second"], type=float, help="Limit of the busiest partition."),
-        click.Option(["--max-skew"], type=click.FloatRange(1), help="Limit of fullest ÷ mean."),
-        click.Option(
-            ["--max-keys"], type=click.IntRange(1024), default=MAX_KEYS, show_default=True, help="Different keys counted exactly."
+            ["--max-keys"], type=click.IntRange(1024), default=MAX_KEYS, show_default=True,
+            help="Distinct keys to count exactly; more are estimated.",
         ),
         click.Option(["--follow"], is_flag=True, help="Follow a live topic, window by window, until stopped."),
-        click.Option(["--window-seconds"], type=click.IntRange(1), default=60, show_default=True, help="With --follow."),
-        click.Option(["--metrics-port"], type=int, default=9464, show_default=True, help="Of Prometheus metrics, with --follow."),
+        click.Option(
+            ["--window-seconds"], type=click.IntRange(1), default=60, show_default=True, help="Length of a window, with --follow."
+        ),
+        click.Option(
+            ["--metrics-port"], type=int, default=9464, show_default=True, help="Port of the Prometheus metrics, with --follow."
+        ),
         READ_OPTIONS,
     ),
     run=run,
     check=check,
-)
+)  # fmt: skip

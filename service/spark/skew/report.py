@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from service.spark.io.sinks import REJECTED_ROWS
 from service.spark.report import COLORS, SOFT, Figure, Figures, Report, Section, Table, chart, charts, number, share, size
 
 if TYPE_CHECKING:
@@ -15,69 +16,69 @@ if TYPE_CHECKING:
     from service.core.sizing.plans import Measure, Plan
     from service.spark.report import Plot
     from service.spark.skew.answer import Answer
-    from service.spark.skew.scan import Scan
+    from service.spark.skew.tasks.scan import SkewScan
 
 TOP = 15
 """Hottest keys in the plot."""
 
 BARS = 400
-"""Most partitions whose loads are drawn one by one."""
+"""Most partitions that are drawn, a bar each."""
 
 
-def headline(found: Answer) -> dict[str, str]:
+def headline(answer: Answer) -> dict[str, str]:
     """The figures for the terminal."""
-    counts, distinct = found.counts, found.counts.distinct
+    counts, distinct = answer.counts, answer.counts.distinct
     figures = {
         "records with a key": number(counts.records),
         "records without a key": number(int(counts.keyless[0])),
-        "records set aside": _rejected(found),
-        "different keys": number(distinct.distinct)
-        if found.exact
+        "rejected records": _rejected(answer),
+        "distinct keys": number(distinct.distinct)
+        if answer.exact
         else f"≈ {number(distinct.distinct)} ± {distinct.relative_error:.1%}",
     }
     if counts.has_bytes:
         figures["bytes"] = size(counts.bytes)
-    if found.hottest:
-        hottest = found.hottest[0]
+    if answer.hottest:
+        hottest = answer.hottest[0]
         figures["hottest key"] = f"{hottest.key} ({share(hottest.records / counts.records)} of the records)"
     for name in counts.names:
-        for plan in (plan for plan in found.plans if plan.partitioner == name):
+        for plan in (plan for plan in answer.plans if plan.partitioner == name):
             figures[f"skew {name} × {plan.partitions_count}"] = f"{plan.records.spread.skew:.4g}  ({_band(plan.records)})"
-        if found.reach and found.reach[0].smallest:
-            figures[f"recommended {name}"] = _recommended(found, name)
+        if answer.reach and answer.reach[0].smallest:
+            figures[f"recommended {name}"] = _recommended(answer, name)
     return figures
 
 
-def report(found: Answer, source: str, scan: Scan) -> Report:
-    """The whole page."""
+def report(answer: Answer, source: str, scan: SkewScan) -> Report:
+    """The report."""
     key = " + ".join(scan.key_columns)
     sections = [
-        Section("At a glance", (_glance(found),)),
+        Section("At a glance", (_glance(answer),)),
         Section(
             "Skew by partition count",
-            (_skew_plot(found), _skew_table(found)),
-            "Skew is the fullest partition ÷ the mean; 1 is even. The band is what 99 of 100 random hashes would give for these "
-            "keys: inside it a skew is chance, and another partitioner would do no better. No count and no hash goes below the "
-            "floor, which the hottest key alone makes.",
+            (_skew_plot(answer), _skew_table(answer)),
+            "Skew is the fullest partition ÷ the mean; 1 is perfectly even. The band is where 99 of 100 random hashes of these "
+            "keys lie: a skew inside it is due to chance, and another partitioner would do no better. The floor is the skew that "
+            "the hottest key alone causes; no partitioner goes below it.",
         ),
-        Section("Partitions", _partition_plots(found), "Records on each partition, the fullest first; the line is the mean."),
+        Section("Partitions", _partition_plots(answer), "Records on each partition, fullest first. The line is the mean."),
     ]
-    if found.hottest:
+    if answer.hottest:
         sections.append(
             Section(
                 "Hottest keys",
-                (_hot_plot(found), _hot_table(found)),
-                "All records of a key are on one partition, whatever their number.",
+                (_hot_plot(answer), _hot_table(answer)),
+                "All records of a key are on one partition, however many there are.",
             )
         )
-    if len(found.counts.partitions_counts) > 1:
-        exact = all(move.exact for move in found.moves)
-        text = "The share of the records with a key that is on another partition under the other count."
+    if len(answer.counts.partitions_counts) > 1:
+        exact = all(move.exact for move in answer.moves)
+        text = "The share of the records with a key that move to another partition when the count changes."
         sections.append(
             Section(
-                "What moves",
-                _move_blocks(found),
-                text if exact else f"{text} Where marked ≈, it is estimated from a sample of the keys.",
+                "Records that move",
+                _move_blocks(answer),
+                text if exact else f"{text} Values marked ≈ are estimated from a sample of the keys.",
             )
         )
     return Report(
@@ -85,67 +86,66 @@ def report(found: Answer, source: str, scan: Scan) -> Report:
     )
 
 
-def _glance(found: Answer) -> Figures:
-    counts = found.counts
+def _glance(answer: Answer) -> Figures:
+    counts = answer.counts
     figures = [
         Figure("records with a key", number(counts.records)),
-        Figure("without a key", number(int(counts.keyless[0])), "in no other figure"),
-        Figure("set aside", _rejected(found), "in quarantine.parquet" if found.rejected else "", "bad" if found.rejected else ""),
+        Figure("records without a key", number(int(counts.keyless[0])), "not in any other figure"),
+        Figure("rejected records", _rejected(answer), *((f"in {REJECTED_ROWS}", "bad") if answer.rejected else ())),
         Figure(
-            "different keys",
+            "distinct keys",
             number(counts.distinct.distinct),
-            "exactly" if found.exact else f"± {counts.distinct.relative_error:.1%}, estimated",
+            "exact" if answer.exact else f"± {counts.distinct.relative_error:.1%}, estimated",
         ),
     ]
     if counts.has_bytes:
         figures.append(Figure("bytes", size(counts.bytes)))
-    if found.hottest:
-        hottest = found.hottest[0]
+    if answer.hottest:
+        hottest = answer.hottest[0]
         figures.append(Figure("hottest key", share(hottest.records / counts.records), hottest.key))
-    if found.reach and found.reach[0].smallest:
+    if answer.reach and answer.reach[0].smallest:
         for name in counts.names:
-            best = found.recommended(name)
-            reasons = next(each.out_of_reach for each in found.reach if each.partitioner == name)
-            remark = (
-                "partitions keep every limit" if best else "; ".join(reasons.values()) or "no count asked about keeps every limit"
-            )
+            best = answer.recommended(name)
+            reasons = next(each.out_of_reach for each in answer.reach if each.partitioner == name)
+            why_none = "; ".join(reasons.values()) or "no given count is within every limit"
+            remark = "partitions, within every limit" if best else why_none
             figures.append(Figure(f"recommended, {name}", number(best) if best else "none", remark, "good" if best else "bad"))
     return Figures(tuple(figures))
 
 
-def _rejected(found: Answer) -> str:
-    total = sum(found.rejected.values())
-    return number(total) if not total else f"{number(total)} ({', '.join(f'{n:,} {why}' for why, n in found.rejected.items())})"
+def _rejected(answer: Answer) -> str:
+    total = sum(answer.rejected.values())
+    return number(total) if not total else f"{number(total)} ({', '.join(f'{n:,} {why}' for why, n in answer.rejected.items())})"
 
 
-def _recommended(found: Answer, name: str) -> str:
-    best = found.recommended(name)
-    return f"{best} partitions" if best else "no count asked about keeps every limit"
+def _recommended(answer: Answer, name: str) -> str:
+    best = answer.recommended(name)
+    return f"{best} partitions" if best else "no given count is within every limit"
 
 
 def _band(measure: Measure) -> str:
     return f"{measure.verdict}: {measure.chance.low:.4g} to {measure.chance.high:.4g}"
 
 
-def _of(found: Answer, name: str) -> list[Plan]:
-    return sorted((plan for plan in found.plans if plan.partitioner == name), key=lambda plan: plan.partitions_count)
+def _of(answer: Answer, name: str) -> list[Plan]:
+    return sorted((plan for plan in answer.plans if plan.partitioner == name), key=lambda plan: plan.partitions_count)
 
 
-def _skew_plot(found: Answer) -> Plot:
+def _skew_plot(answer: Answer) -> Plot:
     def draw(axes: Axes) -> None:
-        plans = _of(found, found.counts.names[0])
+        plans = _of(answer, answer.counts.names[0])
         x = [plan.partitions_count for plan in plans]
         low, high = ([getattr(plan.records.chance, end) for plan in plans] for end in ("low", "high"))
-        axes.fill_between(x, low, high, color=SOFT, alpha=0.18, linewidth=0, label="99% by chance")
+        axes.fill_between(x, low, high, color=SOFT, alpha=0.18, linewidth=0, label="99% of random hashes")
         floor = [plan.records.floor for plan in plans]
         if max(floor) > 1.001:
             axes.plot(x, floor, color=SOFT, linestyle=":", linewidth=1.2, label="floor: hottest key")
-        for i, name in enumerate(found.counts.names):
-            axes.plot(x, [plan.records.spread.skew for plan in _of(found, name)], color=COLORS[i % 8], marker="o", label=name)
-        if found.limits.skew is not None:
-            axes.axhline(found.limits.skew, color=COLORS[6], linestyle="--", linewidth=1, label="limit")
+        for i, name in enumerate(answer.counts.names):
+            axes.plot(x, [plan.records.spread.skew for plan in _of(answer, name)], color=COLORS[i % 8], marker="o", label=name)
+        if answer.limits.skew is not None:
+            axes.axhline(answer.limits.skew, color=COLORS[6], linestyle="--", linewidth=1, label="limit")
         axes.set_xlabel("partitions")
-        axes.set_ylabel("skew of records")
+        axes.set_ylabel("record skew")
         axes.set_ylim(bottom=1)
         if len(x) <= 12:
             axes.set_xticks(x)
@@ -154,26 +154,26 @@ def _skew_plot(found: Answer) -> Plot:
     return chart(draw, height=3.3)
 
 
-def _skew_table(found: Answer) -> Table:
-    has_bytes = found.counts.has_bytes
-    columns = ("partitioner", "partitions", "skew", "by chance", "verdict", "floor", "Gini", "empty", "skew of keys")
+def _skew_table(answer: Answer) -> Table:
+    has_bytes = answer.counts.has_bytes
+    columns = ("partitioner", "partitions", "skew", "by chance", "verdict", "floor", "Gini", "empty", "key skew")
     rows = []
-    for plan in found.plans:
+    for plan in answer.plans:
         records = plan.records
         band = f"{records.chance.low:.4g} – {records.chance.high:.4g}"
         row: tuple[str, ...] = (plan.partitioner, str(plan.partitions_count), f"{records.spread.skew:.4g}", band, records.verdict)
         row += (f"{records.floor:.4g}", f"{records.gini:.3f}", number(records.empty_partitions), f"{plan.keys.spread.skew:.4g}")
         rows.append((*row, f"{plan.bytes.spread.skew:.4g}" if plan.bytes else "—") if has_bytes else row)
     return Table(
-        (*columns, "skew of bytes") if has_bytes else columns, rows, folded="" if len(rows) <= 24 else f"All {len(rows)} plans"
+        (*columns, "byte skew") if has_bytes else columns, rows, folded="" if len(rows) <= 24 else f"All {len(rows)} plans"
     )
 
 
-def _partition_plots(found: Answer) -> tuple[Plot | Table, ...]:
-    counts = found.counts
+def _partition_plots(answer: Answer) -> tuple[Plot | Table, ...]:
+    counts = answer.counts
     chosen = counts.current if counts.current in counts.partitions_counts else None
-    chosen = chosen or found.recommended(counts.names[0]) or min(counts.partitions_counts, key=lambda n: abs(n - 24))
-    plans = [plan for plan in found.plans if plan.partitions_count == chosen and chosen <= BARS][:4]
+    chosen = chosen or answer.recommended(counts.names[0]) or min(counts.partitions_counts, key=lambda n: abs(n - 24))
+    plans = [plan for plan in answer.plans if plan.partitions_count == chosen and chosen <= BARS][:4]
     if not plans:
         return ()
 
@@ -200,28 +200,28 @@ def _short(value: float) -> str:
     return f"{value:g}"
 
 
-def _hot_plot(found: Answer) -> Plot:
-    keys = found.hottest[:TOP][::-1]
+def _hot_plot(answer: Answer) -> Plot:
+    keys = answer.hottest[:TOP][::-1]
 
     def draw(axes: Axes) -> None:
         names = [_cut(key.key) for key in keys]
-        shares = [100 * key.records / found.counts.records for key in keys]
+        shares = [100 * key.records / answer.counts.records for key in keys]
         axes.barh(range(len(keys)), shares, color=COLORS[0], height=0.7)
         axes.set_yticks(range(len(keys)), names)
         axes.grid(visible=False, axis="y")
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}%")
 
-    return chart(draw, "Share of the records with a key.", height=0.5 + 0.22 * len(keys))
+    return chart(draw, "Share of the records with a key", height=0.5 + 0.22 * len(keys))
 
 
 def _cut(text: str) -> str:
     return (text if len(text) <= 32 else text[:29] + "…").replace("$", r"\$")
 
 
-def _hot_table(found: Answer) -> Table:
-    counts = found.counts
+def _hot_table(answer: Answer) -> Table:
+    counts = answer.counts
     rows = []
-    for key in found.hottest[:100]:
+    for key in answer.hottest[:100]:
         row: tuple[str, ...] = (
             key.key,
             number(key.records),
@@ -229,16 +229,16 @@ def _hot_table(found: Answer) -> Table:
             f"+{number(key.records_error)}" if key.records_error else "—",
         )
         rows.append((*row, size(key.bytes)) if counts.has_bytes else row)
-    columns = ("key", "records, at least", "share", "at most")
+    columns = ("key", "records (at least)", "share", "error")
     return Table((*columns, "bytes") if counts.has_bytes else columns, rows, folded=f"The {len(rows)} hottest keys")
 
 
-def _move_blocks(found: Answer) -> tuple[Table, ...]:
-    counts = found.counts
+def _move_blocks(answer: Answer) -> tuple[Table, ...]:
+    counts = answer.counts
     total = max(counts.records, 1)
     tables = []
     for name in counts.names:
-        moves = {(move.from_count, move.to_count): move for move in found.moves if move.partitioner == name}
+        moves = {(move.from_count, move.to_count): move for move in answer.moves if move.partitioner == name}
         ns = sorted(counts.partitions_counts)
 
         def cell(a: int, b: int, moves: object = moves) -> str:

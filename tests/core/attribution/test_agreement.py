@@ -71,7 +71,7 @@ def measured():
 
 
 def test_the_writers_are_the_classes_that_the_real_clients_fall_into(measured):
-    groups = [set(writer.names) for writer in measured.writers]
+    groups = [set(writer.names) for writer in measured.classes]
     for names in CLASSES.values():
         assert any(set(names.split()) <= group for group in groups), names
     assert len(groups) == len(CLASSES)
@@ -79,11 +79,11 @@ def test_the_writers_are_the_classes_that_the_real_clients_fall_into(measured):
 
 def test_agreement_between_the_classes_is_what_was_measured(measured):
     share = {
-        frozenset((measured.writers[pair.first].names[0], measured.writers[pair.second].names[0])): pair.agreeing / pair.keys
+        frozenset((measured.classes[pair.first].names[0], measured.classes[pair.second].names[0])): pair.agreeing / pair.keys
         for pair in measured.pairs
     }
     name = {
-        letter: next(w.names[0] for w in measured.writers if names.split()[0] in w.names) for letter, names in CLASSES.items()
+        letter: next(w.names[0] for w in measured.classes if names.split()[0] in w.names) for letter, names in CLASSES.items()
     }
     for (a, b), percent in MEASURED.items():
         assert share[frozenset((name[a], name[b]))] * 100 == pytest.approx(percent, abs=2)
@@ -102,8 +102,8 @@ def test_every_number_is_that_of_the_partitioners_themselves():
     ]
     texts = ["", "a", "b", None, *(f"key-{i}" for i in range(300)), None, ""]
     result = compare([PARTITIONERS[name] for name in some], column(texts, "string"), "string", 7, 2)
-    assert result.group.ignoring_keys == ("java:round-robin",)
-    assert [name for name, _ in result.group.excluded] == ["cassandra:murmur3"]
+    assert result.partitioners.ignoring_keys == ("java:round-robin",)
+    assert [name for name, _ in result.partitioners.excluded] == ["cassandra:murmur3"]
     drawn = {"java": {None}, "librdkafka:consistent_random": {None, ""}, "sarama": {None}}
     placed = {
         name: [
@@ -114,7 +114,7 @@ def test_every_number_is_that_of_the_partitioners_themselves():
         ]
         for name in some[:5]
     }
-    order = [writer.names[0] for writer in result.writers]
+    order = [writer.names[0] for writer in result.classes]
     assert set(order) == set(some[:5])
     expected = twin.agreements([placed[name] for name in order], 2)
     assert result.spreads is not None
@@ -139,9 +139,9 @@ def test_a_writer_says_what_each_of_its_partitioners_says(key_format):
         "double": [0.0, -0.0, None, 1e300],
         "boolean": [True, None, False],
     }[key_format]
-    group = of.writers_of(PARTITIONERS, key_format, has_null=True, has_empty=True)
-    said = of.hash_all(group.writers, column(values, key_format), key_format).partitions(11)
-    for writer, row in zip(group.writers, said.tolist(), strict=True):
+    group = of.classify(PARTITIONERS, key_format, has_null=True, has_empty=True)
+    said = of.hash_all(group.classes, column(values, key_format), key_format).partitions(11)
+    for writer, row in zip(group.classes, said.tolist(), strict=True):
         decided = [i for i, partition in enumerate(row) if partition != of.UNDECIDED]
         request = {"partitions_count": 11, "key_format": key_format, "keys": [values[i] for i in decided]}
         for name in set(writer.names) - {"java:sticky"}:  # which cannot be asked without a batch size
@@ -151,8 +151,8 @@ def test_a_writer_says_what_each_of_its_partitioners_says(key_format):
 
 def test_dividends_are_what_the_sign_rules_take_modulo_the_count():
     texts = [f"k{i}" for i in range(500)] + [None, ""]
-    group = of.writers_of(PARTITIONERS, "string", has_null=True, has_empty=True)
-    hashes = of.hash_all(group.writers, column(texts, "string"), "string")
+    group = of.classify(PARTITIONERS, "string", has_null=True, has_empty=True)
+    hashes = of.hash_all(group.classes, column(texts, "string"), "string")
     for n in (1, 2, 7, 12, 4096, 2**31 - 1):
         dividends, partitions = hashes.dividends(), hashes.partitions(n)
         undecided = np.isnan(dividends)
@@ -163,6 +163,6 @@ def test_dividends_are_what_the_sign_rules_take_modulo_the_count():
 def test_partitioners_of_one_hash_differ_where_a_record_has_no_key():
     names = ["librdkafka:consistent", "librdkafka:consistent_random"]
     some = [PARTITIONERS[name] for name in names]
-    assert len(of.writers_of(some, "string", has_null=False, has_empty=False).writers) == 1
-    assert len(of.writers_of(some, "string", has_null=True, has_empty=False).writers) == 2
-    assert len(of.writers_of(some, "string", has_null=False, has_empty=True).writers) == 2
+    assert len(of.classify(some, "string", has_null=False, has_empty=False).classes) == 1
+    assert len(of.classify(some, "string", has_null=True, has_empty=False).classes) == 2
+    assert len(of.classify(some, "string", has_null=False, has_empty=True).classes) == 2

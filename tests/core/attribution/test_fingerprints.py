@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from service.core.attribution import mixtures
 from service.core.attribution.binomial import NEVER
-from service.core.attribution.equivalents import UNDECIDED, hash_all, writers_of
+from service.core.attribution.equivalents import UNDECIDED, classify, hash_all
 from service.core.attribution.fingerprints import DOUBT, SAMPLE, fingerprint
 from service.core.attribution.mixtures import Patterns, fit, unmix
-from service.core.attribution.observations import explained_by, first_rows, matches, observe, patterns
-from service.core.attribution.probe_keys import PROBES, probes
+from service.core.attribution.observations import explained_by, find_patterns, first_rows, matches, observe
+from service.core.attribution.probe_keys import PROBES, probe_keys
 from service.core.partitioners import PARTITIONERS
 from tests.reference import fingerprints as twin
 from tests.support.golden import lines
@@ -37,7 +37,7 @@ def judge(keys: list, partition_ids, counts: range = range(N, N + 1), names=None
 
 
 def writers(found) -> list[str]:
-    return [found.group.writers[part.writer].names[0] for part in found.mixture.parts]
+    return [found.partitioners.classes[part.class_index].names[0] for part in found.mixture.components]
 
 
 def open_counts(partition_ids) -> range:
@@ -87,9 +87,9 @@ def test_a_pair_counts_once_however_often_it_was_seen(pairs):
 def test_patterns_hold_every_pair_with_who_explains_it(pairs):
     keys, partition_ids = [key for key, _ in pairs], [partition for _, partition in pairs]
     some = [PARTITIONERS[name] for name in ("java", "librdkafka:consistent", "librdkafka:consistent_random", "spark")]
-    group = writers_of(some, "string", has_null=True, has_empty=True)
-    found = patterns(group.writers, observe(column(keys, "string"), "string", np.array(partition_ids, np.int32)), [5])[5]
-    placed = hash_all(group.writers, column(keys, "string"), "string").partitions(5)
+    group = classify(some, "string", has_null=True, has_empty=True)
+    found = find_patterns(group.classes, observe(column(keys, "string"), "string", np.array(partition_ids, np.int32)), [5])[5]
+    placed = hash_all(group.classes, column(keys, "string"), "string").partitions(5)
     expected: Counter = Counter()
     often: Counter = Counter()
     for i, pair in enumerate(pairs):
@@ -105,12 +105,12 @@ def test_patterns_hold_every_pair_with_who_explains_it(pairs):
 
 
 def test_examples_are_the_first_that_fit():
-    group = writers_of([PARTITIONERS["java"], PARTITIONERS["sarama"]], "string", has_null=False, has_empty=False)
+    group = classify([PARTITIONERS["java"], PARTITIONERS["sarama"]], "string", has_null=False, has_empty=False)
     java, sarama = place("java", KEYS), place("sarama", KEYS)
     mixed = np.where(np.arange(1000) % 3 == 0, sarama, java)
     mixed[500:] = (java[500:] + 1) % N
     seen = observe(column(KEYS, "string"), "string", mixed)
-    found = first_rows(group.writers, seen, N, [(3, 1), (3, 2), (3, 0)], 4)
+    found = first_rows(group.classes, seen, N, [(3, 1), (3, 2), (3, 0)], 4)
     for rows, (by_java, by_sarama) in zip(found, [(True, False), (False, True), (False, False)], strict=True):
         fits = [i for i in range(1000) if ((java[i] == mixed[i]) == by_java) and ((sarama[i] == mixed[i]) == by_sarama)]
         assert rows == fits[:4]
@@ -141,24 +141,22 @@ def test_shares_count_observations_and_evidence_counts_pairs():
         N, np.array([[True, False], [False, True]]), np.zeros((2, 2), np.bool_), np.array([30, 10]), np.array([30, 110])
     )
     mixture = unmix(found, 2)
-    assert [part.writer for part in mixture.parts] == [1, 0]
-    assert [part.share for part in mixture.parts] == pytest.approx([110 / 140, 30 / 140], abs=1e-3)
-    assert [(part.pairs, part.of) for part in mixture.parts] == [(10, 10), (30, 30)]
+    assert [part.class_index for part in mixture.components] == [1, 0]
+    assert [part.share for part in mixture.components] == pytest.approx([110 / 140, 30 / 140], abs=1e-3)
+    assert [(part.pairs, part.of) for part in mixture.components] == [(10, 10), (30, 30)]
     exact = twin.tail(10, 10, Fraction(1, N - 1))
-    assert mixture.parts[0].log_chance == pytest.approx(math.log(exact))
+    assert mixture.components[0].log_chance == pytest.approx(math.log(exact))
 
 
 def test_chance_alone_is_called_a_writer_in_less_than_one_of_a_thousand_questions():
     draw = np.random.default_rng(0)
-    hashes = hash_all(
-        writers_of(PARTITIONERS, "string", has_null=False, has_empty=False).writers, column(KEYS, "string"), "string"
-    )
+    hashes = hash_all(classify(PARTITIONERS, "string", has_null=False, has_empty=False).classes, column(KEYS, "string"), "string")
     placed = hashes.partitions(N)
     called = 0
     for _ in range(1000):
         explained = (placed[:, :100] == draw.integers(0, N, 100)).T
         ones = np.ones(100, np.int64)
-        called += len(unmix(Patterns(N, explained, np.zeros_like(explained), ones, ones), len(placed)).parts) > 0
+        called += len(unmix(Patterns(N, explained, np.zeros_like(explained), ones, ones), len(placed)).components) > 0
     assert called <= 4  # expected: at most 1; 5 would come by chance once in 250 runs
 
 
@@ -172,12 +170,12 @@ def test_every_partitioner_is_identified_by_thirty_keys(name):
     partition_ids = ask({"partitioner": name, "partitions_count": N, "keys": keys}).partitions
     found = judge(keys, partition_ids)
     assert found.verdict == "identified"
-    (part,) = found.mixture.parts
-    assert name in found.group.writers[part.writer].names
+    (part,) = found.mixture.components
+    assert name in found.partitioners.classes[part.class_index].names
     assert found.candidates_count == 1
     assert found.more_samples == 0
     for candidate in found.candidates:
-        alone = found.group.writers[candidate.writer].names
+        alone = found.partitioners.classes[candidate.class_index].names
         placed = ask({"partitioner": alone[0], "partitions_count": N, "keys": keys}).partitions
         explained = int((np.asarray(placed) == np.asarray(partition_ids)).sum())
         assert (candidate.pairs, candidate.of) == (explained, 30)
@@ -203,13 +201,13 @@ def test_one_wrong_writer_of_twelve_is_found_with_its_share():
         found = judge(KEYS, mixed, counts)
         assert found.verdict == "mixture"
         assert writers(found) == ["java", "librdkafka:consistent_random"]
-        assert [part.share for part in found.mixture.parts] == pytest.approx([0.92, 0.08], abs=0.01)
+        assert [part.share for part in found.mixture.components] == pytest.approx([0.92, 0.08], abs=0.01)
         assert found.mixture.partitions_count == N
         assert found.mixture.unexplained == 0
         only_java = [i for i in range(1000) if mixed[i] == java[i] and mixed[i] != rdkafka[i]]
         only_rdkafka = [i for i in range(1000) if mixed[i] != java[i]]
         assert found.examples == (tuple(only_java[:3]), tuple(only_rdkafka[:3]), ())
-        java_part, rdkafka_part = found.mixture.parts
+        java_part, rdkafka_part = found.mixture.components
         assert (rdkafka_part.pairs, rdkafka_part.of) == (len(only_rdkafka), len(only_rdkafka))
         left = [i for i in range(1000) if mixed[i] != rdkafka[i]]
         assert (java_part.pairs, java_part.of) == (len(only_java), len(left))
@@ -220,7 +218,7 @@ def test_three_writers_are_found():
     mixed = np.choose(np.where(np.arange(1000) % 10 == 0, 2, np.where(np.arange(1000) % 10 < 4, 1, 0)), placed)
     found = judge(KEYS, mixed)
     assert writers(found) == ["java", "sarama", "pulsar"]
-    assert [part.share for part in found.mixture.parts] == pytest.approx([0.6, 0.3, 0.1], abs=0.02)
+    assert [part.share for part in found.mixture.components] == pytest.approx([0.6, 0.3, 0.1], abs=0.02)
 
 
 def test_records_that_no_key_placed_are_the_rest():
@@ -249,7 +247,7 @@ def test_the_sample_is_enough_for_the_count_and_all_pairs_decide():
     found = judge(keys, mixed, open_counts(mixed))
     assert writers(found) == ["java", "sarama"]
     assert found.mixture.partitions_count == 48
-    assert [part.share for part in found.mixture.parts] == pytest.approx([0.5, 0.5], abs=0.02)
+    assert [part.share for part in found.mixture.components] == pytest.approx([0.5, 0.5], abs=0.02)
 
 
 def test_a_key_that_is_seen_again_proves_nothing_more():
@@ -285,7 +283,7 @@ def test_samples_that_are_said_to_be_enough_are():
 
 
 def names_of(found, candidate):
-    return found.group.writers[candidate.writer].names
+    return found.partitioners.classes[candidate.class_index].names
 
 
 def test_the_samples_that_tell_a_rival_apart_follow_from_how_often_it_agrees():
@@ -293,11 +291,11 @@ def test_the_samples_that_tell_a_rival_apart_follow_from_how_often_it_agrees():
     found = judge(["TT0124"], [9], range(15, 16))
     left = [candidate for candidate in found.candidates if not candidate.ruled_out]
     assert [names_of(found, candidate)[0] for candidate in left] == ["scala-0.8", "librdkafka:consistent_random", "spark"]
-    keys = probes("string")
-    placed = hash_all(found.group.writers, keys, "string").partitions(15)
+    keys = probe_keys("string")
+    placed = hash_all(found.partitioners.classes, keys, "string").partitions(15)
     agreements = []
     for candidate in left[1:]:
-        agreement = float((placed[candidate.writer] == placed[left[0].writer]).mean())
+        agreement = float((placed[candidate.class_index] == placed[left[0].class_index]).mean())
         assert candidate.more_samples == twin.samples_until([agreement], DOUBT)
         agreements.append(agreement)
     proof = next(
@@ -327,7 +325,7 @@ def test_records_without_a_key_speak_for_those_alone_that_hash_them():
     keys = [*KEYS[:20], None]
     placed = [*place("librdkafka:consistent", KEYS[:20]), empty]
     fixed = judge(keys, placed, names=names)
-    assert [candidate.of for candidate in sorted(fixed.candidates, key=lambda c: c.writer)] == [21, 20]
+    assert [candidate.of for candidate in sorted(fixed.candidates, key=lambda c: c.class_index)] == [21, 20]
     elsewhere = judge(keys, [*placed[:-1], (empty + 1) % N], names=names)
     assert writers(elsewhere) == ["librdkafka:consistent_random"]
     nothing = judge([None, None], [3, 4], names=["java", "librdkafka:consistent_random"])
@@ -336,8 +334,8 @@ def test_records_without_a_key_speak_for_those_alone_that_hash_them():
 
 def test_probes_are_different_keys_of_each_format():
     for key_format in ("string", "uuid", "base64", "short", "int", "long", "float", "double"):
-        group = writers_of([PARTITIONERS["java"]], key_format, has_null=False, has_empty=False)
-        spread = np.bincount(hash_all(group.writers, probes(key_format), key_format).partitions(16)[0], minlength=16)
+        group = classify([PARTITIONERS["java"]], key_format, has_null=False, has_empty=False)
+        spread = np.bincount(hash_all(group.classes, probe_keys(key_format), key_format).partitions(16)[0], minlength=16)
         assert spread.sum() == PROBES
         assert spread.min() > PROBES / 16 * 0.7
 

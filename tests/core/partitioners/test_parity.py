@@ -61,7 +61,7 @@ def test_string_hash_codes_are_the_jvms():
 )
 def test_keys_are_serialised_as_by_the_real_serializer(key_format, serializer, values):
     real = getattr(kafka_jvm().org.apache.kafka.common.serialization, serializer)()
-    from tests.core.test_keys import column, pieces  # noqa: PLC0415 - only the helpers
+    from tests.core.keys.test_columns import column, pieces  # noqa: PLC0415 - only the helpers
 
     assert pieces(columns.SERIALIZED.run(column(values, key_format), key_format)) == [
         bytes(real.serialize("t", v)) for v in values

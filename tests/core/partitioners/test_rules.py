@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from service.core.errors import InvalidQuestion
 from service.core.jvm.random import JavaRandom
 from service.core.partitioners import PARTITIONERS, Question, allocate, check_options, signs
-from service.core.partitioners.allocation import AS_NULL
 from service.core.partitioners.counting import _emptiest
 from service.core.partitioners.drawing import _sticky_turns
 from service.core.partitioners.explanation import explain
 from service.core.partitioners.explicit import IllegalArgumentException, TimeoutException
+from service.core.partitioners.model import AS_NULL
 from service.core.partitioners.nulls import NO_NULL
 from tests.reference import partitioning as twins
 from tests.support.questions import ask, keys_of
@@ -171,7 +171,7 @@ def test_other_clients_explicit_partition_is_checked_by_the_service():
 
 @pytest.mark.parametrize("option", ["counter", "chunk_size", "value_sizes", "window", "queue_sizes"])
 def test_an_option_without_meaning_is_refused_by_name(option):
-    with pytest.raises(InvalidQuestion, match=f"{option} means nothing to the partitioner sarama:crc32") as refused:
+    with pytest.raises(InvalidQuestion, match=f"the partitioner sarama:crc32 has no option {option}") as refused:
         check_options(PARTITIONERS["sarama:crc32"], (option,))
     assert refused.value.pointer == f"/{option}"
 
@@ -190,16 +190,22 @@ def test_options_that_do_not_fit_the_records_are_refused(options, pointer):
 
 
 def test_a_windowed_key_is_never_null():
-    with pytest.raises(InvalidQuestion, match="knows no record without a key") as refused:
+    with pytest.raises(InvalidQuestion, match="accepts no record without a key") as refused:
         ask({"partitioner": "streams:windowed", "partitions_count": 12, "keys": ["a", None]})
     assert refused.value.pointer == "/keys/1"
 
 
 def test_too_few_random_values_are_refused():
-    with pytest.raises(InvalidQuestion, match="2 random values are needed, 1 are given"):
+    with pytest.raises(InvalidQuestion, match="random_values needs 2 values, not 1"):
         ask({"partitioner": "java:adaptive", "partitions_count": 12, "keys": [None, None], "random_values": [1]})
 
 
 def test_two_billion_partitions_need_no_memory():
     answer = ask({"partitioner": "kafka-go:least-bytes", "partitions_count": 2**31 - 1, "keys": ["a"] * 5})
     assert answer.partitions.tolist() == [0, 1, 2, 3, 4]
+
+
+@given(st.integers(1, 2**31 - 1), st.integers(0, 2**32 - 1), st.integers(-1, 1))
+def test_the_modulo_is_right_beside_every_multiple(n, value, offset):
+    values = [value, min(max(value // n * n + offset, 0), 2**32 - 1)]
+    assert signs._modulo(np.array(values, np.uint32), n).tolist() == [value % n for value in values]

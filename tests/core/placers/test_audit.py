@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from service.core.errors import InvalidReplicationFactor
 from service.core.jvm.random import JavaRandom
-from service.core.model import NONE, Cluster, Ragged, Wish
+from service.core.model import NONE, Cluster, PlacementRequest, Ragged
 from service.core.placers import striped
 from service.core.placers.audit import audit
 
@@ -47,7 +47,7 @@ def test_copies_are_the_fewest_that_any_obeying_placement_takes(racks: str, rows
 def test_what_kafkas_placer_gives_obeys(racks: str, partitions: int, factor: int, seed: int) -> None:
     """Any of the draws that a placement is measured by."""
     cluster = cluster_of(racks)
-    placement = striped.place(cluster, Wish(partitions, factor), JavaRandom(seed))
+    placement = striped.place(cluster, PlacementRequest(partitions, factor), JavaRandom(seed))
     found = audit(cluster, ragged(placement.tolist()), factor)
     assert found.obeys
     assert found.leaders.sum() == partitions

@@ -14,13 +14,14 @@ from pyspark.find_spark_home import _find_spark_home
 
 from service.core.errors import KafkaError
 from service.core.jvm.random import JavaRandom
-from service.core.model import Wish
+from service.core.model import PlacementRequest
 from service.core.placers import PLACERS
-from service.core.placers.controller import Controller, TopicWish
-from tests.core.placers.questions import cluster_of, refusal, wish_of
+from service.core.placers.controller import Controller, TopicRequest
+from service.core.placers.reassign_generate import CurrentTopic, propose
 from tests.reference import admin_utils, striped
 from tests.reference.java_random import Random
 from tests.support import golden, jvm
+from tests.support.placement_requests import cluster_of, refusal, request_of
 
 SEEDS = st.integers(-(2**63), 2**63 - 1)
 RACKS = st.one_of(st.none(), st.sampled_from(["", "a", "b", "Aa", "BB", "rack1", "rack10", "rack2", "\ue000", "机架"]))
@@ -35,17 +36,17 @@ def clusters(draw: Any, racks: Any = RACKS) -> list[dict[str, Any]]:
     return brokers
 
 
-def replicas_of(placer: str, brokers: list[dict[str, Any]], wish: Wish, seed: int) -> list[list[int]]:
+def replicas_of(placer: str, brokers: list[dict[str, Any]], request: PlacementRequest, seed: int) -> list[list[int]]:
     """Broker ids, partition by partition."""
     cluster = cluster_of(brokers)
-    return cluster.broker_ids[PLACERS[placer].run(cluster, wish, JavaRandom(seed))].tolist()
+    return cluster.broker_ids[PLACERS[placer].run(cluster, request, JavaRandom(seed))].tolist()
 
 
-def explained(placer: str, brokers: list[dict[str, Any]], wish: Wish, seed: int) -> list[dict[str, Any]]:
+def explained(placer: str, brokers: list[dict[str, Any]], request: PlacementRequest, seed: int) -> list[dict[str, Any]]:
     """How each replica was found, partition by partition."""
     explain = PLACERS[placer].explain
     assert explain is not None
-    found: list[dict[str, Any]] = explain(cluster_of(brokers), wish, JavaRandom(seed), 10_000)["partitions"]
+    found: list[dict[str, Any]] = explain(cluster_of(brokers), request, JavaRandom(seed), 10_000)["partitions"]
     return found
 
 
@@ -58,8 +59,8 @@ def test_striped_equals_its_twin(brokers: list[dict[str, Any]], partitions: int,
         expected = striped.place(brokers, partitions, factor, Random(seed))
     except AssertionError:
         assume(condition=False)
-    assert replicas_of("striped", brokers, Wish(partitions, factor), seed) == expected
-    assert explained("striped", brokers, Wish(partitions, factor), seed) == striped.explained(
+    assert replicas_of("striped", brokers, PlacementRequest(partitions, factor), seed) == expected
+    assert explained("striped", brokers, PlacementRequest(partitions, factor), seed) == striped.explained(
         brokers, partitions, factor, Random(seed)
     )
 
@@ -80,10 +81,10 @@ def test_admin_utils_equals_its_twin(
     at = random.next_int(len(brokers)) if start is None else start
     by = random.next_int(len(brokers)) if start is None else start if shift is None else shift
     sizes = {"partitions_count": partitions, "replication_factor": factor, "start_partition_id": first}
-    wish = Wish(partitions, factor, first, start, shift)
+    request = PlacementRequest(partitions, factor, first, start, shift)
     expected = admin_utils.place(brokers, sizes, at, by, rack_aware=placer == "rack-aware")
-    assert replicas_of(placer, brokers, wish, seed) == expected
-    assert explained(placer, brokers, wish, seed) == admin_utils.explained(
+    assert replicas_of(placer, brokers, request, seed) == expected
+    assert explained(placer, brokers, request, seed) == admin_utils.explained(
         brokers, sizes, at, by, rack_aware=placer == "rack-aware"
     )
 
@@ -94,8 +95,10 @@ def test_modulo_counts_along_the_brokers(brokers: list[dict[str, Any]], partitio
     """Partition i on broker i mod n, replica j on the one j further."""
     factor, ids = data.draw(st.integers(1, len(brokers))), [broker["broker_id"] for broker in brokers]
     expected = [[ids[(i + j) % len(ids)] for j in range(factor)] for i in range(first, first + partitions)]
-    assert replicas_of("modulo", brokers, Wish(partitions, factor, first), 0) == expected
-    for partition, replicas in zip(explained("modulo", brokers, Wish(partitions, factor, first), 0), expected, strict=True):
+    assert replicas_of("modulo", brokers, PlacementRequest(partitions, factor, first), 0) == expected
+    for partition, replicas in zip(
+        explained("modulo", brokers, PlacementRequest(partitions, factor, first), 0), expected, strict=True
+    ):
         assert [replica["broker_id"] for replica in partition["replicas"]] == replicas
         assert [ids[replica["index"]] for replica in partition["replicas"]] == replicas
 
@@ -110,8 +113,8 @@ def test_no_broker_has_two_replicas_of_a_partition(
     factor = data.draw(st.integers(1, len(brokers)))
     for broker in brokers:
         broker["fenced"] = False
-    placed = replicas_of(placer, brokers, Wish(partitions, factor), seed)
-    assert placed == replicas_of(placer, brokers, Wish(partitions, factor), seed)
+    placed = replicas_of(placer, brokers, PlacementRequest(partitions, factor), seed)
+    assert placed == replicas_of(placer, brokers, PlacementRequest(partitions, factor), seed)
     if placer == "striped":
         # A brokers' list used up in the last epoch of a round may be passed over at the start of the next: Kafka's own doing.
         placed = placed[: len(brokers)]
@@ -125,7 +128,7 @@ def test_no_broker_has_two_replicas_of_a_partition(
 def test_a_leader_is_never_fenced() -> None:
     """With striped; AdminUtils knows nothing of it."""
     brokers = [{"broker_id": i, "rack_id": "ab"[i % 2], "fenced": i > 1} for i in range(6)]
-    leaders = {replicas[0] for replicas in replicas_of("striped", brokers, Wish(100, 6), 1)}
+    leaders = {replicas[0] for replicas in replicas_of("striped", brokers, PlacementRequest(100, 6), 1)}
     assert leaders == {0, 1}
 
 
@@ -188,7 +191,7 @@ def answered(request: dict[str, Any]) -> list[Any]:
     cluster, random, answer = cluster_of(request["brokers"]), JavaRandom(request["random_seed"]), []
     for topic in request["topics"]:
         try:
-            answer.append(cluster.broker_ids[PLACERS[request["placer"]].run(cluster, wish_of(topic), random)].tolist())
+            answer.append(cluster.broker_ids[PLACERS[request["placer"]].run(cluster, request_of(topic), random)].tolist())
         except KafkaError as error:
             answer.append({name: refusal(error)[name] for name in ("exception", "message")})
     return answer
@@ -219,7 +222,7 @@ def test_topic_names_are_refused_in_kafka_s_words() -> None:
     validate = kafka.org.apache.kafka.common.internals.Topic.validate
     controller = Controller(cluster_of([{"broker_id": 0}]), JavaRandom(0), 1, 1)
     for name in ["", ".", "..", "a" * 249, "a" * 250, "a b", "ä", "a/b", "...", "a.b-c_d", "x\n"]:
-        result = controller.create_topics([TopicWish(name)])[0]
+        result = controller.create_topics([TopicRequest(name)])[0]
         try:
             validate(name)
         except Exception as thrown:  # noqa: BLE001  py4j's
@@ -227,3 +230,13 @@ def test_topic_names_are_refused_in_kafka_s_words() -> None:
             assert (result.error.name, result.error.message) == ("INVALID_TOPIC_EXCEPTION", expected)
         else:
             assert result.error is None, name
+
+
+def test_the_tools_placer_places_one_topic_as_the_tool_does_on_all_brokers() -> None:
+    """So that each row of the table of placers runs in the same way."""
+    brokers = [{"broker_id": i, "rack_id": "abc"[i % 3], "fenced": i == 4} for i in range(7)]
+    request = PlacementRequest(20, 3)
+    cluster = cluster_of(brokers)
+    current = {"t": CurrentTopic(np.arange(20, dtype=np.int32), np.full(20, 3, np.int32))}
+    tool = propose(cluster, cluster.broker_ids, ["t"], current, JavaRandom(5)).placements[0]
+    assert replicas_of("kafka-reassign-generate", brokers, request, 5) == cluster.broker_ids[tool].tolist()

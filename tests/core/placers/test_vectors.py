@@ -11,10 +11,10 @@ import pytest
 
 from service.core.errors import KafkaError
 from service.core.jvm.random import JavaRandom
-from service.core.placers.controller import Controller, TopicResult, TopicWish, protocol_name
+from service.core.placers.controller import Controller, TopicRequest, TopicResult, protocol_name
 from service.core.placers.reassign_generate import CurrentTopic, propose
-from tests.core.placers.questions import answer, cluster_of, refusal, wish_of
 from tests.support import golden
+from tests.support.placement_requests import answer, cluster_of, refusal, request_of
 
 if TYPE_CHECKING:
     from service.core.model import Cluster
@@ -35,19 +35,19 @@ ONE_TOPIC = (
 @pytest.mark.parametrize("case", golden.params(*(f"placement/{name}" for name in ONE_TOPIC)))
 def test_one_topic_is_placed_as_kafka_did(case: dict[str, Any]) -> None:
     """Placements and errors, at the release named."""
-    request = case["request"]
-    wish = wish_of(request, case.get("kafka_version", "4.3.1"))
-    placed = answer(request["placer"], cluster_of(request["brokers"]), wish, JavaRandom(request.get("random_seed", 0)))
+    body = case["request"]
+    request = request_of(body, case.get("kafka_version", "4.3.1"))
+    placed = answer(body["placer"], cluster_of(body["brokers"]), request, JavaRandom(body.get("random_seed", 0)))
     assert placed == case["expected"]
 
 
 @pytest.mark.parametrize("case", golden.params("placement/adminutils-add-partitions"))
 def test_partitions_are_added_as_kafka_did(case: dict[str, Any]) -> None:
     """From partition 0's first replica, as AdminUtils.addPartitions goes about it, whatever the brokers' order."""
-    request = {key: value for key, value in case["request"].items() if key != "start_index"}
-    wish = replace(wish_of(request), partition_0_leader=case["derived_from"]["partition_0_replicas"][0])
-    brokers = request["brokers"][::-1]
-    assert answer(request["placer"], cluster_of(brokers), wish, JavaRandom(0)) == case["expected"]
+    body = {key: value for key, value in case["request"].items() if key != "start_index"}
+    request = replace(request_of(body), partition_0_leader=case["derived_from"]["partition_0_replicas"][0])
+    brokers = body["brokers"][::-1]
+    assert answer(body["placer"], cluster_of(brokers), request, JavaRandom(0)) == case["expected"]
 
 
 @pytest.mark.parametrize("case", golden.params("placement/striped-topics"))
@@ -56,7 +56,7 @@ def test_topics_share_one_random(case: dict[str, Any]) -> None:
     request = case["request"]
     cluster, random = cluster_of(request["brokers"]), JavaRandom(request["random_seed"])
     placed = [
-        {"topic_name": topic["topic_name"], **answer(request["placer"], cluster, wish_of(topic), random)}
+        {"topic_name": topic["topic_name"], **answer(request["placer"], cluster, request_of(topic), random)}
         for topic in request["topics"]
     ]
     assert placed == case["expected"]["topics"]
@@ -73,7 +73,7 @@ def test_a_controller_answers_as_kafka_s_did(case: dict[str, Any]) -> None:
     results = []
     for operation in request["operations"]:
         try:
-            answers = getattr(controller, operation["operation"])(TopicWish(**topic) for topic in operation["topics"])
+            answers = getattr(controller, operation["operation"])(TopicRequest(**topic) for topic in operation["topics"])
         except KafkaError as error:
             results.append([{**refusal(error), "error": protocol_name(error)}])
         else:

@@ -11,7 +11,7 @@ from service.core.assignors import GROUP_PROTOCOLS
 from service.core.errors import KafkaAssignorFails
 from service.core.ragged import transposed
 from service.core.rebalances import fewest_moves
-from service.core.rebalances.fewest_moves import fewest_possible_moves, told_apart
+from service.core.rebalances.fewest_moves import fewest_possible_moves, split_kinds
 from service.core.rebalances.movement import movement
 from tests.reference.movement import fewest_possible_moves as fewest_by_trial
 from tests.support.groups import bodies, group_of
@@ -68,7 +68,7 @@ def test_no_assignment_as_balanced_moves_fewer(subscriptions, claims, assignor):
     body = tiny(subscriptions, claims)
     group = group_of(body)
     try:
-        loads = GROUP_PROTOCOLS["classic"][assignor].run(group).lengths()
+        loads = GROUP_PROTOCOLS["classic"][assignor].run(group).rows.lengths()
     except KafkaAssignorFails:
         return
     if loads.sum() == sum(TOPICS[name] for name in TOPICS if any(name in topics for topics in subscriptions)):
@@ -80,8 +80,8 @@ def test_no_assignment_as_balanced_moves_fewer(subscriptions, claims, assignor):
 def test_what_an_assignor_moves_is_never_less(body, assignor):
     group = group_of(body)
     assignment = GROUP_PROTOCOLS["classic"][assignor].run(group)
-    moves = movement(group, transposed(assignment, group.topics.partitions_count + len(group.unknown_partitions)))
-    fewest = fewest_possible_moves(group, assignment.lengths())
+    moves = movement(group, transposed(assignment.rows, group.topics.partitions_count + len(group.unknown_partitions)))
+    fewest = fewest_possible_moves(group, assignment.rows.lengths())
     assert fewest is not None
     assert fewest <= moves.moved
 
@@ -120,10 +120,10 @@ def test_a_network_that_would_hold_up_the_answer_is_left_alone(monkeypatch):
 
 @given(st.lists(st.sets(st.integers(0, 9)), max_size=6), st.lists(st.integers(-1, 2), min_size=10, max_size=10))
 @settings(max_examples=200, deadline=None)
-def test_what_is_told_apart_differs_in_kind_or_in_a_row(rows, kinds):
+def test_what_is_split_kinds_differs_in_kind_or_in_a_row(rows, kinds):
     offsets = np.append(0, np.cumsum([len(row) for row in rows])).astype(np.int32)
     values = np.array([value for row in rows for value in sorted(row)], np.int32)
-    apart = told_apart(np.array(kinds, np.int32), offsets, values)
+    apart = split_kinds(np.array(kinds, np.int32), offsets, values)
     seen = [(kind, *(value in row for row in rows)) if kind >= 0 else None for value, kind in enumerate(kinds)]
     for one in range(10):
         assert (apart[one] == -1) == (kinds[one] == -1)

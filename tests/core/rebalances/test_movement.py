@@ -17,7 +17,7 @@ from tests.support.groups import bodies, group_of, named
 def moved(body, assignor="range"):
     group = group_of(body)
     assignment = GROUP_PROTOCOLS["classic"][assignor].run(group)
-    holders = transposed(assignment, group.topics.partitions_count + len(group.unknown_partitions))
+    holders = transposed(assignment.rows, group.topics.partitions_count + len(group.unknown_partitions))
     return group, assignment, movement(group, holders)
 
 
@@ -25,14 +25,14 @@ def moved(body, assignor="range"):
 @settings(max_examples=500, deadline=None)
 def test_agrees_with_its_plain_twin(body):
     group, assignment, moves = moved(body)
-    assert astuple(moves) == plain(named(group, group.owned), named(group, assignment))
+    assert astuple(moves) == plain(named(group, group.owned), named(group, assignment.rows))
 
 
 @given(bodies(min_members=1))
 @settings(max_examples=200, deadline=None)
 def test_what_is_held_and_what_was_owned_add_up(body):
     _, assignment, moves = moved(body, "roundrobin")
-    assert moves.retained + moves.moved + moves.added == len(assignment.values)
+    assert moves.retained + moves.moved + moves.added == len(assignment.rows.values)
     owned = {(m["member_id"], p["topic_name"], i) for m in body["members"] for p in m.get("owned_partitions", ())
              for i in p["partition_ids"]}  # fmt: skip
     assert moves.retained + moves.revoked == len(owned)

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from service.core.errors import InvalidQuestion
 from service.core.keys import columns as keys
 from service.core.partitioners import PARTITIONERS, Question, allocate, signs
-from service.core.partitioners.allocation import AS_NULL
+from service.core.partitioners.model import AS_NULL
 from service.core.sizing import frequent_keys
-from service.core.sizing.counter import PAIRED, TOGETHER, Counts, add_up, count_up, fingerprints_of
+from service.core.sizing.counter import PAIRED, TOGETHER, KeyCounter, add_up, count_up, key_hashes_of
 from service.core.sizing.distinct_keys import enter, find
 from service.core.sizing.frequent_keys import FrequentKeys, count_frequent, put
 from service.core.sizing.plans import Limits, Rates, plans
@@ -34,8 +34,8 @@ ROWS = st.lists(
 )
 
 
-def counted(rows, names, counts, current, batch=1000, **options) -> Counts:
-    result = Counts(names, counts, current, **options)
+def counted(rows, names, counts, current, batch=1000, **options) -> KeyCounter:
+    result = KeyCounter(names, counts, current, **options)
     for start in range(0, len(rows), batch):
         part = rows[start : start + batch]
         column = keys.from_text(keys.strings([key for key, _, _ in part]), "string")
@@ -52,7 +52,7 @@ def partitions_of(name, texts, count) -> dict[str, int]:
     )
 
 
-def check(result: Counts, rows) -> None:
+def check(result: KeyCounter, rows) -> None:
     for name in result.names:
         as_null = {None, ""} if PARTITIONERS[name].empty_key == AS_NULL else {None}
         hashed = [row for row in rows if row[0] not in as_null or PARTITIONERS[name].null.counts_as is not None]
@@ -110,21 +110,21 @@ def test_two_halves_merged_are_the_whole(rows, at):
 
 
 def test_counts_of_other_questions_are_not_merged():
-    with pytest.raises(ValueError, match="other partitioners"):
-        Counts(("java",), (3,)).merge(Counts(("java",), (4,)))
+    with pytest.raises(ValueError, match="different partitioners"):
+        KeyCounter(("java",), (3,)).merge(KeyCounter(("java",), (4,)))
 
 
 @given(st.lists(st.integers(-(2**31), 2**31 - 1), min_size=1), st.integers(1, 1000), st.integers(1, 1000))
 def test_a_residue_tells_every_divisors_partition(hashes, n, times):
-    """What Counts rests on: every sign rule ends in a modulo."""
+    """What KeyCounter rests on: every sign rule ends in a modulo."""
     array = np.array(hashes, np.int32)
     for sign in (signs.MASK, signs.UNSIGNED, signs.REM_NEG, signs.ABS0, signs.PMOD):
         assert (sign.run(array, n * times) % n).tolist() == sign.run(array, n).tolist()
 
 
 def test_counts_share_tables_but_no_table_outgrows_the_cache():
-    assert Counts(("java",), (6, 12, 18, 24, 30, 36), 6).moduli == (360,)
-    moduli = Counts(("java",), tuple(range(100, 130)), 12).moduli
+    assert KeyCounter(("java",), (6, 12, 18, 24, 30, 36), 6).moduli == (360,)
+    moduli = KeyCounter(("java",), tuple(range(100, 130)), 12).moduli
     assert len(moduli) < 20
     assert max(moduli) <= TOGETHER
 
@@ -132,16 +132,16 @@ def test_counts_share_tables_but_no_table_outgrows_the_cache():
 @pytest.mark.parametrize("name", ["java:round-robin", "cassandra:murmur3"])
 def test_a_partitioner_that_gives_no_partition_of_a_key_is_refused(name):
     with pytest.raises(InvalidQuestion, match=name):
-        Counts((name,), (3,))
+        KeyCounter((name,), (3,))
 
 
 def test_a_key_format_that_a_partitioner_does_not_take_is_refused():
     with pytest.raises(InvalidQuestion, match="pulsar takes no int keys"):
-        Counts(("java", "pulsar"), (3,)).add(keys.Numbers(np.array([1], np.int32)), "int")
+        KeyCounter(("java", "pulsar"), (3,)).add(keys.Numbers(np.array([1], np.int32)), "int")
 
 
 def test_more_records_than_can_be_counted_are_refused():
-    counts = Counts(("java",), (3,))
+    counts = KeyCounter(("java",), (3,))
     with pytest.raises(InvalidQuestion, match="2\\^62"):
         counts.add(keys.byte_strings([b"a"] * 3), "base64", np.full(3, 2**61, np.int64))
 
@@ -171,7 +171,7 @@ def test_beyond_its_bound_the_keys_are_a_fair_sample_and_the_frequent_ones_are_f
     result = counted(rows, ("java",), (12,), None, batch=9_000, max_keys=1024)
     distinct = result.distinct
     column = keys.strings([row[0] for row in rows])
-    level, held = plain.sample(fingerprints_of(column.keys).tolist(), 1024)
+    level, held = plain.sample(key_hashes_of(column.keys).tolist(), 1024)
     assert (distinct.level, set(distinct.entries()[0].tolist())) == (level, held)
     truth = len({row[0] for row in rows})
     assert level > 0
@@ -271,6 +271,6 @@ def test_merged_lists_of_frequent_keys_hold_every_weight_between_their_bounds(on
 @given(st.lists(st.text(max_size=3), max_size=50))
 def test_records_that_are_all_alike_are_counted_as_any_other(texts):
     """Without records and bytes, which is the common case, there is half the work."""
-    alike = Counts(SOME, (3, 12, 70_001), 12)
+    alike = KeyCounter(SOME, (3, 12, 70_001), 12)
     alike.add(keys.strings(texts), "string")
     check(alike, [(text, 1, 0) for text in texts])

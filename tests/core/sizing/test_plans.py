@@ -10,17 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.core.keys import columns
-from service.core.sizing.counter import Counts
+from service.core.sizing.counter import KeyCounter
 from service.core.sizing.plans import Limits, Rates, gini, measure, plans, reach
-from service.core.sizing.random_baseline import Chance
+from service.core.sizing.random_baseline import RandomSkew
 from tests.core.sizing.test_counter import partitions_of
 from tests.reference.counter import lying_on
 
 ROWS = [(f"key-{i}", 1 + i % 7, 10 * (i % 13)) for i in range(300)] + [("hot", 500, 9000)]
 
 
-def counts_of(rows, names=("java",), partitions_counts=(6, 9, 12), current=6, *, sizes=True) -> Counts:
-    counts = Counts(names, partitions_counts, current)
+def counts_of(rows, names=("java",), partitions_counts=(6, 9, 12), current=6, *, sizes=True) -> KeyCounter:
+    counts = KeyCounter(names, partitions_counts, current)
     column = columns.strings([key for key, _, _ in rows])
     records = np.array([r for _, r, _ in rows], np.int64)
     counts.add(column, "string", records, np.array([b for _, _, b in rows], np.int64) if sizes else None)
@@ -29,7 +29,7 @@ def counts_of(rows, names=("java",), partitions_counts=(6, 9, 12), current=6, *,
 
 @given(st.lists(st.integers(0, 1000), min_size=1, max_size=30))
 def test_a_measure_is_a_plain_computation(loads):
-    found = measure(np.array(loads, np.int64), 3, Chance(1.0, 1.0, 1.0))
+    found = measure(np.array(loads, np.int64), 3, RandomSkew(1.0, 1.0, 1.0))
     n, total = len(loads), sum(loads)
     assert found.empty_partitions == loads.count(0)
     assert found.spread.stddev == pytest.approx(statistics.pstdev(loads))
@@ -67,12 +67,12 @@ def test_a_hot_key_is_above_neither_chance_nor_its_own_floor():
 
 def test_keys_that_share_a_partition_by_design_are_above_chance():
     """Integer keys whose Object.hashCode is even: every second partition stays empty."""
-    counts = Counts(("spark:hash-partitioner",), (12,))
+    counts = KeyCounter(("spark:hash-partitioner",), (12,))
     counts.add(columns.Numbers(np.arange(0, 20_000, 2, dtype=np.int32)), "int")
     (plan,) = plans(counts, Rates(), Limits())
     assert plan.keys.empty_partitions == 6
     assert plan.keys.verdict == plan.records.verdict == "above chance"
-    evenly = Counts(("spark:hash-partitioner",), (12,))
+    evenly = KeyCounter(("spark:hash-partitioner",), (12,))
     evenly.add(columns.Numbers(np.arange(12_000, dtype=np.int32)), "int")
     assert plans(evenly, Rates(), Limits())[0].keys.verdict == "below chance"
 
@@ -119,7 +119,7 @@ def test_a_limit_that_the_hottest_key_breaks_by_itself_is_out_of_reach():
 
 
 def test_nothing_at_all_is_even():
-    (plan,) = plans(Counts(("java",), (5,), 3), Rates(1.0), Limits(skew=1.0))
+    (plan,) = plans(KeyCounter(("java",), (5,), 3), Rates(1.0), Limits(skew=1.0))
     assert (plan.records.spread.skew, plan.records.gini, plan.records.verdict) == (1.0, 0.0, "chance")
     assert plan.meets == {"skew": True}
     assert plan.moved.keys == 0
@@ -128,7 +128,7 @@ def test_nothing_at_all_is_even():
 def test_records_without_a_key_that_a_client_hashes_as_one_are_a_hot_key():
     """The consistent partitioner of librdkafka takes no key for an empty one: all of them go to one partition."""
     rows = [(f"key-{i}", 1, 1) for i in range(100)] + [(None, 1, 1)] * 300
-    counts = Counts(("librdkafka:consistent", "java"), (4, 8), 4)
+    counts = KeyCounter(("librdkafka:consistent", "java"), (4, 8), 4)
     counts.add(columns.strings([key for key, _, _ in rows]), "string")
     assert (counts.without_key("librdkafka:consistent"), counts.without_key("java")) == ((0, 0), (300, 0))
     hot, *_, evenly = found = plans(counts, Rates(40.0), Limits(20.0, None, 1.5))

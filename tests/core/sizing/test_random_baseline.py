@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from service.core.sizing.random_baseline import HEAVY, Chance, Weights, skew_by_chance
+from service.core.sizing.random_baseline import HEAVY, RandomSkew, Weights, random_skew
 from tests.reference.random_baseline import skews
 
 GENERATOR = np.random.default_rng(3)
@@ -23,7 +23,7 @@ KEYS = {
 def test_the_band_is_that_of_a_simulation(name, partitions_count):
     weights = KEYS[name]
     given = Weights.equal(len(weights)) if name in ("few", "many") else Weights.of(weights)
-    chance = skew_by_chance(given, partitions_count)
+    chance = random_skew(given, partitions_count)
     simulated = np.array(skews(list(weights), partitions_count, 1000, seed=partitions_count))
     # What is above 1 is what counts; a quantile of a thousand throws is itself uncertain by the distance of its neighbours.
     uncertain = 4 * simulated.std() * (1 / 1000 + 1 / 2000) ** 0.5  # both are means of random throws
@@ -38,29 +38,29 @@ def test_the_band_is_that_of_a_simulation(name, partitions_count):
 
 
 def test_equal_keys_given_one_by_one_or_by_number_are_the_same():
-    assert skew_by_chance(Weights.of(np.ones(HEAVY)), 12) == skew_by_chance(Weights.equal(HEAVY), 12)
-    one_by_one, by_number = (skew_by_chance(weights, 12) for weights in (Weights.of(np.ones(5000)), Weights.equal(5000)))
+    assert random_skew(Weights.of(np.ones(HEAVY)), 12) == random_skew(Weights.equal(HEAVY), 12)
+    one_by_one, by_number = (random_skew(weights, 12) for weights in (Weights.of(np.ones(5000)), Weights.equal(5000)))
     assert one_by_one.mean == pytest.approx(by_number.mean, rel=0.01)
 
 
 def test_a_sample_says_nearly_what_all_keys_say():
     weights = np.sort(GENERATOR.exponential(1, 40_000))[::-1]
-    of_all = skew_by_chance(Weights.of(weights), 48)
-    of_sample = skew_by_chance(Weights.of(weights[100:][::4], 4.0, weights[:100]), 48)
+    of_all = random_skew(Weights.of(weights), 48)
+    of_sample = random_skew(Weights.of(weights[100:][::4], 4.0, weights[:100]), 48)
     assert of_sample.mean == pytest.approx(of_all.mean, rel=0.01)
 
 
 def test_the_same_question_has_the_same_answer():
-    assert skew_by_chance(Weights.of(KEYS["zipf"]), 12) == skew_by_chance(Weights.of(KEYS["zipf"]), 12)
+    assert random_skew(Weights.of(KEYS["zipf"]), 12) == random_skew(Weights.of(KEYS["zipf"]), 12)
 
 
 @pytest.mark.parametrize(
     ("weights", "partitions_count"), [(Weights.equal(10), 1), (Weights.equal(0), 5), (Weights.of(np.zeros(3)), 5)]
 )
 def test_what_cannot_be_uneven_is_even(weights, partitions_count):
-    assert skew_by_chance(weights, partitions_count) == Chance(1.0, 1.0, 1.0)
+    assert random_skew(weights, partitions_count) == RandomSkew(1.0, 1.0, 1.0)
 
 
 def test_a_hot_key_makes_chance_alone_give_a_large_skew():
     """A tenth of all records on one key, over 100 partitions: skew 10 is no fault of the hash."""
-    assert skew_by_chance(Weights.of(np.array([1000] + [1] * 9000)), 100).low >= 10
+    assert random_skew(Weights.of(np.array([1000] + [1] * 9000)), 100).low >= 10

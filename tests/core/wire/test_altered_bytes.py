@@ -12,8 +12,8 @@ from service.core.wire.consumer_protocol import read_subscription
 from service.core.wire.coordinator_records import read_group_record
 from service.core.wire.errors import Unreadable
 from service.core.wire.reader import java_text
-from tests.core.wire.captures import Capture, captures
-from tests.core.wire.reading import KINDS, RECORDS, read
+from tests.support.captures import Capture, captures
+from tests.support.wire_reading import KINDS, RECORDS, read
 
 LENGTHS_THAT_LIE = (
     b"\x7f\xff\xff\xff",

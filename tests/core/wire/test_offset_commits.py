@@ -12,8 +12,8 @@ from service.core.model import Keys
 from service.core.wire.coordinator_records import read_group_record
 from service.core.wire.errors import Unreadable
 from service.core.wire.offset_commits import COMMIT, OTHER, TOMBSTONE, read_offset_commits
-from tests.core.wire.captures import captures
 from tests.core.wire.test_altered_bytes import altered
+from tests.support.captures import captures
 
 RECORDS = [(capture.key, capture.value) for capture in captures() if capture.kind == "group_record"]
 

@@ -18,8 +18,8 @@ from service.api.decodings.views import subscription as answer_subscription
 from service.core.wire.coordinator_records import read_group_record, read_share_group_state_record
 from service.core.wire.errors import Unreadable
 from service.core.wire.printed import OF_GROUP_RECORDS, OF_SHARE_GROUP_STATE, instead_of, lines
-from tests.core.wire.captures import captures
 from tests.core.wire.test_altered_bytes import LENGTHS_THAT_LIE
+from tests.support.captures import captures
 from tests.support.jvm import KAFKA
 from tests.support.parity import JAVA, PROGRAMS, class_path, coordinator_jars
 

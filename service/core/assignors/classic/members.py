@@ -46,17 +46,17 @@ def alike(offsets: Int32s, topics: Int32s) -> bool:
     return True
 
 
-def subscribers(group: Group, order: Int32s) -> Ragged:
+def topic_subscribers(group: Group, order: Int32s) -> Ragged:
     """Ragged topic → its subscribers, as ascending positions in ``order``. Topics that do not exist have no row.
 
     order : int32[members]
     """
     subscriptions = group.subscriptions
-    return Ragged(*_subscribers(order, subscriptions.offsets, subscriptions.values, len(group.topics)))
+    return Ragged(*_topic_subscribers(order, subscriptions.offsets, subscriptions.values, len(group.topics)))
 
 
 @njit(nogil=True, cache=True)
-def _subscribers(order: Int32s, offsets: Int32s, topics: Int32s, topics_count: int) -> tuple[Int32s, Int32s]:
+def _topic_subscribers(order: Int32s, offsets: Int32s, topics: Int32s, topics_count: int) -> tuple[Int32s, Int32s]:
     """A counting sort of the subscriptions ``topics[offsets[member]:offsets[member + 1]]`` by topic, members in order."""
     first = np.zeros(topics_count + 1, np.int32)
     for topic in topics:

@@ -33,13 +33,13 @@ def racks_matter(consumer_racks: Bools, first: int, stop: int, racks_of: Int32s,
     Yes if some consumer is on the rack of some replica, and some partition is not on all the racks that occur.
     Reproduces AbstractPartitionAssignor.useRackAwareAssignment (Apache Kafka 4.3.1).
     """
-    seen = np.zeros(len(consumer_racks), np.bool_)
+    occurs = np.zeros(len(consumer_racks), np.bool_)
     union = 0
     shared = False
     for i in range(racks_of[first], racks_of[stop]):
         rack = racks[i]
-        if not seen[rack]:
-            seen[rack] = True
+        if not occurs[rack]:
+            occurs[rack] = True
             union += 1
             shared |= consumer_racks[rack]
     if not shared:

@@ -29,55 +29,55 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import njit
 
-from service.core.assignors.classic.members import static_first, subscribers
+from service.core.assignors.classic.members import static_first, topic_subscribers
 from service.core.assignors.classic.racks import on_rack, racks_matter
-from service.core.model import NONE
+from service.core.model import NONE, Assignment
 from service.core.ragged import grouped, grouped_arrays
 
 if TYPE_CHECKING:
     from service.core.model import Bools, Group, Int32s, Ragged
 
 
-def assign(group: Group) -> Ragged:
+def assign(group: Group) -> Assignment:
     """Ragged member → partitions, ascending."""
     order = static_first(group)
-    readers = subscribers(group, order)
+    subscribers = topic_subscribers(group, order)
     first, racks = group.topics.first, group.topics.racks
-    if racks is None or (matching := _matching(group, racks, order, readers)) is None:
-        owners = _owners_in_ranges(order, readers.offsets, readers.values, first)
+    if racks is None or (matching := _matching(group, racks, order, subscribers)) is None:
+        owners = _owners_in_ranges(order, subscribers.offsets, subscribers.values, first)
     else:
         sets = matching.sets
         owners = _owners_on_racks(
-            order, group.racks, readers.offsets, readers.values, first, racks.offsets, racks.values,
+            order, group.racks, subscribers.offsets, subscribers.values, first, racks.offsets, racks.values,
             sets.offsets, sets.values, matching.together, len(group.rack_ids),
         )  # fmt: skip
-    return grouped(owners, len(group))
+    return Assignment(grouped(owners, len(group)))
 
 
-def explain(group: Group, assignment: Ragged, limit: int) -> dict[str, Any]:
+def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
     """Per set of co-partitioned topics its subscribers in order, quota, extra, and whether racks were looked at and why.
 
     limit : bounds the number of topics, and the number of subscribers, told of in all
     """
     topics, counts = group.topics, group.topics.partitions_counts()
     order = static_first(group)
-    readers = subscribers(group, order)
-    sets = _co_partitioned(group, readers)
-    matching = None if topics.racks is None else _matching(group, topics.racks, order, readers)
+    subscribers = topic_subscribers(group, order)
+    sets = _co_partitioned(group, subscribers)
+    matching = None if topics.racks is None else _matching(group, topics.racks, order, subscribers)
     owners = np.zeros(topics.partitions_count, np.int32)  # where nobody subscribes nobody is told of either
-    owners[assignment.values] = assignment.row_of_each_value()
-    told: list[dict[str, Any]] = []
+    owners[assignment.rows.values] = assignment.rows.row_of_each_value()
+    entries: list[dict[str, Any]] = []
     topics_left = members_left = limit
     for number in range(len(sets)):
         if topics_left <= 0:
             break
         alike = sets.row(number)
         leader = int(alike[0])
-        circle = order[readers.row(leader)]
+        circle = order[subscribers.row(leader)]
         quota, extra = divmod(int(counts[leader]), len(circle)) if len(circle) else (0, 0)
         got = np.bincount(owners[topics.first[leader] : topics.first[leader + 1]], minlength=len(group))
         together = matching is not None and bool(matching.together[number])
-        told.append(
+        entries.append(
             {
                 "topics": [
                     {"topic_name": topics.names[topic], "racks": _why(group, circle, matching, int(topic))}
@@ -105,7 +105,7 @@ def explain(group: Group, assignment: Ragged, limit: int) -> dict[str, Any]:
     return {
         "rule": "of each topic every subscriber gets its quota, and those that are first in order (or first matched by rack) "
         "one more; so members early in the order gather one more from every topic",
-        "co_partitioned": told,
+        "co_partitioned": entries,
     }
 
 
@@ -145,22 +145,28 @@ class _Matching:
     together: Bools
 
 
-def _co_partitioned(group: Group, readers: Ragged) -> Ragged:
+def _co_partitioned(group: Group, subscribers: Ragged) -> Ragged:
     """Ragged set → topics: those of equal subscribers and equal partition count."""
     counts = group.topics.partitions_counts()
     sets: dict[tuple[int, bytes], int] = {}
-    labels = [sets.setdefault((int(counts[topic]), readers.row(topic).tobytes()), len(sets)) for topic in range(len(counts))]
+    labels = [sets.setdefault((int(counts[topic]), subscribers.row(topic).tobytes()), len(sets)) for topic in range(len(counts))]
     return grouped(np.array(labels, np.int32), len(sets))
 
 
-def _matching(group: Group, racks: Ragged, order: Int32s, readers: Ragged) -> _Matching | None:
+def _matching(group: Group, racks: Ragged, order: Int32s, subscribers: Ragged) -> _Matching | None:
     """None when racks matter for no topic, and step 1 falls away for all."""
     matters, racked = _where_racks_matter(
-        group.racks[order], len(group.rack_ids), readers.offsets, readers.values, group.topics.first, racks.offsets, racks.values
+        group.racks[order],
+        len(group.rack_ids),
+        subscribers.offsets,
+        subscribers.values,
+        group.topics.first,
+        racks.offsets,
+        racks.values,
     )
     if not matters.any():
         return None
-    sets = _co_partitioned(group, readers)
+    sets = _co_partitioned(group, subscribers)
     leaders = sets.values[sets.offsets[:-1]]
     # Kafka counts no partitions for topics without any subscriber on a rack, so that step 1 has nothing to do there.
     together = np.where(sets.lengths() > 1, racked[leaders], matters[leaders])
@@ -169,12 +175,12 @@ def _matching(group: Group, racks: Ragged, order: Int32s, readers: Ragged) -> _M
 
 @njit(nogil=True, cache=True)
 def _where_racks_matter(
-    rack_at: Int32s, racks_count: int, readers_of: Int32s, readers: Int32s, first: Int32s, racks_of: Int32s, racks: Int32s
+    rack_at: Int32s, racks_count: int, subscribers_of: Int32s, subscribers: Int32s, first: Int32s, racks_of: Int32s, racks: Int32s
 ) -> tuple[Bools, Bools]:
     """For each topic, bool[topics] each: do racks matter (racks_matter), and is any of its subscribers on a rack?
 
     rack_at : int32[members]   the rack of the member at each position, or NONE
-    readers_of, readers : topic → positions of its subscribers
+    subscribers_of, subscribers : topic → positions of its subscribers
     first : int32[topics + 1]
     racks_of, racks : partition → racks
     """
@@ -183,8 +189,8 @@ def _where_racks_matter(
     consumer_racks = np.empty(racks_count, np.bool_)
     for topic in range(len(first) - 1):
         consumer_racks[:] = False
-        for i in range(readers_of[topic], readers_of[topic + 1]):
-            rack = rack_at[readers[i]]
+        for i in range(subscribers_of[topic], subscribers_of[topic + 1]):
+            rack = rack_at[subscribers[i]]
             if rack != NONE:
                 consumer_racks[rack] = True
                 racked[topic] = True
@@ -193,27 +199,27 @@ def _where_racks_matter(
 
 
 @njit(nogil=True, cache=True)
-def _owners_in_ranges(order: Int32s, readers_of: Int32s, readers: Int32s, first: Int32s) -> Int32s:
+def _owners_in_ranges(order: Int32s, subscribers_of: Int32s, subscribers: Int32s, first: Int32s) -> Int32s:
     """The owner of each partition where racks do not matter, or NONE where nobody subscribes: int32[partitions].
 
     order : int32[members]              the member at each position
-    readers_of, readers : int32[topics + 1], int32[...]   topic → positions of its subscribers, ascending
+    subscribers_of, subscribers : int32[topics + 1], int32[...]   topic → positions of its subscribers, ascending
     first : int32[topics + 1]           the first partition of each topic
 
     Reproduces RangeAssignor.assignRanges (Apache Kafka 4.3.1). Plain-Python twin: tests/reference/assignors.py.
     """
     owners = np.full(first[-1], NONE, np.int32)
     for topic in range(len(first) - 1):
-        subscribers = readers_of[topic + 1] - readers_of[topic]
-        if subscribers == 0:
+        subscribers_count = subscribers_of[topic + 1] - subscribers_of[topic]
+        if subscribers_count == 0:
             continue
-        quota, extra = divmod(first[topic + 1] - first[topic], subscribers)
+        quota, extra = divmod(first[topic + 1] - first[topic], subscribers_count)
         partition = first[topic]
-        for i in range(subscribers):
+        for i in range(subscribers_count):
             stop = partition + quota + (i < extra)
             if partition == stop:
                 break
-            owners[partition:stop] = order[readers[readers_of[topic] + i]]
+            owners[partition:stop] = order[subscribers[subscribers_of[topic] + i]]
             partition = stop
     return owners
 
@@ -222,8 +228,8 @@ def _owners_in_ranges(order: Int32s, readers_of: Int32s, readers: Int32s, first:
 def _owners_on_racks(
     order: Int32s,
     member_racks: Int32s,
-    readers_of: Int32s,
-    readers: Int32s,
+    subscribers_of: Int32s,
+    subscribers: Int32s,
     first: Int32s,
     racks_of: Int32s,
     racks: Int32s,
@@ -236,7 +242,7 @@ def _owners_on_racks(
 
     order : int32[members]              the member at each position
     member_racks : int32[members]       each member's rack, or NONE
-    readers_of, readers : int32[topics + 1], int32[...]   topic → positions of its subscribers, ascending
+    subscribers_of, subscribers : int32[topics + 1], int32[...]   topic → positions of its subscribers, ascending
     first : int32[topics + 1]           the first partition of each topic
     racks_of, racks : int32[partitions + 1], int32[...]   partition → racks of its replicas, none twice
     topics_of, topics : int32[sets + 1], int32[topics]    set → its co-partitioned topics
@@ -250,21 +256,21 @@ def _owners_on_racks(
     for one in range(len(topics_of) - 1):
         alike = topics[topics_of[one] : topics_of[one + 1]]
         leader = alike[0]
-        circle = order[readers[readers_of[leader] : readers_of[leader + 1]]]
+        circle = order[subscribers[subscribers_of[leader] : subscribers_of[leader + 1]]]
         if len(circle) == 0:
             continue
         count = first[leader + 1] - first[leader]
         pattern = np.full(count, NONE, np.int32)
-        taken = np.zeros(len(circle), np.int32)
+        counts = np.zeros(len(circle), np.int32)
         quota, extra = divmod(count, len(circle))
         if together[one]:
             rack_at = member_racks[circle]
             rack_at[rack_at == NONE] = racks_count
             if len(alike) > 1:
-                extra = _match_together(pattern, taken, quota, extra, rack_at, racks_count, first[alike], racks_of, racks)
+                extra = _match_together(pattern, counts, quota, extra, rack_at, racks_count, first[alike], racks_of, racks)
             else:
-                extra = _match_alone(pattern, taken, quota, extra, rack_at, racks_count, first[leader], racks_of, racks)
-        _share_out_the_rest(pattern, taken, quota, extra)
+                extra = _match_alone(pattern, counts, quota, extra, rack_at, racks_count, first[leader], racks_of, racks)
+        _share_out_the_rest(pattern, counts, quota, extra)
         owner_of_id = circle[pattern]
         for topic in alike:
             owners[first[topic] : first[topic + 1]] = owner_of_id
@@ -274,7 +280,7 @@ def _owners_on_racks(
 @njit(nogil=True, cache=True)
 def _match_together(
     pattern: Int32s,
-    taken: Int32s,
+    counts: Int32s,
     quota: int,
     extra: int,
     rack_at: Int32s,
@@ -286,7 +292,7 @@ def _match_together(
     """Step 1 for a set of topics: each id to the first subscriber with room on a rack that it has in all of them.
 
     pattern : int32[ids]          id → subscriber or NONE; written
-    taken : int32[subscribers]    how many ids each has; written
+    counts : int32[subscribers]    how many ids each has; written
     quota, extra : a subscriber has room for ``quota`` ids, and one more while ``extra`` is not used up
     rack_at : int32[subscribers]  the rack of each, ``racks_count`` for none
     starts : int32[topics]        the first partition of each topic of the set
@@ -304,19 +310,19 @@ def _match_together(
         for start in starts:
             for i in range(racks_of[start + partition_id], racks_of[start + partition_id + 1]):
                 topics_on[racks[i]] += 1
-        best = len(taken)
+        best = len(counts)
         one, stop = racks_of[starts[0] + partition_id], racks_of[starts[0] + partition_id + 1]
         for i in range(one, stop + 1):  # a rack that all topics share is one of the first topic's
             rack = racks[i] if i < stop else racks_count
             if topics_on[rack] == len(starts):
-                while head[rack] < queue_of[rack + 1] and taken[queue[head[rack]]] >= quota + (extra > 0):
+                while head[rack] < queue_of[rack + 1] and counts[queue[head[rack]]] >= quota + (extra > 0):
                     head[rack] += 1
                 if head[rack] < queue_of[rack + 1]:
                     best = min(best, queue[head[rack]])
-        if best < len(taken):
+        if best < len(counts):
             pattern[partition_id] = best
-            taken[best] += 1
-            extra -= taken[best] > quota
+            counts[best] += 1
+            extra -= counts[best] > quota
         topics_on[:racks_count] = 0
     return extra
 
@@ -324,7 +330,7 @@ def _match_together(
 @njit(nogil=True, cache=True)
 def _match_alone(
     pattern: Int32s,
-    taken: Int32s,
+    counts: Int32s,
     quota: int,
     extra: int,
     rack_at: Int32s,
@@ -340,30 +346,30 @@ def _match_alone(
     Reproduces RangeAssignor.assignRanges with racksMatch (Apache Kafka 4.3.1).
     """
     next_id = np.zeros(racks_count + 1, np.int32)  # per rack: every id before it is taken or has no replica there
-    for subscriber in range(len(taken)):
+    for subscriber in range(len(counts)):
         rack = rack_at[subscriber]
-        while next_id[rack] < len(pattern) and taken[subscriber] < quota + (extra > 0):
+        while next_id[rack] < len(pattern) and counts[subscriber] < quota + (extra > 0):
             partition_id = next_id[rack]
             if pattern[partition_id] == NONE and (rack == racks_count or on_rack(racks_of, racks, start + partition_id, rack)):
                 pattern[partition_id] = subscriber
-                taken[subscriber] += 1
+                counts[subscriber] += 1
             next_id[rack] += 1
-        extra -= taken[subscriber] > quota
+        extra -= counts[subscriber] > quota
     return extra
 
 
 @njit(nogil=True, cache=True)
-def _share_out_the_rest(pattern: Int32s, taken: Int32s, quota: int, extra: int) -> None:
+def _share_out_the_rest(pattern: Int32s, counts: Int32s, quota: int, extra: int) -> None:
     """Step 2: to each subscriber the first free ids, as far as it has room. Arguments as in ``_match_together``.
 
     Reproduces RangeAssignor.assignRanges without racks (Apache Kafka 4.3.1).
     """
     partition_id = 0
-    for subscriber in range(len(taken)):
-        had = taken[subscriber]
-        while partition_id < len(pattern) and taken[subscriber] < quota + (extra > 0):
+    for subscriber in range(len(counts)):
+        had = counts[subscriber]
+        while partition_id < len(pattern) and counts[subscriber] < quota + (extra > 0):
             if pattern[partition_id] == NONE:
                 pattern[partition_id] = subscriber
-                taken[subscriber] += 1
+                counts[subscriber] += 1
             partition_id += 1
-        extra -= taken[subscriber] > max(had, quota)
+        extra -= counts[subscriber] > max(had, quota)

@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import njit
 
-from service.core.assignors.classic.members import static_first, subscribers
+from service.core.assignors.classic.members import static_first, topic_subscribers
 from service.core.errors import KafkaAssignorFails
-from service.core.model import NONE
+from service.core.model import NONE, Assignment
 from service.core.ragged import grouped
 
 if TYPE_CHECKING:
-    from service.core.model import Group, Int32s, Ragged
+    from service.core.model import Group, Int32s
 
 
-def assign(group: Group) -> Ragged:
+def assign(group: Group) -> Assignment:
     """Ragged member → partitions, ascending. Raises KafkaAssignorFails for a group without members."""
     if len(group) == 0:
         raise KafkaAssignorFails(
@@ -37,14 +37,14 @@ def assign(group: Group) -> Ragged:
             remedy="name at least one member",
         )
     order = static_first(group)
-    readers = subscribers(group, order)
-    return grouped(_owners(order, readers.offsets, readers.values, group.topics.first), len(group))
+    subscribers = topic_subscribers(group, order)
+    return Assignment(grouped(_owners(order, subscribers.offsets, subscribers.values, group.topics.first), len(group)))
 
 
-def explain(group: Group, assignment: Ragged, limit: int) -> dict[str, Any]:
+def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
     """The circle, from where the deal begins. ``limit`` bounds the members told of."""
     order = static_first(group)
-    counts = assignment.lengths()
+    counts = assignment.rows.lengths()
     least = int(counts.min())
     return {
         "rule": "each partition, by topic name and id, goes to the next member of the circle that subscribes to its topic",
@@ -61,11 +61,11 @@ def explain(group: Group, assignment: Ragged, limit: int) -> dict[str, Any]:
 
 
 @njit(nogil=True, cache=True)
-def _owners(order: Int32s, readers_of: Int32s, readers: Int32s, first: Int32s) -> Int32s:
+def _owners(order: Int32s, subscribers_of: Int32s, subscribers: Int32s, first: Int32s) -> Int32s:
     """The owner of each partition, or NONE where nobody subscribes: int32[partitions].
 
     order : int32[members]              the member at each position of the circle
-    readers_of, readers : int32[topics + 1], int32[...]   topic → positions of its subscribers, ascending
+    subscribers_of, subscribers : int32[topics + 1], int32[...]   topic → positions of its subscribers, ascending
     first : int32[topics + 1]           the first partition of each topic
 
     Reproduces RoundRobinAssignor.assignPartitions. Instead of stepping over members that do not subscribe, each topic begins
@@ -75,7 +75,7 @@ def _owners(order: Int32s, readers_of: Int32s, readers: Int32s, first: Int32s) -
     owners = np.full(first[-1], NONE, np.int32)
     at = 0
     for topic in range(len(first) - 1):
-        circle = readers[readers_of[topic] : readers_of[topic + 1]]
+        circle = subscribers[subscribers_of[topic] : subscribers_of[topic + 1]]
         if len(circle) == 0:
             continue
         turn = int(np.searchsorted(circle, at)) % len(circle)

@@ -19,30 +19,30 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import njit
 
-from service.core.assignors.classic.members import alike, static_first, subscribers
-from service.core.model import Ragged
+from service.core.assignors.classic.members import alike, static_first, topic_subscribers
+from service.core.model import Assignment, Ragged
 
 if TYPE_CHECKING:
     from service.core.model import Group, Int32s
 
 
-def assign(group: Group) -> Ragged:
+def assign(group: Group) -> Assignment:
     """Ragged member → partitions, ascending."""
     order = static_first(group)
     if alike(group.subscriptions.offsets, group.subscriptions.values):
         topics = np.sort(group.subscriptions.values[: group.subscriptions.offsets[1]])
-        return Ragged(*_ranges_alike(order, topics[topics < len(group.topics)], group.topics.first))
-    readers = subscribers(group, order)
-    return Ragged(*_ranges(order, readers.offsets, readers.values, group.topics.first))
+        return Assignment(Ragged(*_ranges_alike(order, topics[topics < len(group.topics)], group.topics.first)))
+    subscribers = topic_subscribers(group, order)
+    return Assignment(Ragged(*_ranges(order, subscribers.offsets, subscribers.values, group.topics.first)))
 
 
-def explain(group: Group, assignment: Ragged, limit: int) -> dict[str, Any]:
+def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
     """The order of the subscribers, and per topic its quota and who gets one more. ``limit`` bounds the entries of each list."""
     order = static_first(group)
-    readers = subscribers(group, order)
+    subscribers = topic_subscribers(group, order)
     topics = []
     for topic, count in enumerate(group.topics.partitions_counts()[:limit].tolist()):
-        circle = order[readers.row(topic)]
+        circle = order[subscribers.row(topic)]
         quota, extra = divmod(count, len(circle)) if len(circle) else (0, 0)
         topics.append(
             {
@@ -54,7 +54,7 @@ def explain(group: Group, assignment: Ragged, limit: int) -> dict[str, Any]:
                 "members_with_one_more": [group.member_ids[member] for member in circle[: min(extra, limit)]],
             }
         )
-    counts = assignment.lengths()
+    counts = assignment.rows.lengths()
     return {
         "algorithm": "range",
         "rule": "of each topic every subscriber takes the next quota of partitions, the first ones in order one more",
@@ -71,11 +71,11 @@ def explain(group: Group, assignment: Ragged, limit: int) -> dict[str, Any]:
 
 
 @njit(nogil=True, cache=True)
-def _ranges(order: Int32s, readers_of: Int32s, readers: Int32s, first: Int32s) -> tuple[Int32s, Int32s]:
+def _ranges(order: Int32s, subscribers_of: Int32s, subscribers: Int32s, first: Int32s) -> tuple[Int32s, Int32s]:
     """What each member gets, as offsets int32[members + 1] and partitions.
 
     order : int32[members]              the member at each position
-    readers_of, readers : int32[topics + 1], int32[...]   topic → positions of its subscribers, ascending
+    subscribers_of, subscribers : int32[topics + 1], int32[...]   topic → positions of its subscribers, ascending
     first : int32[topics + 1]           the first partition of each topic
 
     Reproduces RangeAssignor.assign (Apache Kafka 4.3.1). Plain-Python twin: tests/reference/server_assignors.py.
@@ -83,22 +83,22 @@ def _ranges(order: Int32s, readers_of: Int32s, readers: Int32s, first: Int32s) -
     topics = len(first) - 1
     offsets = np.zeros(len(order) + 1, np.int32)
     for topic in range(topics):
-        stop = readers_of[topic + 1] - readers_of[topic]
+        stop = subscribers_of[topic + 1] - subscribers_of[topic]
         count = first[topic + 1] - first[topic]
         quota, extra = divmod(count, stop) if stop else (0, 0)
         for i in range(min(stop, count)):
-            offsets[order[readers[readers_of[topic] + i]] + 1] += quota + (i < extra)
+            offsets[order[subscribers[subscribers_of[topic] + i]] + 1] += quota + (i < extra)
     for member in range(len(order)):
         offsets[member + 1] += offsets[member]
     cursor = offsets[:-1].copy()
     partitions = np.empty(offsets[-1], np.int32)
     for topic in range(topics):
-        stop = readers_of[topic + 1] - readers_of[topic]
+        stop = subscribers_of[topic + 1] - subscribers_of[topic]
         count = first[topic + 1] - first[topic]
         quota, extra = divmod(count, stop) if stop else (0, 0)
         partition = first[topic]
         for i in range(min(stop, count)):
-            member = order[readers[readers_of[topic] + i]]
+            member = order[subscribers[subscribers_of[topic] + i]]
             for _ in range(quota + (i < extra)):
                 partitions[cursor[member]] = partition
                 cursor[member] += 1

@@ -1,4 +1,4 @@
-"""The simple assignor where members subscribe to different topics: each topic is shared out by itself (simple_share_out).
+"""The simple assignor where members subscribe to different topics: each topic is shared out by itself (share_out.py).
 
 Source: org.apache.kafka.coordinator.group.assignor.SimpleHeterogeneousAssignmentBuilder (Apache Kafka 4.3.1, and every
 release since 4.2.0).
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
-from service.core.assignors.classic.members import subscribers
+from service.core.assignors.classic.members import topic_subscribers
 from service.core.assignors.share.share_out import by_spread, owned_entries, rows_of, share_out
-from service.core.model import NONE, Ragged
+from service.core.model import NONE, Assignment, Ragged
 from service.core.ragged import grouped_arrays
 
 if TYPE_CHECKING:
@@ -21,28 +21,30 @@ if TYPE_CHECKING:
     from service.core.model import Group, Int32s
 
 
-def assign(group: Group, order: Int32s, ids: TopicIds) -> Ragged:
+def assign(group: Group, order: Int32s, ids: TopicIds) -> Assignment:
     """Ragged member → partitions, in no particular order; topic by topic, a partition's number is its id.
 
     order, ids : ``member_order`` and ``topic_ids`` of the group
     """
     topics = group.topics
-    readers = subscribers(group, order)
-    if not len(readers.values):  # without any topic to share out, Kafka keeps nothing of what nobody subscribes to either
-        return Ragged(np.zeros(len(group) + 1, np.int32), np.empty(0, np.int32))
+    subscribers = topic_subscribers(group, order)
+    if not len(subscribers.values):  # without any topic to share out, Kafka keeps nothing of what nobody subscribes to either
+        return Assignment(Ragged(np.zeros(len(group) + 1, np.int32), np.empty(0, np.int32)))
     entry_of, entries = owned_entries(group, order, ids, np.arange(len(topics), dtype=np.int32))
-    return Ragged(*_share_out_by_topic(order, topics.first, readers.offsets, readers.values, entry_of, entries))
+    return Assignment(
+        Ragged(*_share_out_by_topic(order, topics.first, subscribers.offsets, subscribers.values, entry_of, entries))
+    )
 
 
 @njit(nogil=True, cache=True)
 def _share_out_by_topic(
-    order: Int32s, first: Int32s, readers_of: Int32s, readers: Int32s, entry_of: Int32s, entries: Int32s
+    order: Int32s, first: Int32s, subscribers_of: Int32s, subscribers: Int32s, entry_of: Int32s, entries: Int32s
 ) -> tuple[Int32s, Int32s]:
     """What each member gets, as offsets int32[members + 1] and partitions.
 
     order : int32[members]   the member of each number
     first : int32[topics + 1]
-    readers_of, readers : topic → numbers of its subscribers, ascending
+    subscribers_of, subscribers : topic → numbers of its subscribers, ascending
     entry_of, entries : number → partitions, in Java's order
     """
     members, topics = len(order), len(first) - 1
@@ -55,7 +57,7 @@ def _share_out_by_topic(
 
     total = len(entries)
     for topic in range(topics):
-        count, subscribers_count = first[topic + 1] - first[topic], readers_of[topic + 1] - readers_of[topic]
+        count, subscribers_count = first[topic + 1] - first[topic], subscribers_of[topic + 1] - subscribers_of[topic]
         if count and subscribers_count:
             total += count * ((subscribers_count + count - 1) // count)
     numbers = np.empty(total, np.int32)
@@ -65,7 +67,7 @@ def _share_out_by_topic(
     for topic in range(topics):
         mine = in_topic[in_topic_of[topic] : in_topic_of[topic + 1]]
         base = first[topic]
-        subscribers_of_topic = readers[readers_of[topic] : readers_of[topic + 1]]
+        subscribers_of_topic = subscribers[subscribers_of[topic] : subscribers_of[topic + 1]]
         if len(subscribers_of_topic) == 0:
             numbers[end : end + len(mine)] = numbers_of_entries[mine]
             partitions[end : end + len(mine)] = entries[mine]

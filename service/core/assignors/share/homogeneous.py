@@ -1,4 +1,4 @@
-"""The simple assignor where all members subscribe to the same topics: all partitions are shared out together (simple_share_out).
+"""The simple assignor where all members subscribe to the same topics: all partitions are shared out together (share_out.py).
 
 The order of the partitions is that of a HashMap of TopicIdPartitions, filled with what members own, then with the rest. Such keys
 have no natural order: where two of equal hash meet in a bucket of eight or more, Java goes by memory addresses, and no answer is
@@ -19,14 +19,14 @@ from service.core.assignors.coordinator import member_order, topic_ids, topic_or
 from service.core.assignors.share.share_out import owned_entries, rows_of, share_out
 from service.core.jvm.hashing import java_hash_codes
 from service.core.jvm.ordering import DEFAULT_CAPACITY, iteration_order
-from service.core.model import NONE, Ragged
+from service.core.model import NONE, Assignment, Ragged
 
 if TYPE_CHECKING:
     from service.core.assignors.coordinator import TopicIds
     from service.core.model import Group, Int32s
 
 
-def assign(group: Group, order: Int32s, ids: TopicIds) -> Ragged:
+def assign(group: Group, order: Int32s, ids: TopicIds) -> Assignment:
     """Ragged member → partitions, in no particular order; partitions are numbered as the HashMap of all partitions gives them.
 
     order, ids : ``member_order`` and ``topic_ids`` of the group
@@ -39,7 +39,7 @@ def assign(group: Group, order: Int32s, ids: TopicIds) -> Ragged:
     key_of = np.empty(group.topics.partitions_count, np.int32)
     key_of[keys] = np.arange(len(keys), dtype=np.int32)
     members = np.arange(len(group), dtype=np.int32)
-    return Ragged(*_share_out_together(order, members, entry_of, key_of[entries], keys, hashes[keys]))
+    return Assignment(Ragged(*_share_out_together(order, members, entry_of, key_of[entries], keys, hashes[keys])))
 
 
 def order_is_certain(group: Group) -> bool:
@@ -108,20 +108,20 @@ def _topic_id_partition_hashes(group: Group, ids: TopicIds) -> Int32s:
 @njit(nogil=True, cache=True)
 def _entered(first: Int32s, topics: Int32s, entries: Int32s) -> Int32s:
     """The partitions of ``topics`` in the order in which they come to be in the HashMap: owned ones, then the rest."""
-    seen = np.zeros(first[-1], np.bool_)
+    is_entered = np.zeros(first[-1], np.bool_)
     total = 0
     for topic in topics:
         total += first[topic + 1] - first[topic]
     partitions = np.empty(total, np.int32)
     end = 0
     for partition in entries:
-        if not seen[partition]:
-            seen[partition] = True
+        if not is_entered[partition]:
+            is_entered[partition] = True
             partitions[end] = partition
             end += 1
     for topic in topics:
         for partition in range(first[topic], first[topic + 1]):
-            if not seen[partition]:
+            if not is_entered[partition]:
                 partitions[end] = partition
                 end += 1
     return partitions

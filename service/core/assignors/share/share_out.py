@@ -38,10 +38,10 @@ def _owned_in_order(
     order: Int32s, topics: Int32s, first: Int32s, topic_of: Int32s, owned_of: Int32s, owned: Int32s, hashes: Int32s, ranks: Int32s
 ) -> tuple[Int32s, Int32s]:
     """What ``owned_entries`` gives; hashes, ranks : int32[topics], see TopicIds."""
-    wanted = np.zeros(len(hashes), np.bool_)
-    wanted[topics] = True
+    is_target = np.zeros(len(hashes), np.bool_)
+    is_target[topics] = True
     place = np.full(len(hashes), NONE, np.int32)
-    last_seen = np.full(first[-1], NONE, np.int32)
+    last_number = np.full(first[-1], NONE, np.int32)
     entry_of = np.zeros(len(order) + 1, np.int32)
     entries = np.empty(len(owned), np.int32)
     end = 0
@@ -50,8 +50,8 @@ def _owned_in_order(
         start = end
         for i in range(owned_of[member], owned_of[member + 1]):
             partition = owned[i]
-            if partition < first[-1] and last_seen[partition] != number and wanted[topic_of[partition]]:
-                last_seen[partition] = number
+            if partition < first[-1] and last_number[partition] != number and is_target[topic_of[partition]]:
+                last_number[partition] = number
                 entries[end] = partition
                 end += 1
         if end - start > 1:
@@ -140,11 +140,11 @@ def _revoke_from_partition(entries: Int32s, over: int, entry_numbers: Int32s, co
 
     Reproduces revokeOversharedPartitions (Apache Kafka 4.3.1).
     """
-    holders = entry_numbers[entries]
+    owners = entry_numbers[entries]
     gone = np.flatnonzero(~stays[entries]).astype(np.int32)
-    for i in hash_order(holders, holders, DEFAULT_CAPACITY, False, gone)[:over]:
+    for i in hash_order(owners, owners, DEFAULT_CAPACITY, False, gone)[:over]:
         stays[entries[i]] = False
-        counts[holders[i]] -= 1
+        counts[owners[i]] -= 1
 
 
 @njit(nogil=True, cache=True)
@@ -152,7 +152,7 @@ def _give(  # noqa: C901 (a kernel)
     below: Int32s,
     sharing: int,
     shared: Int32s,
-    holders: Int32s,
+    owners: Int32s,
     desired: Int32s,
     counts: Int32s,
     last_had: Int32s,
@@ -163,7 +163,7 @@ def _give(  # noqa: C901 (a kernel)
 
     below : int32[...]            the numbers of the members with too few, in the order of their HashSet
     sharing : how many members each partition is to have
-    shared, holders : int32[partitions], int32[...]   how many it has, and which, partition after partition
+    shared, owners : int32[partitions], int32[...]   how many it has, and which, partition after partition
     desired, counts : int32[all members]   what each is to have, and has; the latter written
     last_had, last_given, base : see ``share_out``
 
@@ -175,20 +175,20 @@ def _give(  # noqa: C901 (a kernel)
     following[end] = 0
     before = end
     gave = False  # to anybody, since the start of the list
-    wanted = 0
+    total_missing = 0
     for have in shared:
-        wanted += sharing - have
-    numbers = np.empty(wanted, np.int32)
-    keys = np.empty(wanted, np.int32)
-    given = first_holder = 0
+        total_missing += sharing - have
+    numbers = np.empty(total_missing, np.int32)
+    keys = np.empty(total_missing, np.int32)
+    given = first_owner = 0
     for key in range(len(shared)):
         if following[end] == end or (following[before] == end and not gave):
             break  # nobody has too few, or none of those could take any last time round: Kafka never starts again
-        for i in range(first_holder, first_holder + shared[key]):
-            last_had[holders[i]] = base + key
-        first_holder += shared[key]
-        wants = sharing - shared[key]
-        while wants > 0:
+        for i in range(first_owner, first_owner + shared[key]):
+            last_had[owners[i]] = base + key
+        first_owner += shared[key]
+        missing = sharing - shared[key]
+        while missing > 0:
             if following[before] == end:
                 if not gave or following[end] == end:
                     break
@@ -203,7 +203,7 @@ def _give(  # noqa: C901 (a kernel)
                 numbers[given], keys[given] = number, key
                 given += 1
                 counts[number] += 1
-            wants -= 1
+            missing -= 1
             gave = True
             if counts[number] >= desired[number]:
                 following[before] = following[at]

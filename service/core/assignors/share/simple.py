@@ -17,7 +17,7 @@ else each topic by itself, among its subscribers.
 A topic that nobody subscribes to any more stays with whoever has it, unless all subscribe to the same topics, or nobody to any
 topic that exists.
 
-The two cases are in simple_homogeneous and simple_heterogeneous, the three steps in simple_share_out.
+The two cases are in homogeneous.py and heterogeneous.py, the three steps in share_out.py.
 
 Source: org.apache.kafka.coordinator.group.assignor.SimpleAssignor, SimpleHomogeneousAssignmentBuilder and
 SimpleHeterogeneousAssignmentBuilder (Apache Kafka 4.3.1, and every release since 4.2.0).
@@ -29,12 +29,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from service.core.assignors.classic.members import subscribers
-from service.core.assignors.coordinator import homogeneous, member_order, partition_beyond_the_end, topic_ids
-from service.core.assignors.share import heterogeneous
-from service.core.assignors.share import homogeneous as simple_homogeneous
+from service.core.assignors.classic.members import topic_subscribers
+from service.core.assignors.coordinator import is_homogeneous, member_order, partition_beyond_the_end, topic_ids
+from service.core.assignors.share import heterogeneous, homogeneous
 from service.core.errors import InvalidQuestion
-from service.core.model import Ragged
+from service.core.model import Assignment, Ragged
 
 if TYPE_CHECKING:
     from service.core.model import Bools, Group
@@ -45,20 +44,20 @@ UNDEFINED_ORDER: Final = (
 )
 
 
-def assign(group: Group) -> Ragged:
+def assign(group: Group) -> Assignment:
     """Ragged member → partitions, in no particular order.
 
     Raises InvalidQuestion where a member owns a partition that one of the subscribed topics does not have.
     """
     if len(group) == 0:
-        return Ragged(np.zeros(1, np.int32), np.empty(0, np.int32))
+        return Assignment(Ragged(np.zeros(1, np.int32), np.empty(0, np.int32)))
     ids = topic_ids(group.topics)
     order = member_order(group)
     subscribed = np.zeros(len(group.topics) + len(group.unknown_topic_names), np.bool_)
     subscribed[group.subscriptions.values] = True
     _refuse_beyond_the_end(group, subscribed[: len(group.topics)])
-    if homogeneous(group):
-        return simple_homogeneous.assign(group, order, ids)
+    if is_homogeneous(group):
+        return homogeneous.assign(group, order, ids)
     return heterogeneous.assign(group, order, ids)
 
 
@@ -78,22 +77,22 @@ def warnings(group: Group) -> list[str]:
 
     Errs on the side of warning: whether a doubtful order decides anything is not looked at.
     """
-    if len(group) == 0 or not homogeneous(group) or simple_homogeneous.order_is_certain(group):
+    if len(group) == 0 or not is_homogeneous(group) or homogeneous.order_is_certain(group):
         return []
     return [UNDEFINED_ORDER]
 
 
-def explain(group: Group, assignment: Ragged, limit: int) -> dict[str, Any]:
+def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
     """Which algorithm was used and why, sharing, and what each member in order kept, gave up and got.
 
     limit : bounds the members, and the topics, told of
     """
-    order, alike, existing = member_order(group), homogeneous(group), group.topics.partitions_counts()
-    readers = subscribers(group, order)
-    lengths = readers.lengths()
+    order, alike, existing = member_order(group), is_homogeneous(group), group.topics.partitions_counts()
+    subscribers = topic_subscribers(group, order)
+    lengths = subscribers.lengths()
     members, kept_in_all = [], 0
     for at, member in enumerate(order.tolist()):
-        assigned, owned = assignment.row(member), np.unique(group.owned.row(member))
+        assigned, owned = assignment.rows.row(member), np.unique(group.owned.row(member))
         kept = int(np.isin(assigned, owned, kind="table").sum()) if len(owned) and len(assigned) else 0
         kept_in_all += kept
         if at < limit:
@@ -107,7 +106,7 @@ def explain(group: Group, assignment: Ragged, limit: int) -> dict[str, Any]:
                 }
             )
     total = int(existing[lengths > 0].sum())
-    told: dict[str, Any] = {
+    explanation: dict[str, Any] = {
         "algorithm": "homogeneous" if alike else "heterogeneous",
         "because": "all members subscribe to the same topics" if alike else "members subscribe to different topics",
         "phases": [
@@ -117,17 +116,17 @@ def explain(group: Group, assignment: Ragged, limit: int) -> dict[str, Any]:
             },
             {
                 "phase": "give partitions with too few members to members with too few",
-                "assigned": len(assignment.values) - kept_in_all,
+                "assigned": len(assignment.rows.values) - kept_in_all,
             },
         ],
         "order_rule": "the coordinator's TimelineHashMap of member ids, read into a HashMap",
         "order": members,
     }
     if alike:
-        told["members_per_partition"] = -(-len(group) // total) if total else 0
-        told["partitions_per_member"] = told["members_per_partition"] * total / len(group) if len(group) else 0.0
+        explanation["members_per_partition"] = -(-len(group) // total) if total else 0
+        explanation["partitions_per_member"] = explanation["members_per_partition"] * total / len(group) if len(group) else 0.0
     else:
-        told["topics"] = [
+        explanation["topics"] = [
             {
                 "topic_name": group.topics.names[topic],
                 "subscribers_count": int(lengths[topic]),
@@ -138,4 +137,4 @@ def explain(group: Group, assignment: Ragged, limit: int) -> dict[str, Any]:
             }
             for topic in np.flatnonzero(lengths)[:limit].tolist()
         ]
-    return told
+    return explanation

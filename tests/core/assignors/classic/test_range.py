@@ -17,7 +17,7 @@ KAFKA = "org.apache.kafka.clients.consumer.RangeAssignor"
 
 def assigned(body):
     group = group_of(body)
-    return named(group, classic_range.assign(group))
+    return named(group, classic_range.assign(group).rows)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ KAFKA = "org.apache.kafka.clients.consumer.RoundRobinAssignor"
 
 def assigned(body):
     group = group_of(body)
-    return named(group, roundrobin.assign(group))
+    return named(group, roundrobin.assign(group).rows)
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def assigned(name, body):
         assignment = ASSIGNORS[name](group)
     except KafkaAssignorFails as fails:
         return f"{fails.exception}: {fails.message}" if fails.exception else "endless"
-    return {member_id: sorted(partitions) for member_id, partitions in named(group, assignment).items()}
+    return {member_id: sorted(partitions) for member_id, partitions in named(group, assignment.rows).items()}
 
 
 def by_kafka(name, body):
@@ -224,7 +224,7 @@ def change(draw, body, generation):
 def test_what_is_withheld_is_what_sticky_would_give_and_others_claim(body):
     group = group_of(body)
     cooperative = cooperative_sticky.assign(group)
-    now, later = named(group, cooperative), named(group, cooperative.withheld)
+    now, later = named(group, cooperative.rows), named(group, cooperative.withheld)
     assert cooperative.follow_up_rebalance == any(later.values())
     assert {m: sorted(now[m] + later[m]) for m in now} == assigned("sticky", body)
     claims = {
@@ -247,7 +247,7 @@ def joining():
 def test_a_joiner_waits_for_the_partitions_that_another_has_to_give_up():
     group = group_of(joining())
     assignment = cooperative_sticky.assign(group)
-    assert named(group, assignment) == {"A": [("t", 0), ("t", 1), ("t", 2)], "B": []}
+    assert named(group, assignment.rows) == {"A": [("t", 0), ("t", 1), ("t", 2)], "B": []}
     assert named(group, assignment.withheld) == {"A": [], "B": [("t", 3), ("t", 4)]}
     assert assignment.follow_up_rebalance
 
@@ -367,5 +367,5 @@ def test_a_million_partitions_are_arrays_and_never_objects():
     assignment = sticky.assign(
         group_of({"topics": [{"topic_name": "t", "partitions_count": 10**6}], "members": [{"member_id": "m"}]})
     )
-    assert assignment.values.dtype == assignment.offsets.dtype == np.int32
-    assert len(assignment.values) == 10**6
+    assert assignment.rows.values.dtype == assignment.rows.offsets.dtype == np.int32
+    assert len(assignment.rows.values) == 10**6

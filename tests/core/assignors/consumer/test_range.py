@@ -18,7 +18,7 @@ CASES = golden.params("groups/consumer-range", "groups/consumer-range-sequences"
 
 def assigned(body):
     group = group_of(body)
-    return named(group, consumer_range.assign(group))
+    return named(group, consumer_range.assign(group).rows)
 
 
 @pytest.mark.parametrize("case", CASES)

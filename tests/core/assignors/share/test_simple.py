@@ -22,7 +22,7 @@ CASES = golden.params("groups/share-simple", "groups/share-simple-sequences", "g
 
 def assigned(body):
     group = group_of(body)
-    return in_order(named(group, simple.assign(group)))
+    return in_order(named(group, simple.assign(group).rows))
 
 
 def in_order(given_to):
@@ -128,7 +128,7 @@ def test_an_explanation_adds_up(body, limit):
     told = simple.explain(group, assignment, limit)
     assert len(told["order"]) <= limit
     everybody = simple.explain(group, assignment, 100)["order"]
-    assert sum(one["kept"] for one in everybody) + told["phases"][1]["assigned"] == len(assignment.values)
+    assert sum(one["kept"] for one in everybody) + told["phases"][1]["assigned"] == len(assignment.rows.values)
 
 
 def test_explains_how_many_members_share_a_partition():

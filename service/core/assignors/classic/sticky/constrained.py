@@ -57,20 +57,20 @@ class Constrained:
         dealt[self.free] = self.takers
         return dealt
 
-    def holders(self) -> tuple[Int32s, Int32s]:
+    def new_owners(self) -> tuple[Int32s, Int32s]:
         """The member that has each partition, or NONE; and another that keeps it too, or NONE: int32[partitions] each.
 
         The latter is empty where there is none: only by an error of Kafka's is a partition kept and given.
         """
-        holders = self.kept.copy()
+        new_owners = self.kept.copy()
         if len(self.matched):
-            np.copyto(holders, self.matched, where=self.matched != NONE)
-        holders[self.free] = self.takers
+            np.copyto(new_owners, self.matched, where=self.matched != NONE)
+        new_owners[self.free] = self.takers
         given = len(self.free) + np.count_nonzero(self.matched != NONE)
-        if np.count_nonzero(self.kept != NONE) + given == np.count_nonzero(holders != NONE):
-            return holders, holders[:0]
+        if np.count_nonzero(self.kept != NONE) + given == np.count_nonzero(new_owners != NONE):
+            return new_owners, new_owners[:0]
         dealt = self.dealt if not len(self.matched) else np.where(self.matched == NONE, self.dealt, self.matched)
-        return holders, np.where(dealt == NONE, np.int32(NONE), self.kept)
+        return new_owners, np.where(dealt == NONE, np.int32(NONE), self.kept)
 
 
 def solve(group: Group, claims: Claims) -> Constrained:
@@ -275,7 +275,7 @@ def _match(  # noqa: C901, PLR0912, PLR0915 (a kernel)
         length = _enqueue(member, rack_of[member], queue, length, behind, head, tail)
 
     for partition in free:
-        nearest, found, entry = len(short), NONE, NONE
+        nearest, nearest_place, entry = len(short), NONE, NONE
         for i in range(racks_of[partition], racks_of[partition + 1]):
             rack = racks[i]
             start, stop = places_of[rack], places_of[rack + 1]
@@ -287,15 +287,15 @@ def _match(  # noqa: C901, PLR0912, PLR0915 (a kernel)
                 if distance < 0:
                     distance += len(short)
                 if distance < nearest:
-                    nearest, found = distance, here
+                    nearest, nearest_place = distance, here
             if head[rack] != NONE and (entry == NONE or head[rack] < entry):
                 entry = head[rack]
-        if found != NONE:
-            place = places[found]
+        if nearest_place != NONE:
+            place = places[nearest_place]
             member = short[place]
             at = place + 1
             if have[member] + 1 >= minimum:
-                following[found] = found + 1
+                following[nearest_place] = nearest_place + 1
                 gone[place] = True
                 if over < members_with_more:
                     length = _enqueue(member, rack_of[member], queue, length, behind, head, tail)

@@ -14,7 +14,6 @@ Source: org.apache.kafka.clients.consumer.CooperativeStickyAssignor (Apache Kafk
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from numba import njit
 from service.core.assignors.classic.sticky.constrained import Constrained
 from service.core.assignors.classic.sticky.explanation import claimants, explained, placed
 from service.core.assignors.classic.sticky.sticky import rows_of, solve
-from service.core.model import NONE, Ragged
+from service.core.model import NONE, Assignment
 from service.core.ragged import grouped
 
 if TYPE_CHECKING:
@@ -31,35 +30,22 @@ if TYPE_CHECKING:
     from service.core.model import Bools, Group, Int32s
 
 
-@dataclass(frozen=True)
-class CooperativeAssignment(Ragged):
-    """An assignment that may need a second rebalance.
+def assign(group: Group) -> Assignment:
+    """As sticky assigns, with the partitions that change hands withheld.
 
-    withheld : Ragged member → partitions that are meant for it, once their owners have revoked them
+    Raises KafkaAssignorFails where Kafka throws, or moves partitions for ever.
     """
-
-    withheld: Ragged
-
-    @property
-    def follow_up_rebalance(self) -> bool:
-        """Is a second rebalance needed to hand out the rest?"""
-        return len(self.withheld.values) > 0
-
-
-def assign(group: Group) -> CooperativeAssignment:
-    """Ragged member → partitions. Raises KafkaAssignorFails where Kafka throws, or moves partitions for ever."""
     solution = solve(group)
     changing = changing_hands(group, solution)
-    here, later = _parted(solution.holders, changing)
-    rows, withheld = rows_of(here, solution.twice, len(group)), grouped(later, len(group))
-    return CooperativeAssignment(rows.offsets, rows.values, withheld)
+    here, later = _parted(solution.new_owners, changing)
+    return Assignment(rows_of(here, solution.duplicates, len(group)), withheld=grouped(later, len(group)))
 
 
-def explain(group: Group, assignment: Ragged, limit: int) -> dict[str, Any]:
+def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
     """As for sticky, and what is withheld from whom until who has revoked it."""
     solution = solve(group)
     changing = changing_hands(group, solution)
-    withheld = placed(group, solution.claims, changing, solution.holders, limit)
+    withheld = placed(group, solution.claims, changing, solution.new_owners, limit)
     for partition, one in zip(np.flatnonzero(changing).tolist(), withheld, strict=False):
         one["claimed_by"] = claimants(group, partition)[:limit]
     return {
@@ -72,58 +58,58 @@ def explain(group: Group, assignment: Ragged, limit: int) -> dict[str, Any]:
 
 def changing_hands(group: Group, solution: Solution) -> Bools:
     """bool[partitions], which partitions their new members have to wait for."""
-    holders = solution.holders
-    if isinstance(solution.course, Constrained):
+    new_owners = solution.new_owners
+    if isinstance(solution.phases, Constrained):
         claims = solution.claims
-        return _changing(holders, solution.kept, claims.owners, claims.contested, len(solution.twice) > 0)
-    twice = solution.twice if len(solution.twice) else np.full_like(holders, NONE)
-    return _losing(group.owned.offsets, group.owned.values, holders, twice)
+        return _changing(new_owners, solution.kept, claims.owners, claims.contested, len(solution.duplicates) > 0)
+    duplicates = solution.duplicates if len(solution.duplicates) else np.full_like(new_owners, NONE)
+    return _losing(group.owned.offsets, group.owned.values, new_owners, duplicates)
 
 
 @njit(nogil=True, cache=True)
-def _changing(holders: Int32s, kept: Int32s, owners: Int32s, contested: Bools, any_twice: bool) -> Bools:  # noqa: FBT001
+def _changing(new_owners: Int32s, kept: Int32s, owners: Int32s, contested: Bools, any_duplicates: bool) -> Bools:  # noqa: FBT001
     """The partitions that were given, and were contested or had an owner who does not keep them.
 
-    any_twice : are partitions perhaps kept and given?
+    any_duplicates : are partitions perhaps kept and given?
     """
-    changing = np.empty(len(holders), np.bool_)
-    for partition in range(len(holders)):
+    changing = np.empty(len(new_owners), np.bool_)
+    for partition in range(len(new_owners)):
         free, owner = kept[partition] == NONE, owners[partition]
-        lost = (owner != NONE) & free & (owner != holders[partition])
-        changing[partition] = (holders[partition] != NONE) & (free | any_twice) & (contested[partition] | lost)
+        lost = (owner != NONE) & free & (owner != new_owners[partition])
+        changing[partition] = (new_owners[partition] != NONE) & (free | any_duplicates) & (contested[partition] | lost)
     return changing
 
 
 @njit(nogil=True, cache=True)
-def _parted(holders: Int32s, changing: Bools) -> tuple[Int32s, Int32s]:
-    """The holders of the partitions that do not change hands, and of those that do: int32[partitions] each, else NONE.
+def _parted(new_owners: Int32s, changing: Bools) -> tuple[Int32s, Int32s]:
+    """The new owners of the partitions that do not change hands, and of those that do: int32[partitions] each, else NONE.
 
     The latter is empty if none does.
     """
     any_changes = changing.any()
-    here = np.empty_like(holders)
-    later = np.empty(len(holders) if any_changes else 0, np.int32)
-    for partition in range(len(holders)):
-        here[partition] = NONE if changing[partition] else holders[partition]
+    here = np.empty_like(new_owners)
+    later = np.empty(len(new_owners) if any_changes else 0, np.int32)
+    for partition in range(len(new_owners)):
+        here[partition] = NONE if changing[partition] else new_owners[partition]
     for partition in range(len(later)):
-        later[partition] = holders[partition] if changing[partition] else NONE
+        later[partition] = new_owners[partition] if changing[partition] else NONE
     return here, later
 
 
 @njit(nogil=True, cache=True)
-def _losing(owned_of: Int32s, owned: Int32s, holders: Int32s, twice: Int32s) -> Bools:
-    """The partitions that some claimant has no longer, and whose holder is no claimant (computePartitionsTransferringOwnership).
+def _losing(owned_of: Int32s, owned: Int32s, new_owners: Int32s, duplicates: Int32s) -> Bools:
+    """The partitions that a claimant loses to a member that does not claim them (computePartitionsTransferringOwnership).
 
     owned_of, owned : member → partitions it claims
     """
-    losing = np.zeros(len(holders), np.bool_)
-    holding = np.zeros(len(holders), np.bool_)
+    losing = np.zeros(len(new_owners), np.bool_)
+    holding = np.zeros(len(new_owners), np.bool_)
     for member in range(len(owned_of) - 1):
         for i in range(owned_of[member], owned_of[member + 1]):
             partition = owned[i]
-            if holders[partition] == member:
+            if new_owners[partition] == member:
                 holding[partition] = True
-            elif twice[partition] != member:
+            elif duplicates[partition] != member:
                 losing[partition] = True
-    waiting: Bools = losing & ~holding & (holders != NONE)
+    waiting: Bools = losing & ~holding & (new_owners != NONE)
     return waiting

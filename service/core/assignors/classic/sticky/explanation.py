@@ -13,27 +13,27 @@ if TYPE_CHECKING:
     from service.core.assignors.classic.sticky.claims import Claims
     from service.core.assignors.classic.sticky.general import General
     from service.core.assignors.classic.sticky.solution import Solution
-    from service.core.model import Bools, Group, Int32s, Ragged
+    from service.core.model import Assignment, Bools, Group, Int32s
 
 Json = dict[str, Any]
 
 
-def explained(group: Group, solution: Solution, assignment: Ragged, limit: int) -> Json:
+def explained(group: Group, solution: Solution, assignment: Assignment, limit: int) -> Json:
     """The algorithm, racks, claims, phases and members of a solution; every list has at most ``limit`` entries.
 
-    assignment : Ragged member → partitions, what was made of the solution
+    assignment : what the assignor made of the solution
     """
-    claims, course = solution.claims, solution.course
-    constrained = isinstance(course, Constrained)
+    claims, phases = solution.claims, solution.phases
+    constrained = isinstance(phases, Constrained)
     return {
         "algorithm": "constrained" if constrained else "general",
         "because": _algorithm(group, claims),
         "rack_aware": claims.rack_aware,
         "racks": _racks(group, claims),
         "claims": _claims(group, claims, limit),
-        "phases": _constrained(group, claims, course, limit)
-        if isinstance(course, Constrained)
-        else _general(group, claims, course, limit),
+        "phases": _constrained(group, claims, phases, limit)
+        if isinstance(phases, Constrained)
+        else _general(group, claims, phases, limit),
         "members": _members(group, solution, assignment, limit),
     }
 
@@ -110,16 +110,16 @@ def _claims(group: Group, claims: Claims, limit: int) -> Json:
     }
 
 
-def _constrained(group: Group, claims: Claims, course: Constrained, limit: int) -> list[Json]:
-    minimum, more = course.minimum, course.members_with_more
-    given_up = (claims.owners != NONE) & (course.kept == NONE)
-    phases = [
+def _constrained(group: Group, claims: Claims, phases: Constrained, limit: int) -> list[Json]:
+    minimum, more = phases.minimum, phases.members_with_more
+    given_up = (claims.owners != NONE) & (phases.kept == NONE)
+    steps = [
         _phase(
             "keep",
             f"members keep what they own: up to {minimum} partitions each"
             + (f", and {more} of them one more, those first who own it, in the order of the leader's map" if more else ""),
-            placed(group, claims, course.kept != NONE, course.kept, limit),
-            course.kept != NONE,
+            placed(group, claims, phases.kept != NONE, phases.kept, limit),
+            phases.kept != NONE,
         ),
         _phase(
             "give_up",
@@ -130,25 +130,25 @@ def _constrained(group: Group, claims: Claims, course: Constrained, limit: int) 
         ),
     ]
     if claims.rack_aware:
-        matched = course.matched != NONE
+        matched = phases.matched != NONE
         does = "partitions that are left, those with the fewest members on their racks first, go to members on one of their racks"
-        phases.append(_phase("match", does, placed(group, claims, matched, course.matched, limit), matched))
-    dealt = course.dealt != NONE
+        steps.append(_phase("match", does, placed(group, claims, matched, phases.matched, limit), matched))
+    dealt = phases.dealt != NONE
     does = f"what is left goes round the members short of {minimum} by member_id, then one each to those that have {minimum}"
-    phases.append(_phase("deal", does, placed(group, claims, dealt, course.dealt, limit), dealt))
-    return phases
+    steps.append(_phase("deal", does, placed(group, claims, dealt, phases.dealt, limit), dealt))
+    return steps
 
 
-def _general(group: Group, claims: Claims, course: General, limit: int) -> list[Json]:
-    given_up = (claims.owners != NONE) & (course.kept == NONE)
-    filled = (course.filled != NONE) & (course.filled != course.kept)
-    moved = course.holders != course.filled
+def _general(group: Group, claims: Claims, phases: General, limit: int) -> list[Json]:
+    given_up = (claims.owners != NONE) & (phases.kept == NONE)
+    filled = (phases.filled != NONE) & (phases.filled != phases.kept)
+    moved = phases.new_owners != phases.filled
     return [
         _phase(
             "keep",
             "members keep what they own of the topics they subscribe to",
-            placed(group, claims, course.kept != NONE, course.kept, limit),
-            course.kept != NONE,
+            placed(group, claims, phases.kept != NONE, phases.kept, limit),
+            phases.kept != NONE,
         ),
         _phase(
             "give_up",
@@ -160,21 +160,21 @@ def _general(group: Group, claims: Claims, course: General, limit: int) -> list[
         _phase(
             "fill",
             "topics with the fewest subscribers first, each partition that is left goes to the subscriber that has fewest",
-            placed(group, claims, filled, course.filled, limit),
+            placed(group, claims, filled, phases.filled, limit),
             filled,
         ),
         {
             **_phase(
                 "reassign",
-                "a partition moves while some subscriber has at least two fewer than its holder"
-                + ("; undone, since members were no less unequal after it" if course.restored else ""),
-                placed(group, claims, moved, course.holders, limit),
+                "a partition moves while some subscriber has at least two fewer than its owner"
+                + ("; undone, since members were no less unequal after it" if phases.restored else ""),
+                placed(group, claims, moved, phases.new_owners, limit),
                 moved,
             ),
-            "passes_over_free_partitions": course.passes[0],
-            "moves_of_free_partitions": course.moves[0],
-            "passes_over_all_partitions": course.passes[1],
-            "moves_of_all_partitions": course.moves[1],
+            "passes_over_free_partitions": phases.passes[0],
+            "moves_of_free_partitions": phases.moves[0],
+            "passes_over_all_partitions": phases.passes[1],
+            "moves_of_all_partitions": phases.moves[1],
         },
     ]
 
@@ -183,24 +183,24 @@ def _phase(phase: str, does: str, first: list[Json], which: Bools) -> Json:
     return {"phase": phase, "does": does, "partitions": int(which.sum()), "first": first}
 
 
-def _members(group: Group, solution: Solution, assignment: Ragged, limit: int) -> list[Json]:
+def _members(group: Group, solution: Solution, assignment: Assignment, limit: int) -> list[Json]:
     """The first members of the leader's map: what each owned, kept and gets, and why."""
-    claims, course = solution.claims, solution.course
+    claims, phases = solution.claims, solution.phases
 
     def count(members: Int32s) -> Int32s:
         return np.bincount(members[members != NONE], minlength=len(group)).astype(np.int32)
 
-    owned, kept, meant = count(claims.owners), count(solution.kept), count(solution.holders) + count(solution.twice)
-    assigned = assignment.lengths()
-    told = []
+    owned, kept, meant = count(claims.owners), count(solution.kept), count(solution.new_owners) + count(solution.duplicates)
+    assigned = assignment.rows.lengths()
+    entries = []
     for member in claims.order[:limit].tolist():
-        if isinstance(course, Constrained):
-            why = _why(int(kept[member]), int(meant[member]), course)
+        if isinstance(phases, Constrained):
+            why = _why(int(kept[member]), int(meant[member]), phases)
         else:
             topics = group.subscriptions.row(member)
             topics = topics[topics < len(group.topics)]
             why = f"its topics have {int(group.topics.partitions_counts()[topics].sum())} partitions in all"
-        told.append(
+        entries.append(
             {
                 "member_id": group.member_ids[member],
                 "owned": int(owned[member]),
@@ -209,11 +209,11 @@ def _members(group: Group, solution: Solution, assignment: Ragged, limit: int) -
                 "because": why,
             }
         )
-    return told
+    return entries
 
 
-def _why(kept: int, meant: int, course: Constrained) -> str:
-    minimum, more = course.minimum, course.members_with_more
+def _why(kept: int, meant: int, phases: Constrained) -> str:
+    minimum, more = phases.minimum, phases.members_with_more
     if not more:
         return "all members get the same number"
     if meant <= minimum:

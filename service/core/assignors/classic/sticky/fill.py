@@ -1,4 +1,4 @@
-"""Step 2 of the general sticky algorithm (sticky_general): each partition nobody keeps goes to the subscriber with the fewest.
+"""Step 2 of the general sticky algorithm (general.py): each partition nobody keeps goes to the subscriber with the fewest.
 
 Source: AbstractStickyAssignor.GeneralAssignmentBuilder.maybeAssign (Apache Kafka 4.3.1).
 Plain-Python twin: tests/reference/sticky.py, ``general``.
@@ -33,20 +33,20 @@ def fill(state: State, rack_aware: bool, racks_count: int) -> None:  # noqa: FBT
     if rack_aware:
         _fill_by_rack(state, racks_count)
     for topic in state.topics:
-        readers = state.readers[state.readers_of[topic] : state.readers_of[topic + 1]]
+        subscribers = state.subscribers[state.subscribers_of[topic] : state.subscribers_of[topic + 1]]
         given = 0
         for partition in range(state.first[topic], state.first[topic + 1]):
-            if not state.free[partition] or state.holders[partition] != NONE:
+            if not state.free[partition] or state.new_owners[partition] != NONE:
                 continue
             given += 1
             if given <= _FEW:
-                give(state, partition, _with_fewest(readers, state.keys))
+                give(state, partition, _with_fewest(subscribers, state.keys))
                 continue
             if given == _FEW + 1:
-                heap[: len(readers)] = readers
-                heapify(heap, len(readers), where, state.keys)
+                heap[: len(subscribers)] = subscribers
+                heapify(heap, len(subscribers), where, state.keys)
             give(state, partition, heap[0])
-            sink(heap, len(readers), where, state.keys, 0)
+            sink(heap, len(subscribers), where, state.keys, 0)
 
 
 @njit(nogil=True, cache=True)
@@ -64,12 +64,12 @@ def _fill_by_rack(state: State, racks_count: int) -> None:
     members = len(state.counts)
     where = np.empty(members, np.int32)
     for topic in state.topics:
-        readers = state.readers[state.readers_of[topic] : state.readers_of[topic + 1]]
-        labels = np.empty(len(readers), np.int32)
-        for i in range(len(readers)):
-            labels[i] = state.racks[readers[i]] if state.racks[readers[i]] != NONE else racks_count
+        subscribers = state.subscribers[state.subscribers_of[topic] : state.subscribers_of[topic + 1]]
+        labels = np.empty(len(subscribers), np.int32)
+        for i in range(len(subscribers)):
+            labels[i] = state.racks[subscribers[i]] if state.racks[subscribers[i]] != NONE else racks_count
         heap_of, places = grouped_arrays(labels, racks_count + 1)
-        heaps = readers[places]
+        heaps = subscribers[places]
         for rack in range(racks_count + 1):
             heapify(heaps[heap_of[rack] : heap_of[rack + 1]], heap_of[rack + 1] - heap_of[rack], where, state.keys)
         for partition in range(state.first[topic], state.first[topic + 1]):

@@ -6,13 +6,13 @@
    fewest partitions, of equals to the first by member_id. (With racks: first as far as a subscriber matches the partition.)
 3. *Set aside* topics with fewer than two subscribers, and members that have all that they could have, all of such topics.
 4. *Reassign*, unless something had to be taken from somebody, over the partitions that were free, and then over all: passes over
-   the list, until one moves nothing. A partition moves when a subscriber has at least two fewer than its holder; it goes to the
+   the list, until one moves nothing. A partition moves when a subscriber has at least two fewer than its owner; it goes to the
    subscriber with the fewest. If a member of an older generation claims it and has at least two fewer, it goes back there. If
-   another partition of the topic went the opposite way before, that one moves in its stead (sticky_movements).
+   another partition of the topic went the opposite way before, that one moves in its stead (movements.py).
 5. *Restore* what there was before step 4 if members were then not less unequal (never seen to happen).
 
-Here are step 1 and what is said where Kafka does not answer; step 2 is in sticky_fill, steps 3 to 5 are in sticky_reassign. What
-each finds and leaves is in sticky_state.
+Here are step 1 and what is said where Kafka does not answer; step 2 is in fill.py, steps 3 to 5 are in reassign.py. What
+each finds and leaves is in state.py.
 
 Example: A subscribes to t, B to t and u, one partition each. u-0 goes to B, which then has one; so t-0 goes to A.
 
@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
-from service.core.assignors.classic.members import subscribers
+from service.core.assignors.classic.members import topic_subscribers
 from service.core.assignors.classic.racks import on_rack
 from service.core.assignors.classic.sticky.fill import fill
 from service.core.assignors.classic.sticky.movements import no_movements
@@ -49,18 +49,18 @@ class General:
 
     kept : int32[partitions]      the member that keeps each partition (step 1), or NONE
     filled : int32[partitions]    the member that has each after step 2, or NONE
-    holders : int32[partitions]   the member that has each in the end, or NONE
-    twice : int32[partitions]     the member that keeps it although it was given to another (or once more to the same), or NONE;
-                                  empty when there is none
-    revoked : had something to be taken from a member (step 1)?
+    new_owners : int32[partitions]   the member that has each in the end, or NONE
+    duplicates : int32[partitions]   the member that keeps it although it was given to another (or once more to the same), or
+                                     NONE; empty if there is none
+    revoked : did a member have to revoke something (step 1)?
     passes, moves : (over the free partitions, over all)
     restored : was step 4 undone?
     """
 
     kept: Int32s
     filled: Int32s
-    holders: Int32s
-    twice: Int32s
+    new_owners: Int32s
+    duplicates: Int32s
     revoked: bool
     passes: tuple[int, int]
     moves: tuple[int, int]
@@ -70,20 +70,27 @@ class General:
 def solve(group: Group, claims: Claims) -> General:
     """Assign a group whose subscriptions differ; raises KafkaAssignorFails where Kafka throws, or never answers."""
     topics, existing = group.topics, group.topics.partitions_count
-    readers = subscribers(group, claims.order)
-    reader_ids = claims.order[readers.values]
-    ordered = np.argsort(readers.lengths(), kind="stable").astype(np.int32)
+    subscribers = topic_subscribers(group, claims.order)
+    subscriber_members = claims.order[subscribers.values]
+    ordered = np.argsort(subscribers.lengths(), kind="stable").astype(np.int32)
     rank = np.full(len(claims.topics), len(ordered), np.int32)
     rank[ordered] = np.arange(len(ordered), dtype=np.int32)
     racks = claims.partition_racks
 
     kept, counts, possible, revoked = _keep(
-        claims.owners, claims.topic_of, topics.first, readers.offsets, reader_ids, claims.racks, racks.offsets, racks.values
+        claims.owners,
+        claims.topic_of,
+        topics.first,
+        subscribers.offsets,
+        subscriber_members,
+        claims.racks,
+        racks.offsets,
+        racks.values,
     )
     free = claims.free(group, kept, rank)
     beyond = bool((kept[existing:] != NONE).any())
     both = free & (kept != NONE) if beyond else free[:0]
-    former = _former(claims.order, group.generations, group.owned.offsets, group.owned.values, len(kept))
+    previous_owners = _previous_owners(claims.order, group.generations, group.owned.offsets, group.owned.values, len(kept))
     fresh = not counts.any()
     ranks = np.empty(len(group), np.int64)
     ranks[claims.by_id] = np.arange(len(group))
@@ -92,15 +99,15 @@ def solve(group: Group, claims: Claims) -> General:
     state = State(
         topics.first,
         ordered,
-        readers.offsets,
-        reader_ids,
+        subscribers.offsets,
+        subscriber_members,
         claims.racks,
         racks.offsets,
         racks.values,
         places,
         possible,
-        former,
-        beyond or bool((former != NONE).any()),
+        previous_owners,
+        beyond or bool((previous_owners != NONE).any()),
         free,
         np.where(free, np.int32(NONE), kept) if beyond else kept.copy(),
         np.where(both, kept, np.int32(NONE)) if beyond else np.full(len(kept), NONE, np.int32),
@@ -109,10 +116,10 @@ def solve(group: Group, claims: Claims) -> General:
         np.ones(len(group), np.bool_),
     )
     fill(state, claims.rack_aware, len(group.rack_ids))
-    filled = state.holders.copy()
+    filled = state.new_owners.copy()
     set_aside(state, claims.topic_of)
     passes, moves, restored = (int(not revoked), 1), (0, 0), False
-    if state.peculiar or somebody_has_two_more(state):
+    if state.has_stale_claims or somebody_has_two_more(state):
         hashes = java_hash_codes(topics.names)[claims.topic_of[:existing]]
         codes = topic_partition_hash_codes(hashes, claims.partition_ids[:existing])
         status, at, passes, moves, restored = even_out(state, no_movements(codes), revoked, fresh)
@@ -120,8 +127,8 @@ def solve(group: Group, claims: Claims) -> General:
             raise _null_pointer(group, claims, state, at)
         if status == ENDLESS:
             raise _endless(group, claims, state, at)
-    twice = state.twice if both.any() else state.twice[:0]
-    return General(kept, filled, state.holders, twice, revoked, passes, moves, restored)
+    duplicates = state.duplicates if both.any() else state.duplicates[:0]
+    return General(kept, filled, state.new_owners, duplicates, revoked, passes, moves, restored)
 
 
 @njit(nogil=True, cache=True)
@@ -129,8 +136,8 @@ def _keep(
     owners: Int32s,
     topic_of: Int32s,
     first: Int32s,
-    readers_of: Int32s,
-    readers: Int32s,
+    subscribers_of: Int32s,
+    subscribers: Int32s,
     rack_of: Int32s,
     racks_of: Int32s,
     racks: Int32s,
@@ -145,9 +152,9 @@ def _keep(
     subscribes = np.full(len(rack_of), NONE, np.int32)  # the last topic that the member was seen to subscribe to
     existing = first[-1]
     for topic in range(len(first) - 1):
-        for i in range(readers_of[topic], readers_of[topic + 1]):
-            subscribes[readers[i]] = topic
-            possible[readers[i]] += first[topic + 1] - first[topic]
+        for i in range(subscribers_of[topic], subscribers_of[topic + 1]):
+            subscribes[subscribers[i]] = topic
+            possible[subscribers[i]] += first[topic + 1] - first[topic]
         for partition in range(first[topic], first[topic + 1]):
             owner = owners[partition]
             if owner == NONE:
@@ -161,7 +168,10 @@ def _keep(
     for partition in range(existing, len(owners)):
         owner = owners[partition]
         if owner != NONE:
-            if rack_of[owner] == NONE and owner in readers[readers_of[topic_of[partition]] : readers_of[topic_of[partition] + 1]]:
+            if (
+                rack_of[owner] == NONE
+                and owner in subscribers[subscribers_of[topic_of[partition]] : subscribers_of[topic_of[partition] + 1]]
+            ):
                 kept[partition] = owner
                 counts[owner] += 1
             else:
@@ -170,19 +180,19 @@ def _keep(
 
 
 @njit(nogil=True, cache=True)
-def _former(order: Int32s, generations: Int32s, owned_of: Int32s, owned: Int32s, partitions: int) -> Int32s:
+def _previous_owners(order: Int32s, generations: Int32s, owned_of: Int32s, owned: Int32s, partitions: int) -> Int32s:
     """The member of an older generation, of several the newest of these, that claims each partition (prepopulate…)."""
     newest = NONE
     for generation in generations:
         newest = max(newest, generation)
-    former = np.full(partitions, NONE, np.int32)
+    previous_owners = np.full(partitions, NONE, np.int32)
     for member in order:
         if generations[member] < newest:
             for i in range(owned_of[member], owned_of[member + 1]):
-                other = former[owned[i]]
+                other = previous_owners[owned[i]]
                 if other == NONE or generations[member] > generations[other]:
-                    former[owned[i]] = member
-    return former
+                    previous_owners[owned[i]] = member
+    return previous_owners
 
 
 # ---- where Kafka does not answer ---------------------------------------------------------------------------------------
@@ -190,7 +200,7 @@ def _former(order: Int32s, generations: Int32s, owned_of: Int32s, owned: Int32s,
 
 def _null_pointer(group: Group, claims: Claims, state: State, partition: int) -> KafkaAssignorFails:
     name = _name(group, claims, partition)
-    member = int(state.former[partition])
+    member = int(state.previous_owners[partition])
     if member != NONE and not state.taking_part[member]:
         cause = (
             f"member {group.member_ids[member]!r} claims {name} in the older generation {group.generations[member]}, has no part "
@@ -199,7 +209,7 @@ def _null_pointer(group: Group, claims: Claims, state: State, partition: int) ->
         remedy = "restart that member, or reset what it owns, so that it no longer claims the partition"
     else:
         cause = (
-            claims.beyond_the_end(group, state.holders)
+            claims.beyond_the_end(group, state.new_owners)
             + f", which makes a member look as if it had all that it subscribes to; so that is set aside, and missed "
             f"when {name} is to be moved"
         )
@@ -213,12 +223,12 @@ def _null_pointer(group: Group, claims: Claims, state: State, partition: int) ->
 
 
 def _endless(group: Group, claims: Claims, state: State, partition: int) -> KafkaAssignorFails:
-    name, holder = _name(group, claims, partition), group.member_ids[state.holders[partition]]
+    name, owner = _name(group, claims, partition), group.member_ids[state.new_owners[partition]]
     return KafkaAssignorFails(
         None,
         None,
         cause=f"after a pass over the partitions everything is as it was before an earlier one, and {name}, now with member "
-        f"{holder!r}, is one of those that move to and fro between members of different subscriptions",
+        f"{owner!r}, is one of those that move to and fro between members of different subscriptions",
         remedy="give the members equal subscriptions, or let them all join without owned partitions (restart them together)",
     )
 

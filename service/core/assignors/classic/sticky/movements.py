@@ -1,6 +1,6 @@
 """The movement records of a sticky assignment: which partitions have gone from whom to whom.
 
-A *pair* is (topic, first source, present holder); the partitions that have gone this way are a HashSet. When a partition is about
+A *pair* is (topic, first source, present owner); the partitions that have gone this way are a HashSet. When a partition is about
 to go the opposite way, the assignor sends the first of that set back instead. So the set's order shows, and is kept as Java keeps
 it, trees included (service/core/jvm/ordering.py). Its keys, partitions of one topic, all have different hash codes; a tree
 never has to fall back on the identity of objects, and the order is always defined.
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 TOPIC: Final = 0
 SOURCE: Final = 1
-HOLDER: Final = 2
+OWNER: Final = 2
 SIZE: Final = 3
 BUCKETS: Final = 4
 START: Final = 5
@@ -80,10 +80,10 @@ def no_movements(hashes: Int32s) -> Movements:
 
 
 @njit(nogil=True, cache=True)
-def partition_to_move(movements: Movements, topic: int, partition: int, holder: int, to: int) -> int:
-    """What really moves when ``partition`` is to go from ``holder`` to ``to`` (getTheActualPartitionToBeMoved)."""
+def partition_to_move(movements: Movements, topic: int, partition: int, owner: int, to: int) -> int:
+    """What really moves when ``partition`` is to go from ``owner`` to ``to`` (getTheActualPartitionToBeMoved)."""
     pair = movements.pair_of[partition]
-    source = holder if pair == NONE else movements.pairs[pair, SOURCE]
+    source = owner if pair == NONE else movements.pairs[pair, SOURCE]
     opposite = movements.slots[_place(movements, topic, to, source)]
     if opposite == NONE or movements.pairs[opposite, SIZE] == 0:
         return partition
@@ -94,9 +94,9 @@ def partition_to_move(movements: Movements, topic: int, partition: int, holder: 
 
 
 @njit(nogil=True, cache=True)
-def move(movements: Movements, topic: int, partition: int, holder: int, to: int) -> Movements:
-    """Record that ``partition`` goes from ``holder`` to ``to`` (movePartition)."""
-    source = holder
+def move(movements: Movements, topic: int, partition: int, owner: int, to: int) -> Movements:
+    """Record that ``partition`` goes from ``owner`` to ``to`` (movePartition)."""
+    source = owner
     pair = movements.pair_of[partition]
     if pair != NONE:
         source = movements.pairs[pair, SOURCE]
@@ -144,14 +144,14 @@ def _equal(a: Int32s, b: Int32s) -> bool:
 
 
 @njit(nogil=True, cache=True)
-def _place(movements: Movements, topic: int, source: int, holder: int) -> int:
+def _place(movements: Movements, topic: int, source: int, owner: int) -> int:
     """Where the pair is in ``slots``, or the free place where it would be."""
     slots, pairs = movements.slots, movements.pairs
-    mixed = (np.uint64(topic) * np.uint64(1000003) + np.uint64(source)) * np.uint64(1000003) + np.uint64(holder)
+    mixed = (np.uint64(topic) * np.uint64(1000003) + np.uint64(source)) * np.uint64(1000003) + np.uint64(owner)
     place = np.int64((mixed * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(33)) & (len(slots) - 1)
     while slots[place] != NONE:
         row = pairs[slots[place]]
-        if row[TOPIC] == topic and row[SOURCE] == source and row[HOLDER] == holder:
+        if row[TOPIC] == topic and row[SOURCE] == source and row[OWNER] == owner:
             break
         place = (place + 1) & (len(slots) - 1)
     return int(place)
@@ -172,18 +172,18 @@ def _take_out(movements: Movements, pair: int, partition: int) -> None:
 
 
 @njit(nogil=True, cache=True)
-def _put_in(movements: Movements, topic: int, source: int, holder: int, partition: int) -> Movements:
-    place = _place(movements, topic, source, holder)
+def _put_in(movements: Movements, topic: int, source: int, owner: int, partition: int) -> Movements:
+    place = _place(movements, topic, source, owner)
     pair = movements.slots[place]
     if pair == NONE:
         pair = movements.used[0]
         if pair == len(movements.pairs):
             movements = _with_more_pairs(movements)
-            place = _place(movements, topic, source, holder)
+            place = _place(movements, topic, source, owner)
         movements.used[0] += 1
         movements.slots[place] = pair
         row = movements.pairs[pair]
-        row[TOPIC], row[SOURCE], row[HOLDER] = topic, source, holder
+        row[TOPIC], row[SOURCE], row[OWNER] = topic, source, owner
     pairs = movements.pairs
     movements.keys[partition, SPREAD] = movements.spread[partition]
     if pairs[pair, SIZE] == 0:
@@ -206,7 +206,7 @@ def _with_more_pairs(movements: Movements) -> Movements:
     slots = np.full(2 * len(movements.slots), NONE, np.int32)
     movements = Movements(movements.spread, movements.keys, movements.pair_of, pairs, slots, movements.buckets, movements.used)
     for pair in range(len(old)):
-        slots[_place(movements, old[pair, TOPIC], old[pair, SOURCE], old[pair, HOLDER])] = pair
+        slots[_place(movements, old[pair, TOPIC], old[pair, SOURCE], old[pair, OWNER])] = pair
     return movements
 
 

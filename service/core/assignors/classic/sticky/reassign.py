@@ -1,8 +1,8 @@
-"""Steps 3 to 5 of the general sticky algorithm (sticky_general): partitions move until nothing can be evened out any more.
+"""Steps 3 to 5 of the general sticky algorithm (general.py): partitions move until nothing can be evened out any more.
 
 Kafka asks before every partition whether the group is balanced, and ends the pass if so. As long as members have only what they
-subscribe to, that changes nothing: in a balanced group nobody has two fewer than the holder of a partition that he could have.
-So the question is put only when it counts: when a member holds something odd (``State.peculiar``), before a move.
+subscribe to, that changes nothing: in a balanced group nobody has two fewer than the owner of a partition that he could have.
+So the question is put only when it counts: when members may have stale claims (``State.has_stale_claims``), before a move.
 
 Source: AbstractStickyAssignor.GeneralAssignmentBuilder.balance (Apache Kafka 4.3.1).
 Plain-Python twin: tests/reference/sticky.py, ``general``.
@@ -43,11 +43,11 @@ def set_aside(state: State, topic_of: Int32s) -> None:
     if state.taking_part.all():
         return
     for partition in range(len(topic_of)):
-        topic, holder = topic_of[partition], state.holders[partition]
-        if holder != NONE and state.readers_of[topic + 1] - state.readers_of[topic] >= 2:
-            state.taking_part[holder] = True
-            if state.twice[partition] != NONE:
-                state.taking_part[state.twice[partition]] = True
+        topic, owner = topic_of[partition], state.new_owners[partition]
+        if owner != NONE and state.subscribers_of[topic + 1] - state.subscribers_of[topic] >= 2:
+            state.taking_part[owner] = True
+            if state.duplicates[partition] != NONE:
+                state.taking_part[state.duplicates[partition]] = True
 
 
 @njit(nogil=True, cache=True)
@@ -69,7 +69,7 @@ def even_out(
     Returns how it ended, where (the partition, if it did not settle), passes and moves of the two reassignments, and whether they
     were undone.
     """
-    before = state.holders.copy()
+    before = state.new_owners.copy()
     counts = state.counts.copy()
     passes = moves = 0
     if not revoked:
@@ -81,7 +81,7 @@ def even_out(
     if status == SETTLED and not fresh and more_moves > 0:
         restored = bool(_inequality(state.counts, state.taking_part) >= _inequality(counts, state.taking_part))
         if restored:
-            state.holders[:] = before
+            state.new_owners[:] = before
     return status, at, (passes, more_passes), (moves, more_moves), restored
 
 
@@ -109,12 +109,12 @@ def _reassign(state: State, only_free: bool, movements: Movements) -> tuple[int,
     heap = np.empty(len(state.counts), np.int32)
     where = np.zeros(len(state.counts), np.int32)
     witness = np.full(2, NONE, np.int32)
-    remembered, records = state.holders[:0].copy(), movements
+    remembered, records = state.new_owners[:0].copy(), movements
     while True:
         if passes & (passes - 1) == 0:
             if passes > 0:
-                remembered, records = state.holders.copy(), copied(movements)
-        elif np.array_equal(remembered, state.holders) and alike(records, movements):
+                remembered, records = state.new_owners.copy(), copied(movements)
+        elif np.array_equal(remembered, state.new_owners) and alike(records, movements):
             return ENDLESS, moved, passes, total, movements
         status, moved, moves, movements = _pass(state, only_free, movements, heap, where, witness)
         passes += 1
@@ -140,44 +140,44 @@ def _pass(  # noqa: C901, PLR0912 (a kernel)
     """
     moves, last = 0, NONE
     for topic in state.topics:
-        start, stop = state.readers_of[topic], state.readers_of[topic + 1]
+        start, stop = state.subscribers_of[topic], state.subscribers_of[topic + 1]
         if stop - start < 2:
             continue
         size, fewest, all_take_part = 0, NONE, True
         for i in range(start, stop):
-            reader = state.readers[i]
-            if not state.taking_part[reader]:
+            subscriber = state.subscribers[i]
+            if not state.taking_part[subscriber]:
                 all_take_part = False
-            elif fewest == NONE or state.keys[reader] < state.keys[fewest]:
-                fewest = reader
+            elif fewest == NONE or state.keys[subscriber] < state.keys[fewest]:
+                fewest = subscriber
         heaped = False
         for partition in range(state.first[topic], state.first[topic + 1]):
             if only_free and not state.free[partition]:
                 continue
-            holder = state.holders[partition]
+            owner = state.new_owners[partition]
             to = _STAY
-            if state.former[partition] != NONE:
-                to = _back(state, holder, state.former[partition])
+            if state.previous_owners[partition] != NONE:
+                to = _back(state, owner, state.previous_owners[partition])
             if to == _STAY:
                 if all_take_part:
-                    if state.counts[holder] > state.counts[fewest] + 1:
+                    if state.counts[owner] > state.counts[fewest] + 1:
                         to = fewest
                 else:
-                    to = _to_fewest(state, topic, partition, holder, fewest)
+                    to = _to_fewest(state, topic, partition, owner, fewest)
             if to == _STAY:
                 continue
-            if state.peculiar and _balanced(state, topic, partition, to, witness):
+            if state.has_stale_claims and _balanced(state, topic, partition, to, witness):
                 return SETTLED, last, moves, movements
             if to == _THROW:
                 return NULL_POINTER, partition, moves, movements
 
-            moved = partition_to_move(movements, topic, partition, holder, to)
-            source = state.holders[moved]
+            moved = partition_to_move(movements, topic, partition, owner, to)
+            source = state.new_owners[moved]
             movements = move(movements, topic, moved, source, to)
             if not heaped:
                 for i in range(start, stop):
-                    if state.taking_part[state.readers[i]]:
-                        heap[size] = state.readers[i]
+                    if state.taking_part[state.subscribers[i]]:
+                        heap[size] = state.subscribers[i]
                         size += 1
                 heapify(heap, size, where, state.keys)
                 heaped = True
@@ -195,33 +195,33 @@ def _pass(  # noqa: C901, PLR0912 (a kernel)
 
 
 @njit(nogil=True, cache=True)
-def _back(state: State, holder: int, former: int) -> int:
+def _back(state: State, owner: int, previous_owner: int) -> int:
     """Does a partition go back to the member of an older generation that claims it? Then that; or _STAY, or _THROW."""
-    if not state.taking_part[former]:
+    if not state.taking_part[previous_owner]:
         return _THROW
-    return former if state.counts[holder] > state.counts[former] + 1 else _STAY
+    return previous_owner if state.counts[owner] > state.counts[previous_owner] + 1 else _STAY
 
 
 @njit(nogil=True, cache=True)
-def _to_fewest(state: State, topic: int, partition: int, holder: int, fewest: int) -> int:
+def _to_fewest(state: State, topic: int, partition: int, owner: int, fewest: int) -> int:
     """The same where some subscriber has been set aside, at whose sight Kafka throws if it has not found another before.
 
-    It looks for one with two fewer first among the subscribers on the partition's racks, if the holder is on one of them.
+    It looks for one with two fewer first among the subscribers on the partition's racks, if the owner is on one of them.
     """
-    readers = state.readers[state.readers_of[topic] : state.readers_of[topic + 1]]
-    rack = state.racks[holder]
+    subscribers = state.subscribers[state.subscribers_of[topic] : state.subscribers_of[topic + 1]]
+    rack = state.racks[owner]
     if rack != NONE and on_rack(state.racks_of, state.partition_racks, partition, rack):
-        for reader in readers:
-            rack = state.racks[reader]
+        for subscriber in subscribers:
+            rack = state.racks[subscriber]
             if rack != NONE and on_rack(state.racks_of, state.partition_racks, partition, rack):
-                if not state.taking_part[reader]:
+                if not state.taking_part[subscriber]:
                     return _THROW
-                if state.counts[holder] > state.counts[reader] + 1:
+                if state.counts[owner] > state.counts[subscriber] + 1:
                     return fewest
-    for reader in readers:
-        if not state.taking_part[reader]:
+    for subscriber in subscribers:
+        if not state.taking_part[subscriber]:
             return _THROW
-        if state.counts[holder] > state.counts[reader] + 1:
+        if state.counts[owner] > state.counts[subscriber] + 1:
             return fewest
     return _STAY
 
@@ -234,8 +234,8 @@ def _balanced(state: State, topic: int, partition: int, to: int, witness: Int32s
     witness : int32[2]   the member and the partition that proved it last, or NONE; written
     """
     if to >= 0:
-        for i in range(state.readers_of[topic], state.readers_of[topic + 1]):
-            if state.readers[i] == to and _could_have(state, to, partition):
+        for i in range(state.subscribers_of[topic], state.subscribers_of[topic + 1]):
+            if state.subscribers[i] == to and _could_have(state, to, partition):
                 return False
     if witness[0] != NONE and _could_have(state, witness[0], witness[1]):
         return False
@@ -247,18 +247,18 @@ def _balanced(state: State, topic: int, partition: int, to: int, witness: Int32s
     if least >= most - 1:
         return True
     for other in state.topics:
-        readers = state.readers[state.readers_of[other] : state.readers_of[other + 1]]
+        subscribers = state.subscribers[state.subscribers_of[other] : state.subscribers_of[other + 1]]
         least = NONE
-        for reader in readers:
-            if state.taking_part[reader] and state.counts[reader] != state.possible[reader]:
-                least = state.counts[reader] if least == NONE else min(least, state.counts[reader])
+        for subscriber in subscribers:
+            if state.taking_part[subscriber] and state.counts[subscriber] != state.possible[subscriber]:
+                least = state.counts[subscriber] if least == NONE else min(least, state.counts[subscriber])
         if least == NONE:
             continue
         for odd in range(state.first[other], state.first[other + 1]):
-            if state.counts[_seen_holder(state, odd)] > least + 1:
-                for reader in readers:
-                    if _could_have(state, reader, odd):
-                        witness[0], witness[1] = reader, odd
+            if state.counts[_owner_in_map(state, odd)] > least + 1:
+                for subscriber in subscribers:
+                    if _could_have(state, subscriber, odd):
+                        witness[0], witness[1] = subscriber, odd
                         return False
     return True
 
@@ -269,16 +269,16 @@ def _could_have(state: State, member: int, partition: int) -> bool:
     return bool(
         state.taking_part[member]
         and state.counts[member] != state.possible[member]
-        and state.holders[partition] != member
-        and state.twice[partition] != member
-        and state.counts[_seen_holder(state, partition)] > state.counts[member] + 1
+        and state.new_owners[partition] != member
+        and state.duplicates[partition] != member
+        and state.counts[_owner_in_map(state, partition)] > state.counts[member] + 1
     )
 
 
 @njit(nogil=True, cache=True)
-def _seen_holder(state: State, partition: int) -> int:
-    """The holder whom isBalanced sees: of two, the later one in the map of assignments."""
-    holder, other = state.holders[partition], state.twice[partition]
+def _owner_in_map(state: State, partition: int) -> int:
+    """The owner that isBalanced takes into account: of two, the later one in the map of assignments."""
+    owner, other = state.new_owners[partition], state.duplicates[partition]
     if other == NONE or not state.taking_part[other]:
-        return int(holder)
-    return int(other if not state.taking_part[holder] or state.places[other] > state.places[holder] else holder)
+        return int(owner)
+    return int(other if not state.taking_part[owner] or state.places[other] > state.places[owner] else owner)

@@ -17,15 +17,15 @@ class Solution:
     """A sticky assignment, and how it came about.
 
     claims : what the members said
-    course : what the algorithm did, by the algorithm's name
-    kept : int32[partitions]      the member that keeps each partition, or NONE
-    holders : int32[partitions]   the member that has each partition, or NONE
-    twice : int32[partitions]     another member that keeps it too (an error of Kafka's, when somebody owns what does not exist),
-                                  or NONE; empty when there is none
+    phases : what each phase of the algorithm did
+    kept : int32[partitions]         the member that keeps each partition, or NONE
+    new_owners : int32[partitions]   the member that each partition is assigned to, or NONE
+    duplicates : int32[partitions]   another member that keeps it too (an error of Kafka's if members claim partitions that do
+                                     not exist), or NONE; empty if there is none
     """
 
     claims: Claims
-    course: Constrained | General
+    phases: Constrained | General
     kept: Int32s
-    holders: Int32s
-    twice: Int32s
+    new_owners: Int32s
+    duplicates: Int32s

@@ -1,4 +1,4 @@
-"""Who has what so far: what the steps of the general sticky algorithm (sticky_general) hand to each other."""
+"""Who owns what so far: the state that the steps of the general sticky algorithm (sticky/general.py) share."""
 
 from __future__ import annotations
 
@@ -11,39 +11,39 @@ if TYPE_CHECKING:
 
 
 class State(NamedTuple):
-    """The group, and who has what so far.
+    """The group, and who owns what so far.
 
-    first : int32[topics + 1]        the first partition of each topic
-    topics : int32[topics]           the topics in the assignor's order
-    readers_of, readers              topic → its subscribers, in the leader's order
-    racks : int32[members]           each member's rack
-    racks_of, partition_racks        partition → racks of its replicas
-    places : int32[members]          where each member stands in the map of assignments
-    possible : int32[members]        how many partitions each member's topics have in all
-    former : int32[partitions]       the member of an older generation that claims each partition, or NONE
-    peculiar : bool                  do members perhaps hold what they do not subscribe to, what does not exist, or the same?
+    first : int32[topics + 1]             the first partition of each topic
+    topics : int32[topics]                the topics in the assignor's order
+    subscribers_of, subscribers           topic → its subscribers, in the leader's order
+    racks : int32[members]                each member's rack
+    racks_of, partition_racks             partition → racks of its replicas
+    places : int32[members]               the place of each member in the map of assignments
+    possible : int32[members]             the number of partitions of each member's topics
+    previous_owners : int32[partitions]   the member of an older generation that claims each partition, or NONE
+    has_stale_claims : bool               may members own partitions that do not exist, of other topics, or of another member?
 
-    free : bool[partitions]          was it unassigned after step 1?
-    holders, twice : int32[partitions]   as in ``General`` (sticky_general)
-    counts : int32[members]          how many partitions each member has
-    keys : int64[members]            (count, rank by member_id) as one number: members in the assignor's order
-    taking_part : bool[members]      False for members set aside
+    free : bool[partitions]               was it unassigned after step 1?
+    new_owners, duplicates : int32[partitions]   as in ``General`` (sticky/general.py)
+    counts : int32[members]               the number of partitions of each member
+    keys : int64[members]                 (count, rank by member_id) as one number: members in the assignor's order
+    taking_part : bool[members]           False for members set aside
     """
 
     first: Int32s
     topics: Int32s
-    readers_of: Int32s
-    readers: Int32s
+    subscribers_of: Int32s
+    subscribers: Int32s
     racks: Int32s
     racks_of: Int32s
     partition_racks: Int32s
     places: Int32s
     possible: Int32s
-    former: Int32s
-    peculiar: bool
+    previous_owners: Int32s
+    has_stale_claims: bool
     free: Bools
-    holders: Int32s
-    twice: Int32s
+    new_owners: Int32s
+    duplicates: Int32s
     counts: Int32s
     keys: Int64s
     taking_part: Bools
@@ -52,6 +52,6 @@ class State(NamedTuple):
 @njit(nogil=True, cache=True)
 def give(state: State, partition: int, member: int) -> None:
     """Give the partition to the member."""
-    state.holders[partition] = member
+    state.new_owners[partition] = member
     state.counts[member] += 1
     state.keys[member] += len(state.counts)

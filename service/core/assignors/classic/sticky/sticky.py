@@ -2,9 +2,9 @@
 
 *Goals*: first, counts that differ as little as subscriptions allow; then, that members keep what they own.
 
-*Algorithm*: read what the members say they own (sticky_claims). If all subscribe to the same topics, the result's counts are
-known beforehand, and a few passes do it (sticky_constrained). Otherwise partitions are moved one by one as long as somebody has
-two more than somebody who could have one of them (sticky_general).
+*Algorithm*: read what the members say they own (claims.py). If all subscribe to the same topics, the result's counts are
+known beforehand, and a few passes do it (constrained.py). Otherwise partitions are moved one by one as long as somebody has
+two more than somebody who could have one of them (general.py).
 
 Racks (KIP-881) count, if they matter for any partition: owned partitions are given up for the sake of the rack.
 
@@ -21,21 +21,21 @@ from service.core.assignors.classic.sticky import constrained, general
 from service.core.assignors.classic.sticky.claims import read_claims
 from service.core.assignors.classic.sticky.explanation import explained
 from service.core.assignors.classic.sticky.solution import Solution
-from service.core.model import NONE, Ragged
+from service.core.model import NONE, Assignment, Ragged
 from service.core.ragged import grouped
 
 if TYPE_CHECKING:
     from service.core.model import Group, Int32s
 
 
-def assign(group: Group) -> Ragged:
+def assign(group: Group) -> Assignment:
     """Ragged member → partitions. Raises KafkaAssignorFails where Kafka throws, or moves partitions for ever."""
     solution = solve(group)
-    return rows_of(solution.holders, solution.twice, len(group))
+    return Assignment(rows_of(solution.new_owners, solution.duplicates, len(group)))
 
 
-def explain(group: Group, assignment: Ragged, limit: int) -> dict[str, Any]:
-    """Which algorithm and why, racks, claims, what each phase kept and gave, why a member has one more (sticky_explained)."""
+def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
+    """Which algorithm and why, racks, claims, what each phase kept and gave, why a member has one more (explanation.py)."""
     return explained(group, solve(group), assignment, limit)
 
 
@@ -43,15 +43,15 @@ def solve(group: Group) -> Solution:
     """What both sticky assignors work out. Raises KafkaAssignorFails where Kafka throws, or moves partitions for ever."""
     claims = read_claims(group)
     if claims.odd_one == NONE:
-        course = constrained.solve(group, claims)
-        return Solution(claims, course, course.kept, *course.holders())
+        phases = constrained.solve(group, claims)
+        return Solution(claims, phases, phases.kept, *phases.new_owners())
     rebalance = general.solve(group, claims)
-    return Solution(claims, rebalance, rebalance.kept, rebalance.holders, rebalance.twice)
+    return Solution(claims, rebalance, rebalance.kept, rebalance.new_owners, rebalance.duplicates)
 
 
-def rows_of(holders: Int32s, twice: Int32s, members: int) -> Ragged:
+def rows_of(new_owners: Int32s, duplicates: Int32s, members: int) -> Ragged:
     """Ragged member → partitions, from the arrays that ``Solution`` describes."""
-    if len(twice) == 0:
-        return grouped(holders, members)
-    rows = grouped(np.concatenate([holders, twice]), members)
-    return Ragged(rows.offsets, rows.values % np.int32(len(holders)))
+    if len(duplicates) == 0:
+        return grouped(new_owners, members)
+    rows = grouped(np.concatenate([new_owners, duplicates]), members)
+    return Ragged(rows.offsets, rows.values % np.int32(len(new_owners)))

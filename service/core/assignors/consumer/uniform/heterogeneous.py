@@ -24,10 +24,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numba import njit
 
-from service.core.assignors.classic.members import subscribers
-from service.core.assignors.coordinator import member_order, partition_beyond_the_end, target_rows, topic_ids
+from service.core.assignors.classic.members import topic_subscribers
+from service.core.assignors.coordinator import member_order, partition_beyond_the_end, topic_ids
 from service.core.errors import InvalidQuestion, KafkaAssignorFails
-from service.core.model import NONE, Ragged
+from service.core.jvm.ordering import capacity_for_set, iteration_order
+from service.core.model import NONE, Assignment, Ragged
 from service.core.ragged import grouped
 
 if TYPE_CHECKING:
@@ -38,19 +39,19 @@ ROUNDS: Final = 16
 """UniformHeterogeneousAssignmentBuilder.MAX_ITERATION_COUNT"""
 
 
-def assign(group: Group) -> Ragged:
+def assign(group: Group) -> Assignment:
     """Ragged member → partitions, ascending.
 
     Raises KafkaAssignorFails where a member owns a partition of a topic of its that does not exist, and InvalidQuestion where two
     members own the same partition of topics of theirs: no coordinator could get there, and Kafka would assign it twice.
     """
-    return _assigned(group)[0]
+    return Assignment(_assigned(group)[0])
 
 
-def explain(group: Group, assignment: Ragged, limit: int) -> dict[str, Any]:
+def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
     """The members in order, the topics in order, and what each phase moved. ``limit`` bounds the entries of each list."""
-    _, order, in_order, readers, kept, filled, moves = _assigned(group)
-    counts, loads = group.topics.partitions_counts(), assignment.lengths()
+    _, order, in_order, subscribers, kept, filled, moves = _assigned(group)
+    counts, loads = group.topics.partitions_counts(), assignment.rows.lengths()
     return {
         "algorithm": "heterogeneous",
         "because": "members subscribe to different topics",
@@ -74,9 +75,9 @@ def explain(group: Group, assignment: Ragged, limit: int) -> dict[str, Any]:
             {
                 "topic_name": group.topics.names[topic],
                 "partitions_count": int(counts[topic]),
-                "subscribers_count": len(readers.row(topic)),
-                "fewest": int(loads[order[readers.row(topic)]].min()),
-                "most": int(loads[order[readers.row(topic)]].max()),
+                "subscribers_count": len(subscribers.row(topic)),
+                "fewest": int(loads[order[subscribers.row(topic)]].min()),
+                "most": int(loads[order[subscribers.row(topic)]].max()),
             }
             for topic in in_order[:limit].tolist()
         ],
@@ -88,58 +89,56 @@ def _assigned(group: Group) -> tuple[Ragged, Int32s, Int32s, Ragged, int, int, I
     topics = group.topics
     ids = topic_ids(topics)
     order = member_order(group)
-    readers = subscribers(group, order)
-    counts, lengths = topics.partitions_counts(), readers.lengths()
+    subscribers = topic_subscribers(group, order)
+    counts, lengths = topics.partitions_counts(), subscribers.lengths()
     with np.errstate(divide="ignore", invalid="ignore"):
         in_order = np.lexsort((ids.ranks, lengths, -(counts / lengths))).astype(np.int32)
     in_order = in_order[lengths[in_order] > 0]
     _refuse_beyond_the_end(group, order, ids)
     topic_of = np.repeat(np.arange(len(topics), dtype=np.int32), counts)
-    owners, loads, twice = _kept(
+    owners, loads, duplicate = _kept(
         order, topics.first, topic_of,
         group.subscriptions.offsets, group.subscriptions.values, group.owned.offsets, group.owned.values,
     )  # fmt: skip
-    if twice != NONE:
-        topic = int(topic_of[twice])
+    if duplicate != NONE:
+        topic = int(topic_of[duplicate])
         raise InvalidQuestion(
-            f"more than one member owns partition {twice - topics.first[topic]} of {topics.names[topic]!r}, which no target "
-            "assignment of a consumer group allows",
+            f"More than one member owns partition {duplicate - topics.first[topic]} of {topics.names[topic]!r}, which no target "
+            "assignment of a consumer group allows.",
             "/members",
         )
     kept = int(loads.sum())
-    moves = _shared_out(loads, owners, in_order, topics.first, readers.offsets, readers.values)
+    moves = _shared_out(loads, owners, in_order, topics.first, subscribers.offsets, subscribers.values)
     rows = grouped(np.where(owners == NONE, owners, order[owners]), len(group))
-    return rows, order, in_order, readers, kept, len(rows.values) - kept, moves
+    return rows, order, in_order, subscribers, kept, len(rows.values) - kept, moves
 
 
 def _refuse_beyond_the_end(group: Group, order: Int32s, ids: TopicIds) -> None:
-    """Raise KafkaAssignorFails where a member owns a partition that a topic of its subscriptions does not have."""
-    topics = group.topics
-    if partition_beyond_the_end(group, np.ones(len(topics), np.bool_)) is None:
+    """Raise KafkaAssignorFails if a member owns a partition beyond the end of a topic that it subscribes to.
+
+    Kafka fails at the first one: members in order, the topics of a member's target assignment as a HashMap iterates over them,
+    the partition ids of a topic as a HashSet does.
+    """
+    if partition_beyond_the_end(group, np.ones(len(group.topics), np.bool_)) is None:
         return
-    # Kafka trips over the first that it meets. So give the topics as many partitions as owned_partitions say, and look.
-    known = group.unknown_partitions[:, 0] < len(topics)
-    counts = topics.partitions_counts().copy()
-    np.maximum.at(counts, group.unknown_partitions[known, 0], group.unknown_partitions[known, 1] + 1)
-    first = np.append(0, np.cumsum(counts)).astype(np.int32)
-    topic_of = np.repeat(np.arange(len(topics), dtype=np.int32), counts)
-    place = np.full(len(topics), NONE, np.int32)
+    counts = group.topics.partitions_counts()
     for member in order.tolist():
-        owned_topics, owned_ids = group.topic_partitions(group.owned.row(member))
-        mine = np.isin(owned_topics, group.subscriptions.row(member)) & (owned_topics < len(topics))
-        partitions = first[owned_topics[mine]] + owned_ids[mine]
-        once = np.sort(np.unique(partitions, return_index=True)[1])
-        for partition in target_rows(partitions[once].astype(np.int32), topic_of, first, ids.hashes, ids.ranks, place)[
-            2
-        ].tolist():
-            topic = int(topic_of[partition])
-            partition_id, count = partition - int(first[topic]), int(topics.partitions_counts()[topic])
-            if partition_id >= count:
+        topics, partition_ids = group.topic_partitions(group.owned.row(member))
+        subscribed = np.isin(topics, group.subscriptions.row(member)) & (topics < len(counts))
+        topics, partition_ids = topics[subscribed], partition_ids[subscribed]
+        if not (partition_ids >= counts[topics]).any():
+            continue
+        owned_topics = np.array(list(dict.fromkeys(topics.tolist())), np.int32)
+        for topic in owned_topics[iteration_order(ids.hashes[owned_topics], ranks=ids.ranks[owned_topics])].tolist():
+            of_topic = np.array(list(dict.fromkeys(partition_ids[topics == topic].tolist())), np.int32)
+            in_set = of_topic[iteration_order(of_topic, capacity=capacity_for_set(len(of_topic)), ranks=of_topic)]
+            beyond = in_set[in_set >= counts[topic]]
+            if len(beyond):
                 raise KafkaAssignorFails(
                     "java.lang.ArrayIndexOutOfBoundsException",
-                    f"Index {partition_id} out of bounds for length {count}",
-                    cause=f"{group.member_ids[member]!r} owns partition {partition_id} of {topics.names[topic]!r}, which has "
-                    f"{count} (/members/{member}/owned_partitions)",
+                    f"Index {beyond[0]} out of bounds for length {counts[topic]}",
+                    cause=f"{group.member_ids[member]!r} owns partition {beyond[0]} of {group.topics.names[topic]!r}, which has "
+                    f"{counts[topic]} (/members/{member}/owned_partitions)",
                     remedy="leave out of owned_partitions what does not exist",
                 )
 
@@ -159,16 +158,16 @@ def _kept(
     """
     owners = np.full(first[-1], NONE, np.int32)
     loads = np.zeros(len(order), np.int32)
-    reads = np.full(max(np.max(subscribed) + 1 if len(subscribed) else 0, len(first) - 1), NONE, np.int32)
+    subscribed_by = np.full(max(np.max(subscribed) + 1 if len(subscribed) else 0, len(first) - 1), NONE, np.int32)
     for number in range(len(order)):
         member = order[number]
         if owned_of[member] == owned_of[member + 1]:
             continue
         for i in range(subscribed_of[member], subscribed_of[member + 1]):
-            reads[subscribed[i]] = number
+            subscribed_by[subscribed[i]] = number
         for i in range(owned_of[member], owned_of[member + 1]):
             partition = owned[i]
-            if partition < first[-1] and reads[topic_of[partition]] == number and owners[partition] != number:
+            if partition < first[-1] and subscribed_by[topic_of[partition]] == number and owners[partition] != number:
                 if owners[partition] != NONE:
                     return owners, loads, partition
                 owners[partition] = number
@@ -178,7 +177,7 @@ def _kept(
 
 @njit(nogil=True, cache=True)
 def _shared_out(
-    loads: Int32s, owners: Int32s, topics_in_order: Int32s, first: Int32s, readers_of: Int32s, readers: Int32s
+    loads: Int32s, owners: Int32s, topics_in_order: Int32s, first: Int32s, subscribers_of: Int32s, subscribers: Int32s
 ) -> Int32s:
     """Steps 2 and 3; returns the moves of each round, int32[rounds].
 
@@ -186,24 +185,27 @@ def _shared_out(
     owners : int32[partitions]          the number of each partition's owner, or NONE; written
     topics_in_order : int32[...]        the topics that have subscribers
     first : int32[topics + 1]           the first partition of each topic
-    readers_of, readers : topic → numbers of its subscribers, ascending
+    subscribers_of, subscribers : topic → numbers of its subscribers, ascending
 
     Reproduces UniformHeterogeneousAssignmentBuilder.assignRemainingPartitions and balance. Plain-Python twin:
     tests/reference/server_assignors.py.
     """
     for topic in topics_in_order:
-        _fill(loads, owners[first[topic] : first[topic + 1]], readers[readers_of[topic] : readers_of[topic + 1]])
+        _fill(loads, owners[first[topic] : first[topic + 1]], subscribers[subscribers_of[topic] : subscribers_of[topic + 1]])
     moves = np.zeros(ROUNDS, np.int32)
     range_of = np.empty(len(loads), np.int32)
     last_moved = NONE  # or the first topic looked at, while none has moved anything
     for turn in range(ROUNDS):
         for topic in topics_in_order:
-            if readers_of[topic + 1] - readers_of[topic] < 2:
+            if subscribers_of[topic + 1] - subscribers_of[topic] < 2:
                 continue
             if topic == last_moved:
                 return moves[: turn + 1]
             moved = _balance(
-                loads, owners[first[topic] : first[topic + 1]], readers[readers_of[topic] : readers_of[topic + 1]], range_of
+                loads,
+                owners[first[topic] : first[topic + 1]],
+                subscribers[subscribers_of[topic] : subscribers_of[topic + 1]],
+                range_of,
             )
             moves[turn] += moved
             if moved or last_moved == NONE:

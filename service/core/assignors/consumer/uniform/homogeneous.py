@@ -35,13 +35,13 @@ from service.core.assignors.coordinator import (
 from service.core.errors import KafkaAssignorFails
 from service.core.jvm.hashing import java_hash_codes
 from service.core.jvm.ordering import capacity_for_set, iteration_order
-from service.core.model import NONE, Ragged
+from service.core.model import NONE, Assignment, Ragged
 
 if TYPE_CHECKING:
     from service.core.model import Bools, Group, Int32s
 
 
-def assign(group: Group, *, extra_stays: bool = True) -> Ragged:
+def assign(group: Group, *, extra_stays: bool = True) -> Assignment:
     """Ragged member → partitions, in no particular order.
 
     group : all members subscribe to the same names
@@ -51,7 +51,7 @@ def assign(group: Group, *, extra_stays: bool = True) -> Ragged:
     """
     topics = group.topics
     if len(group) == 0 or len(group.subscriptions.row(0)) == 0:
-        return Ragged(np.zeros(len(group) + 1, np.int32), np.empty(0, np.int32))
+        return Assignment(Ragged(np.zeros(len(group) + 1, np.int32), np.empty(0, np.int32)))
     ids = topic_ids(topics)
     order = member_order(group)
     in_order = topic_order(group, int(order[0]), java_hash_codes((*topics.names, *group.unknown_topic_names)))
@@ -67,19 +67,19 @@ def assign(group: Group, *, extra_stays: bool = True) -> Ragged:
             f"{topics.partitions_counts()[topic]} (/members/{member}/owned_partitions)"
         )
     topic_of = np.repeat(np.arange(len(topics), dtype=np.int32), topics.partitions_counts())
-    holders, twice, plain = _holders(order, subscribed, topics.first, topic_of, group.owned.offsets, group.owned.values)
-    if twice != NONE:
-        topic = int(topic_of[twice])
+    owners, duplicate, plain = _owners(order, subscribed, topics.first, topic_of, group.owned.offsets, group.owned.values)
+    if duplicate != NONE:
+        topic = int(topic_of[duplicate])
         raise _left_over(
-            f"more than one member owns partition {twice - topics.first[topic]} of {topics.names[topic]!r}, which no target "
+            f"more than one member owns partition {duplicate - topics.first[topic]} of {topics.names[topic]!r}, which no target "
             "assignment of a consumer group allows (/members)"
         )
-    free = _free(in_order, topics.first, holders)
-    kept_of, kept, wants = _kept(
+    free = _free(in_order, topics.first, owners)
+    kept_of, kept, shortfalls = _kept(
         order, topics.first, topic_of, group.owned.offsets, group.owned.values,
-        holders, free, ids.hashes, ids.ranks, extra_stays, plain,
+        owners, free, ids.hashes, ids.ranks, extra_stays, plain,
     )  # fmt: skip
-    return Ragged(*_filled(order, kept_of, kept, wants, free))
+    return Assignment(Ragged(*_filled(order, kept_of, kept, shortfalls, free)))
 
 
 def _left_over(cause: str) -> KafkaAssignorFails:
@@ -91,7 +91,7 @@ def _left_over(cause: str) -> KafkaAssignorFails:
     )
 
 
-def explain(group: Group, assignment: Ragged, limit: int, *, extra_stays: bool = True) -> dict[str, Any]:
+def explain(group: Group, assignment: Assignment, limit: int, *, extra_stays: bool = True) -> dict[str, Any]:
     """Quotas, and what each member in order kept, gave up and got. ``limit`` bounds the members told of."""
     order, count = member_order(group), group.topics.partitions_count
     existing = group.topics.partitions_counts()
@@ -100,13 +100,13 @@ def explain(group: Group, assignment: Ragged, limit: int, *, extra_stays: bool =
     quota, extra = divmod(total, len(group)) if len(group) else (0, 0)
     members, revoked_in_all = [], 0
     for at, member in enumerate(order.tolist()):
-        owned, assigned = np.unique(group.owned.row(member)), assignment.row(member)
+        owned, assigned = np.unique(group.owned.row(member)), assignment.rows.row(member)
         kept = int(np.isin(assigned, owned, kind="table").sum()) if len(owned) and len(assigned) else 0
         revoked = int((owned < count).sum()) - kept
         revoked_in_all += revoked
         if at >= limit:
             continue
-        told: dict[str, Any] = {
+        entry: dict[str, Any] = {
             "member_id": group.member_ids[member],
             "kept": kept,
             "revoked": revoked,
@@ -114,14 +114,14 @@ def explain(group: Group, assignment: Ragged, limit: int, *, extra_stays: bool =
             "partitions": len(assigned),
         }
         if len(assigned) > quota:
-            told["one_more_because"] = (
+            entry["one_more_because"] = (
                 "it is among the first in order"
                 if not extra_stays
                 else "it had more than the quota already, and keeps one"
                 if kept > quota
                 else "no more members were left than extra partitions"
             )
-        members.append(told)
+        members.append(entry)
     kept_in_all = int((group.owned.values < count).sum()) - revoked_in_all
     return {
         "algorithm": "homogeneous",
@@ -130,7 +130,10 @@ def explain(group: Group, assignment: Ragged, limit: int, *, extra_stays: bool =
         "members_with_one_more": extra,
         "phases": [
             {"phase": "revoke what is over the quota, or no longer subscribed", "revoked": revoked_in_all},
-            {"phase": "assign what is free to the members below their quota", "assigned": len(assignment.values) - kept_in_all},
+            {
+                "phase": "assign what is free to the members below their quota",
+                "assigned": len(assignment.rows.values) - kept_in_all,
+            },
         ],
         "order_rule": "the coordinator's TimelineHashMap of member ids, read into a HashMap",
         "order": members,
@@ -138,7 +141,7 @@ def explain(group: Group, assignment: Ragged, limit: int, *, extra_stays: bool =
 
 
 @njit(nogil=True, cache=True)
-def _holders(
+def _owners(
     order: Int32s, subscribed: Bools, first: Int32s, topic_of: Int32s, owned_of: Int32s, owned: Int32s
 ) -> tuple[Int32s, int, bool]:
     """The position of the member that has each partition, or NONE: int32[partitions]; and a partition that two have, or NONE.
@@ -151,26 +154,26 @@ def _holders(
     topic_of : int32[partitions]
     owned_of, owned : int32[members + 1], int32[...]   member → partitions it has; those from ``first[-1]`` on do not exist
     """
-    holders = np.full(first[-1], NONE, np.int32)
+    owners = np.full(first[-1], NONE, np.int32)
     all_count, counting = subscribed.all(), 0
     for position in range(len(order)):
         member = order[position]
         for i in range(owned_of[member], owned_of[member + 1]):
             partition = owned[i]
             if partition < first[-1] and (all_count or subscribed[topic_of[partition]]):
-                if holders[partition] == NONE:
-                    holders[partition] = position
+                if owners[partition] == NONE:
+                    owners[partition] = position
                     counting += 1
-                elif holders[partition] != position:
-                    return holders, partition, False
-    return holders, NONE, counting == len(owned)
+                elif owners[partition] != position:
+                    return owners, partition, False
+    return owners, NONE, counting == len(owned)
 
 
 @njit(nogil=True, cache=True)
-def _free(topics: Int32s, first: Int32s, holders: Int32s) -> Int32s:
+def _free(topics: Int32s, first: Int32s, owners: Int32s) -> Int32s:
     """The partitions of these topics that nobody has, with room behind them (NONE) for all that somebody has.
 
-    topics : int32[...]   the subscribed topics, in order; first, holders : as for ``_holders``
+    topics : int32[...]   the subscribed topics, in order; first, owners : as for ``_owners``
     """
     total = 0
     for topic in topics:
@@ -179,7 +182,7 @@ def _free(topics: Int32s, first: Int32s, holders: Int32s) -> Int32s:
     end = 0
     for topic in topics:
         for partition in range(first[topic], first[topic + 1]):
-            if holders[partition] == NONE:
+            if owners[partition] == NONE:
                 free[end] = partition
                 end += 1
     return free
@@ -192,7 +195,7 @@ def _kept(  # noqa: C901 (a kernel)
     topic_of: Int32s,
     owned_of: Int32s,
     owned: Int32s,
-    holders: Int32s,
+    owners: Int32s,
     free: Int32s,
     hashes: Int32s,
     ranks: Int32s,
@@ -201,8 +204,8 @@ def _kept(  # noqa: C901 (a kernel)
 ) -> tuple[Int32s, Int32s, Int32s]:
     """What the member at each position keeps (int32[members + 1] offsets, int32[...] partitions), and how many more it is to get.
 
-    order, first, topic_of, owned_of, owned : as for ``_holders``
-    holders, plain : what ``_holders`` gives; the former spoilt
+    order, first, topic_of, owned_of, owned : as for ``_owners``
+    owners, plain : what ``_owners`` gives; ``owners`` is overwritten
     free : what ``_free`` gives; what members give up is appended
     hashes, ranks : int32[topics]       see TopicIds
 
@@ -214,7 +217,7 @@ def _kept(  # noqa: C901 (a kernel)
         end_of_free += 1
     kept = np.empty(len(free), np.int32)
     kept_of = np.zeros(members + 1, np.int32)
-    wants = np.zeros(members, np.int32)
+    shortfalls = np.zeros(members, np.int32)
     place = np.full(len(first) - 1, NONE, np.int32)
     end = 0
     quota, extra = divmod(len(free), members)
@@ -227,8 +230,8 @@ def _kept(  # noqa: C901 (a kernel)
             owned_start = owned_stop
         for i in range(owned_start, owned_stop):
             partition = owned[i]
-            if partition < first[-1] and holders[partition] == position:
-                holders[partition] = NONE  # so that a partition listed twice counts once
+            if partition < first[-1] and owners[partition] == position:
+                owners[partition] = NONE  # so that a partition listed twice counts once
                 kept[end] = partition
                 end += 1
         has_extra = extra > 0
@@ -251,13 +254,13 @@ def _kept(  # noqa: C901 (a kernel)
             room -= 1
             has_extra = False
         extra -= has_extra
-        wants[position] = room
+        shortfalls[position] = room
         kept_of[position + 1] = end
-    return kept_of, kept, wants
+    return kept_of, kept, shortfalls
 
 
 @njit(nogil=True, cache=True)
-def _filled(order: Int32s, kept_of: Int32s, kept: Int32s, wants: Int32s, free: Int32s) -> tuple[Int32s, Int32s]:
+def _filled(order: Int32s, kept_of: Int32s, kept: Int32s, shortfalls: Int32s, free: Int32s) -> tuple[Int32s, Int32s]:
     """What each member gets, as offsets int32[members + 1] and partitions. Arguments as ``_kept`` gives them.
 
     Reproduces UniformHomogeneousAssignmentBuilder.assignRemainingPartitions.
@@ -265,7 +268,7 @@ def _filled(order: Int32s, kept_of: Int32s, kept: Int32s, wants: Int32s, free: I
     members = len(order)
     offsets = np.zeros(members + 1, np.int32)
     for position in range(members):
-        offsets[order[position] + 1] = kept_of[position + 1] - kept_of[position] + wants[position]
+        offsets[order[position] + 1] = kept_of[position + 1] - kept_of[position] + shortfalls[position]
     for member in range(members):
         offsets[member + 1] += offsets[member]
     assigned = np.empty(len(free), np.int32)
@@ -275,6 +278,6 @@ def _filled(order: Int32s, kept_of: Int32s, kept: Int32s, wants: Int32s, free: I
         at = offsets[order[position]]
         assigned[at : at + stop - start] = kept[start:stop]
         at += stop - start
-        assigned[at : at + wants[position]] = free[given : given + wants[position]]
-        given += wants[position]
+        assigned[at : at + shortfalls[position]] = free[given : given + shortfalls[position]]
+        given += shortfalls[position]
     return offsets, assigned

@@ -1,6 +1,6 @@
 """The group coordinator's UniformAssignor, the default of consumer groups (KIP-848): as even as can be, then as few moves.
 
-Where all members subscribe to the same topics, uniform_homogeneous.py answers, else uniform_heterogeneous.py. Racks play no part.
+Where all members subscribe to the same topics, homogeneous.py answers, else heterogeneous.py. Racks play no part.
 
 Source: org.apache.kafka.coordinator.group.assignor.UniformAssignor (Apache Kafka 4.3.1).
 """
@@ -9,33 +9,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from service.core.assignors.consumer.uniform import heterogeneous
-from service.core.assignors.consumer.uniform import homogeneous as uniform_homogeneous
-from service.core.assignors.coordinator import homogeneous
+from service.core.assignors.consumer.uniform import heterogeneous, homogeneous
+from service.core.assignors.coordinator import is_homogeneous
 
 if TYPE_CHECKING:
-    from service.core.model import Group, Ragged
+    from service.core.model import Assignment, Group
 
 
-def assign(group: Group) -> Ragged:
+def assign(group: Group) -> Assignment:
     """Ragged member → partitions. Raises what the two cases raise."""
-    return uniform_homogeneous.assign(group) if homogeneous(group) else heterogeneous.assign(group)
+    return homogeneous.assign(group) if is_homogeneous(group) else heterogeneous.assign(group)
 
 
-def assign_until_4_0_0(group: Group) -> Ragged:
+def assign_until_4_0_0(group: Group) -> Assignment:
     """As Kafka 4.0.0 did: in a homogeneous group the first members in order get the extra partitions (KAFKA-18688)."""
-    return uniform_homogeneous.assign(group, extra_stays=False) if homogeneous(group) else heterogeneous.assign(group)
+    return homogeneous.assign(group, extra_stays=False) if is_homogeneous(group) else heterogeneous.assign(group)
 
 
-def explain(group: Group, assignment: Ragged, limit: int) -> dict[str, Any]:
+def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
     """Which algorithm was used and why, the order of the members, quotas, and what each phase moved."""
-    if homogeneous(group):
-        return uniform_homogeneous.explain(group, assignment, limit)
+    if is_homogeneous(group):
+        return homogeneous.explain(group, assignment, limit)
     return heterogeneous.explain(group, assignment, limit)
 
 
-def explain_until_4_0_0(group: Group, assignment: Ragged, limit: int) -> dict[str, Any]:
+def explain_until_4_0_0(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
     """``explain`` for ``assign_until_4_0_0``."""
-    if homogeneous(group):
-        return uniform_homogeneous.explain(group, assignment, limit, extra_stays=False)
+    if is_homogeneous(group):
+        return homogeneous.explain(group, assignment, limit, extra_stays=False)
     return heterogeneous.explain(group, assignment, limit)

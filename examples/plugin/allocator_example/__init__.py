@@ -1,0 +1,1 @@
+"""Three strategies for partition-allocator, one of each kind."""

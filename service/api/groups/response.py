@@ -1,0 +1,212 @@
+"""The answer of ``POST /v1/group-assignments``: its schema, its JSON, its table."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import orjson
+from marshmallow import Schema, fields
+from numba import njit
+
+from service.arrow.groups import assignments_table, in_answer_order
+from service.core.measures import spread, weighted_load
+from service.core.model import NONE, Ragged
+from service.web import responses
+from service.web.json_writing import COMMA, opened, pieces, write, write_number
+from service.web.schemas import CountsSchema, LoadsSchema, counts_document
+
+if TYPE_CHECKING:
+    from flask import Response
+
+    from service.api.groups.request import GroupAssignment
+    from service.core.model import Bytes, Group, Int32s
+    from service.core.rebalances.rebalance import Rebalance
+
+
+class TopicPartitionsAnswerSchema(Schema):
+    """Partitions of one topic, ascending."""
+
+    topic_name = fields.String()
+    partition_ids = fields.List(fields.Integer())
+
+
+class MemberAssignmentSchema(Schema):
+    """What one member gets."""
+
+    member_id = fields.String()
+    partitions = fields.List(
+        fields.Nested(TopicPartitionsAnswerSchema),
+        metadata={"description": "sorted by topic name as Java sorts strings; topics of which it gets nothing are left out"},
+    )
+
+
+class MovementSchema(Schema):
+    """What changes hands, counted per member and partition; claims in `owned_partitions` count as they are made."""
+
+    retained = fields.Integer(metadata={"description": "the member owned it and still has it"})
+    moved = fields.Integer(metadata={"description": "the member has it, did not own it, and another member did"})
+    added = fields.Integer(metadata={"description": "the member has it, and nobody owned it"})
+    revoked = fields.Integer(metadata={"description": "the member owned it and has it no longer"})
+    fewest_possible_moves = fields.Integer(
+        allow_none=True,
+        metadata={
+            "description": "the least that `moved` could be for an assignment as balanced as this one "
+            "(for every k, the k most loaded members have together no more than here; what is withheld for a follow-up counts as "
+            "moved). null where a partition "
+            "has several members, as in share groups with more members than partitions, and where thousands of members "
+            "subscribe to as many different sets of topics, so that the optimum would hold up the answer"
+        },
+    )
+
+
+class GroupAssignmentAnswerSchema(Schema):
+    """The group, assigned."""
+
+    kafka_version = fields.String()
+    group_protocol = fields.String()
+    assignor = fields.String()
+    assignments = fields.List(fields.Nested(MemberAssignmentSchema), metadata={"description": "members in request order"})
+    unassigned = fields.List(
+        fields.Nested(TopicPartitionsAnswerSchema), metadata={"description": "the partitions that nobody gets"}
+    )
+    member_load = fields.Nested(CountsSchema, metadata={"description": "partitions per member; counts in request order"})
+    weighted_member_load = fields.Nested(
+        LoadsSchema,
+        metadata={"description": "with `partition_weights`: what each member's partitions weigh; totals in request order"},
+    )
+    movement = fields.Nested(MovementSchema)
+    follow_up_rebalance = fields.Boolean(
+        metadata={
+            "description": "from `cooperative-sticky`: is a second rebalance needed, to hand out what its owners have to revoke "
+            "first? Until then it is in `unassigned`"
+        }
+    )
+    warnings = fields.List(
+        fields.String(), metadata={"description": "what to know of this answer, where Java itself does not settle it"}
+    )
+    explanation = fields.Dict(metadata={"description": "with `explain=true`: how the assignor came to this"})
+
+
+def answer(question: GroupAssignment, outcome: Rebalance, max_explained: int) -> Response:
+    """The answer in the media type that the client accepts. max_explained : entries of a list in the explanation; 0: none"""
+    group, assignment = question.group, outcome.assignment
+    rows = in_answer_order(group, assignment.rows, outcome.owners)
+    media_type = responses.wanted()
+    if media_type != responses.JSON:
+        return responses.table(assignments_table(group, rows), media_type)
+    document: dict[str, Any] = {
+        "kafka_version": question.kafka_version,
+        "group_protocol": question.group_protocol,
+        "assignor": question.assignor.name,
+        "assignments": assignments_json(group, rows),
+        "unassigned": topic_partitions_json(group, outcome.unassigned),
+        "member_load": counts_document(rows.lengths(), outcome.load),
+        "movement": {**asdict(outcome.movement), "fewest_possible_moves": outcome.fewest_possible_moves},
+    }
+    if group.topics.weights is not None:
+        loads = weighted_load(rows, group.topics.weights)
+        document["weighted_member_load"] = {"totals": loads, **asdict(spread(loads))}
+    if assignment.follow_up_rebalance is not None:
+        document["follow_up_rebalance"] = assignment.follow_up_rebalance
+    if question.assignor.warnings and (warnings := question.assignor.warnings(group)):
+        document["warnings"] = warnings
+    if max_explained and question.assignor.explain:
+        document["explanation"] = question.assignor.explain(group, assignment, max_explained)
+    return responses.answer(document)
+
+
+def assignments_json(group: Group, assignment: Ragged) -> orjson.Fragment:
+    """``[{"member_id", "partitions": [{"topic_name", "partition_ids"}]}]``, members in request order.
+
+    assignment : Ragged member → partitions, in the answer's order
+    """
+    return _rows_json(group, opened("member_id", group.member_ids, "partitions"), assignment, b"]}")
+
+
+def topic_partitions_json(group: Group, partitions: Int32s) -> orjson.Fragment:
+    """``[{"topic_name", "partition_ids"}]``; partitions : int32[...], ascending, existing ones."""
+    return _rows_json(group, pieces([b""]), Ragged(np.array([0, len(partitions)], np.int32), partitions), b"")
+
+
+def _rows_json(group: Group, before: tuple[Int32s, Bytes], rows: Ragged, after: bytes) -> orjson.Fragment:
+    """A list with, for each row, its own text ``before``, its partitions by topic, and ``after``."""
+    names = opened("topic_name", (*group.topics.names, *group.unknown_topic_names), "partition_ids")
+    closed = np.frombuffer(bytearray(after), np.uint8)
+    first, unknown = group.topics.first, group.unknown_partitions
+    topic_of = np.repeat(np.arange(len(first) - 1, dtype=np.int32), np.diff(first))
+    if len(unknown):
+        topic_of = np.concatenate([topic_of, unknown[:, 0]])
+    text = _write_rows(*before, *names, rows.offsets, rows.values, topic_of, first, unknown[:, 1].copy(), closed)
+    return orjson.Fragment(text.tobytes())
+
+
+@njit(nogil=True, cache=True)
+def _write_rows(  # noqa: C901 (a kernel)
+    before_of: Int32s,
+    before: Bytes,
+    names_of: Int32s,
+    names: Bytes,
+    rows_of: Int32s,
+    partitions: Int32s,
+    topic_of: Int32s,
+    first: Int32s,
+    unknown_ids: Int32s,
+    after: Bytes,
+) -> Bytes:
+    """The text of ``_rows_json``, uint8[...].
+
+    before_of, before : the text before each row
+    names_of, names : the text that opens a topic's object
+    rows_of, partitions : row → its partitions, a topic's together
+    topic_of : int32[partitions]   the topic of each partition
+    first : int32[topics + 1]   the first partition of each topic
+    unknown_ids : int32[...]    the id of each partition that does not exist
+    """
+    longest = len(before) + (len(rows_of) - 1) * (len(after) + 1) + 2 + 12 * len(partitions)
+    for row in range(len(rows_of) - 1):
+        topic = start = stop = NONE
+        for partition in partitions[rows_of[row] : rows_of[row + 1]]:
+            if not start <= partition < stop:
+                last = topic
+                topic, start, stop, _ = _topic(partition, topic_of, first, unknown_ids)
+                if topic != last:
+                    longest += names_of[topic + 1] - names_of[topic] + 3
+    text = np.empty(longest, np.uint8)
+    text[0] = 91
+    at = 1
+    for row in range(len(rows_of) - 1):
+        if row > 0:
+            text[at] = COMMA
+            at += 1
+        at = write(before[before_of[row] : before_of[row + 1]], text, at)
+        topic = start = stop = base = NONE
+        for partition in partitions[rows_of[row] : rows_of[row + 1]]:
+            last = topic
+            if not start <= partition < stop:
+                topic, start, stop, base = _topic(partition, topic_of, first, unknown_ids)
+            if topic != last:
+                if last != NONE:
+                    text[at], text[at + 1], text[at + 2] = 93, 125, COMMA
+                    at += 3
+                at = write(names[names_of[topic] : names_of[topic + 1]], text, at)
+            else:
+                text[at] = COMMA
+                at += 1
+            at = write_number(partition - base, text, at)
+        if topic != NONE:
+            text[at], text[at + 1] = 93, 125
+            at += 2
+        at = write(after, text, at)
+    text[at] = 93
+    return text[: at + 1]
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _topic(partition: int, topic_of: Int32s, first: Int32s, unknown_ids: Int32s) -> tuple[int, int, int, int]:
+    """A partition's topic; from which partition up to which this is true; and what to take from these to have their ids."""
+    topic = topic_of[partition]
+    if partition < first[-1]:
+        return topic, first[topic], first[topic + 1], first[topic]
+    return topic, partition, partition + 1, partition - unknown_ids[partition - first[-1]]

@@ -1,0 +1,26 @@
+"""A serialized key as a JSON value."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import numpy as np
+
+from service.core.keys.columns import FLOATS, INTEGERS
+
+
+def key_value(serialized: bytes, key_format: str) -> Any:
+    """The JSON value of the key of which Kafka's serializer for the format makes these bytes."""
+    if key_format in INTEGERS:
+        return int.from_bytes(serialized, "big", signed=True)
+    if key_format in FLOATS:
+        number = float(np.frombuffer(serialized, FLOATS[key_format].newbyteorder(">"))[0])
+        return number if np.isfinite(number) else {"inf": "Infinity", "-inf": "-Infinity"}.get(str(number), "NaN")
+    if key_format == "boolean":
+        return serialized != b"\0"
+    if key_format == "hex":
+        return serialized.hex()
+    if key_format in ("base64", "bytes"):
+        return base64.b64encode(serialized).decode()
+    return serialized.decode(errors="replace")

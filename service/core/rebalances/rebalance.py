@@ -1,0 +1,51 @@
+"""A rebalance as a whole: what an assignor assigns, how even that is, and what it moves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from service.core.measures import spread
+from service.core.ragged import transposed
+from service.core.rebalances.fewest_moves import fewest_possible_moves
+from service.core.rebalances.movement import movement
+
+if TYPE_CHECKING:
+    from service.core.assignors import Assignor
+    from service.core.measures import Spread
+    from service.core.model import Assignment, Group, Int32s, Ragged
+    from service.core.rebalances.movement import Movement
+
+
+@dataclass(frozen=True)
+class Rebalance:
+    """The outcome of a rebalance.
+
+    owners : Ragged partition → the members it is assigned to, ascending; partitions that do not exist included
+    unassigned : int32[...], the partitions that exist and are assigned to nobody, ascending
+    load : how even the numbers of partitions per member are
+    fewest_possible_moves : see ``rebalances.fewest_moves``
+    """
+
+    assignment: Assignment
+    owners: Ragged
+    unassigned: Int32s
+    load: Spread
+    movement: Movement
+    fewest_possible_moves: int | None
+
+
+def rebalance(group: Group, assignor: Assignor) -> Rebalance:
+    """Rebalance the group. Raises KafkaAssignorFails and InvalidQuestion, as the assignor does."""
+    assignment: Assignment = assignor.run(group)
+    owners = transposed(assignment.rows, group.topics.partitions_count + len(group.unknown_partitions))
+    return Rebalance(
+        assignment,
+        owners,
+        np.flatnonzero(owners.lengths()[: group.topics.partitions_count] == 0).astype(np.int32),
+        spread(assignment.rows.lengths()),
+        movement(group, owners),
+        fewest_possible_moves(group, assignment.final_loads()),
+    )

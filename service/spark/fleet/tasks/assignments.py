@@ -1,0 +1,244 @@
+"""Assigns each group of a table by several assignors: Arrow in, Arrow out. Executors run this.
+
+A row is a body of ``POST /v1/group-assignments``: ``group_id``, ``group_protocol``, ``assignor``, ``kafka_version``, and nested
+``topics`` and ``members``. A group that an assignor refuses, or a row that is not a group, gives a row with the error.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+import pyarrow as pa
+
+from service.arrow.groups import (
+    MEMBER,
+    NAME,
+    TOPIC,
+    TOPIC_PARTITIONS,
+    assignments_array,
+    in_answer_order,
+    partitions_total,
+    plain_members,
+    plain_topics,
+    read_group,
+    subscriptions_total,
+    topic_partitions_array,
+)
+from service.core.assignors import GROUP_PROTOCOLS
+from service.core.errors import AllocatorError, InvalidQuestion, KafkaError, PluginFailed, UnknownStrategy
+from service.core.kafka_versions import LATEST, at_release
+from service.core.rebalances.rebalance import rebalance
+from service.spark.tasks.nested_columns import (
+    CORRUPT,
+    check_line,
+    check_type,
+    compact,
+    conform,
+    first_misfit,
+    gathered,
+    rejection,
+    rows_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from service.core.assignors import Assignor
+    from service.core.model import Group
+
+TEXTS: Final = ("group_id", "group_protocol", "assignor", "kafka_version")
+COLUMNS: Final = {**dict.fromkeys(TEXTS, NAME), "topics": pa.list_(TOPIC), "members": pa.list_(MEMBER), CORRUPT: NAME}
+REQUIRED: Final = ("topics", "members")
+
+RESULT: Final = pa.schema(
+    {
+        "group_id": NAME,
+        "group_protocol": NAME,
+        "assignor": NAME,
+        "kafka_version": NAME,
+        "own": pa.bool_(),
+        "members": pa.int32(),
+        "topics": pa.int32(),
+        "partitions": pa.int32(),
+        "min": pa.int64(),
+        "max": pa.int64(),
+        "mean": pa.float64(),
+        "stddev": pa.float64(),
+        "skew": pa.float64(),
+        "retained": pa.int64(),
+        "moved": pa.int64(),
+        "added": pa.int64(),
+        "revoked": pa.int64(),
+        "fewest_possible_moves": pa.int64(),
+        "follow_up_rebalance": pa.bool_(),
+        "warnings": pa.list_(NAME),
+        "assignments": pa.list_(pa.struct({"member_id": NAME, "partitions": pa.list_(TOPIC_PARTITIONS)})),
+        "unassigned": pa.list_(TOPIC_PARTITIONS),
+        "error": NAME,
+        "exception": NAME,
+        "detail": NAME,
+        "record": NAME,
+    }
+)
+"""A row for each group and assignor. ``own``: it is the group's own assignor. ``error``: the class of the assignor's error, or
+WRONG_ROW if the row is not a group, with the row as JSON in ``record``; the columns of the result are then null."""
+
+WRONG_ROW: Final = "InvalidRow"
+
+MOST: Final = 10**8
+"""Most partitions, and most subscriptions, of one group: each takes some hundred bytes of an executor's memory."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An assignor of a group protocol, as ``classic:range``."""
+
+    group_protocol: str
+    assignor: str
+
+    @staticmethod
+    def parse(text: str) -> Choice:
+        """The choice that ``protocol:assignor`` names, the protocol ``classic`` if there is none; raises UnknownStrategy."""
+        protocol, colon, assignor = text.rpartition(":")
+        choice = Choice(protocol if colon else "classic", assignor)
+        choice.strategy(LATEST)
+        return choice
+
+    def strategy(self, kafka_version: str) -> Assignor:
+        """The assignor as that release has it; raises UnknownStrategy, InvalidQuestion."""
+        if self.group_protocol not in GROUP_PROTOCOLS:
+            raise UnknownStrategy("group_protocol", self.group_protocol, tuple(GROUP_PROTOCOLS))
+        return at_release(GROUP_PROTOCOLS[self.group_protocol][self.assignor], kafka_version)
+
+
+def check_columns(schema: pa.Schema) -> None:
+    """Raise InvalidQuestion unless the table's columns can be groups."""
+    for name in REQUIRED:
+        if name not in schema.names:
+            raise InvalidQuestion(f"no column {name!r}; the columns are {', '.join(schema.names)}")
+    for name, kind in COLUMNS.items():
+        if name in schema.names:
+            check_type(schema.field(name).type, kind, name)
+
+
+def assign_groups(
+    batches: Iterable[pa.RecordBatch], choices: tuple[Choice, ...] | None, body_column: str | None = None
+) -> Iterator[pa.RecordBatch]:
+    """RESULT rows of every group in the batches.
+
+    choices : the assignors to try on each group besides its own; None: every assignor of the group's own protocol
+    body_column : the column with the whole group as JSON; None: the row is nested columns
+    """
+    for batch in batches:
+        if body_column is not None:
+            results = (_assign_text(text, choices) for text in batch.column(body_column).to_pylist())
+        else:
+            results = (_assign_row(row, choices) for row in rows_of(batch, COLUMNS))
+        yield from gathered(chain.from_iterable(results), RESULT)
+
+
+def _assign_text(text: str | bytes | None, choices: tuple[Choice, ...] | None) -> Iterator[dict[str, Any]]:
+    """The results of a group, for ``gathered``."""
+    try:
+        row = _read_text(text)
+    except InvalidQuestion as error:
+        record = text.decode(errors="replace") if isinstance(text, bytes) else text
+        detail = f"{error.pointer}: {error.detail}" if error.pointer else error.detail
+        yield {"error": WRONG_ROW, "detail": detail, "record": record}
+        return
+    yield from _assign_row(row, choices)
+
+
+def _read_text(text: str | bytes | None) -> dict[str, pa.Array]:
+    """A body's members as columns of one value; raises InvalidQuestion."""
+    if text is None:
+        raise InvalidQuestion("no body")
+    try:
+        body = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise InvalidQuestion(f"not JSON: {error}") from None
+    if not isinstance(body, dict):
+        raise InvalidQuestion("not a JSON object")
+    for name in (*(name for name in body if name not in COLUMNS), *(name for name in REQUIRED if name not in body)):
+        raise InvalidQuestion("is unknown" if name in body else "is missing", f"/{name}")
+    row = {}
+    for name, value in body.items():
+        try:
+            row[name] = pa.array([value])
+        except (pa.ArrowException, UnicodeEncodeError, OverflowError) as error:
+            raise InvalidQuestion(str(error), f"/{name}") from None
+        check_type(row[name].type, COLUMNS[name], f"/{name}")
+    return row
+
+
+def _assign_row(row: dict[str, pa.Array], choices: tuple[Choice, ...] | None) -> Iterator[dict[str, Any]]:
+    texts = {name: row[name][0].as_py() if name in row else None for name in TEXTS}
+    protocol, version = texts["group_protocol"] or "classic", texts["kafka_version"] or LATEST
+    known: dict[str, Any] = {"group_id": texts["group_id"], "kafka_version": version}
+    try:
+        check_line(row)
+        if protocol not in GROUP_PROTOCOLS:
+            raise UnknownStrategy("group_protocol", protocol, tuple(GROUP_PROTOCOLS))
+        offered = GROUP_PROTOCOLS[protocol]
+        own = Choice(protocol, texts["assignor"] or offered.builtins[0].name)
+        with suppress(PluginFailed):  # its own row says so
+            own.strategy(version)
+        group = _read(row)
+    except InvalidQuestion as error:
+        yield {**known, "error": WRONG_ROW, **rejection(row, error)}
+        return
+    known |= {"members": len(group), "topics": len(group.topics), "partitions": group.topics.partitions_count}
+    tried = (Choice(protocol, each.name) for each in offered) if choices is None else choices
+    for choice in dict.fromkeys((own, *tried)):
+        named = {"group_protocol": choice.group_protocol, "assignor": choice.assignor, "own": choice == own}
+        try:
+            yield {**known, **named, **_assign(group, choice.strategy(version))}
+        except AllocatorError as error:
+            exception = error.exception if isinstance(error, KafkaError) else None
+            yield {**known, **named, "error": type(error).__name__, "exception": exception, "detail": str(error)}
+
+
+def _read(row: dict[str, pa.Array]) -> Group:
+    """The group of a row; raises InvalidQuestion, which points into the body that the row is."""
+    lists = {}
+    for name, plain in (("topics", plain_topics), ("members", plain_members)):
+        try:
+            column = conform(row[name], COLUMNS[name])
+        except pa.ArrowInvalid as error:
+            raise InvalidQuestion(str(error), f"/{name}") from None
+        if column.null_count:
+            raise InvalidQuestion("is null", f"/{name}")
+        rows = compact(column.flatten())
+
+        def is_plain(some: pa.Array, plain: Any = plain) -> bool:
+            return not some.null_count and plain(some)
+
+        if not is_plain(rows):
+            at = first_misfit(rows, is_plain)
+            raise InvalidQuestion(f"not well-formed: {json.dumps(rows[at].as_py(), ensure_ascii=False)[:200]}", f"/{name}/{at}")
+        lists[name] = rows
+    topics, members = lists["topics"], lists["members"]
+    for count, what in ((partitions_total(topics), "partitions"), (subscriptions_total(topics, members), "subscriptions")):
+        if count > MOST:
+            raise InvalidQuestion(f"{count} {what}; an executor accepts at most {MOST} in a group")
+    return read_group(topics, members)
+
+
+def _assign(group: Group, assignor: Assignor) -> dict[str, Any]:
+    """The columns of a result; raises KafkaError."""
+    outcome = rebalance(group, assignor)
+    rows = in_answer_order(group, outcome.assignment.rows, outcome.owners)
+    return {
+        **asdict(outcome.load),
+        **asdict(outcome.movement),
+        "fewest_possible_moves": outcome.fewest_possible_moves,
+        "follow_up_rebalance": outcome.assignment.follow_up_rebalance,
+        "warnings": assignor.warnings(group) if assignor.warnings else [],
+        "assignments": assignments_array(group, rows),
+        "unassigned": topic_partitions_array(group, outcome.unassigned),
+    }

@@ -1,0 +1,65 @@
+"""A sample, of bounded size, of the distinct (key, partition) pairs of ``mismatch``. Executors run this.
+
+It holds the PAIRS pairs with the smallest hashes, so samples of parts of the data merge into the sample of the whole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from service.core.model import Int64s
+
+    UInt64s = npt.NDArray[np.uint64]
+
+PAIRS: Final = 2**15
+"""Distinct pairs of each sample, at most."""
+
+
+@dataclass
+class PairSample:
+    """The distinct pairs with the smallest hashes.
+
+    hashes : uint64[at most PAIRS], ascending
+    explained, undecided : int64[...], a bit for each writer: it puts the key there; it does not derive the partition from the key
+    times : int64[...], occurrences of the pair
+    full : whether there were more pairs
+    """
+
+    hashes: UInt64s = field(default_factory=lambda: np.empty(0, np.uint64))
+    explained: Int64s = field(default_factory=lambda: np.empty(0, np.int64))
+    undecided: Int64s = field(default_factory=lambda: np.empty(0, np.int64))
+    times: Int64s = field(default_factory=lambda: np.empty(0, np.int64))
+    full: bool = False
+
+    def add(self, hashes: UInt64s, explained: Int64s, undecided: Int64s, times: Int64s) -> None:
+        """Add pairs, possibly repeated; all arrays [n]."""
+        if self.full:
+            near = hashes <= self.hashes[-1]
+            hashes, explained, undecided, times = hashes[near], explained[near], undecided[near], times[near]
+        everything = np.concatenate([self.hashes, hashes])
+        kept, first, rank = np.unique(everything, return_index=True, return_inverse=True)
+        counts = np.zeros(len(kept), np.int64)
+        np.add.at(counts, rank, np.concatenate([self.times, times]))
+        self.full = self.full or len(kept) > PAIRS
+        first = first[:PAIRS]
+        self.hashes, self.times = kept[:PAIRS], counts[:PAIRS]
+        self.explained = np.concatenate([self.explained, explained])[first]
+        self.undecided = np.concatenate([self.undecided, undecided])[first]
+
+    def merge(self, other: PairSample) -> None:
+        """Add another sample. What a full sample left out has larger hashes than its PAIRS pairs, so it is not missed."""
+        self.add(other.hashes, other.explained, other.undecided, other.times)
+        self.full = self.full or other.full
+
+    @property
+    def distinct(self) -> int:
+        """The number of distinct pairs; an estimate (to about 1/√PAIRS) if there are more than the sample holds."""
+        if not self.full:
+            return len(self.hashes)
+        return round((len(self.hashes) - 1) / (int(self.hashes[-1]) + 1) * 2**64)

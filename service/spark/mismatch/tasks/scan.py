@@ -1,0 +1,287 @@
+"""The scan of ``mismatch``: records with their partitions in, which partitioners explain them out. Executors run this.
+
+The result of a task does not grow with its records: counts for each writer, and two samples of the distinct (key, partition)
+pairs, one of the pairs that the expected partitioner explains and one of the others, so that a rare wrong writer is not lost
+among the pairs of the right one.
+"""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from service.core.attribution.equivalents import UNDECIDED, classify, has_null_and_empty, hash_all
+from service.core.attribution.mixtures import Patterns
+from service.core.errors import InvalidQuestion
+from service.core.keys.columns import SERIALIZED
+from service.core.partitioners import PARTITIONERS
+from service.core.partitioners.murmur3 import cassandra_tokens
+from service.spark.mismatch.tasks.pair_sample import PairSample
+from service.spark.tasks.key_columns import read_keys
+from service.spark.tasks.results import partial, rejects
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    import numpy.typing as npt
+
+    from service.core.attribution.equivalents import PartitionerClass, PartitionerClasses
+    from service.core.model import Bools, Int32s, Int64s
+
+    UInt64s = npt.NDArray[np.uint64]
+
+EXAMPLES: Final = 20
+"""Most misplaced records in the result."""
+
+_GOLDEN: Final = np.uint64(0x9E3779B97F4A7C15)
+_MIX: Final = np.uint64(0xBF58476D1CE4E5B9)
+
+
+@dataclass
+class MismatchResult:
+    """What a task computed, or several, merged.
+
+    records, misplaced : int64[partitions], the records on each partition; those that the expected partitioner puts elsewhere
+    keyless : records without a key, for which any partition is right
+    empty : batches with an empty key
+    undecided : records whose partition the expected partitioner does not derive from the key
+    explained, decided : int64[writers], records that each writer puts where they are; records that it places by their key
+    right, wrong : the samples
+    examples : misplaced records, smallest hash first: hash, key, partition, expected partition, bits of the writers
+    """
+
+    records: Int64s
+    misplaced: Int64s
+    explained: Int64s
+    decided: Int64s
+    keyless: int = 0
+    empty: int = 0
+    undecided: int = 0
+    right: PairSample = field(default_factory=PairSample)
+    wrong: PairSample = field(default_factory=PairSample)
+    examples: dict[int, tuple[str, int, int, int]] = field(default_factory=dict)
+
+    def merge(self, other: MismatchResult) -> None:
+        """Add the result of other records."""
+        for name in ("records", "misplaced", "explained", "decided"):
+            getattr(self, name)[:] += getattr(other, name)
+        self.keyless += other.keyless
+        self.empty += other.empty
+        self.undecided += other.undecided
+        self.right.merge(other.right)
+        self.wrong.merge(other.wrong)
+        self.examples = dict(sorted((self.examples | other.examples).items())[:EXAMPLES])
+
+    def packed(self) -> bytes:
+        """As bytes."""
+        return pickle.dumps(self, pickle.HIGHEST_PROTOCOL)
+
+
+def merged(packed: Iterable[bytes]) -> MismatchResult:
+    """The packed results as one; at least one."""
+    results = (pickle.loads(data) for data in packed)  # noqa: S301 - our own
+    total: MismatchResult = next(results)
+    for result in results:
+        total.merge(result)
+    return total
+
+
+@dataclass(frozen=True)
+class MismatchScan:
+    """What ``mismatch`` does with each record.
+
+    corrupt : the column of the rows that Spark could not read as records; None where there is none
+    expected : the partitioner that should have placed every record
+    partitioners : the names of all that may have
+    """
+
+    key_column: str
+    key_format: str
+    partition_column: str
+    partitions_count: int
+    expected: str
+    partitioners: tuple[str, ...]
+    corrupt: str | None = None
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns to read."""
+        return [self.key_column, self.partition_column, *([self.corrupt] if self.corrupt else [])]
+
+    def writers(self, *, has_empty: bool = True) -> PartitionerClasses:
+        """The partitioners by what they do with keys of the format; has_empty : tell apart those that differ on empty keys"""
+        chosen = [PARTITIONERS[name] for name in self.partitioners]
+        return classify(chosen, self.key_format, has_null=False, has_empty=has_empty)
+
+    def expected_writer(self, writers: PartitionerClasses) -> int:
+        """The index of the expected partitioner's writer; raises InvalidQuestion if it ignores keys of the format."""
+        for i, writer in enumerate(writers.classes):
+            if self.expected in writer.names:
+                return i
+        why = dict(writers.excluded).get(self.expected, "ignores keys: any partition is right")
+        raise InvalidQuestion(f"the partitioner {self.expected} {why}")
+
+    def of_batches(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows of ``results.SCHEMA`` for a task's batches."""
+        writers = self.writers()
+        expected = self.expected_writer(writers)
+        n, w = self.partitions_count, len(writers.classes)
+        result = MismatchResult(np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(w, np.int64), np.zeros(w, np.int64))
+        rejected = 0
+        for batch in batches:
+            readable, rejected_rows = self._readable(batch)
+            rejected += sum(rows.num_rows for rows in rejected_rows)
+            yield from rejected_rows
+            if readable.num_rows:
+                self._add(result, writers, expected, readable)
+        yield partial(result.packed(), rejected)
+
+    def _readable(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, list[pa.RecordBatch]]:
+        """The readable rows, and the rejected ones with their reasons."""
+        rejected = []
+        if self.corrupt:
+            corrupt = batch.column(self.corrupt)
+            if corrupt.null_count < len(corrupt):
+                rejected.append(rejects(corrupt.drop_null(), "not readable as a record"))
+                batch = batch.filter(pc.is_null(corrupt))
+        partitions = read_partitions(batch.column(self.partition_column))
+        fits = pc.fill_null(pc.and_(pc.greater_equal(partitions, 0), pc.less(partitions, self.partitions_count)), False)
+        bad_key = read_keys(batch.column(self.key_column), self.key_format)[1]
+        if fits.true_count < len(fits):
+            reason = f"no partition below {self.partitions_count}"
+            rejected.append(rejects(_records(batch.filter(pc.invert(fits))), reason))
+        if bad_key is not None:
+            bad_key = pc.and_(bad_key, fits)
+            rejected.append(rejects(_records(batch.filter(bad_key)), f"no {self.key_format} key"))
+            fits = pc.and_(fits, pc.invert(bad_key))
+        return (batch if fits.true_count == len(fits) else batch.filter(fits)), rejected
+
+    def _add(self, result: MismatchResult, writers: PartitionerClasses, expected: int, batch: pa.RecordBatch) -> None:
+        """Add readable rows."""
+        keyless = batch.column(self.key_column).null_count
+        if keyless:
+            result.keyless += keyless
+            batch = batch.filter(pc.is_valid(batch.column(self.key_column)))
+        if not batch.num_rows:
+            return
+        column = read_keys(batch.column(self.key_column), self.key_format)[0]
+        where = np.asarray(read_partitions(batch.column(self.partition_column))).astype(np.int32)
+        result.empty += int(has_null_and_empty(column)[1])
+        theirs = hash_all(writers.classes, column, self.key_format).partitions(self.partitions_count)
+        explains, undecided = theirs == where, theirs == UNDECIDED
+        result.explained += explains.sum(axis=1)
+        result.decided += len(where) - undecided.sum(axis=1)
+        result.undecided += int(undecided[expected].sum())
+        wrong = ~(explains[expected] | undecided[expected])
+        result.records += np.bincount(where, minlength=self.partitions_count)
+        result.misplaced += np.bincount(where[wrong], minlength=self.partitions_count)
+        hashes = _pair_hashes(np.asarray(cassandra_tokens(SERIALIZED.run(column, self.key_format)), np.int64), where)
+        explained_bits, undecided_bits = _bits(explains), _bits(undecided)
+        times = np.ones(len(where), np.int64)
+        for rows, sample in ((~wrong, result.right), (wrong, result.wrong)):
+            if rows.any():
+                sample.add(hashes[rows], explained_bits[rows], undecided_bits[rows], times[rows])
+        if wrong.any():
+            self._add_examples(result, batch, wrong, hashes, (where, theirs[expected], explained_bits))
+
+    def _add_examples(
+        self,
+        result: MismatchResult,
+        batch: pa.RecordBatch,
+        wrong: Bools,
+        hashes: UInt64s,
+        placement: tuple[Int32s, Int32s, Int64s],
+    ) -> None:
+        """Keep the misplaced records with the smallest hashes as examples.
+
+        placement : each row's partition, its expected partition, and the bits of the writers that explain it
+        """
+        where, expected, explained = placement
+        rows = np.flatnonzero(wrong)
+        if len(result.examples) == EXAMPLES:
+            rows = rows[hashes[rows] < np.uint64(max(result.examples))]
+        nearest = rows[np.unique(hashes[rows], return_index=True)[1][:EXAMPLES]]
+        keys = _texts(batch.column(self.key_column).take(pa.array(nearest)))
+        for row, key in zip(nearest.tolist(), keys, strict=True):
+            result.examples[int(hashes[row])] = (key, int(where[row]), int(expected[row]), int(explained[row]))
+        result.examples = dict(sorted(result.examples.items())[:EXAMPLES])
+
+
+def settled(scan: MismatchScan, result: MismatchResult) -> tuple[tuple[PartitionerClass, int], ...]:
+    """The writers that the scanned keys can tell apart, each with its index among those of the scan."""
+    places = {name: i for i, writer in enumerate(scan.writers().classes) for name in writer.names}
+    return tuple((writer, places[writer.names[0]]) for writer in scan.writers(has_empty=result.empty > 0).classes)
+
+
+def patterns(result: MismatchResult, writers: Sequence[tuple[PartitionerClass, int]], partitions_count: int) -> Patterns:
+    """The pairs by the writers that explain them, each sample scaled to all pairs that it stands for; needs a record with a key.
+
+    writers : as ``settled`` gives them
+    """
+    misplaced = result.misplaced.sum()
+    columns: list[tuple[Int64s, Int64s, npt.NDArray[np.float64], npt.NDArray[np.float64]]] = []
+    for sample, records in ((result.right, result.records.sum() - misplaced), (result.wrong, misplaced)):
+        if len(sample.hashes):
+            each = sample.distinct / len(sample.hashes)
+            scale = records / sample.times.sum()
+            columns.append((sample.explained, sample.undecided, np.full(len(sample.hashes), each), sample.times * scale))
+    explained, undecided, pairs, observations = (np.concatenate(column) for column in zip(*columns, strict=True))
+    kinds, rank = np.unique(np.stack([explained, undecided]), axis=1, return_inverse=True)
+    rank = rank.ravel()
+    bits = np.array([i for _, i in writers])
+    return Patterns(
+        partitions_count,
+        (kinds[0][:, None] >> bits & 1).astype(np.bool_),
+        (kinds[1][:, None] >> bits & 1).astype(np.bool_),
+        np.rint(np.bincount(rank, pairs)).astype(np.int64),
+        np.rint(np.bincount(rank, observations)).astype(np.int64),
+    )
+
+
+def read_partitions(column: pa.Array) -> pa.Array:
+    """A column of partitions as int64; null where it is not an integer."""
+    if pa.types.is_integer(column.type):
+        return column.cast(pa.int64(), safe=False)
+    text = column.cast(pa.string())
+    return pc.if_else(pc.match_substring_regex(text, r"^[0-9]{1,10}$"), text, None).cast(pa.int64())
+
+
+def _pair_hashes(tokens: Int64s, partitions: Int32s) -> UInt64s:
+    """uint64[n], evenly distributed: the key's 64-bit hash, mixed with the partition."""
+    mixed = tokens.view(np.uint64) ^ (partitions.astype(np.uint64) * _GOLDEN)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * _MIX
+    spread: UInt64s = mixed ^ (mixed >> np.uint64(31))
+    return spread
+
+
+def _bits(flags: npt.NDArray[np.bool_]) -> Int64s:
+    """int64[n] of bool[writers, n]: writer i is bit i."""
+    total = np.zeros(flags.shape[1], np.int64)
+    for i, row in enumerate(flags):
+        total |= row.astype(np.int64) << i
+    return total
+
+
+def _texts(keys: pa.Array) -> list[str]:
+    """Keys as text: bytes as UTF-8 if they are, else as hex."""
+    return [_text(key) for key in keys.to_pylist()]
+
+
+def _text(key: Any) -> str:
+    if not isinstance(key, bytes):
+        return str(key)
+    try:
+        return key.decode()
+    except UnicodeDecodeError:
+        return f"0x{key.hex()}"
+
+
+def _records(batch: pa.RecordBatch) -> pa.Array:
+    """Rows as text: ``key=…, partition=…``."""
+    texts = (", ".join(f"{name}={_text(value)}" for name, value in row.items()) for row in batch.to_pylist())
+    return pa.array(texts, pa.string())

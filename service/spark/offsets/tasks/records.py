@@ -1,0 +1,152 @@
+"""Decodes raw records of ``__consumer_offsets``, a row each: Arrow in, Arrow out. Executors run this."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from service.arrow.keys import flat
+from service.core.wire.coordinator_records import read_group_record
+from service.core.wire.errors import Unreadable
+from service.core.wire.offset_commits import COMMIT, OTHER, TOMBSTONE, read_offset_commits
+from service.core.wire.schemas import NO_UUID
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from service.core.model import Keys
+
+COMMIT_TYPE: Final = 1
+"""The type of every row about an offset: legacy commits (0) have it, too."""
+
+PLACE: Final = ("log_partition", "log_offset", "timestamp")
+SCHEMA: Final = pa.schema(
+    {
+        "type": pa.int32(),
+        "group": pa.string(),
+        "member": pa.string(),
+        "topic": pa.string(),
+        "partition": pa.int32(),
+        "log_partition": pa.int32(),
+        "log_offset": pa.int64(),
+        "timestamp": pa.int64(),
+        "tombstone": pa.bool_(),
+        "committed_offset": pa.int64(),
+        "leader_epoch": pa.int32(),
+        "metadata": pa.string(),
+        "commit_timestamp": pa.int64(),
+        "expire_timestamp": pa.int64(),
+        "topic_id": pa.binary(),
+        "value": pa.string(),
+        "reason": pa.string(),
+        "record": pa.string(),
+    }
+)
+"""``type`` to ``partition`` are the record's key; ``value`` is that of a record that is no commit, as JSON. Where ``reason`` is
+not null the record is unreadable: ``record`` has it as JSON, and ``type`` is null. Timestamps are in ms, -1 for none."""
+
+
+def read_records(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """A SCHEMA row for every record.
+
+    batches : of key and value (binary), log_partition (int32), log_offset and timestamp (int64, ms), and line: the text of a row
+        that Spark could not read as a record, else null
+    """
+    for batch in batches:
+        keys, values = (batch.column(name).cast(pa.binary()) for name in ("key", "value"))
+        decoded = read_offset_commits(flat(keys), flat(values))
+        commits = np.flatnonzero(decoded.kind != OTHER)
+        place = {name: batch.column(name) for name in PLACE}
+        live = decoded.kind == COMMIT
+        columns: dict[str, Any] = {
+            "type": np.full(len(batch), COMMIT_TYPE, np.int32),
+            "group": _text(decoded.group, pa.string()),
+            "topic": _text(decoded.topic, pa.string()),
+            "partition": decoded.partition,
+            **place,
+            "tombstone": decoded.kind == TOMBSTONE,
+            "committed_offset": pa.array(decoded.offset, mask=~live),
+            "leader_epoch": decoded.leader_epoch,
+            "metadata": _text(decoded.metadata, pa.string()),
+            "commit_timestamp": decoded.commit_timestamp,
+            "expire_timestamp": decoded.expire_timestamp,
+            "topic_id": _or_null(_text(decoded.topic_id, pa.binary())),
+        }
+        if len(commits):
+            yield _batch(columns, len(batch)).take(pa.array(commits))
+        others = np.flatnonzero(decoded.kind == OTHER)
+        if len(others):
+            rows = pa.array(others)
+            records = zip(*(column.take(rows).to_pylist() for column in (keys, values, batch.column("line"))), strict=True)
+            read = [_read(*record) for record in records]
+            place = {name: column.take(rows) for name, column in place.items()}
+            yield _batch({**{name: [row.get(name) for row in read] for name in SCHEMA.names}, **place}, len(read))
+
+
+def _batch(columns: dict[str, Any], rows: int) -> pa.RecordBatch:
+    arrays = []
+    for field in SCHEMA:
+        column = columns.get(field.name)
+        if column is None:
+            arrays.append(pa.nulls(rows, field.type))
+        else:
+            arrays.append(column.cast(field.type) if isinstance(column, pa.Array) else pa.array(column, field.type))
+    return pa.record_batch(arrays, schema=SCHEMA)
+
+
+def _text(keys: Keys, kind: pa.DataType) -> pa.Array:
+    return pa.Array.from_buffers(kind, len(keys), [None, pa.py_buffer(keys.offsets), pa.py_buffer(keys.data)])
+
+
+def _or_null(ids: pa.Array) -> pa.Array:
+    return pc.if_else(pc.equal(pc.binary_length(ids), 0), pa.scalar(None, pa.binary()), ids)
+
+
+def _read(key: bytes | None, value: bytes | None, line: str | None) -> dict[str, Any]:
+    """One record of any type."""
+    if line is not None:
+        return {"tombstone": False, "reason": "the line could not be read", "record": line}
+    if key is None:
+        return _unreadable(key, value, "the record has no key")
+    try:
+        record = read_group_record(key, value)
+    except Unreadable as error:
+        return _unreadable(key, value, f"{error.part}, {error}")
+    names = record.key
+    row: dict[str, Any] = {
+        "type": record.type,
+        "group": names.get("group", names.get("groupId")),
+        "member": names.get("memberId", names.get("regularExpression")),
+        "tombstone": record.value is None,
+    }
+    if record.type not in (0, COMMIT_TYPE):
+        return row | {"value": None if record.value is None else json.dumps(record.value)}
+    row |= {"type": COMMIT_TYPE, "topic": names["topic"], "partition": names["partition"]}
+    if record.value is not None:
+        commit = record.value
+        row |= {
+            "committed_offset": commit["offset"],
+            "leader_epoch": commit.get("leaderEpoch", -1),
+            "metadata": commit["metadata"],
+            "commit_timestamp": commit["commitTimestamp"],
+            "expire_timestamp": commit.get("expireTimestamp", -1),
+            "topic_id": uuid_bytes(commit.get("topicId", NO_UUID)),
+        }
+    return row
+
+
+def uuid_bytes(text: str) -> bytes | None:
+    """The bytes of a Uuid in Kafka's text form; None for the zero UUID, which stands for none."""
+    return None if text == NO_UUID else base64.urlsafe_b64decode(text + "==")
+
+
+def _unreadable(key: bytes | None, value: bytes | None, reason: str) -> dict[str, Any]:
+    def text(data: bytes | None) -> str | None:
+        return None if data is None else base64.b64encode(data).decode()
+
+    return {"tombstone": False, "reason": reason, "record": json.dumps({"key_base64": text(key), "value_base64": text(value)})}

@@ -1,0 +1,203 @@
+"""The scan of ``skew``: batches of records in, the load of every partition of every count out. Executors run this.
+
+Each task adds its batches to one ``KeyCounter`` of the core and returns it as bytes. Their size depends on the partitions and on
+``max_keys``, never on the number of keys.
+"""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from service.core.errors import InvalidQuestion
+from service.core.keys.columns import SERIALIZED
+from service.core.sizing.counter import ONE, KeyCounter, hashing_rule, key_hashes_of
+from service.core.sizing.distinct_keys import DistinctKeys
+from service.spark.tasks.key_columns import joined, read_keys
+from service.spark.tasks.results import partial, rejects
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from service.core.model import Int64s, Keys
+
+CODEC: Final = "lz4"
+MAX_KEYS: Final = 2**16
+"""Most distinct keys that are counted exactly; beyond, they are estimated from a sample of that size."""
+
+SAMPLE_KEYS: Final = 4096
+"""Most keys of a KeySample."""
+
+
+@dataclass(frozen=True)
+class SkewScan:
+    """What ``skew`` does with each record.
+
+    key_columns : their texts, joined by ``separator``, are the key; a single column is the key as it is
+    key_format : one of the core's
+    size_columns : columns that add up to a record's bytes: the length of strings and bytes, the value of integers
+    corrupt : the column of the rows that Spark could not read as records; None where there is none
+    partitioners, partitions_counts, current, max_keys : as in the core's KeyCounter
+    """
+
+    key_columns: tuple[str, ...]
+    key_format: str
+    partitioners: tuple[str, ...]
+    partitions_counts: tuple[int, ...]
+    current: int | None = None
+    separator: str = "-"
+    size_columns: tuple[str, ...] = ()
+    corrupt: str | None = None
+    max_keys: int = MAX_KEYS
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns to read, each once."""
+        return list(dict.fromkeys((*self.key_columns, *self.size_columns, *([self.corrupt] if self.corrupt else []))))
+
+    def of_batches(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows of ``results.SCHEMA`` for a task's batches."""
+        result = SkewResult.of_nothing(self)
+        rejected = 0
+        for batch in batches:
+            for rows in self.add(result, batch):
+                rejected += rows.num_rows
+                yield rows
+        yield partial(result.packed(), rejected)
+
+    def add(self, result: SkewResult, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Add a batch to ``result``; gives the rejected rows."""
+        if self.corrupt:
+            corrupt = batch.column(self.corrupt)
+            if corrupt.null_count < len(corrupt):
+                yield rejects(corrupt.drop_null(), "not readable as a record")
+                batch = batch.filter(pc.is_null(corrupt))
+        key = joined([batch.column(name) for name in self.key_columns], self.separator)
+        column, bad = read_keys(key, self.key_format)
+        if bad is not None:
+            yield rejects(_text(key.filter(bad)), f"no {self.key_format} key")
+            batch, key = batch.filter(pc.invert(bad)), key.filter(pc.invert(bad))
+            column = read_keys(key, self.key_format)[0]
+        if batch.num_rows:
+            sizes, serialized = self._sizes(batch), SERIALIZED.run(column, self.key_format)
+            key_hashes = key_hashes_of(serialized)
+            result.counts.add(column, self.key_format, None, sizes, key_hashes)
+            result.sample.add(serialized, key_hashes, sizes)
+
+    def _sizes(self, batch: pa.RecordBatch) -> Int64s | None:
+        """int64[n], each record's bytes; None without size columns."""
+        if not self.size_columns:
+            return None
+        total = np.zeros(batch.num_rows, np.int64)
+        for name in self.size_columns:
+            column = batch.column(name)
+            if not pa.types.is_integer(column.type):
+                column = pc.binary_length(column)
+            total += np.maximum(pc.fill_null(column, 0).to_numpy(zero_copy_only=False), 0)
+        return total
+
+
+@dataclass
+class KeySample:
+    """A few thousand keys that stand for all: the sample of ``DistinctKeys``, smaller, and with the bytes of each key.
+
+    names : key hash → the key's bytes
+    """
+
+    held: DistinctKeys = field(default_factory=lambda: DistinctKeys(functions=0, max_keys=SAMPLE_KEYS))
+    names: dict[int, bytes] = field(default_factory=dict)
+
+    @property
+    def complete(self) -> bool:
+        """Whether it has every key."""
+        return self.held.level == 0
+
+    @property
+    def weights(self) -> dict[bytes, list[int]]:
+        """Key → its records and bytes."""
+        key_hashes, weights, _ = self.held.entries()
+        return {self.names[key]: of for key, of in zip(key_hashes.tolist(), weights.tolist(), strict=True)}
+
+    def add(self, keys: Keys, key_hashes: Int64s, sizes: Int64s | None) -> None:
+        """Add records: their serialized keys, int64[n] key hashes, and int64[n] bytes. Null keys are skipped."""
+        weights = ONE[None] if sizes is None else np.stack([np.ones(len(sizes), np.int64), sizes], axis=1)
+        if keys.valid is None:
+            rows = sampled = self.held.sample(key_hashes, weights, [])
+        else:
+            present = np.flatnonzero(keys.valid)
+            key_hashes = key_hashes[present]
+            sampled = self.held.sample(key_hashes, weights if sizes is None else weights[present], [])
+            rows = present[sampled]
+        texts = [keys.data[keys.offsets[row] : keys.offsets[row + 1]].tobytes() for row in rows.tolist()]
+        self._name(dict(zip(key_hashes[sampled].tolist(), texts, strict=True)))
+
+    def merge(self, other: KeySample) -> None:
+        """Add the records of another sample."""
+        self.held.merge_sample(other.held)
+        self._name(other.names)
+
+    def _name(self, names: dict[int, bytes]) -> None:
+        """Add names, and drop those of keys that have left the sample."""
+        self.names |= names
+        if len(self.names) > self.held.held:
+            key_hashes = np.array([*self.names], np.int64)
+            self.names = {key: self.names[key] for key in key_hashes[self.held.holds(key_hashes)].tolist()}
+
+
+@dataclass
+class SkewResult:
+    """What a task computed, or several, merged."""
+
+    counts: KeyCounter
+    sample: KeySample
+
+    @staticmethod
+    def of_nothing(scan: SkewScan) -> SkewResult:
+        """The result without any record."""
+        return SkewResult(KeyCounter(scan.partitioners, scan.partitions_counts, scan.current, scan.max_keys), KeySample())
+
+    def merge(self, other: SkewResult) -> None:
+        """Add the result of other records."""
+        self.counts.merge(other.counts)
+        self.sample.merge(other.sample)
+
+    def packed(self) -> bytes:
+        """As bytes: mostly free slots, which compress to nothing."""
+        data = pickle.dumps(self, pickle.HIGHEST_PROTOCOL)
+        compressed: bytes = pa.compress(data, CODEC, asbytes=True)
+        return len(data).to_bytes(8, "big") + compressed
+
+    @staticmethod
+    def unpacked(data: bytes) -> SkewResult:
+        """The result that ``packed`` gave."""
+        result: SkewResult = pickle.loads(pa.decompress(data[8:], int.from_bytes(data[:8], "big"), CODEC, asbytes=True))  # noqa: S301 - our own
+        return result
+
+
+def merged(packed: Iterable[bytes]) -> SkewResult:
+    """The packed results as one; at least one."""
+    results = map(SkewResult.unpacked, packed)
+    total = next(results)
+    for result in results:
+        total.merge(result)
+    return total
+
+
+def check_partitioners(names: Sequence[str], key_format: str | None) -> None:
+    """Raise InvalidQuestion for a partitioner that does not exist, hashes no keys, or does not accept that format."""
+    for name in names:
+        formats = hashing_rule(name).encoding.formats
+        if key_format is not None and key_format not in formats:
+            raise InvalidQuestion(f"the partitioner {name} does not accept {key_format} keys; it accepts {', '.join(formats)}")
+
+
+def _text(column: pa.Array) -> pa.Array:
+    """Keys of any type as text."""
+    if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
+        return pa.array([value.hex() for value in column.to_pylist()], pa.string())
+    return column.cast(pa.string())

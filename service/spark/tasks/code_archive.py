@@ -1,0 +1,105 @@
+"""How executors import this project: in the zip that they get, this file is ``service/__init__.py``, and loads the real one.
+
+Numba caches compiled kernels by the path of their source. Spark puts the zip into a folder of each application, so every worker
+of every application would compile them again: half a minute for all assignors. Therefore the first worker on a machine unpacks
+the modules into a folder named by their digest. If the same modules are installed, as in the pipeline's image, those are used,
+with the kernels compiled for the image.
+
+Imports only the standard library.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import os
+import shutil
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+MODULES = "modules/"
+"""The folder of the modules in the zip; at its root Python would import them from the zip."""
+
+
+def pack(package: Path, into: Path) -> Path:
+    """Write the zip with the modules of the folder ``package`` as the file ``into``, and return it."""
+    with zipfile.ZipFile(into, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.write(__file__, f"{package.name}/__init__.py")
+        for name, text in _modules(package).items():
+            archive.writestr(f"{MODULES}{package.name}/{name}", text)
+    return into
+
+
+def find(archive: Path, package: str) -> Path:
+    """The folder to import ``package`` from: where it is installed, or else unpacked."""
+    with zipfile.ZipFile(archive) as file:
+        prefix = f"{MODULES}{package}/"
+        texts = {name.removeprefix(prefix): file.read(name) for name in file.namelist() if name.startswith(prefix)}
+    digest = _digest(texts)
+    for folder in map(Path, sys.path):
+        if (folder / package / "__init__.py").is_file() and _digest(_modules(folder / package)) == digest:
+            return folder
+    files = {f"{package}/{name}": text for name, text in texts.items()}
+    for folder in _places():
+        unpacked = folder / f"partition-allocator-{digest[:32]}"
+        try:
+            if not unpacked.is_dir():
+                _unpack(files, unpacked)
+            if unpacked.stat().st_uid == os.getuid() and os.access(unpacked / package, os.W_OK):
+                return unpacked
+        except OSError:
+            continue
+    unpacked = Path(tempfile.mkdtemp(prefix="partition-allocator-"))
+    _unpack(files, unpacked)
+    return unpacked
+
+
+def _places() -> Iterator[Path]:
+    """Folders that outlast an application, in order of preference; an executor's user often has no home."""
+    if chosen := os.environ.get("NUMBA_CACHE_DIR"):
+        yield Path(chosen)
+    # pathlib's way raises where there is no home.
+    yield Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))  # noqa: PTH111
+    yield Path(tempfile.gettempdir())
+
+
+def _unpack(texts: Mapping[str, bytes], folder: Path) -> None:
+    """Write the files in one step, as another worker may be doing the same."""
+    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    unfinished = Path(tempfile.mkdtemp(prefix=".partition-allocator-", dir=folder.parent))
+    try:
+        for name, text in texts.items():
+            path = unfinished / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(text)
+        unfinished.rename(folder)
+    except OSError:
+        if not folder.is_dir():  # otherwise another worker was first
+            raise
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def _modules(package: Path) -> dict[str, bytes]:
+    """The text of each module, by its path in the package."""
+    return {path.relative_to(package).as_posix(): path.read_bytes() for path in sorted(package.rglob("*.py"))}
+
+
+def _digest(texts: Mapping[str, bytes]) -> str:
+    """A digest of the modules' names and texts."""
+    digest = hashlib.sha256()
+    for name in sorted(texts):
+        digest.update(f"{name}\0{len(texts[name])}\0".encode() + texts[name])
+    return digest.hexdigest()
+
+
+if __name__ == "service":
+    sys.path.insert(0, str(find(Path(__file__).parents[1], __name__)))
+    del sys.modules[__name__]
+    importlib.import_module(__name__)  # the importer gets this one

@@ -1,0 +1,69 @@
+"""What the tasks of a scan give: what they computed, and the rows that they rejected, with the reason.
+
+One scan gives both, as rows of ``SCHEMA``: one with ``partial`` for what a task computed, one with ``reason`` and ``record`` for
+each row that it could not read. The first also has the number of rows that the task rejected, so that the driver looks for them
+only if there are any.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+TYPES: Final = "partial binary, rejected long, reason string, record string"
+"""The columns, as Spark names their types."""
+
+SCHEMA: Final = pa.schema([("partial", pa.binary()), ("rejected", pa.int64()), ("reason", pa.string()), ("record", pa.string())])
+"""The same for Arrow."""
+
+
+class Scan(Protocol):
+    """What a job does with each record. Executors get it pickled."""
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that the batches must have."""
+
+    def of_batches(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows of SCHEMA for a task's batches."""
+
+
+class PartialResult(Protocol):
+    """What one task computed, or several, merged."""
+
+    def packed(self) -> bytes:
+        """As bytes."""
+
+
+P = TypeVar("P", bound=PartialResult)
+
+
+@dataclass(frozen=True)
+class Merger(Generic[P]):
+    """Merges the partial results of several tasks into one. ``merged`` does so for at least one."""
+
+    merged: Callable[[Iterable[bytes]], P]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """One partial result for all those in the batches' column ``partial``."""
+        parts = [part for batch in batches for part in batch.column("partial").to_pylist()]
+        if parts:
+            yield pa.record_batch([pa.array([self.merged(parts).packed()], pa.binary())], ["partial"])
+
+
+def partial(value: bytes, rejected: int) -> pa.RecordBatch:
+    """The row of what a task computed, and of how many rows it rejected."""
+    nothing = pa.nulls(1, pa.string())
+    return pa.record_batch([pa.array([value], pa.binary()), pa.array([rejected], pa.int64()), nothing, nothing], schema=SCHEMA)
+
+
+def rejects(records: pa.Array, reason: str) -> pa.RecordBatch:
+    """The rows of rejected records, each as text."""
+    reasons = pa.repeat(pa.scalar(reason, pa.string()), len(records))
+    nothing = (pa.nulls(len(records), pa.binary()), pa.nulls(len(records), pa.int64()))
+    return pa.record_batch([*nothing, reasons, records.cast(pa.string())], schema=SCHEMA)

@@ -1,0 +1,210 @@
+"""``/v1/partitioner-fingerprints`` over HTTP."""
+
+from __future__ import annotations
+
+import io
+import math
+from fractions import Fraction
+
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from marshmallow import Schema, fields
+
+from service.api.fingerprints.views import ObservationList, ObservationSchema
+from service.app import create_app
+from service.config import Settings
+from service.core.attribution.observations import explained_by, matches
+from service.web.responses import ARROW_STREAM
+from tests.api.test_comparisons import stream
+from tests.reference import fingerprints as twin
+from tests.support.questions import ask
+
+PATH = "/v1/partitioner-fingerprints"
+KEYS = [f"order-{i}" for i in range(100)]
+
+
+def seen(name: str = "java", n: int = 12, keys=KEYS) -> list[dict]:
+    placed = ask({"partitioner": name, "partitions_count": n, "keys": keys}).partitions.tolist()
+    return [{"key": key, "partition_id": partition} for key, partition in zip(keys, placed, strict=True)]
+
+
+def test_one_writer_is_identified_and_the_numbers_are_those_of_counting(client):
+    answer = client.post(PATH, json={"partitions_count": 12, "observations": seen()}).json
+    assert answer["verdict"] == "identified"
+    assert answer["conclusion"] == (
+        "java (or one of 14 others that no key tells from it) with 12 partitions explains all of 100 different pairs."
+    )
+    (writer,) = answer["writers"]
+    assert "librdkafka:murmur2_random" in writer["partitioners"]
+    assert writer["share"] == pytest.approx(1)
+    first, second = answer["candidates"][:2]
+    assert (first["pairs_explained"], first["pairs"], first["ruled_out"]) == (100, 100, False)
+    assert first["log10_chance"] == pytest.approx(-100 * math.log10(12))
+    exact = float(twin.tail(second["pairs_explained"], 100, Fraction(1, 12)))
+    assert second["chance_probability"] == pytest.approx(exact)
+    assert second["chance_of_any"] == pytest.approx(min(1, exact * answer["hypotheses"]))
+    assert second["ruled_out"]
+    assert answer["hypotheses"] == len(answer["candidates"])
+    assert answer["unexplained"] == {"share": 0.0, "pairs": 0, "examples": []}
+    assert (answer["observations_count"], answer["pairs_count"], answer["keys_count"]) == (100, 100, 100)
+
+
+def test_one_sample_is_never_proof_and_the_answer_says_so(client):
+    body = {"partitions_count": 15, "observations": [{"key": "TT0124", "partition_id": 10}]}
+    answer = client.post(PATH, json=body).json
+    assert answer["verdict"] == "undecided"
+    assert answer["conclusion"].startswith("One sample is never proof: 2 candidates are left")
+    assert answer["more_samples"] > 0
+    assert answer["writers"] == []
+    assert answer["unexplained"] is None
+    body["observations"] *= 1000
+    assert client.post(PATH, json=body).json["verdict"] == "undecided", "nor is the same one a thousand times"
+
+
+def test_a_wrong_writer_is_named_with_its_share_and_records_of_its(client):
+    observations = seen(keys=[f"k{i}" for i in range(1000)])
+    for i, one in enumerate(seen("librdkafka:consistent_random", keys=[f"k{i}" for i in range(1000)])):
+        if i % 25 < 2:
+            observations[i] = one
+    answer = client.post(PATH, json={"observations": observations}).json
+    assert answer["verdict"] == "mixture"
+    assert answer["conclusion"].startswith("With 12 partitions: 92% java, 8% librdkafka:consistent_random.")
+    assert answer["partitions_count"] == 12
+    for example in answer["writers"][1]["examples"]:
+        assert example["row"] % 25 < 2
+        assert observations[example["row"]] == {"key": example["key"], "partition_id": example["partition_id"]}
+
+
+def test_nothing_is_made_of_records_that_chance_placed(client):
+    draw = [(i * i * 7919 + i // 3) % 11 for i in range(400)]
+    observations = [{"key": f"k{i}", "partition_id": p} for i, p in enumerate(draw)]
+    answer = client.post(PATH, json={"observations": observations}).json
+    assert answer["verdict"] == "unexplained"
+    assert answer["partitions_count"] is None
+    assert answer["candidates_count"] == 0
+    assert answer["conclusion"] == "No partitioner explains more of 400 different pairs than chance would."
+
+
+def test_explain_says_of_each_record_who_puts_it_there_and_who_does_not(client):
+    body = {"partitions_count": 15, "observations": [{"key": "TT0124", "partition_id": 9}, {"partition_id": 1}]}
+    body["partitioners"] = ["java", "librdkafka:consistent_random", "spark"]
+    steps = client.post(f"{PATH}?explain=true", json=body).json["explanation"]
+    assert steps[0] == {
+        "partition_id": 9,
+        "explained_by": ["librdkafka:consistent_random", "spark"],
+        "elsewhere": {"java": 10},
+    }
+    assert set(steps[1]["elsewhere"]) == {"spark"}, "the others draw where a record without a key goes"
+
+
+@pytest.mark.parametrize("kind", [pa.int8(), pa.int32(), pa.int64(), pa.uint32()])
+def test_an_arrow_stream_is_answered_as_json_is(client, kind):
+    observations = seen()
+    columns = {
+        "partition_id": pa.array([one["partition_id"] for one in observations], kind),
+        "key": pa.array([one["key"] for one in observations]),
+    }
+    query = {"max_partitions_count": 50, "examples": 1}
+    streamed = client.post(PATH, data=stream(**columns), query_string=query, content_type=ARROW_STREAM)
+    assert streamed.json == client.post(PATH, json={"observations": observations, **query}).json
+
+
+@pytest.mark.parametrize(
+    ("columns", "detail"),
+    [
+        ({"key": ["a"]}, "2 are wanted, key and partition_id"),
+        ({"key": ["a"], "partition_id": ["1"]}, "A column of string holds no partition ids"),
+        ({"key": ["a"], "partition_id": pa.array([None], pa.int32())}, "Every observation has a partition_id"),
+        ({"key": ["a"], "partition_id": [-1]}, "-1 is no partition"),
+        ({"key": ["a"], "partition_id": [2**40]}, "1099511627776"),
+    ],
+)
+def test_a_stream_with_other_columns_is_refused(client, columns, detail):
+    response = client.post(PATH, data=stream(**columns), content_type=ARROW_STREAM)
+    assert response.status_code == 422
+    assert detail in response.text
+
+
+def test_the_table_of_candidates_is_given_as_csv_and_as_arrow(client):
+    body = {"partitions_count": 12, "observations": seen()[:3]}
+    candidates = client.post(PATH, json=body).json["candidates"]
+    as_csv = pa.csv.read_csv(io.BytesIO(client.post(PATH, json=body, headers={"Accept": "text/csv"}).data))
+    as_arrow = pa.ipc.open_stream(client.post(PATH, json=body, headers={"Accept": ARROW_STREAM}).data).read_all()
+    assert as_csv.column_names == as_arrow.column_names
+    assert as_arrow["pairs_explained"].to_pylist() == [one["pairs_explained"] for one in candidates]
+    assert as_arrow["partitioners"][0].as_py().split()[0] == "java"
+
+
+@pytest.mark.parametrize(
+    ("change", "pointer", "detail"),
+    [
+        ({"observations": []}, "/observations", "there are no observations"),
+        ({"observations": [{"key": "a"}]}, "/observations/0/partition_id", "Missing data"),
+        ({"observations": [{"key": "a", "partition_id": -1}]}, "/observations/0/partition_id", "greater than or equal to 0"),
+        ({"observations": [{"key": "a", "partition_id": 1.0}]}, "/observations/0/partition_id", "Not an integer"),
+        ({"observations": [{"key": 1, "partition_id": 1}]}, "/observations/0/key", "1 is not a string"),
+        ({"observations": [{"key": "a", "partition_id": 1, "topic": "t"}]}, "/observations/0/topic", "Unknown field"),
+        ({"observations": [{"key": "a", "partition_id": 12}]}, "/observations/0/partition_id", "not in [0, 12)"),
+        ({"max_partitions_count": 50}, "/max_partitions_count", "the partitions_count is given"),
+        ({"partitioners": ["jaava"]}, "/partitioners/0", "there is no partitioner"),
+        ({"partitioners": ["java:round-robin"]}, "/partitioners", "in 0 ways"),
+        ({"max_candidates": 0}, "/max_candidates", "greater than or equal to 1"),
+    ],
+)
+def test_what_is_wrong_is_said_where_it_is(client, change, pointer, detail):
+    response = client.post(PATH, json={"partitions_count": 12, "observations": seen()[:2], **change})
+    assert response.status_code == 422, response.text
+    (error,) = response.json["errors"]
+    assert error["pointer"] == pointer
+    assert detail in error["detail"]
+
+
+def test_a_partition_beyond_the_largest_count_is_refused(client):
+    body = {"max_partitions_count": 10, "observations": [{"key": "a", "partition_id": 10}]}
+    assert client.post(PATH, json=body).json["errors"][0]["pointer"] == "/max_partitions_count"
+    body = {"observations": [{"key": "a", "partition_id": 2**31 - 1}]}
+    assert client.post(PATH, json=body).status_code == 422
+
+
+def test_more_than_can_be_explained_one_by_one_is_refused():
+    client = create_app(Settings(max_explained=2, max_keys=50, auth="off")).test_client()
+    assert "ALLOCATOR_MAX_EXPLAINED" in client.post(f"{PATH}?explain=true", json={"observations": seen()[:3]}).text
+    assert "ALLOCATOR_MAX_KEYS" in client.post(PATH, json={"observations": seen()}).text
+
+
+class Plain(Schema):
+    """Observations as the schema alone reads them."""
+
+    observations = fields.List(fields.Nested(ObservationSchema))
+
+
+class Bulk(Schema):
+    """The same, read in bulk."""
+
+    observations = ObservationList()
+
+
+ODD = st.one_of(st.none(), st.booleans(), st.integers(-3, 3), st.sampled_from([2**31, 1.0, "a", [], {}]))
+
+
+@given(st.lists(st.one_of(st.dictionaries(st.sampled_from(["key", "partition_id", "other"]), ODD), ODD), max_size=4))
+def test_both_ways_to_read_observations_accept_the_same(rows):
+    refused = Plain().validate({"observations": rows})
+    assert Bulk().validate({"observations": rows}) == refused
+    if not refused:
+        plain = Plain().load({"observations": rows})["observations"]
+        read = Bulk().load({"observations": rows})["observations"]
+        assert read.values == [row["key"] for row in plain]
+        assert read.partition_ids.tolist() == [row["partition_id"] for row in plain]
+
+
+def test_however_it_is_asked_no_kernel_is_compiled_twice(client):
+    body = {"observations": seen()[:9]}
+    client.post(PATH, json=body)
+    client.post(PATH, json={**body, "partitions_count": 12})
+    columns = {name: pa.array([one[name] for one in body["observations"]]) for name in ("key", "partition_id")}
+    client.post(PATH, data=stream(**columns), content_type=ARROW_STREAM)
+    assert [len(kernel.signatures) for kernel in (matches, explained_by)] == [1, 1]

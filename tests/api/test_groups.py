@@ -1,0 +1,483 @@
+"""POST /v1/group-assignments."""
+
+from __future__ import annotations
+
+import copy
+import json
+import statistics
+import subprocess
+import sys
+
+import orjson
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from marshmallow import ValidationError, fields
+
+from service.api.groups import request
+from service.app import create_app
+from service.config import Settings
+from service.web import json_integer_lists
+from tests.support import golden
+from tests.support.groups import as_rows, bodies
+
+URL = "/v1/group-assignments"
+NAMED = {"X-Request-ID": "test"}  # so that two problems of one kind are the same bytes
+TWO_BY_THREE = {
+    "topics": [{"topic_name": "orders", "partitions_count": 3}],
+    "members": [{"member_id": "c2"}, {"member_id": "c1"}],
+}
+CLASSIC = [f"groups/classic-{name}{part}" for name in ("range", "roundrobin") for part in ("", "-sequences", "-large")]
+
+
+@pytest.mark.parametrize("case", golden.params(*CLASSIC))
+def test_answers_as_kafka_was_recorded_to(client, case):
+    answer = client.post(URL, data=json.dumps(case["request"]), content_type="application/json")
+    assert answer.status_code == 200, answer.data
+    assert orjson.loads(answer.data)["assignments"] == case["expected"]["assignments"]
+
+
+@pytest.mark.parametrize("case", [c for c in golden.lines("groups/errors") if c["request"]["assignor"] == "roundrobin"])
+def test_says_that_kafkas_assignor_fails_why_and_what_mends_it(client, case):
+    answer = client.post(URL, json=case["request"])
+    assert answer.status_code == 422
+    assert answer.json["type"].endswith(":kafka-assignor-fails")
+    assert {name: answer.json[name] for name in ("exception", "message")} == case["expected"]["error"]
+    assert "/members is empty" in answer.json["detail"]
+    assert "name at least one member" in answer.json["detail"]
+
+
+def test_assigns_by_classic_range_unless_told_otherwise(client):
+    assert client.post(URL, json=TWO_BY_THREE).json == {
+        "kafka_version": "4.3.1",
+        "group_protocol": "classic",
+        "assignor": "range",
+        "assignments": [
+            {"member_id": "c2", "partitions": [{"topic_name": "orders", "partition_ids": [2]}]},
+            {"member_id": "c1", "partitions": [{"topic_name": "orders", "partition_ids": [0, 1]}]},
+        ],
+        "unassigned": [],
+        "member_load": {"counts": [1, 2], "min": 1, "max": 2, "mean": 1.5, "stddev": 0.5, "skew": 2 / 1.5},
+        "movement": {"retained": 0, "moved": 0, "added": 3, "revoked": 0, "fewest_possible_moves": 0},
+    }
+
+
+def test_a_group_without_members_leaves_everything_unassigned_under_range(client):
+    answer = client.post(URL, json={**TWO_BY_THREE, "members": []}).json
+    assert answer["assignments"] == []
+    assert answer["unassigned"] == [{"topic_name": "orders", "partition_ids": [0, 1, 2]}]
+    assert answer["member_load"]["skew"] == 1.0
+
+
+def test_names_the_partitions_that_nobody_subscribes_to_and_ignores_topics_that_do_not_exist(client):
+    body = {
+        "topics": [{"topic_name": "b", "partitions_count": 2}, {"topic_name": "a", "partitions_count": 1}],
+        "members": [{"member_id": "m", "topic_names": ["a", "gone"]}, {"member_id": "n", "topic_names": []}],
+    }
+    answer = client.post(URL, json=body).json
+    assert answer["assignments"] == [
+        {"member_id": "m", "partitions": [{"topic_name": "a", "partition_ids": [0]}]},
+        {"member_id": "n", "partitions": []},
+    ]
+    assert answer["unassigned"] == [{"topic_name": "b", "partition_ids": [0, 1]}]
+
+
+def test_counts_what_moves_from_owned_partitions(client):
+    body = copy.deepcopy(TWO_BY_THREE)
+    body["members"][0]["owned_partitions"] = [
+        {"topic_name": "orders", "partition_ids": [1, 2, 99]},
+        {"topic_name": "gone", "partition_ids": [0]},
+    ]
+    assert client.post(URL, json=body).json["movement"] == {
+        "retained": 1,
+        "moved": 1,
+        "added": 1,
+        "revoked": 3,
+        "fewest_possible_moves": 0,  # the other member keeps what it has, if it is the one with more
+    }
+
+
+def test_null_is_absent(client):
+    members = [
+        dict.fromkeys(("instance_id", "rack_id", "topic_names", "generation_id", "owned_partitions")) | member
+        for member in TWO_BY_THREE["members"]
+    ]
+    topics = [{"topic_id": None, "partition_racks": None} | topic for topic in TWO_BY_THREE["topics"]]
+    body = {"topics": topics, "members": members, "group_id": None}
+    assert client.post(URL, json=body).data == client.post(URL, json=TWO_BY_THREE).data
+
+
+def changed(**at):
+    """TWO_BY_THREE with other members of the body, of its topic, or of its first member."""
+    body = copy.deepcopy(TWO_BY_THREE)
+    body["topics"][0].update(at.pop("topic", {}))
+    body["members"][0].update(at.pop("member", {}))
+    return {**body, **at}
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        ({"members": []}, "/topics"),
+        ({"topics": []}, "/members"),
+        (changed(topics={}), "/topics"),
+        (changed(partitions=3), "/partitions"),
+        (changed(assignor="rang"), "/assignor"),
+        (changed(group_protocol="classical"), "/group_protocol"),
+        (changed(kafka_version="2.4.0"), "/kafka_version"),
+        (changed(topic={"partitions_count": 0}), "/topics/0/partitions_count"),
+        (changed(topic={"partitions_count": 2.0}), "/topics/0/partitions_count"),
+        (changed(topic={"partitions_count": True}), "/topics/0/partitions_count"),
+        (changed(topic={"partitions_count": "2"}), "/topics/0/partitions_count"),
+        (changed(topic={"partitions_count": 2**31}), "/topics/0/partitions_count"),
+        (changed(topic={"topic_name": ""}), "/topics/0/topic_name"),
+        (changed(topic={"topic_name": None}), "/topics/0/topic_name"),
+        (changed(topic={"topic_name": "t" * 250}), "/topics/0/topic_name"),
+        (changed(topic={"topic_id": 1}), "/topics/0/topic_id"),
+        (changed(topic={"topic_id": "orders"}), "/topics/0/topic_id"),
+        (changed(topic={"topic_id": "A" * 22 + "\n"}), "/topics/0/topic_id"),
+        (changed(topic={"partition_racks": [["a"], ["b"]]}), "/topics/0/partition_racks"),
+        (changed(topic={"partition_racks": [["a"], None, []]}), "/topics/0/partition_racks/1"),
+        (changed(topic={"partition_racks": [["a"], [None], []]}), "/topics/0/partition_racks/1/0"),
+        (changed(topics=TWO_BY_THREE["topics"] * 2), "/topics/1/topic_name"),
+        (
+            changed(topics=[{"topic_name": name, "topic_id": "A" * 22, "partitions_count": 1} for name in "ab"]),
+            "/topics/1/topic_id",
+        ),
+        (changed(member={"member_id": "c1"}), "/members/1/member_id"),
+        (changed(members=[{"member_id": i, "instance_id": "i"} for i in "abc"]), "/members/1/instance_id"),
+        (changed(member={"instance_id": ""}), "/members/0/instance_id"),
+        (changed(member={"rack": "a"}), "/members/0/rack"),
+        (changed(member={"topic_names": ["orders", "x", "orders"]}), "/members/0/topic_names/2"),
+        (changed(member={"topic_names": ["x", "x"]}), "/members/0/topic_names/1"),
+        (changed(member={"topic_names": "orders"}), "/members/0/topic_names"),
+        (changed(member={"generation_id": -2}), "/members/0/generation_id"),
+        (changed(member={"member_id": "\ud800"}), "/members/0/member_id"),
+        (
+            changed(member={"owned_partitions": [{"topic_name": "orders", "partition_ids": [0, -1]}]}),
+            "/members/0/owned_partitions/0/partition_ids/1",
+        ),
+        (changed(member={"owned_partitions": [{"topic_name": "orders"}]}), "/members/0/owned_partitions/0/partition_ids"),
+        (
+            changed(member={"owned_partitions": [{"topic_name": "o", "partition_ids": [], "x": 1}]}),
+            "/members/0/owned_partitions/0/x",
+        ),
+    ],
+)
+def test_points_at_what_is_wrong(client, body, pointer):
+    answer = client.post(URL, data=json.dumps(body), content_type="application/json")
+    assert answer.status_code == 422, answer.data
+    assert pointer in [error["pointer"] for error in answer.json["errors"]]
+
+
+@pytest.mark.parametrize("field", ["assignor", "group_protocol", "kafka_version"])
+def test_an_unknown_name_is_answered_with_the_known_ones(client, field):
+    known = {"assignor": "roundrobin", "group_protocol": "classic", "kafka_version": "4.3.1"}[field]
+    assert known in client.post(URL, json={**TWO_BY_THREE, field: "x"}).json["errors"][0]["detail"]
+
+
+JUNK = st.sampled_from([None, True, 0, 1.0, -1, -2, 2**31, 2**70, "", "1", "t", "\ud800", [], [None], ["t"], [1], {}, {"x": 1}])
+
+
+@st.composite
+def damaged(draw):
+    """A list of topics or of members, well-formed but for one value somewhere that may be anything."""
+    which = draw(st.sampled_from(["topics", "members"]))
+    rows = draw(bodies())[which]
+    place = rows
+    while isinstance(place, dict | list) and place:
+        key = draw(st.sampled_from(sorted(place) if isinstance(place, dict) else range(len(place))))
+        if not isinstance(place[key], dict | list) or draw(st.integers(0, 3)) == 0:
+            if isinstance(place, dict) and draw(st.booleans()):
+                place[draw(st.sampled_from([key, "x"]))] = draw(JUNK)
+            elif draw(st.booleans()):
+                place[key] = draw(JUNK)
+            else:
+                del place[key]
+            break
+        place = place[key]
+    return which, rows
+
+
+@given(damaged())
+@settings(max_examples=1_000, deadline=None)
+def test_bodies_read_in_bulk_and_by_the_schema_are_accepted_alike(case):
+    which, rows = case
+    in_bulk = {"topics": request.topics_field(), "members": request.members_field()}[which]
+    by_schema = fields.List(fields.Nested({"topics": request.TopicSchema, "members": request.MemberSchema}[which]))
+    refusal = None
+    try:
+        expected = by_schema.deserialize(copy.deepcopy(rows))
+    except ValidationError as error:
+        refusal = error.messages
+    if refusal is None:
+        expected = [{name: value for name, value in row.items() if value is not None} for row in expected]
+        assert as_rows(in_bulk.deserialize(rows)) == expected
+    else:
+        with pytest.raises(ValidationError) as also:
+            in_bulk.deserialize(rows)
+        assert also.value.messages == refusal
+
+
+def test_one_fault_in_a_long_list_is_found_without_judging_it_all(monkeypatch):
+    judged = []
+    schema = fields.List._deserialize
+    monkeypatch.setattr(
+        fields.List, "_deserialize", lambda self, value, *a, **k: judged.append(value) or schema(self, value, *a, **k)
+    )
+    rows = [{"member_id": str(i)} for i in range(1_000)]
+    rows[700] = {"member_id": 700}
+    with pytest.raises(ValidationError) as refusal:
+        request.members_field().deserialize(rows)
+    assert refusal.value.messages == {700: {"member_id": ["Not a valid string."]}}
+    assert judged == [[{"member_id": 700}]]
+
+
+def test_a_well_formed_body_never_meets_the_slow_schema(monkeypatch):
+    monkeypatch.delattr(fields.List, "_deserialize")
+    rows = [{"member_id": "m", "rack_id": "", "generation_id": -1, "topic_names": [], "owned_partitions": []}, {"member_id": "n"}]
+    assert len(request.members_field().deserialize(rows)) == 2
+    racked = {"topic_name": "t", "partitions_count": 2, "partition_racks": [["a", ""], []]}
+    assert len(request.topics_field().deserialize([racked])) == 1
+
+
+@given(bodies(min_members=1))
+@settings(max_examples=100, deadline=None)
+def test_tables_hold_what_the_json_holds(app, body):
+    client = app.test_client()
+    rows = [
+        (part["topic_name"], i, one["member_id"])
+        for one in client.post(URL, json=body).json["assignments"]
+        for part in one["partitions"]
+        for i in part["partition_ids"]
+    ]
+    arrow = client.post(URL, json=body, headers={"Accept": "application/vnd.apache.arrow.stream"})
+    assert arrow.mimetype == "application/vnd.apache.arrow.stream"
+    table = pa.ipc.open_stream(arrow.data).read_all()
+    assert pa.types.is_dictionary(table.schema.field("topic_name").type)
+    assert pa.types.is_dictionary(table.schema.field("member_id").type)
+    assert table.schema.field("partition_id").type == pa.int32()
+    assert [tuple(row.values()) for row in table.to_pylist()] == rows
+    csv = client.post(URL, json=body, headers={"Accept": "text/csv"}).text.splitlines()
+    assert csv == ['"topic_name","partition_id","member_id"', *(f'"{t}",{i},"{m}"' for t, i, m in rows)]
+
+
+@pytest.mark.parametrize(
+    ("limits", "named"),
+    [
+        ({"max_partitions": 2}, "ALLOCATOR_MAX_PARTITIONS"),
+        ({"max_assignment_cells": 5}, "ALLOCATOR_MAX_ASSIGNMENT_CELLS"),
+        ({"max_subscriptions": 1}, "ALLOCATOR_MAX_SUBSCRIPTIONS"),
+    ],
+)
+def test_a_group_over_a_limit_is_refused_by_the_limits_name(limits, named):
+    refused = create_app(Settings(**limits)).test_client().post(URL, json=TWO_BY_THREE)
+    assert refused.status_code == 422
+    assert refused.json["type"].endswith(":limit-exceeded")
+    assert named in refused.json["detail"]
+    exact = {name: value + 1 for name, value in limits.items()}
+    assert create_app(Settings(**exact)).test_client().post(URL, json=TWO_BY_THREE).status_code == 200
+
+
+def test_a_small_body_that_asks_for_everything_is_refused_at_once(client):
+    topics = [{"topic_name": str(i), "partitions_count": 2**31 - 1} for i in range(5)]
+    assert client.post(URL, json={"topics": topics, "members": []}).json["type"].endswith(":limit-exceeded")
+
+
+def test_explains_when_asked(client):
+    assert "explanation" not in client.post(f"{URL}?explain=false", json=TWO_BY_THREE).json
+    told = client.post(f"{URL}?explain=true", json=TWO_BY_THREE).json["explanation"]["co_partitioned"][0]
+    assert (told["quota"], told["subscribers_with_one_more"]) == (1, 1)
+    circle = client.post(f"{URL}?explain=true", json={**TWO_BY_THREE, "assignor": "roundrobin"}).json["explanation"]["circle"]
+    assert [one["member_id"] for one in circle] == ["c1", "c2"]
+    assert client.post(f"{URL}?explain=yes", json=TWO_BY_THREE).status_code == 422
+
+
+def test_the_group_id_labels_the_skew_metric(client):
+    client.post(URL, json={**TWO_BY_THREE, "group_id": "billing"})
+    assert 'allocator_subject_skew_ratio{decision="assignment",subject="billing"} 1.333' in client.get("/metrics").text
+
+
+def test_names_are_escaped_as_json(client):
+    body = {"topics": [{"topic_name": 'a"\\\n', "partitions_count": 1}], "members": [{"member_id": "\U0001f418\x00"}]}
+    answer = client.post(URL, json=body).json
+    assert answer["assignments"] == [
+        {"member_id": "\U0001f418\x00", "partitions": [{"topic_name": 'a"\\\n', "partition_ids": [0]}]}
+    ]
+
+
+OWNED = [
+    {"member_id": f"c{i}", "generation_id": 3, "owned_partitions": [{"topic_name": "orders", "partition_ids": ids}]}
+    for i, ids in enumerate(([0, 1, 2], [3, 4, 5], []))
+]
+ORDERS = [{"topic_name": "orders", "partitions_count": 6}]
+
+
+def test_a_cooperative_group_is_told_of_its_second_rebalance(client):
+    """What its owners have to revoke first is in nobody's assignment; once all is settled there is nothing to follow."""
+    body = {"assignor": "cooperative-sticky", "topics": ORDERS, "members": OWNED}
+    first = client.post("/v1/group-assignments", json=body).json
+    assert first["follow_up_rebalance"] is True
+    assert first["unassigned"] == [{"topic_name": "orders", "partition_ids": [2, 5]}]
+    settled = [
+        {"member_id": one["member_id"], "generation_id": 4, "owned_partitions": one["partitions"]} for one in first["assignments"]
+    ]
+    second = client.post("/v1/group-assignments", json={**body, "members": settled}).json
+    assert second["follow_up_rebalance"] is False
+    assert second["unassigned"] == []
+
+
+def test_only_the_cooperative_protocol_speaks_of_a_follow_up(client):
+    body = {"assignor": "sticky", "topics": ORDERS, "members": OWNED}
+    assert "follow_up_rebalance" not in client.post("/v1/group-assignments", json=body).json
+
+
+@pytest.mark.parametrize(("protocol", "assignor"), [("classic", "range"), ("consumer", "uniform"), ("share", "simple")])
+def test_each_protocol_has_its_default_assignor(client, protocol, assignor):
+    body = {"group_protocol": protocol, "topics": ORDERS, "members": OWNED}
+    assert client.post("/v1/group-assignments", json=body).json["assignor"] == assignor
+
+
+def test_a_release_that_the_assignor_does_not_know_is_refused_with_those_it_knows(client):
+    body = {"group_protocol": "share", "kafka_version": "4.0.0", "topics": ORDERS, "members": OWNED}
+    response = client.post("/v1/group-assignments", json=body)
+    assert response.status_code == 422
+    assert response.json["errors"][0]["pointer"] == "/kafka_version"
+    assert "4.2.0, 4.2.1, 4.3.0, 4.3.1" in response.json["detail"]
+
+
+def test_an_older_release_answers_as_it_did(client):
+    """KAFKA-18688: until 4.0.0 the first members in order got the extra partitions, whoever had them."""
+    members = [
+        {"member_id": f"m{i}", "owned_partitions": [{"topic_name": "orders", "partition_ids": ids}]}
+        for i, ids in enumerate(([0], [1], [2, 3], [4, 5]))
+    ]
+    body = {"group_protocol": "consumer", "topics": ORDERS, "members": members}
+    before = client.post("/v1/group-assignments", json={**body, "kafka_version": "4.0.0"}).json
+    after = client.post("/v1/group-assignments", json=body).json
+    assert (before["kafka_version"], after["kafka_version"]) == ("4.0.0", "4.3.1")
+    assert before["assignments"] != after["assignments"]
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", "", '\ufeff{"topics": [], "members": []}', '{"topics": [], "members": []} {}', "{"])
+def test_what_is_no_group_is_refused_alike_however_it_is_read(client, monkeypatch, text):
+    by_schema = client.post(URL, data=text.encode(), content_type="application/json")
+    monkeypatch.setattr(request, "LARGE", 0)
+    by_arrow = client.post(URL, data=text.encode(), content_type="application/json")
+    assert (by_arrow.status_code, by_arrow.data) == (by_schema.status_code, by_schema.data)
+
+
+ODD = st.sampled_from([None, True, 1.0, -1, 2**31, "", "x", "1", [], [1], {}, {"x": 1}])
+
+
+@given(bodies(), st.data())
+@settings(max_examples=400, deadline=None)
+def test_a_body_is_answered_alike_whether_arrow_or_the_schema_reads_it(app, body, data):
+    """Anything may stand anywhere in it: where the two readers differed, one of them would be lenient."""
+    if data.draw(st.booleans()):
+        at = data.draw(st.sampled_from([body, *body["topics"], *body["members"]]))
+        at[data.draw(st.sampled_from([*at, "group_protocol", "kafka_version", "topic_names", "generation_id", "unknown"]))] = (
+            data.draw(ODD)
+        )
+    text = json.dumps(body).encode()
+    answers = []
+    for large, worth_it in ((len(text) + 1, 0), (0, len(text)), (0, 0)):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(request, "LARGE", large)
+            patch.setattr(json_integer_lists, "WORTH_IT", worth_it)
+            answers.append(app.test_client().post(URL, data=text, content_type="application/json", headers=NAMED).data)
+    assert answers[0] == answers[1] == answers[2]
+
+
+WEIGHED = {
+    "topics": [
+        {"topic_name": "t", "partitions_count": 3, "partition_weights": [5, 0.5, 0]},
+        {"topic_name": "a", "partitions_count": 1, "partition_weights": [7]},
+    ],
+    "members": [{"member_id": "c1"}, {"member_id": "c2", "topic_names": ["t"]}, {"member_id": "c3", "topic_names": []}],
+}
+
+
+def test_partition_weights_say_what_load_each_member_gets(client):
+    """Range gives c1 a-0, t-0 and t-1, c2 t-2; the assignment is that without weights, and a member with nothing counts."""
+    plain = json.loads(json.dumps(WEIGHED))
+    for topic in plain["topics"]:
+        del topic["partition_weights"]
+    answer = client.post("/v1/group-assignments", json=WEIGHED).json
+    load = answer.pop("weighted_member_load")
+    assert answer == client.post("/v1/group-assignments", json=plain).json
+    assert load["totals"] == [12.5, 0, 0]
+    assert (load["min"], load["max"], load["mean"], load["skew"]) == (0, 12.5, 12.5 / 3, 3)
+    assert load["stddev"] == pytest.approx(statistics.pstdev([12.5, 0, 0]))
+
+
+@pytest.mark.parametrize("size", [0, 2**20], ids=["small", "read by Arrow"])
+@pytest.mark.parametrize(
+    ("weights", "pointer", "detail"),
+    [
+        ([1, 2], "/topics/0/partition_weights", "Must have one entry for each of the 3 partitions, not 2."),
+        ([1, 2, -1], "/topics/0/partition_weights/2", "Must be greater than or equal to 0."),
+        ([1, True, 1], "/topics/0/partition_weights/1", "Not a number."),
+        ([1, None, 1], "/topics/0/partition_weights/1", "Field may not be null."),
+        ([1, "2", 1], "/topics/0/partition_weights/1", "Not a number."),
+        (None, "/topics/0/partition_weights", "Required, because another topic has partition_weights."),
+    ],
+)
+def test_wrong_weights_are_named(client, size, weights, pointer, detail):
+    """Whether the body is read in bulk or not."""
+    wrong = json.loads(json.dumps(WEIGHED))
+    wrong["topics"][0]["partition_weights"] = weights
+    problem = client.post("/v1/group-assignments", data=json.dumps(wrong) + " " * size, content_type="application/json").json
+    assert problem["errors"] == [{"pointer": pointer, "detail": detail}]
+
+
+def test_a_large_body_with_weights_is_answered_as_a_small_one(client):
+    """Arrow reads whole numbers and others as the schema does."""
+    small = client.post("/v1/group-assignments", json=WEIGHED).json
+    assert (
+        client.post("/v1/group-assignments", data=json.dumps(WEIGHED) + " " * 2**20, content_type="application/json").json
+        == small
+    )
+
+
+EDGE_IDS = """
+import resource
+from service.app import create_app
+from service.core.assignors import GROUP_PROTOCOLS
+
+client = create_app().test_client()
+
+
+def ask(ids):
+    answers = []
+    for protocol, registry in GROUP_PROTOCOLS.items():
+        for assignor in registry:
+            for others, owned in ((["t", "u"], "t"), (["t"], "t"), (["t"], "gone"), (["u"], "gone")):
+                members = [
+                    {"member_id": "a", "topic_names": ["t", "u"]},
+                    {"member_id": "b", "topic_names": others},
+                ]
+                members[0]["owned_partitions"] = [{"topic_name": owned, "partition_ids": ids}]
+                topics = [{"topic_name": name, "partitions_count": 3} for name in "tu"]
+                body = {"group_protocol": protocol, "assignor": assignor.name, "topics": topics, "members": members}
+                answer = client.post("/v1/group-assignments", json=body)
+                answers.append((protocol, assignor.name, others, owned, answer.status_code, answer.json.get("message")))
+    return answers
+
+
+few = ask([9, 8, 7])
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+many = ask([2147483647, 2147483646, 300000000])
+assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000
+assert [answer[:5] for answer in few] == [answer[:5] for answer in many]
+assert all(answer[4] in (200, 422) for answer in many)
+assert all(answer[4] == 200 for answer in many if answer[3] == "gone")
+uniform = [answer[5] for answer in many if answer[:4] == ("consumer", "uniform", ["t"], "t")]
+assert uniform == ["Index 2147483647 out of bounds for length 3"]
+"""
+
+
+def test_partition_ids_at_the_edge_of_int32_take_no_more_memory_than_small_ones():
+    """In a process of its own, for an id that indexes an array ends it; the message is what the real class throws."""
+    subprocess.run([sys.executable, "-c", EDGE_IDS], check=True, timeout=600)

@@ -1,0 +1,133 @@
+"""The documents agree with the code: their links, file names, settings, commands and examples."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from typing import TYPE_CHECKING
+
+import pytest
+from click import Context, Group
+
+from service.cli import main
+from service.config import settings_table
+from tests.support.golden import PROJECT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+README = (PROJECT / "README.md").read_text()
+DOCUMENTS = sorted(
+    path
+    for pattern in ("*.md", "docs/**/*.md", "helm/partition-allocator/*.md", "examples/**/*.md")
+    for path in PROJECT.glob(pattern)
+)
+SOURCES = sorted(path for room in ("service", "tests", "benchmarks", "demo", "helm") for path in (PROJECT / room).rglob("*.py"))
+GENERATED = {"benchmarks/results.json"}
+"""Files that commands write, and that are not committed."""
+
+
+def names(paths: list[Path]) -> list[str]:
+    return [str(path.relative_to(PROJECT)) for path in paths]
+
+
+def anchors(document: str) -> set[str]:
+    """The anchors of a Markdown document's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", re.sub(r"```.*?```", "", document, flags=re.DOTALL), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=names(DOCUMENTS))
+def test_every_link_leads_to_a_file_and_a_heading(document):
+    text = document.read_text()
+    for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"```.*?```", "", text, flags=re.DOTALL)):
+        if target.startswith(("http://", "https://")):
+            continue
+        file, _, anchor = target.partition("#")
+        path = document.parent / file if file else document
+        assert path.exists(), target
+        assert not anchor or anchor in anchors(path.read_text()), target
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=names(DOCUMENTS))
+def test_every_file_that_a_document_names_exists(document):
+    for name in re.findall(r"`((?:service|tests|docs|benchmarks|demo|helm|examples)/[\w./-]*)`", document.read_text()):
+        assert name in GENERATED or (PROJECT / name).exists(), name
+
+
+def test_every_file_that_a_docstring_or_comment_names_exists():
+    """Paths from the project's root, such as tests/reference/… for a kernel's twin."""
+    path = r"(?<![\w/.])(?:service|tests|docs|benchmarks|demo|helm)/[\w./-]+\.(?:py|md|java|yaml)\b"
+    named = {(source, name) for source in SOURCES for name in re.findall(path, source.read_text())}
+    assert [(str(source), name) for source, name in named if not (PROJECT / name).exists()] == []
+
+
+def test_the_readme_links_every_guide():
+    guides = {f"docs/{path.name}" for path in (PROJECT / "docs").glob("*.md")} - {"docs/performance-groups.md"}
+    assert guides <= set(re.findall(r"\]\(([\w./-]+)", README))
+    assert "](performance-groups.md" in (PROJECT / "docs" / "performance.md").read_text()
+
+
+def test_the_glossary_defines_each_term_once():
+    terms = re.findall(r"^- \*\*([^.]+?)\.?\*\*", (PROJECT / "docs" / "glossary.md").read_text(), re.MULTILINE)
+    assert len(terms) == len(set(terms))
+    assert {"Group", "Member", "Subscriber", "Owner", "Claim", "Partition, `partition_id`", "Decision", "Key hash"} <= set(terms)
+
+
+def test_the_operators_guide_lists_every_setting_with_its_default_and_meaning():
+    guide = (PROJECT / "docs" / "operations.md").read_text()
+    for variable, default, summary in settings_table():
+        assert f"| `{variable}` | {default} | {summary} |" in guide
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=names(DOCUMENTS))
+def test_every_setting_that_a_document_names_exists(document):
+    """The changelog may name settings of the past."""
+    if document.name != "CHANGELOG.md":
+        known = {variable for variable, _, _ in settings_table()}
+        assert set(re.findall(r"\bALLOCATOR_[A-Z_]*[A-Z]\b", document.read_text())) <= known
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=names(DOCUMENTS))
+def test_every_make_command_of_a_document_exists(document):
+    makefile = (PROJECT / "Makefile").read_text()
+    for command in set(re.findall(r"(?:`|\$ )make ([a-z-]+)", document.read_text())):
+        assert re.search(rf"^{command}:", makefile, re.MULTILINE), command
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=names(DOCUMENTS))
+def test_every_command_and_option_of_an_example_exists(document):
+    text = re.sub(r"\\\n\s*", "", document.read_text())
+    for line in re.findall(r"\$ (?:\.venv/bin/)?partition-allocator ([^`\n]+)", text):
+        words = shlex.split(line.partition("#")[0].partition(">")[0].partition("|")[0].partition("…")[0], posix=True)
+        command = main
+        while words and isinstance(command, Group):
+            named = command.get_command(Context(command), words.pop(0))
+            assert named is not None, line
+            command = named
+        known = {option for parameter in command.params for option in parameter.opts} | {"--help", "--version"}
+        assert {word.partition("=")[0] for word in words if word.startswith("--")} <= known, line
+
+
+EXAMPLES = re.findall(r"```console\n\$ (curl .*?)\n(\{.*?)\n```", README, re.DOTALL)
+
+
+@pytest.mark.parametrize(("command", "shown"), EXAMPLES)
+def test_the_readmes_answers_are_the_services(client, command, shown):
+    words = shlex.split(command)[1:]
+    url = next(word for word in words if word.startswith("localhost"))
+    path = url.removeprefix("localhost:8000")
+    body = words[words.index("--json") + 1] if "--json" in words else None
+    response = client.post(path, data=body, content_type="application/json") if body else client.get(path)
+    assert response.json == json.loads(shown)
+
+
+def test_the_readme_has_an_example_of_each_decision():
+    assert [re.search(r"/v1/[a-z-]+", command).group() for command, _ in EXAMPLES] == [
+        "/v1/partitions",
+        "/v1/group-assignments",
+        "/v1/replica-placements",
+        "/v1/partitioner-fingerprints",
+        "/v1/partition-count-plans",
+    ]

@@ -1,0 +1,73 @@
+"""Plain Parquet in splits: every record is read once, by tasks of equal size."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from service.spark.tasks import splits
+
+RECORDS = pa.table({"key": [f"key-{i}" for i in range(20_000)], "value": ["x" * (i % 9) for i in range(20_000)]})
+
+
+@pytest.fixture
+def parquet(tmp_path):
+    """A folder of two files with several row groups each."""
+    folder = tmp_path / "records"
+    folder.mkdir()
+    pq.write_table(RECORDS.slice(0, 15_000), folder / "a.parquet", row_group_size=2_000)
+    pq.write_table(RECORDS.slice(15_000), folder / "b.parquet", row_group_size=1_000)
+    return str(folder)
+
+
+def test_a_row_group_is_read_by_one_split_alone(parquet):
+    """However small the splits are cut."""
+    files = splits.files(parquet)
+    for tasks in (1, 3, 50):
+        lists = splits.splits(files, tasks)
+        assert len(lists) <= tasks
+        batches = [batch for task in lists for batch in splits.batches_of(task, ["key"])]
+        assert pa.Table.from_batches(batches).column("key").to_pylist() == RECORDS.column("key").to_pylist()
+
+
+@pytest.mark.parametrize("kind", ["categories", "views"])
+def test_parquet_is_what_it_is_to_spark_whatever_its_writer_held(tmp_path, kind):
+    """As pandas and Polars have them."""
+    table = RECORDS.select(["key", "value"])
+    if kind == "categories":
+        held = pa.table({name: table.column(name).dictionary_encode() for name in table.column_names})
+    else:
+        held = table.cast(pa.schema([("key", pa.string_view()), ("value", pa.string_view())]))
+    path = str(tmp_path / "held.parquet")
+    pq.write_table(held, path)
+    assert splits.schema(path).types == [pa.string(), pa.string()]
+    (files,) = splits.splits(splits.files(path), 1)
+    assert pa.Table.from_batches(splits.batches_of(files, ["key", "value"])) == table
+
+
+def test_a_file_that_lacks_a_column_of_the_others_is_named(tmp_path):
+    for name, column in (("1.parquet", "key"), ("2.parquet", "keys")):
+        pq.write_table(pa.table({column: ["a"]}), tmp_path / name)
+    (files,) = splits.splits(splits.files(str(tmp_path)), 1)
+    with pytest.raises(ValueError, match=r"2\.parquet has no column 'key'"):
+        list(splits.batches_of(files, ["key"]))
+
+
+@pytest.mark.parametrize("tasks", [1, 4, 7])
+def test_every_task_reads_as_many_bytes(tasks):
+    """Of one large file as of many: all of them, each once."""
+    of = [("large", 842_756_784), *((f"small-{i}", 3_371_190 + i) for i in range(40)), ("empty", 0)]
+    lists = splits.splits(of, tasks)
+    read = [sum(split.end - split.start for split in task) for task in lists]
+    assert len(read) == tasks
+    assert max(read) - min(read) < tasks
+    for path, size in of:
+        cuts = sorted((split.start, split.end) for task in lists for split in task if split.location == path)
+        assert [0, *(end for _, end in cuts)] == [*(start for start, _ in cuts), size]
+
+
+def test_folders_that_are_more_than_files_are_left_to_spark(tmp_path):
+    assert splits.files(str(tmp_path / "nothing")) is None
+    pq.write_to_dataset(RECORDS, tmp_path / "by-value", partition_cols=["value"])
+    assert splits.files(str(tmp_path / "by-value")) is None

@@ -1,0 +1,56 @@
+"""What executors run is in folders named ``tasks``, where a contract of ``lint-imports`` forbids Spark and HTTP."""
+
+from __future__ import annotations
+
+import base64
+import sys
+import time
+
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+
+from service.cli import main
+from service.spark.jobs import JOBS
+from tests.support.wire_encoding import commit_key, commit_value
+
+GROUPS = '{"group_id": "g", "topics": [{"topic_name": "t", "partitions_count": 2}], "members": [{"member_id": "m"}]}\n'
+FILES = {
+    "records.csv": "key,topic,partition,timestamp\na,t,0,0\nb,t,1,0\n",
+    "groups.jsonl": GROUPS,
+    "topics.jsonl": '{"topic_name": "t", "partitions_count": 1, "replication_factor": 1, "brokers": [{"broker_id": 1}]}\n',
+}
+COMMANDS = {
+    "skew": ["records.csv"],
+    "mismatch": ["records.csv", "--partitions-count", "2"],
+    "load": ["records.csv", "--groups", "groups.jsonl"],
+    "fleet": ["groups.jsonl", "--topics", "topics.jsonl"],
+    "offsets": ["offsets.csv"],
+}
+
+
+def imported(batches):
+    """The modules of this project that the worker has imported."""
+    for _ in batches:
+        time.sleep(0.1)  # so that every worker gets a task
+        yield pa.record_batch({"module": [name for name in sys.modules if name.startswith("service.")]})
+
+
+@pytest.mark.slow
+def test_executors_import_tasks_alone(spark, write, tmp_path):
+    """The workers report the modules that they have imported after a run of every job."""
+    files = {name: write(name, text) for name, text in FILES.items()}
+    commit = ",".join(base64.b64encode(data).decode() for data in (commit_key("g", "t", 0), commit_value(1, 0)))
+    files["offsets.csv"] = write("offsets.csv", f"key,value,partition,offset,timestamp\n{commit},0,0,0\n")
+    assert {job.name for job in JOBS} == COMMANDS.keys()
+    for name, arguments in COMMANDS.items():
+        paths = [files.get(argument, argument) for argument in arguments]
+        done = CliRunner().invoke(main, ["pipeline", name, *paths, "--into", str(tmp_path / name)])
+        assert done.exit_code == 0, done.output
+    rows = spark.range(0, 16, 1, 16).mapInArrow(imported, "module string").distinct().collect()
+    pipeline = {row.module for row in rows if row.module.startswith("service.spark.")}
+    packages = {name for name in pipeline if hasattr(sys.modules[name], "__path__")}
+    assert {name for name in pipeline - packages if ".tasks." not in name} == set()
+    assert {f"service.spark.{name}.tasks.scan" for name in ("skew", "mismatch")} <= pipeline
+    assert {f"service.spark.fleet.tasks.{name}" for name in ("assignments", "placements")} <= pipeline
+    assert {"service.spark.offsets.tasks.records", "service.spark.tasks.group_requests"} <= pipeline

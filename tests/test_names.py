@@ -1,0 +1,55 @@
+"""Files and modules that docstrings and comments of the service name exist."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.golden import PROJECT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+MODULES = sorted((PROJECT / "service").rglob("*.py"))
+
+
+def prose(path: Path) -> Iterator[str]:
+    """The docstrings and other bare strings of a module, and its comments."""
+    source = path.read_text()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            yield node.value.value
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.string
+
+
+def exists(name: str) -> bool:
+    """Is this a module of the service, a name in one, or an entry-point group?"""
+    if name in ("service.assignors", "service.partitioners", "service.placers"):
+        return True
+    parent, _, attribute = name.rpartition(".")
+    if (PROJECT / (name.replace(".", "/") + ".py")).exists() or (PROJECT / name.replace(".", "/")).is_dir():
+        return True
+    if not parent or find_spec(parent) is None:
+        return False
+    module = PROJECT / (parent.replace(".", "/") + ".py")
+    return module.exists() and re.search(rf"\b{attribute}\b", module.read_text()) is not None
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PROJECT)))
+def test_what_the_prose_of_a_module_names_exists(path):
+    for text in prose(path):
+        for name in re.findall(r"\b(?:service|tests|docs|benchmarks|demo|helm)/[\w./-]*\w\.\w+", text):
+            assert (PROJECT / name).exists(), name
+        for name in re.findall(r"\bservice(?:\.\w+)+", text):
+            assert exists(name), name
+        for name in re.findall(r"(?<![\w/.])(\w+\.py)\b", text):
+            assert any(PROJECT.glob(f"service/**/{name}")), name
