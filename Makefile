@@ -24,7 +24,7 @@ parity: .venv/.dev ## compare 100,000 random rebalances with Kafka's assignors, 
 fuzz: .venv/.dev ## post a million altered captures to /v1/decodings, ten minutes
 	$(BIN)/python -m tests.runs.fuzz
 
-soak: .venv/.dev ## send 100,000 valid and invalid requests, check answers and memory, three minutes (docs/reliability.md)
+soak: .venv/.dev ## send 100,000 requests beside hostile clients, check answers and memory, some minutes (docs/reliability.md)
 	$(BIN)/python -m tests.runs.soak
 
 lint: .venv/.dev ## run ruff, mypy --strict, the import contracts and hadolint

@@ -35,6 +35,7 @@ class Settings:
     max_plan_cells: int = _setting(2_000_000, "maximum sum of the partition counts × partitioners in one partition count plan")
     max_explained: int = _setting(1_000, "maximum number of keys, members, partitions or replicas in one explanation")
     max_request_seconds: int = _setting(60, "time limit of a request, checked after parsing, computing and rendering; then 503")
+    keep_alive_seconds: int = _setting(75, "time after which idle connections are closed; longer than load balancers keep theirs")
     max_subjects: int = _setting(1_000, "maximum number of groups and topics in the metric `allocator_subject_skew_ratio`")
     workers: int = _setting(2, "number of worker processes of `partition-allocator serve`")
     max_concurrent: int = _setting(4, "maximum number of decisions that one worker process makes at the same time")

@@ -6,6 +6,7 @@ import atexit
 import ctypes
 import ipaddress
 import os
+import resource
 import shutil
 import ssl
 import tempfile
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
 M_ARENA_MAX = -8
 """Of glibc's malloc.h."""
 
+RESERVED_FILES = 64
+"""Open files that a worker needs beside its connections; about 30 are in use."""
+
 JSON_HEADER = "-H 'content-type: application/json'"
 WELCOME = f"""\
 partition-allocator serves on {{url}}   (reference: {{url}}/docs, metrics: {{url}}/metrics)
@@ -53,15 +57,16 @@ partition-allocator serves on {{url}}   (reference: {{url}}/docs, metrics: {{url
 
 
 class Refusal(Exception):
-    """The service must not or cannot be started so; the text says why and what to do."""
+    """The service must not or cannot be started like this; the text says why, and what to do."""
 
 
 def serve(settings: Settings, host: str, port: int) -> None:
-    """Serve until told to stop (SIGTERM lets the requests in flight finish). Raises Refusal."""
+    """Serve until SIGTERM, which lets the requests in flight finish. Raises Refusal."""
     loopback = _is_loopback(host)
     _check(settings, host, loopback=loopback)
     logs.configure()
     _share_heaps()
+    os.environ.pop("SCRIPT_NAME", None)  # Gunicorn would take it for the prefix of all paths
     scheme, tls = "http", {}
     if settings.tls_cert:
         scheme = "https"
@@ -75,6 +80,8 @@ def serve(settings: Settings, host: str, port: int) -> None:
         workers=settings.workers,
         threads=settings.threads,
         worker_class=Worker,
+        worker_connections=_max_connections(),
+        keepalive=settings.keep_alive_seconds,
         logger_class=logs.GunicornLogger,
         preload_app=True,
         timeout=settings.max_request_seconds,
@@ -90,12 +97,12 @@ def serve(settings: Settings, host: str, port: int) -> None:
 
 
 def _check(settings: Settings, host: str, *, loopback: bool) -> None:
-    """Raise Refusal for what would fail later, or let in those whom nobody meant to let in."""
+    """Raise Refusal for settings that would fail later, or that would serve everyone by mistake."""
     if settings.auth == "auto" and not settings.has_credentials() and not loopback:
         tokens, jwks, auth = (environment_name(name) for name in ("tokens_file", "jwks", "auth"))
         raise Refusal(
-            f"Others can reach {host}, and nothing says who of them may ask. Set {tokens} (`partition-allocator token` makes the "
-            f"lines of that file) or {jwks}; or let everyone ask with {auth}=off."
+            f"Other hosts can reach {host}, but no credentials are set. Set {tokens} (`partition-allocator token` prints the "
+            f"lines of that file) or {jwks}; or serve everyone with {auth}=off."
         )
     try:
         if settings.auth != "off" and settings.has_credentials():
@@ -108,10 +115,15 @@ def _check(settings: Settings, host: str, *, loopback: bool) -> None:
         raise Refusal(f"{settings.tls_cert} and {settings.tls_key} cannot be used: {error.strerror or error}") from None
 
 
-def _share_heaps() -> None:
-    """Let all threads use the same heaps: by default each keeps what it once needed in its own, in malloc's and in Arrow's.
+def _max_connections() -> int:
+    """The most connections of a worker: what the limit of open files leaves, and 1,000 at most."""
+    return max(1, min(1_000, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - RESERVED_FILES))
 
-    Of the memory that workers gained under mixed requests that was half. Where malloc is not glibc's, its part is left undone.
+
+def _share_heaps() -> None:
+    """Let all threads share heaps. By default malloc and Arrow give each thread its own, which keeps the memory it once needed.
+
+    That was half of the memory that workers gained under mixed requests. A malloc other than glibc's is left as it is.
     """
     pa.set_memory_pool(pa.system_memory_pool())
     with suppress(OSError, AttributeError):
@@ -119,7 +131,7 @@ def _share_heaps() -> None:
 
 
 def _welcome(url: str, *, loopback: bool) -> None:
-    """Say where the service is: to somebody who tries it out with commands to paste, to a log in a line of its own."""
+    """Print where the service is: with commands to paste for somebody who tries it out, otherwise as a line of the log."""
     if loopback:
         print(WELCOME.format(url=url), flush=True)  # noqa: T201 - this is the command's output
     else:
@@ -134,7 +146,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def tls_context(cert: str, key: str) -> ssl.SSLContext:
-    """TLS 1.2 or later, with Python's choice of ciphers. Raises OSError (ssl.SSLError) for files that do not fit."""
+    """TLS 1.2 or later, with Python's default ciphers. Raises OSError (ssl.SSLError) if the files do not belong together."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.load_cert_chain(cert, key)
@@ -142,22 +154,22 @@ def tls_context(cert: str, key: str) -> ssl.SSLContext:
 
 
 def _tls_contexts(settings: Settings) -> Callable[[Any, Any], ssl.SSLContext]:
-    """What gives each connection its context: made anew when the certificate is, so that renewing it takes no restart."""
-    made: dict[tuple[int, ...], ssl.SSLContext] = {}
+    """The function that gives each connection its context; it loads the files again when they change, without a restart."""
+    loaded: dict[tuple[int, ...], ssl.SSLContext] = {}
 
     def context(_: object, __: object) -> ssl.SSLContext:
         files = (Path(settings.tls_cert).stat(), Path(settings.tls_key).stat())
         stamp = tuple(number for file in files for number in (file.st_ino, file.st_mtime_ns))
-        if stamp not in made:
+        if stamp not in loaded:
             try:
-                fresh = tls_context(settings.tls_cert, settings.tls_key)
+                renewed = tls_context(settings.tls_cert, settings.tls_key)
             except OSError:  # one of the two files has been replaced and the other not yet
-                if made:
-                    return next(iter(made.values()))
+                if loaded:
+                    return next(iter(loaded.values()))
                 raise
-            made.clear()
-            made[stamp] = fresh
-        return made[stamp]
+            loaded.clear()
+            loaded[stamp] = renewed
+        return loaded[stamp]
 
     return context
 

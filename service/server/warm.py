@@ -1,7 +1,7 @@
-"""Every kernel, loaded: what Numba has compiled before comes from its cache, the rest is compiled now and cached.
+"""Loads every kernel: from Numba's cache if it was compiled before; otherwise it is compiled now and cached.
 
-``python -m service.server.warm`` compiles at set-up and at build; a server calls ``warm`` before it forks its workers, so that no
-request waits for a compiler. A test watches that no golden vector's request still compiles anything.
+``python -m service.server.warm`` compiles at set-up and at build. A server calls ``warm`` before it forks its workers, so that no
+request waits for a compiler. A test checks that no golden vector's request compiles anything.
 """
 
 from __future__ import annotations
@@ -35,27 +35,27 @@ KEYS: dict[str, list[Any]] = {
     "float": [0.5, None],
     "boolean": [True, None],
 }
-"""A few keys of each format; the others are integers."""
+"""Some keys of each format; those of the other formats are integers."""
 
 ONE_OF_EACH_ENCODING = ("java", "spark", "scala-0.8", "pulsar")
-"""What comes of a format is the same for all partitioners that encode keys alike."""
+"""A format takes the same kernels in all partitioners that encode keys alike, so one of each is enough."""
 
 
 def warm(settings: Settings | None = None) -> None:
-    """Ask every strategy questions so small that only loading its kernels takes time.
+    """Send every strategy requests so small that only loading its kernels takes time.
 
-    They are asked of an app of their own, whose metrics the caller throws away. What a strategy refuses has warmed the refusal.
+    They go to an app of their own, whose metrics are thrown away. A strategy that rejects its request has loaded what rejects it.
     """
     client = Client(create_app(replace(settings or Settings(), auth="off", otlp_endpoint="")))
-    for question in _partition_questions():
-        client.post("/v1/partitions", json=question)
+    for body in _partition_requests():
+        client.post("/v1/partitions", json=body)
     for column in (pa.array(["key", None]), pa.array([b"key", None]), pa.array([1, None]), pa.array([0.5, None])):
         _post_arrow(client, column)
-    for question in _assignment_questions():
-        client.post("/v1/group-assignments", json=question)
+    for body in _assignment_requests():
+        client.post("/v1/group-assignments", json=body)
     take_out(b"[0,1,2,3,4,5,6,7,8]")  # which happens to large bodies
-    for question in _placement_questions():
-        client.post("/v1/replica-placements?explain=true", json=question)
+    for body in _placement_requests():
+        client.post("/v1/replica-placements?explain=true", json=body)
     client.get("/v1/coordinators", query_string={"group_id": "group"})
     client.post("/v1/partitioner-comparisons", json={"partitions_count": 3, "keys": ["a", "b"]})
     client.post("/v1/partitioner-fingerprints", json={"observations": [{"key": "a", "partition_id": 2}]})
@@ -69,7 +69,7 @@ def warm(settings: Settings | None = None) -> None:
     frequent.merged(frequent)
 
 
-def _partition_questions() -> Iterator[dict[str, Any]]:
+def _partition_requests() -> Iterator[dict[str, Any]]:
     options: tuple[dict[str, Any], ...] = (
         {},
         {"available_partitions": [0, 2]},
@@ -81,13 +81,13 @@ def _partition_questions() -> Iterator[dict[str, Any]]:
         if key_format not in ("string", "base64") and partitioner.name not in ONE_OF_EACH_ENCODING:
             continue
         count = {} if partitioner.sign is None and partitioner.hash is not None else {"partitions_count": 3}
-        question = {"partitioner": partitioner.name, "key_format": key_format, **count}
+        body = {"partitioner": partitioner.name, "key_format": key_format, **count}
         keys = KEYS.get(key_format, [1, 2, None])
-        yield {**question, "keys": keys[:1]}
-        yield {**question, "keys": keys}
+        yield {**body, "keys": keys[:1]}
+        yield {**body, "keys": keys}
         if key_format == "string":
             for option in options:
-                yield {**question, "keys": ["key", None, None], **option}
+                yield {**body, "keys": ["key", None, None], **option}
     records = [{"bytes": 1}, {"bytes": 1, "enable_switch": False}]
     yield {"partitioner": "java:sticky", "partitions_count": 3, "sticky_batch_size": 1, "records": records}
 
@@ -102,7 +102,7 @@ def _post_arrow(client: Client, column: pa.Array) -> None:
         client.post("/v1/partitions", query_string=query, data=sink.getvalue().to_pybytes(), content_type=ARROW_STREAM)
 
 
-def _assignment_questions() -> Iterator[dict[str, Any]]:
+def _assignment_requests() -> Iterator[dict[str, Any]]:
     topics = [
         {"topic_name": name, "topic_id": f"AAAAAAAAAAAAAAAAAAAA{i}A", "partitions_count": 5} for i, name in enumerate("tuv")
     ]
@@ -123,7 +123,7 @@ def _assignment_questions() -> Iterator[dict[str, Any]]:
             yield {"group_protocol": protocol, "assignor": assignor.name, "topics": some_topics, "members": members}
 
 
-def _placement_questions() -> Iterator[dict[str, Any]]:
+def _placement_requests() -> Iterator[dict[str, Any]]:
     brokers = [{"broker_id": i, "rack_id": "abc"[i % 3], "fenced": i == 5} for i in range(6)]
     for placer in PLACERS:
         yield {"placer": placer.name, "partitions_count": 9, "replication_factor": 3, "brokers": brokers}

@@ -1,31 +1,35 @@
-"""Gunicorn's threaded worker, with patience for slow clients that costs no thread and has an end.
+"""Gunicorn's threaded worker with all network I/O in its event loop, so that threads only compute.
 
-Gunicorn hands a connection to a thread and lets the thread wait for the request, so a few clients that send a byte now and then
-hold all threads. Here the loop that accepts connections also gathers their requests: a thread gets a request when its head and
-the first GATHERED bytes of its body are there. What a thread still reads has to come at RATE; what it writes has to be taken in
-the time that a request may last. A connection that is being closed lingers in the loop too. Of more connections than a worker may
-have, the one that has waited longest makes room.
+The loop receives a request, head and body, and gives it to a thread when it is complete. The thread runs the app, sends what
+the socket takes at once, and leaves the rest of the response to the loop. So a client that sends or reads slowly costs a socket
+and the bytes in transit, never a thread. Every stage has a deadline, and connections and bytes in transit are limited: beyond the
+limit, the connection that has been waiting longest is dropped.
+
+Malformed, oversized and late requests are answered by the loop and never reach the app.
 """
 
 from __future__ import annotations
 
 import errno
+import io
 import logging
 import re
+import select
 import ssl
 import time
+from collections import deque
 from contextlib import suppress
-from selectors import EVENT_READ
+from selectors import EVENT_READ, EVENT_WRITE
 from typing import TYPE_CHECKING, Any, Final
 
-from gunicorn.http import errors
-from gunicorn.http.parser import RequestParser
-from gunicorn.http.unreader import SocketUnreader
+from gunicorn.asgi import parser as http
+from gunicorn.http.wsgi import create
 from gunicorn.sock import ssl_wrap_socket
 from gunicorn.util import close as close_socket
-from gunicorn.util import write_nonblock
-from gunicorn.workers.gthread import TConn, ThreadWorker
+from gunicorn.util import split_request_uri
+from gunicorn.workers.gthread import ThreadWorker
 
+from service.web.admission import IS_CONNECTED
 from service.web.json_codec import dumps
 from service.web.problems import MEDIA_TYPE, TYPE_PREFIX, kebab
 
@@ -34,147 +38,242 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
     from socket import socket
 
+    from gunicorn.config import Config
+
 logger = logging.getLogger(__name__)
 
 HEAD_SECONDS: Final = 10.0
-"""How long a request's head, and the first GATHERED bytes of its body, may take to come."""
-
-GATHERED: Final = 16 * 2**10
-"""Bytes of a body that come before a thread looks at it; most bodies are shorter."""
-
-LONGEST_HEAD: Final = 64 * 2**10
-"""Bytes after which a head is handed to the parser as it is, which refuses it."""
+"""Time limit for a request's head, TLS handshake included."""
 
 STALL_SECONDS: Final = 5.0
-"""How long the rest of a body may come to a standstill."""
+"""How far a body may fall behind BODY_RATE."""
 
-RATE: Final = 64 * 2**10
-"""Bytes a second that the rest of a body has to come at, apart from that."""
+BODY_RATE: Final = 64 * 2**10
+"""Minimum rate of a body, in bytes per second. The whole body and the whole response have the time limit of a request each."""
 
 LINGER_SECONDS: Final = 2.0
-"""How long a client may take to close a connection after us (RFC 9112, 9.6), and a stopping worker waits for a next request."""
+"""Time for a client to close the connection after us (RFC 9112, 9.6), and for a next request to a stopping worker."""
 
 SWEEP_SECONDS: Final = 0.25
-"""How often it is looked for connections whose time is over."""
+"""Seconds between sweeps for expired connections."""
 
-_LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]{1,18})[ \t]*\r\n", re.IGNORECASE)
-_AT_ONCE = re.compile(rb"\r\n(?:transfer-encoding|expect):", re.IGNORECASE)
+LOG_SECONDS: Final = 1.0
+"""Seconds between two log lines about refused requests, so that clients cannot fill the log."""
+
+MAX_HEAD_BYTES: Final = 64 * 2**10
+"""Largest head of a request; a larger one gets a 431."""
+
+IO_BYTES: Final = 256 * 2**10
+"""Bytes received from or sent to one connection before it is the next one's turn."""
+
+CHUNKED_BYTES: Final = 16 * 2**10
+"""The same for a body in chunks: parsing one takes 5 µs, and everybody waits meanwhile. At least a TLS record."""
+
+MIN_CHUNK_BYTES: Final = 16
+"""Smallest mean size of a body's chunks, once there are FREE_CHUNKS of them."""
+
+FREE_CHUNKS: Final = 512
+
+SMALL_BODY_BYTES: Final = 64 * 2**10
+"""A body up to this size is received even if the bytes in transit are at their limit."""
+
+MIN_TRANSIT_BYTES: Final = 256 * 2**20
+"""A worker's limit on bytes in transit (bodies and unsent responses) is twice the largest body, and at least this."""
 
 REFUSALS: Final = {
-    errors.LimitRequestLine: (414, "URI Too Long"),
-    errors.LimitRequestHeaders: (431, "Request Header Fields Too Large"),
-    errors.ExpectationFailed: (417, "Expectation Failed"),
-    errors.UnsupportedTransferCoding: (501, "Not Implemented"),
-    errors.InvalidHTTPVersion: (505, "HTTP Version Not Supported"),
+    http.LimitRequestLine: (414, "URI Too Long"),
+    http.LimitRequestHeaders: (431, "Request Header Fields Too Large"),
+    http.UnsupportedTransferCoding: (501, "Not Implemented"),
+    http.InvalidHTTPVersion: (505, "HTTP Version Not Supported"),
 }
-"""What is wrong with a request that never got as far as the app; everything else of the parser's is a 400."""
+"""Status of a request that the parser rejects; 400 for every other reason."""
 
 
-class TooSlow(errors.NoMoreData, TimeoutError):  # type: ignore[misc]
-    """A client did not send in time. To Gunicorn it is one that has gone."""
+class Request(http.CallbackRequest):  # type: ignore[misc]
+    """A complete request, as gunicorn.http.wsgi.create reads it."""
+
+    _expected_100_continue = False  # the loop has answered it
+
+    @classmethod
+    def received(cls, parser: http.PythonProtocol, body: bytes, *, is_ssl: bool) -> Request:
+        """Headers with an underscore are left out: in WSGI they would pass for others, or for SCRIPT_NAME."""
+        request: Request = cls.from_parser(parser, is_ssl=is_ssl)
+        request.path = split_request_uri(request.uri).path or ""  # undecoded: create decodes it
+        request.headers = [(name, value) for name, value in request.headers if "_" not in name]
+        request.body = io.BytesIO(body)
+        return request
 
 
-class Patience(SocketUnreader):  # type: ignore[misc]
-    """What a thread reads from a client. Raises TooSlow."""
+class Connection:
+    """A connection to a client: receives one request at a time and sends its response, without ever blocking.
 
-    def __init__(self, sock: socket) -> None:
-        super().__init__(sock)
+    deadline : time.monotonic() until which the loop waits for the client
+    transit : bytes of body and unsent response that the worker has on its account for this connection
+    keep_alive : whether a next request may follow the response
+    head_complete : whether the current request's head has been received
+    """
+
+    def __init__(self, cfg: Config, sock: socket, client: Any, server: Any, max_body_bytes: int) -> None:
+        self.cfg, self.client, self.server = cfg, client, server
+        self.sock: Any = sock  # an SSLSocket after the first step of a handshake
+        self.deadline, self.transit, self.keep_alive = 0.0, 0, False
+        self.unsent: deque[bytes] = deque()
+        self.request: Request | None = None
+        self._sent = 0  # bytes of unsent[0]
+        self._max_body_bytes = max_body_bytes
+        self._handshake_pending = bool(cfg.is_ssl)
+        self._leftover = b""
+        sock.setblocking(False)
         self.begin()
 
     def begin(self) -> None:
-        """A request is about to be read."""
-        self._deadline = time.monotonic() + STALL_SECONDS
+        """Expect a request."""
+        self._parser = http.PythonProtocol(
+            on_headers_complete=self._on_head,
+            on_body=self._on_body,
+            limit_request_line=self.cfg.limit_request_line,
+            limit_request_fields=self.cfg.limit_request_fields,
+            limit_request_field_size=self.cfg.limit_request_field_size,
+        )
+        self._body = io.BytesIO()
+        self._head_bytes = self._chunks = 0
+        self.head_complete = False
 
-    def chunk(self, size_hint: int | None = None) -> bytes:
-        """See SocketUnreader."""
-        before = self.sock.gettimeout()
-        self.sock.settimeout(max(self._deadline - time.monotonic(), 0.001))
-        try:
-            data: bytes = super().chunk(size_hint)
-        except TimeoutError:
-            raise TooSlow from None
-        finally:
-            self.sock.settimeout(before)
-        self._deadline = min(self._deadline + len(data) / RATE, time.monotonic() + STALL_SECONDS)
-        return data
+    def is_idle(self) -> bool:
+        """Whether nothing of the request has been received."""
+        return not self._head_bytes
 
+    def transit_bytes(self) -> int:
+        """Bytes of body and unsent response."""
+        return self._body.tell() + sum(map(len, self.unsent)) - self._sent
 
-class Connection(TConn):  # type: ignore[misc]
-    """A client's connection. deadline : until when the loop waits for it, by time.monotonic; idle : between two requests"""
+    # ---- receive -------------------------------------------------------------------------------------------------------
 
-    sock: Any
-    parser: Any
+    def receive(self, buffer: bytearray) -> bool:
+        """Receive more of the request, and return whether it is complete.
 
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self.deadline = 0.0
-        self.idle = False
-        self.data_ready = True
-        self._gathered = bytearray()
-        self._encrypted = not self.cfg.is_ssl
-
-    def init(self) -> None:
-        """A thread begins with a request that has been gathered; see TConn."""
-        if self.parser is None:
-            self.parser = RequestParser(self.cfg, self.sock, self.client)
-            self.parser.unreader = Patience(self.sock)
-        self.sock.settimeout(self.cfg.timeout)
-        self.parser.unreader.unread(bytes(self._gathered))
-        self.parser.unreader.begin()
-        self._gathered.clear()
-
-    def gather(self) -> None:
-        """Take what has come until it is enough for a thread.
-
-        Raises BlockingIOError or ssl.SSLWantReadError if it is not yet, another OSError if it will never be.
+        Raises BlockingIOError or ssl.SSLWant…Error if nothing has come, ParseError, ValueError (a number of too many digits), or
+        another OSError if the connection is lost.
         """
-        if self.parser is not None:  # what came with the request before
-            self._gathered += self.parser.unreader.take_buffered()
-        if not self._encrypted:
+        data = self._next_data(buffer)
+        now = time.monotonic()
+        if self.is_idle():
+            self.deadline = now + HEAD_SECONDS
+        had_head, body_bytes = self.head_complete, self._body.tell()
+        self._parser.feed(data)
+        if not had_head:
+            self._head_bytes += len(data)
+            self._body_deadline, self._stall_deadline = now + self.cfg.timeout, now + STALL_SECONDS
+        if not self.head_complete:
+            if self._head_bytes > MAX_HEAD_BYTES:
+                raise http.LimitRequestHeaders
+            return False
+        progress = (self._body.tell() - body_bytes) / BODY_RATE
+        self._stall_deadline = min(self._stall_deadline + progress, now + STALL_SECONDS)
+        self.deadline = min(self._body_deadline, self._stall_deadline)
+        if self._body.tell() > self._max_body_bytes:  # in chunks; the app refuses it when it has read that much
+            self._parser.should_keep_alive = False
+        elif not self._parser.is_complete:
+            return False
+        self._leftover = self._parser.remaining()
+        self.request = Request.received(self._parser, self._body.getvalue(), is_ssl=self.cfg.is_ssl)
+        return True
+
+    def _next_data(self, buffer: bytearray) -> bytes | memoryview:
+        """What came with the request before, or what the socket has now. Raises the OSErrors of ``receive``."""
+        if data := self._leftover:
+            self._leftover = b""
+            return data
+        if self._handshake_pending:
             if not isinstance(self.sock, ssl.SSLSocket):
                 self.sock = ssl_wrap_socket(self.sock, self.cfg)
             self.sock.do_handshake()
-            self._encrypted = True
-        while not self._enough():
-            data = self.sock.recv(GATHERED)
-            if not data:
-                if b"\r\n\r\n" in self._gathered:  # a thread will say what is wrong with it
-                    return
-                raise ConnectionResetError("closed before a request was there")
-            self.idle = False
-            self._gathered += data
+            self._handshake_pending = False
+        size = self.sock.recv_into(buffer, IO_BYTES if self._parser.content_length else CHUNKED_BYTES)
+        if not size:
+            raise ConnectionResetError
+        return memoryview(buffer)[:size]
 
-    def _enough(self) -> bool:
-        end = self._gathered.find(b"\r\n\r\n")
-        if end < 0:
-            return len(self._gathered) > LONGEST_HEAD
-        head = self._gathered[: end + 2]
-        if _AT_ONCE.search(head):
+    def _on_head(self) -> bool:
+        """See PythonProtocol. Returns whether to ignore the body."""
+        parser, headers = self._parser, dict(self._parser.headers)
+        if parser.http_version == (1, 1) and b"host" not in headers:
+            raise http.InvalidHeader
+        if any(name == b"transfer-encoding" and value.lower() != b"chunked" for name, value in parser.headers):
+            raise http.InvalidHeader
+        self.head_complete = True
+        if (parser.content_length or 0) > self._max_body_bytes:  # the app refuses it by its length
+            parser.should_keep_alive = False
             return True
-        length = _LENGTH.search(head)
-        return len(self._gathered) - end - 4 >= (min(int(length[1]), GATHERED) if length else 0)
+        if headers.get(b"expect", b"").lower() == b"100-continue" and (parser.is_chunked or parser.content_length):
+            with suppress(BlockingIOError, ssl.SSLWantWriteError):
+                self.sock.send(b"HTTP/1.1 100 Continue\r\n\r\n")
+        return False
+
+    def _on_body(self, data: bytes) -> None:
+        self._body.write(data)
+        if self._parser.is_chunked:
+            self._chunks += 1
+            if self._chunks > FREE_CHUNKS and self._body.tell() < MIN_CHUNK_BYTES * self._chunks:
+                raise http.InvalidChunkSize
+
+    # ---- send ----------------------------------------------------------------------------------------------------------
+
+    def sendall(self, data: bytes) -> None:
+        """Queue data for ``send``. Gunicorn's Response takes this object for a socket."""
+        if self.unsent and len(self.unsent[-1]) + len(data) <= IO_BYTES:
+            self.unsent[-1] += data
+        else:
+            self.unsent.append(data)
+
+    def send(self) -> None:
+        """Send what the socket takes now. Raises ssl.SSLWant…Error, or another OSError if the connection is lost."""
+        if not self.unsent:
+            return
+        with suppress(BlockingIOError):
+            self._sent += self.sock.send(memoryview(self.unsent[0])[self._sent : self._sent + IO_BYTES])
+        if self._sent == len(self.unsent[0]):
+            self.unsent.popleft()
+            self._sent = 0
+
+    def release(self) -> None:
+        """Let go of the request, whose bytes would otherwise last until the garbage collector comes by."""
+        self.request, self._body = None, io.BytesIO()
+        self._parser.reset()
+
+    def is_connected(self) -> bool:
+        """Whether the client still listens; one that has closed its sending side is taken for gone. For the thread at work."""
+        poll = select.poll()
+        poll.register(self.sock, getattr(select, "POLLRDHUP", 0))  # Linux only
+        return not poll.poll(0)
 
 
 class Worker(ThreadWorker):  # type: ignore[misc]
-    """See the module. ``waiting`` are the connections that no thread has: idle, half a request, or being closed."""
+    """See the module.
+
+    waiting : the connections in the loop, longest waiting first, and for each the step to take when its socket is ready. A step
+        returns the events to wait for, or 0 if it has passed the connection on.
+    """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self.waiting: dict[Connection, None] = {}
-        self._next_sweep = 0.0
+        self.waiting: dict[Connection, Callable[[Connection], int]] = {}
+        self._buffer = bytearray(IO_BYTES)
+        self._next_sweep = self._next_log = 0.0
+        self._transit = 0
 
-    # ---- connections come ----------------------------------------------------------------------------------------------
+    # ---- the loop ------------------------------------------------------------------------------------------------------
 
     def accept(self, listener: socket) -> None:
-        """Take a connection that has come, and what it has sent so far."""
+        """Accept a connection, and receive what the client has sent so far; see ThreadWorker."""
         self._accept(listener)
 
     def _accept(self, listener: socket) -> bool:
-        """Was there one?"""
+        """Accept a connection, and return whether there was one."""
         if self.waiting and self.nr_conns >= self.worker_connections - 1:
             self._drop(next(iter(self.waiting)))
         try:
-            client, address = listener.accept()
+            sock, address = listener.accept()
         except OSError as error:
             if error.errno in (errno.EMFILE, errno.ENFILE) and self.waiting:
                 self._drop(next(iter(self.waiting)))
@@ -182,15 +281,15 @@ class Worker(ThreadWorker):  # type: ignore[misc]
                 raise
             return False
         self.nr_conns += 1
-        conn = Connection(self.cfg, client, address, listener.getsockname())
-        self._wait(conn, HEAD_SECONDS, self._gather, at_once=True)
+        conn = Connection(self.cfg, sock, address, listener.getsockname(), self.wsgi.config["MAX_CONTENT_LENGTH"])
+        self._wait(conn, self._receive, HEAD_SECONDS)
         return True
 
     def set_accept_enabled(self, enabled: bool) -> None:  # noqa: FBT001 (Gunicorn's)
         """See ThreadWorker.
 
-        A worker that stops takes what the kernel has accepted for it, for those clients may have sent all; then it stops
-        listening, so that others are refused at once and can go elsewhere.
+        A stopping worker accepts the connections that the kernel has established for it, since those clients may have sent whole
+        requests. Then it stops listening, so that others are refused at once and can go elsewhere.
         """
         super().set_accept_enabled(enabled)
         if not self.alive:
@@ -199,116 +298,181 @@ class Worker(ThreadWorker):  # type: ignore[misc]
                     pass
                 listener.close()
 
-    # ---- and wait ------------------------------------------------------------------------------------------------------
-
-    def _wait(self, conn: Connection, seconds: float, readable: Callable[[Connection], None], *, at_once: bool) -> None:
-        """Let the loop see to a connection whenever something comes from it, until its time is over.
-
-        at_once : something may be there already
-        """
+    def _wait(self, conn: Connection, step: Callable[[Connection], int], seconds: float) -> None:
+        """Take a step now, and again whenever the socket is ready, for so many seconds."""
         conn.deadline = time.monotonic() + seconds
-        self.waiting[conn] = None
-        try:
-            conn.sock.setblocking(False)
-            if at_once:
-                readable(conn)
-            if conn in self.waiting:
-                self.poller.register(conn.sock.fileno(), EVENT_READ, lambda _: readable(conn))
-        except (OSError, ValueError):
-            self._drop(conn)
+        self._leave(conn)
+        self.waiting[conn] = step
+        self._step(conn)
 
-    def _forget(self, conn: Connection) -> None:
-        """The loop is done with a connection."""
-        del self.waiting[conn]
-        with suppress(KeyError, ValueError):
-            self.poller.unregister(conn.sock.fileno())
+    def _step(self, conn: Connection) -> None:
+        step = self.waiting.get(conn)
+        if step is None:  # dropped by an event of the same round
+            return
+        events = 0
+        try:
+            events = step(conn)
+        except (BlockingIOError, ssl.SSLWantReadError):
+            events = EVENT_READ
+        except ssl.SSLWantWriteError:
+            events = EVENT_WRITE
+        except (http.ParseError, ValueError) as error:
+            status, title = REFUSALS.get(type(error), (400, "Bad Request"))
+            self._refuse(conn, status, title, f"Malformed HTTP request: {_words(error)}.")
+        except OSError:
+            self._drop(conn)
+        if events:
+            descriptor = conn.sock.fileno()
+            try:
+                self.poller.modify(descriptor, events, lambda _: self._step(conn))
+            except KeyError:
+                self.poller.register(descriptor, events, lambda _: self._step(conn))
+
+    def _leave(self, conn: Connection) -> None:
+        """Take a connection out of the loop."""
+        if self.waiting.pop(conn, None):
+            with suppress(KeyError, ValueError):
+                self.poller.unregister(conn.sock.fileno())
 
     def _drop(self, conn: Connection) -> None:
-        self._forget(conn)
+        self._leave(conn)
+        self._transit -= conn.transit
+        conn.release()
+        conn.unsent.clear()
         self.nr_conns -= 1
         close_socket(conn.sock)
 
-    def _gather(self, conn: Connection) -> None:
-        """Something of a request has come, perhaps all of it."""
-        was_idle = conn.idle
+    # ---- the steps -----------------------------------------------------------------------------------------------------
+
+    def _receive(self, conn: Connection) -> int:
+        """Receive a request."""
+        was_idle = conn.is_idle()
+        complete = conn.receive(self._buffer)
+        if was_idle:  # its turn to be dropped begins anew
+            self.waiting[conn] = self.waiting.pop(conn)
+        if not self._fits(conn) and conn.transit > SMALL_BODY_BYTES:
+            self._refuse(conn, 503, "Service Unavailable", "Too many request bodies and responses are in transit.")
+        elif not complete:
+            return EVENT_READ
+        else:
+            self._leave(conn)
+            self.enqueue_req(conn)
+        return 0
+
+    def _send(self, conn: Connection) -> int:
+        """Send the response, then expect the next request or close."""
+        conn.send()
+        self._fits(conn)
+        if conn.unsent:
+            return EVENT_WRITE
+        if conn.keep_alive:
+            conn.begin()
+            self._wait(conn, self._receive, self.cfg.keepalive if self.alive else LINGER_SECONDS)
+        else:
+            conn.sock.shutdown(1)
+            self._wait(conn, self._linger, LINGER_SECONDS)
+        return 0
+
+    def _linger(self, conn: Connection) -> int:
+        """Discard what the client still sends, until it closes the connection too."""
+        if not conn.sock.recv_into(self._buffer):
+            raise ConnectionResetError
+        return EVENT_READ
+
+    def _fits(self, conn: Connection) -> bool:
+        """Bring a connection's bytes in transit to account, and return whether all of them are within the limit.
+
+        To get there, other responses that their clients do not take are dropped, oldest first.
+        """
+        size = conn.transit_bytes()
+        self._transit += size - conn.transit
+        conn.transit = size
+        limit = max(2 * self.wsgi.config["MAX_CONTENT_LENGTH"], MIN_TRANSIT_BYTES)
+        while self._transit > limit:
+            oldest = next((other for other in self.waiting if other.unsent and other is not conn), None)
+            if oldest is None:
+                return False
+            self._drop(oldest)
+        return True
+
+    def _refuse(self, conn: Connection, status: int, title: str, detail: str) -> None:
+        """Answer a request that does not reach the app, without quoting it, and close."""
+        now = time.monotonic()
+        if now >= self._next_log:
+            self._next_log = now + LOG_SECONDS
+            logger.warning("request refused", extra={"status": status, "detail": detail, "remote": (conn.client or ("",))[0]})
+        conn.release()
+        conn.keep_alive = False
+        conn.sendall(_problem(status, title, detail))
+        self._wait(conn, self._send, LINGER_SECONDS)
+
+    # ---- threads -------------------------------------------------------------------------------------------------------
+
+    def handle(self, conn: Connection) -> None:
+        """Let the app answer a complete request; see ThreadWorker. Runs in a thread."""
         try:
-            conn.gather()
-        except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
-            if was_idle and not conn.idle:  # the time for its next request begins
-                del self.waiting[conn]
-                self.waiting[conn] = None
-                conn.deadline = time.monotonic() + HEAD_SECONDS
-        except OSError:
+            response, environ = create(conn.request, conn, conn.client, conn.server, self.cfg)
+            environ |= {"wsgi.multithread": True, IS_CONNECTED: conn.is_connected}
+            if not self.alive:
+                response.force_close()
+            pieces = self.wsgi(environ, response.start_response)
+            try:
+                for piece in pieces:
+                    response.write(piece)
+                response.close()
+            finally:
+                if hasattr(pieces, "close"):
+                    pieces.close()
+            conn.keep_alive = not response.should_close()
+        except Exception:
+            logger.exception("unforeseen error")
+            conn.keep_alive = False
+            conn.unsent.clear()
+            conn.sendall(_problem(500, "Internal Server Error", "The service failed; its log says why."))
+        conn.release()
+        with suppress(ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            conn.send()
+
+    def finish_request(self, conn: Connection, future: Future[None]) -> None:
+        """Take a connection back from a thread; see ThreadWorker."""
+        if future.cancelled() or future.exception() is not None:
             self._drop(conn)
         else:
-            self._forget(conn)
-            self.enqueue_req(conn)
+            self._wait(conn, self._send, self.cfg.timeout)
 
-    def _linger(self, conn: Connection) -> None:
-        """Throw away what comes of a connection that is being closed, until the client closes it too."""
-        try:
-            while conn.sock.recv(GATHERED):
-                pass
-        except (BlockingIOError, ssl.SSLWantReadError):
-            return
-        except (OSError, ValueError):
-            pass
-        self._drop(conn)
-
-    def finish_request(self, conn: Connection, future: Future[bool]) -> None:
-        """A thread is done with a connection; see ThreadWorker."""
-        if not future.cancelled() and future.exception() is None and future.result():
-            conn.idle = True
-            left = conn.parser.unreader.buf.getvalue() or (isinstance(conn.sock, ssl.SSLSocket) and conn.sock.pending())
-            self._wait(conn, self.cfg.keepalive if self.alive else LINGER_SECONDS, self._gather, at_once=bool(left))
-            return
-        try:
-            conn.sock.shutdown(1)
-        except (OSError, ValueError):
-            self.nr_conns -= 1
-            close_socket(conn.sock)
-        else:
-            self._wait(conn, LINGER_SECONDS, self._linger, at_once=True)
-
-    # ---- and go --------------------------------------------------------------------------------------------------------
+    # ---- deadlines -----------------------------------------------------------------------------------------------------
 
     def murder_pending(self) -> None:
-        """Close the connections whose time is over; see ThreadWorker."""
+        """End the connections whose deadline has passed; see ThreadWorker."""
         now = time.monotonic()
         if now < self._next_sweep:
             return
         self._next_sweep = now + SWEEP_SECONDS
         for conn in [conn for conn in self.waiting if conn.deadline <= now]:
-            self._drop(conn)
+            step = self.waiting.get(conn)  # None: dropped to make room for another
+            if step == self._receive and conn.head_complete:
+                self._refuse(conn, 408, "Request Timeout", "The body arrived too slowly.")
+            elif step:
+                self._drop(conn)
 
     def murder_keepalived(self, force: bool = False) -> None:  # noqa: FBT001, FBT002 (Gunicorn's)
-        """Close all connections that still wait, if ``force``; see ThreadWorker."""
+        """Close all connections in the loop, if ``force``; see ThreadWorker."""
         for conn in list(self.waiting) if force else ():
             self._drop(conn)
 
     def _cap_keepalive(self, deadline: float) -> None:
-        """A stopping worker gives everybody until then to send what they may be sending; see ThreadWorker."""
+        """Limit how long a stopping worker waits for heads of requests; see ThreadWorker."""
         for conn in self.waiting:
-            conn.deadline = min(conn.deadline, deadline)
+            if not conn.head_complete:
+                conn.deadline = min(conn.deadline, deadline)
 
-    def handle_error(self, req: Any, client: socket, addr: Any, exc: BaseException) -> None:
-        """Answer what never got as far as the app, without quoting it; see gunicorn.workers.base.Worker."""
-        if isinstance(exc, ssl.SSLError):
-            return
-        if isinstance(exc, errors.ParseException) and not isinstance(exc, errors.ConfigurationProblem):
-            status, title = REFUSALS.get(type(exc), (400, "Bad Request"))
-            detail = f"The request is not HTTP as it should be: {_words(exc)}."
-            logger.warning(
-                "request refused", extra={"status": status, "reason": type(exc).__name__, "remote": (addr or ("",))[0]}
-            )
-        else:
-            status, title, detail = 500, "Internal Server Error", "The service failed; its log says why."
-            logger.error("unforeseen error", exc_info=exc)
-        kind = TYPE_PREFIX + kebab(title.replace(" ", "-"))
-        body = dumps({"type": kind, "title": title, "status": status, "detail": detail})
-        head = f"HTTP/1.1 {status} {title}\r\nConnection: close\r\nContent-Type: {MEDIA_TYPE}\r\nContent-Length: {len(body)}"
-        with suppress(OSError):  # the client may have gone
-            write_nonblock(client, head.encode() + b"\r\n\r\n" + body)
+
+def _problem(status: int, title: str, detail: str) -> bytes:
+    """A response with a problem+json, for a connection that is about to be closed."""
+    kind = TYPE_PREFIX + kebab(title.replace(" ", "-"))
+    body = dumps({"type": kind, "title": title, "status": status, "detail": detail})
+    head = f"HTTP/1.1 {status} {title}\r\nConnection: close\r\nContent-Type: {MEDIA_TYPE}\r\nContent-Length: {len(body)}"
+    return head.encode() + b"\r\n\r\n" + body
 
 
 def _words(error: BaseException) -> str:

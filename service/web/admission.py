@@ -1,11 +1,12 @@
-"""The gate in front of the decisions of one worker process: so many at the same time, a short queue, and no more.
+"""Admission control of one worker process: a few decisions at the same time, a short queue, and no more.
 
-What it turns away it turns away at once, so that a caller can go elsewhere and nothing piles up. What needs no decision (health,
-metrics, the contract) does not pass it; there are more threads than places in it, so those are answered meanwhile.
+A request that finds the queue full is turned away at once, so that its caller can go elsewhere and nothing piles up. Requests
+that need no decision (health, metrics, the contract) are not counted, and the worker has threads left for them.
 """
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from threading import Lock
 from typing import TYPE_CHECKING, Final
@@ -14,21 +15,27 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 QUEUE_SECONDS: Final = 10
-"""How long a request waits for its turn before it is turned away after all."""
+"""How long a request waits in the queue before it is turned away."""
 
 RETRY_SECONDS: Final = 1
-"""How soon one that was turned away may try again."""
+"""Seconds after which a rejected request may be sent again (Retry-After)."""
 
 LARGE_BYTES: Final = 16 * 2**20
-"""A body above this is large. One at a time is in memory, for what is parsed of it takes several times its size."""
+"""A body above this is large. One at a time is parsed, since its values take several times its size."""
+
+CONNECTION_CHECK_SECONDS: Final = 0.5
+"""Seconds between two checks whether the client of a queued request is still there."""
+
+IS_CONNECTED: Final = "allocator.is_connected"
+"""Key of the WSGI environment: a function that returns whether the client is still connected; our server alone sets it."""
 
 
 class Overloaded(Exception):
-    """There is no room; the text says for what."""
+    """The request is turned away; the text says why."""
 
 
 class AdmissionControl:
-    """Places for ``concurrent`` requests, and ``queued`` more that wait in order. Threads share it."""
+    """Admits ``concurrent`` requests at the same time, and queues ``queued`` more in order. Threads share it."""
 
     def __init__(self, concurrent: int, queued: int, seconds: float = QUEUE_SECONDS) -> None:
         self._free = concurrent
@@ -39,35 +46,41 @@ class AdmissionControl:
         self._large = Lock()
         self._large_waits = False
 
-    def enter(self, queued: Callable[[int], object] = int) -> None:
-        """Take a place, waiting for it in the queue if need be; raises Overloaded. Every ``enter`` has its ``leave``.
+    def enter(self, on_queue: Callable[[int], object] = int, is_connected: Callable[[], bool] | None = None) -> None:
+        """Admit a request, after it has waited in the queue if necessary; raises Overloaded. ``leave`` ends every ``enter``.
 
-        queued : told of one more that waits (1), and when it waits no longer (-1)
+        on_queue : called with 1 when the request is queued, and with -1 when it no longer is
+        is_connected : whether its client is still there; a queued request whose client is gone makes room
         """
         with self._lock:
             if self._free:
                 self._free -= 1
                 return
             if len(self._queue) >= self._max_queued:
-                raise Overloaded(
-                    "As many decisions are being taken as the service takes at the same time, and the queue is full."
-                )
+                raise Overloaded("The service is at its concurrency limit and the queue is full.")
             turn = Lock()
             turn.acquire()
             self._queue.append(turn)
-        queued(1)
-        its_turn = turn.acquire(timeout=self._seconds)
-        queued(-1)
-        if its_turn:
-            return
+        on_queue(1)
+        deadline = time.monotonic() + self._seconds
+        admitted = gone = False
+        while not (admitted or gone) and (left := deadline - time.monotonic()) > 0:
+            admitted = turn.acquire(timeout=min(left, CONNECTION_CHECK_SECONDS))
+            gone = is_connected is not None and not is_connected()
+        on_queue(-1)
         with self._lock:
-            if turn in self._queue:
+            admitted = turn not in self._queue  # perhaps just now
+            if not admitted:
                 self._queue.remove(turn)
-                raise Overloaded(f"The request waited {self._seconds:g} s for its turn.")
-        # Its turn came between the two.
+        if gone:
+            if admitted:
+                self.leave()
+            raise Overloaded("The client disconnected while its request was queued.")
+        if not admitted:
+            raise Overloaded(f"The request waited {self._seconds:g} s in the queue.")
 
     def leave(self) -> None:
-        """Give the place to who has waited longest."""
+        """Admit the request that has waited longest."""
         with self._lock:
             if self._queue:
                 self._queue.popleft().release()
@@ -77,13 +90,13 @@ class AdmissionControl:
     def enter_large(self) -> None:
         """Be the one request with a large body; raises Overloaded. ``leave_large`` ends it.
 
-        One more may wait for that; others would only hold the places that they have.
+        One more may wait for that; others would only keep requests with small bodies from being admitted.
         """
         with self._lock:
             if self._large.acquire(blocking=False):
                 return
             if self._large_waits:
-                raise Overloaded("Requests with large bodies are answered one at a time, and the next one is waiting.")
+                raise Overloaded("Another request with a large body is being processed and the next one is waiting.")
             self._large_waits = True
         entered = self._large.acquire(timeout=self._seconds)
         self._large_waits = False

@@ -17,7 +17,7 @@ from werkzeug.exceptions import Forbidden, ServiceUnavailable, Unauthorized
 from service.auth.authenticator import Authenticator
 from service.auth.principals import SCOPES, NotAuthenticated
 from service.telemetry.logs import access_log
-from service.web.admission import RETRY_SECONDS, AdmissionControl, Overloaded
+from service.web.admission import IS_CONNECTED, RETRY_SECONDS, AdmissionControl, Overloaded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -131,7 +131,7 @@ class RequestHooks:
         if self._credentials is not None:
             self._admit(self._credentials, scope)
         try:
-            self._admission.enter(metrics.queued.inc)
+            self._admission.enter(metrics.queued.inc, request.environ.get(IS_CONNECTED))
         except Overloaded as overloaded:
             self._turn_away(overloaded)
         g.admitted = True

@@ -1,7 +1,8 @@
-"""``python -m tests.runs.soak [requests]``: 100,000 mixed requests to a real server; no error, the same answers, no more memory.
+"""``python -m tests.runs.soak [requests]``: 100,000 mixed requests to a real server beside hostile clients.
 
-What is asked are golden vectors of every kind, large bodies, gzip and Arrow, CSV and explanations, and between them what is
-wrong: malformed, doubled, deep, cut half way. Every answer is compared with the first one to the same question.
+Four honest clients send golden vectors of every kind, large bodies, gzip and Arrow, CSV and explanations, and between them
+invalid requests: malformed, duplicated, deep, extreme, cut half way. Every answer is compared with the first one to the same
+request, and none may be lost. Meanwhile other clients read slowly, send slowly, send endless heads and tiny chunks, or nothing.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import socket
 import sys
 import threading
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -22,9 +24,13 @@ from typing import Any
 import pyarrow as pa
 
 from tests.support.golden import lines
+from tests.support.hostile import BEHAVIOURS, hostile
 from tests.support.serving import Server, serving
 
 CLIENTS = 4
+HOSTILE = 20
+"""Connections of each hostile behaviour."""
+
 SETTLED = 0.2
 """The part of the run after which memory has to be flat: by then every thread has met the largest questions."""
 
@@ -34,6 +40,16 @@ VECTORS = {
     "/v1/group-assignments": ("groups/classic-range", "groups/classic-sticky", "groups/consumer-uniform", "groups/share-simple"),
     "/v1/replica-placements": ("placement/striped", "placement/adminutils"),
 }
+
+
+EXTREMES = (
+    *(("/v1/partitions", f'{{"partitions_count": {count}, "keys": ["a"]}}') for count in (0, -1, 2**31 - 1, 2**31, 2**63, 2**64)),
+    ("/v1/partitions", '{"partitions_count": 12, "keys": []}'),
+    ("/v1/partitions", '{"partitions_count": 12, "keys": ["\\ud800", "\\u0000"]}'),
+    ("/v1/group-assignments", '{"assignor": "range", "topics": [], "members": []}'),
+    ("/v1/replica-placements", '{"placer": "striped", "partitions_count": 2147483647, "replication_factor": 1, "brokers": []}'),
+)
+"""Numbers at the edges of 32 and 64 bits, half a surrogate pair, nothing at all."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +71,14 @@ class Report:
     requests: int = 0
     seconds: float = 0.0
     faults: list[str] = field(default_factory=list)
+    latencies: list[float] = field(default_factory=list)
+    """Seconds that each request took."""
     resident: list[int] = field(default_factory=list)
     """Bytes that the workers held, taken about every hundredth part of the run."""
+
+    def percentile(self, percent: int) -> float:
+        """A percentile of the latencies."""
+        return sorted(self.latencies)[len(self.latencies) * percent // 100]
 
     def growth(self) -> float:
         """The mean of the last fifth over the mean of the fifth that begins when memory had settled."""
@@ -98,6 +120,7 @@ def questions() -> list[Question]:
         Question(
             "POST", "/v1/partitions", gzip.compress(b"[" + b"0," * 2**20), (400, 422), (json_type, ("Content-Encoding", "gzip"))
         ),
+        *(Question("POST", path, body.encode(), (200, 400, 413, 422)) for path, body in EXTREMES),
         Question("GET", "/v1/nowhere", status=(404,)),
         Question("DELETE", "/v1/partitions", status=(405,)),
         Question("GET", "/healthz"),
@@ -108,7 +131,7 @@ def questions() -> list[Question]:
 
 
 def soak(server: Server, count: int, seed: int = 0) -> Report:
-    """Ask ``count`` questions of the mix, in an order that the seed draws."""
+    """Ask ``count`` questions of the mix beside hostile clients, in an order that the seed draws."""
     report = Report()
     asked = questions()
     firsts: dict[Question, tuple[int, bytes]] = {}
@@ -126,16 +149,21 @@ def soak(server: Server, count: int, seed: int = 0) -> Report:
                 if report.requests % max(1, count // 100) == 0:
                     report.resident.append(resident(server))
             question = draw.choice(asked)
+            begun = time.monotonic()
             fault = _cut(server, question) if question.cut else _ask(client, question, firsts)
+            report.latencies.append(time.monotonic() - begun)
             if fault:
                 report.faults.append(f"{question.method} {question.path}: {fault}")
         client.close()
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(CLIENTS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ExitStack() as stack:
+        for behaviour in BEHAVIOURS:
+            stack.enter_context(hostile(server, behaviour, HOSTILE))
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
     report.seconds = time.monotonic() - start
     return report
 
@@ -182,6 +210,7 @@ def main() -> None:
     mebi = [size / 2**20 for size in report.resident]
     told = (
         f"{report.requests} requests in {report.seconds:.0f} s: {report.requests / report.seconds:.0f} a second",
+        f"latency: median {report.percentile(50) * 1000:.0f} ms, 99th percentile {report.percentile(99) * 1000:.0f} ms",
         "resident memory of the workers in MiB at 1 %, 20 %, the end, at most: "
         + ", ".join(f"{size:.0f}" for size in (mebi[0], mebi[len(mebi) // 5], mebi[-1], max(mebi))),
         f"growth after it had settled: {report.growth() - 1:+.1%}",

@@ -69,6 +69,7 @@ def serving(*, verify: str | None = None, **environment: str) -> Iterator[Server
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        pipesize=2**20,  # nobody reads it before the end
     )
     server = Server(process, f"{'https' if verify else 'http'}://127.0.0.1:{port}")
     try:

@@ -1,0 +1,187 @@
+"""Clients that send or read slowly, or lie about what they send: everybody else is answered within a second."""
+
+from __future__ import annotations
+
+import json
+import resource
+import socket
+import ssl
+import time
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+import pytest
+import requests
+import trustme
+from gunicorn.config import Config
+
+from service.server.worker import Connection
+from tests.support.hostile import BEHAVIOURS, hostile, long_head, silent, slow_reader, tiny_chunks, trickling_body, trickling_head
+from tests.support.serving import Server, serving
+
+QUESTION = {"partitions_count": 12, "keys": ["order-1", None]}
+HEAD = b"POST /v1/partitions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+
+
+@pytest.fixture(scope="module")
+def server():
+    with serving(ALLOCATOR_WORKERS="1") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def tight():
+    """A server with tight limits, 256 open files among them."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    settings = {
+        "ALLOCATOR_WORKERS": "1",
+        "ALLOCATOR_MAX_BODY_BYTES": "1048576",
+        "ALLOCATOR_MAX_REQUEST_SECONDS": "6",
+        "ALLOCATOR_KEEP_ALIVE_SECONDS": "4",
+        "SCRIPT_NAME": "/prefix",
+    }
+    with ExitStack() as stack:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, limits[1]))  # what the server inherits
+        try:
+            running = stack.enter_context(serving(**settings))
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        yield running
+
+
+@contextmanager
+def connection(server: Server, receive_buffer: int | None = None):
+    with socket.socket() as sock:
+        if receive_buffer:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        sock.settimeout(20)
+        sock.connect(("127.0.0.1", int(server.url.rpartition(":")[2])))
+        yield sock
+
+
+def assert_prompt(server: Server, seconds: float, verify: str | None = None) -> None:
+    """For so many seconds readiness and decisions are answered right, nine of ten within a second: the machine may be busy."""
+    times, end = [], time.monotonic() + seconds
+    while time.monotonic() < end:
+        start = time.monotonic()
+        assert requests.get(server.url + "/readyz", timeout=5, verify=verify).ok
+        middle = time.monotonic()
+        response = requests.post(server.url + "/v1/partitions", json=QUESTION, timeout=5, verify=verify)
+        assert response.json()["partitions"][0] == 10
+        times.append(max(middle - start, time.monotonic() - middle))
+        time.sleep(0.05)
+    assert sorted(times)[int(0.9 * len(times))] < 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("behaviour", "count"),
+    [(slow_reader, 80), (long_head, 80), (trickling_head, 200), (trickling_body, 32), (tiny_chunks, 60), (silent, 200)],
+)
+def test_nobody_waits_for_hostile_clients(server, behaviour, count):
+    with hostile(server, behaviour, count):
+        time.sleep(1)
+        assert_prompt(server, 5)
+
+
+@pytest.mark.slow
+def test_nobody_waits_for_hostile_clients_of_all_kinds_at_once(server):
+    with ExitStack() as stack:
+        for behaviour in BEHAVIOURS:
+            stack.enter_context(hostile(server, behaviour, 30))
+        time.sleep(1)
+        assert_prompt(server, 5)
+
+
+@pytest.mark.slow
+def test_nobody_waits_for_hostile_clients_over_tls(tmp_path):
+    authority = trustme.CA()
+    issued = authority.issue_cert("localhost", "127.0.0.1")
+    cert, key, trusted = tmp_path / "cert.pem", tmp_path / "key.pem", str(tmp_path / "ca.pem")
+    issued.cert_chain_pems[0].write_to_path(cert)
+    issued.private_key_pem.write_to_path(key)
+    authority.cert_pem.write_to_path(trusted)
+    context = ssl.create_default_context(cafile=trusted)
+
+    def wrap(sock: socket.socket) -> socket.socket:
+        return context.wrap_socket(sock, server_hostname="localhost")
+
+    with serving(ALLOCATOR_TLS_CERT=str(cert), ALLOCATOR_TLS_KEY=str(key), ALLOCATOR_WORKERS="1", verify=trusted) as server:
+        for behaviour, count in ((slow_reader, 80), (trickling_body, 32)):
+            with hostile(server, behaviour, count, wrap=wrap):
+                time.sleep(3)
+                assert_prompt(server, 5, trusted)
+
+
+@pytest.mark.slow
+def test_a_body_has_a_deadline_as_a_whole(tight):
+    """However steadily it comes: 150 kB/s here."""
+    with connection(tight) as sock:
+        sock.sendall(HEAD + b"Content-Length: 1000000\r\n\r\n")
+        start = time.monotonic()
+        sock.settimeout(0.1)
+        answer = b""
+        while not answer and time.monotonic() - start < 20:
+            sock.sendall(b"[" * 10_000)
+            with suppress(TimeoutError):
+                answer = sock.recv(65536)
+        assert answer.startswith(b"HTTP/1.1 408 ")
+        assert 5 < time.monotonic() - start < 9
+
+
+@pytest.mark.slow
+def test_responses_that_nobody_reads_make_room_for_others(tight):
+    """Each is 22 MB, and they would be 900 MB in all; the worker keeps 256 MiB of them."""
+    placement = {"placer": "striped", "partitions_count": 250_000, "replication_factor": 1, "brokers": [{"broker_id": 0}]}
+    body = json.dumps(placement).encode()
+    request = HEAD.replace(b"partitions", b"replica-placements") + b"Content-Length: %d\r\n\r\n" % len(body) + body
+    with ExitStack() as stack:
+        for _ in range(40):
+            sock = stack.enter_context(connection(tight, receive_buffer=2048))
+            sock.sendall(request)
+            assert sock.recv(100).startswith(b"HTTP/1.1 200 OK")
+        status = Path(f"/proc/{tight.workers()[0]}/status").read_text()
+        assert int(status.split("VmRSS:")[1].split()[0]) < 1_000 * 1024
+        assert_prompt(tight, 1)
+        assert sock.recv(1000), "the newest is still being sent"
+
+
+@pytest.mark.slow
+def test_few_open_files_leave_health_alone(tight):
+    with hostile(tight, silent, 400):
+        time.sleep(1)
+        assert_prompt(tight, 3)
+        for path in ("/healthz", "/metrics", "/docs/"):
+            assert requests.get(tight.url + path, timeout=5).status_code == 200
+
+
+@pytest.mark.slow
+def test_an_idle_connection_is_kept_for_as_long_as_the_setting_says(tight):
+    with connection(tight) as sock:
+        for _ in range(2):
+            sock.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert sock.recv(65536).startswith(b"HTTP/1.1 200 OK")
+            time.sleep(3)
+        start = time.monotonic()
+        assert sock.recv(1) == b""
+        assert 0.3 < time.monotonic() - start < 3
+
+
+@pytest.mark.slow
+def test_a_script_name_is_nobodys_to_set(tight):
+    """Neither a header nor the environment takes a prefix off the path."""
+    assert requests.get(tight.url + "/healthz", timeout=5).ok
+    with connection(tight) as sock:
+        sock.sendall(b"GET /prefix/healthz HTTP/1.1\r\nHost: x\r\nSCRIPT_NAME: /prefix\r\nConnection: close\r\n\r\n")
+        assert sock.recv(65536).startswith(b"HTTP/1.1 404 ")
+
+
+def test_a_client_that_has_closed_its_connection_is_not_connected():
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        conn = Connection(Config(), ours, "", "", 1)
+        assert conn.is_connected()
+        theirs.sendall(b"x")
+        assert conn.is_connected()
+        theirs.close()
+        assert not conn.is_connected()
