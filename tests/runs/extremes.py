@@ -1,0 +1,244 @@
+"""``python -m tests.runs.extremes [cases] [--seed N]``: extreme values in valid bodies of every endpoint, each in a process of its own.
+
+A case is a valid body in which a few values are replaced by values at the edges: of int32 and int64, of floats, half surrogate pairs,
+empty and long lists and names, counts of ten million. The service may answer or refuse it. It must not die, not answer 5xx, not
+hold more than ``MAX_BYTES`` and not take longer than ``MAX_SECONDS``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+import os
+import random
+import resource
+import select
+import signal
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from service.app import create_app
+from service.config import Settings
+from tests.support.golden import lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from flask import Flask
+
+MAX_BYTES: Final = 2**30
+MAX_SECONDS: Final = 60
+BUSY: Final = 503
+"""The one 5xx that is an answer: the service is full, or the request took longer than it may."""
+
+NUMBERS: Final = (
+    -(2**63) - 1, -(2**63), -(2**31) - 1, -(2**31), -1, 0, 1, 2, 255, 65_536, 10_000_000, 300_000_000, 500_000_000,
+    2**31 - 2, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**53, 2**63 - 2, 2**63 - 1, 2**63, 10**30,
+    5e-324, 1e-300, 0.5, -0.0, 1e300, 1.7976931348623157e308,
+)  # fmt: skip
+TEXTS: Final = ("", "\ud800", "a\udc00", "\0", "=1+1", "a", "A" * 249, "A" * 250, "é" * 1_024, "😀" * 300, "x" * 100_000, "librdkafka:random")
+OTHERS: Final = (None, True, [], {}, [[]], [None], "AAAAAAAAAAAAAAAAAAAAAA")
+
+BODIES: Final[dict[str, tuple[dict[str, Any], ...]]] = {
+    "/v1/partitioner-comparisons": (
+        {"keys": ["a", "b", None], "partitions_count": 12},
+        {"keys": [1, 2, 3], "key_format": "long", "partitions_count": 6, "partitioners": ["java", "sarama:hash"], "examples": 2},
+    ),
+    "/v1/partitioner-fingerprints": (
+        {"observations": [{"key": "order-1", "partition_id": 10}, {"key": "order-2", "partition_id": 6}], "partitions_count": 12},
+        {"observations": [{"key": "a", "partition_id": 3}, {"key": None, "partition_id": 1}], "max_partitions_count": 64},
+    ),
+    "/v1/partition-count-plans": (
+        {"partitions_counts": [12, 24], "current_partitions_count": 6, "keys": ["a", "b"], "max_skew": 2.0, "duration_seconds": 10},
+        {
+            "partitions_counts": [3],
+            "histogram": [{"key": "a", "records": 5, "bytes": 100}, {"key": "b", "records": 1, "bytes": 7}],
+            "records_per_second": 10.0,
+            "bytes_per_second": 5.0,
+            "max_partition_bytes_per_second": 100.0,
+        },
+    ),
+    "/v1/keyless-distributions": (
+        {"partitions_count": 12},
+        {"rule": "sticky", "partitions": [{"partition_id": 0, "leader_id": 1, "batch_records": 2.0}, {"partition_id": 1}]},
+        {
+            "partitions": [{"partition_id": 0, "leader_id": 1, "queue_size": 3}, {"partition_id": 1, "leader_id": 2}],
+            "brokers": [{"broker_id": 1, "rack_id": "a", "waiting_ms": 5}, {"broker_id": 2}],
+            "availability_timeout_ms": 4,
+            "rack_aware": True,
+            "producers": [{"rack_id": "a", "producers": 3}, {"rack_id": None}],
+        },
+    ),
+    "/v1/co-partitionings": (
+        {"topics": [{"topic_name": "a", "partitions_count": 3}, {"topic_name": "b", "partitions_count": 3, "partitioner": "sarama:hash"}]},
+    ),
+    "/v1/coordinators": ({"group_id": "orders"}, {"transactional_id": "t", "partitions_count": 7}),
+    "/v1/decodings": ({"kind": "subscription", "bytes_base64": "AAEAAAABAAV0b3BpY/////8AAAAA"},),
+    "/v1/group-assignments": (
+        {
+            "group_protocol": "consumer",
+            "assignor": "uniform",
+            "topics": [{"topic_name": "t", "partitions_count": 4, "partition_weights": [1, 2, 3, 4]}, {"topic_name": "u", "partitions_count": 2, "partition_weights": [0, 0.5]}],
+            "members": [
+                {"member_id": "a", "topic_names": ["t"], "owned_partitions": [{"topic_name": "t", "partition_ids": [0, 7]}]},
+                {"member_id": "b", "topic_names": ["t", "u", "v"], "owned_partitions": [{"topic_name": "v", "partition_ids": [3]}]},
+            ],
+        },
+    ),
+    "/v1/replica-placements": (
+        {"placer": "striped", "partitions_count": 6, "replication_factor": 2, "brokers": [{"broker_id": 0, "rack_id": "a"}, {"broker_id": 1, "fenced": False}]},
+        {"placer": "rack-aware", "partitions_count": 3, "replication_factor": 1, "start_index": 0, "replica_shift": 1, "start_partition_id": 2, "brokers": [{"broker_id": 5, "rack_id": "a"}, {"broker_id": 9, "rack_id": "b"}]},
+    ),
+}  # fmt: skip
+
+VECTORS: Final = {
+    "/v1/partitions": ("java", "librdkafka", "sarama", "streams", "adaptive", "kafka-go", "kafkajs", "pulsar", "spark", "explicit", "cassandra-tokens"),
+    "/v1/coordinators": ("coordinators",),
+    "/v1/group-assignments": (
+        "classic-range", "classic-roundrobin", "classic-sticky", "classic-cooperative-sticky", "consumer-range", "consumer-uniform", "share-simple",
+    ),
+    "/v1/replica-placements": ("adminutils", "adminutils-add-partitions", "striped", "striped-topics", "controller", "reassign-generate"),
+    "/v1/decodings": ("group-metadata", "offset-commits"),
+}  # fmt: skip
+FOLDER_OF: Final = {"/v1/group-assignments": "groups", "/v1/replica-placements": "placement", "/v1/decodings": "offsets"}
+MAX_SEED_BYTES: Final = 4_000
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a case. fault : what it broke; "" if nothing"""
+
+    path: str
+    body: Any
+    status: int
+    resident_bytes: int
+    seconds: float
+    fault: str
+
+
+def seeds() -> list[tuple[str, dict[str, Any]]]:
+    """Valid bodies of every endpoint, small ones."""
+    bodies = [(path, body) for path, several in BODIES.items() for body in several]
+    for path, names in VECTORS.items():
+        for name in names:
+            requests = (case["request"] for case in lines(f"{FOLDER_OF.get(path, 'partitions')}/{name}") if "request" in case)
+            small = (request for request in requests if len(json.dumps(request)) < MAX_SEED_BYTES)
+            bodies += [(path, request) for request in islice(small, 30)]
+    return bodies
+
+
+def places(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The path to every value in a body."""
+    if at:
+        yield at
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from places(inner, (*at, name))
+    elif isinstance(value, list):
+        for i, inner in enumerate(value[:20]):
+            yield from places(inner, (*at, i))
+
+
+def altered(body: dict[str, Any], draw: random.Random) -> dict[str, Any]:
+    """A copy of the body with one to three values replaced, mostly by an extreme one of the same type."""
+    body = copy.deepcopy(body)
+    for _ in range(draw.choice((1, 1, 2, 3))):
+        place = draw.choice(list(places(body)) or [("partitions_count",)])
+        parent: Any = body
+        for step in place[:-1]:
+            parent = parent[step]
+        value = parent[place[-1]] if isinstance(parent, list) else parent.get(place[-1])
+        parent[place[-1]] = extreme(value, draw)
+    return body
+
+
+def extreme(value: Any, draw: random.Random) -> Any:
+    """An extreme value to stand for ``value``."""
+    if draw.random() < 0.1:
+        return draw.choice((*NUMBERS, *TEXTS, *OTHERS))
+    if isinstance(value, bool) or value is None or isinstance(value, dict):
+        return draw.choice(OTHERS)
+    if isinstance(value, int | float):
+        return draw.choice(NUMBERS)
+    if isinstance(value, str):
+        return draw.choice(TEXTS)
+    return draw.choice(([], value * 2, value[:1] * draw.choice((2, 100, 3_000)), [draw.choice(NUMBERS)], [draw.choice(TEXTS)]))
+
+
+def run(cases: int, seed: int) -> Iterator[Outcome]:
+    """The outcome of each case."""
+    draw, bodies = random.Random(seed), seeds()
+    app = create_app(Settings())
+    client = app.test_client()
+    paths = sorted({path for path, _ in bodies})
+    for path, body in bodies:  # loads the kernels, which the children inherit
+        client.post(path, json=body)
+    for _ in range(cases):
+        path = draw.choice(paths)
+        body = altered(draw.choice([body for of, body in bodies if of == path]), draw)
+        yield outcome(app, path, body, explained=draw.random() < 0.2)
+
+
+def outcome(app: Flask, path: str, body: Any, *, explained: bool = False) -> Outcome:
+    """Post the body in a forked child, and see what becomes of it."""
+    reading, writing = os.pipe()
+    started = time.monotonic()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        _answer(app, path + ("?explain=true" if explained else ""), body, writing)
+    os.close(writing)
+    ready, _, _ = select.select([reading], [], [], MAX_SECONDS)
+    if not ready:
+        os.kill(child, signal.SIGKILL)
+    answer = os.read(reading, 20)
+    os.close(reading)
+    _, ended, usage = os.wait4(child, 0)
+    status, seconds, held = int(answer or 0), time.monotonic() - started, usage.ru_maxrss * 1024
+    fault = ""
+    if not ready:
+        fault = f"no answer in {MAX_SECONDS} s"
+    elif os.WIFSIGNALED(ended):
+        fault = f"died of {signal.Signals(os.WTERMSIG(ended)).name}"
+    elif not status or (status >= 500 and status != BUSY):
+        fault = f"answered {status}"
+    elif held > MAX_BYTES:
+        fault = f"held {held / 2**20:.0f} MiB"
+    return Outcome(path, body, status, held, seconds, fault)
+
+
+def _answer(app: Flask, path: str, body: Any, writing: int) -> None:
+    """Write the status to the pipe, and end the process without going back."""
+    try:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115, PTH123 - the traceback of a 500 would drown the report
+        response = app.test_client().post(path, data=json.dumps(body), content_type="application/json")
+        os.write(writing, str(response.status_code).encode())
+    finally:
+        os._exit(0)
+
+
+def main() -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("cases", type=int, nargs="?", default=20_000)
+    parser.add_argument("--seed", type=int, default=20261122)
+    arguments = parser.parse_args()
+    statuses: Counter[int] = Counter()
+    faults = 0
+    for case in run(arguments.cases, arguments.seed):
+        statuses[case.status] += 1
+        if case.fault:
+            faults += 1
+            print(f"{case.path}: {case.fault}: {json.dumps(case.body)[:600]}", flush=True)
+    print(f"{arguments.cases} cases, {faults} faults, statuses {dict(sorted(statuses.items()))}")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
