@@ -54,7 +54,9 @@ member, replica → broker. The service is stateless: the same request always ha
 Errors are `application/problem+json`; `errors` locates each invalid value by JSON pointer. A plug-in that cannot be loaded or
 raises an error is a 500 of type `plugin-failed`; one whose answer breaks a rule, such as a partition assigned twice, is a 500 of
 type `plugin-broke-a-rule`; both name the plug-in. `explain=true` adds an explanation of the answer. `Accept: text/csv` or
-`application/vnd.apache.arrow.stream` returns the answer's main table.
+`application/vnd.apache.arrow.stream` returns the answer's main table. Names and keys in CSV are unchanged, and a spreadsheet may
+evaluate one such as `=1+1`. With `Accept: text/csv; header=present; formulas=escape`, a text that begins with `=`, `+`, `-`, `@`,
+a tab or a line break has a `'` before it.
 """
 
 

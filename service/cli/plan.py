@@ -12,6 +12,7 @@ from rich.console import Console
 from service.cli import tables
 from service.cli.local_client import post_stream
 from service.cli.terminal import fill, table
+from service.core.printable import printable
 from service.web.json_codec import loads
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def plan(
     document, console = loads(answer), Console()
     console.print(_plans(document))
     for line in (*_limits(document), *_hottest(document)):
-        console.print(line, highlight=False)
+        console.print(line, highlight=False, markup=False)
 
 
 def _plans(answer: dict[str, Any]) -> Table:
@@ -108,4 +109,4 @@ def _hottest(answer: dict[str, Any]) -> Iterator[str]:
     about = "" if keys["exact"] else f" (± {keys['relative_error']:.2%}, {keys['method']})"
     yield f"{keys['records']} records, {keys['distinct']} distinct keys{about}"
     for key in answer["hottest_keys"]["by_records"]:
-        yield f"  {key['share']:.2%}  {key['key']}"
+        yield f"  {key['share']:.2%}  {printable(str(key['key']))}"

@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rich.table import Table
+from rich.text import Text
+
+from service.core.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +27,7 @@ def table(*columns: str) -> Table:
 def fill(empty: Table, rows: Sequence[tuple[str, ...]]) -> Table:
     """The table with the first ROWS rows, and a last row that counts the others."""
     for row in rows[:ROWS]:
-        empty.add_row(*row)
+        empty.add_row(*(Text(printable(cell)) for cell in row))
     if len(rows) > ROWS:
         empty.add_row(f"… and {len(rows) - ROWS} more")
     return empty

@@ -23,6 +23,7 @@ from markupsafe import Markup
 from matplotlib.figure import Figure as Canvas
 
 from service import __version__
+from service.core.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -133,8 +134,15 @@ class Report:
     def html(self) -> str:
         """The text of the file."""
         loader = PackageLoader("service.spark")
-        environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+        environment = Environment(
+            loader=loader, autoescape=True, finalize=_shown, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        )
         return environment.get_template("report.html").render(report=self, version=__version__)
+
+
+def _shown(value: Any) -> Any:
+    """What the page shows: a text from data has no control characters; a plot is markup already."""
+    return printable(value) if type(value) is str else value
 
 
 _numbers = count()
@@ -163,6 +171,12 @@ def charts(draw: Callable[[Canvas], Any], caption: str = "", *, width: float = 8
     svg = re.sub("|".join(_VARIABLES), lambda color: f"var(--{_VARIABLES[color[0]]})", svg)
     svg = re.sub(r"font: ([\d.]+px) [^;\"]*", r"font: \1 var(--font)", svg)
     return Plot(Markup(svg), caption)  # noqa: S704 - Matplotlib escapes the texts
+
+
+def label(text: str) -> str:
+    """A text from data, as the label of a plot: printable, of at most 32 characters, and not a formula."""
+    text = printable(text)
+    return (text if len(text) <= 32 else text[:29] + "…").replace("$", r"\$")
 
 
 def number(value: float, digits: int = 3) -> str:

@@ -14,6 +14,7 @@ from pyspark.errors import PySparkException
 from service.spark.cluster.progress import progress
 from service.spark.cluster.session import spark_session
 from service.spark.io import sources
+from service.spark.io.lock import exclusive
 from service.spark.io.sinks import Sink
 from service.spark.job import Pipeline
 
@@ -59,7 +60,8 @@ def run(
         sources.check_brokers(source)
         sources.check_plain(source)
     name = f"partition-allocator {job.name}"
-    with spark_session(name, master=master, packages=packages, settings=settings, verbose=verbose) as spark:
+    session = spark_session(name, master=master, packages=packages, settings=settings, verbose=verbose)
+    with exclusive(into), session as spark:
         sink = Sink(spark, into)
         sink.check()
         try:

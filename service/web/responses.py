@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 from flask import Response, request
 from werkzeug.datastructures import MIMEAccept
+from werkzeug.http import parse_options_header
 
 from service.web.json_codec import dumps
 
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 JSON = "application/json"
 ARROW_STREAM = "application/vnd.apache.arrow.stream"
 CSV = "text/csv"
+ESCAPED_CSV = "text/csv; header=present; formulas=escape"
+
+FORMULA = "^([=+\\-@\t\r\n＝＋－＠])"
+"""The beginning of a cell that a spreadsheet may evaluate (OWASP, CSV Injection)."""
 
 
 def preferred(*offered: str) -> str:
@@ -45,11 +50,32 @@ def table(columns: pa.Table, media_type: str) -> Response:
     """A table as ARROW_STREAM or CSV."""
     sink = pa.BufferOutputStream()
     if media_type == CSV:
+        if _escapes_formulas():
+            columns, media_type = _without_formulas(columns), ESCAPED_CSV
         pyarrow.csv.write_csv(columns, sink)
     else:
         with pa.ipc.new_stream(sink, columns.schema) as stream:
             stream.write_table(columns)
     return Response(sink.getvalue().to_pybytes(), mimetype=media_type)
+
+
+def _escapes_formulas() -> bool:
+    """Whether the first of the Accept header's CSV types has the parameter ``formulas=escape``."""
+    for value, quality in request.accept_mimetypes:
+        media_type, parameters = parse_options_header(value)
+        if media_type.lower() == CSV and quality:
+            return parameters.get("formulas", "").lower() == "escape"
+    return False
+
+
+def _without_formulas(columns: pa.Table) -> pa.Table:
+    """The table with ``'`` before each text that a spreadsheet may evaluate."""
+    for i, field in enumerate(columns.schema):
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+            texts = pc.replace_substring_regex(columns.column(i).cast(kind), FORMULA, r"'\1")
+            columns = columns.set_column(i, field.name, texts)
+    return columns
 
 
 def respond(document: Callable[[], Any], columns: Callable[[str], pa.Table], *offered: str) -> Response:

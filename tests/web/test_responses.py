@@ -90,3 +90,29 @@ def test_names_with_commas_quotes_and_line_ends_come_back_as_they_were(client):
     body = {"topics": [{"topic_name": "t", "partitions_count": 1}], "members": [{"member_id": name}]}
     answer = client.post("/v1/group-assignments", json=body, headers={"Accept": "text/csv"})
     assert next(csv.DictReader(io.StringIO(answer.text, newline="")))["member_id"] == name
+
+
+FORMULAS = ("=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx", "\nx", "＝1", "a=1", "a\n=1", "'=1")
+ESCAPED = ("'=1+1", "'+1", "'-1", "'@SUM(A1)", "'\tx", "'\rx", "'\nx", "'＝1", "a=1", "a\n=1", "'=1")
+
+
+@pytest.mark.parametrize(
+    ("accept", "members"),
+    [
+        ("text/csv", FORMULAS),
+        ("text/csv; header=present", FORMULAS),
+        ("text/csv; header=present; formulas=escape", ESCAPED),
+        ('TEXT/CSV;formulas="ESCAPE";q=0.9, application/json;q=0.1', ESCAPED),
+        ("text/csv;formulas=escape;q=0, text/csv", FORMULAS),
+    ],
+)
+def test_formulas_in_csv_are_escaped_on_request(client, accept, members):
+    """``=HYPERLINK(…)`` in a member's id is evaluated by the spreadsheet that opens the file."""
+    topic = {"topic_name": "t", "partitions_count": len(FORMULAS)}
+    body = {"topics": [topic], "members": [{"member_id": name} for name in FORMULAS], "assignor": "roundrobin"}
+    answer = client.post("/v1/group-assignments", json=body, headers={"Accept": accept})
+    rows = list(csv.DictReader(io.StringIO(answer.text, newline="")))
+    assert {row["member_id"] for row in rows} == set(members)
+    assert sorted(int(row["partition_id"]) for row in rows) == list(range(len(FORMULAS)))
+    assert ("formulas=escape" in answer.content_type) == (members is ESCAPED)
+    assert answer.mimetype == "text/csv"

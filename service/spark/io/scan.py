@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from service.spark.cluster.session import cores, is_local
+from service.spark.errors import WrongSource
 from service.spark.io import sources
 from service.spark.io.sinks import REJECTED_ROWS
 from service.spark.io.sources import CORRUPT
@@ -65,10 +66,13 @@ class ScanSource:
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """Of the columns at least. Raises WrongSource if they do not exist."""
+        """Of the columns at least. Raises WrongSource if they do not exist or the first file cannot be read."""
         if self.files is None:
             return sources.arrow_schema(self.frame)
-        schema = splits.schema(self.files[0][0])
+        try:
+            schema = splits.schema(self.files[0][0])
+        except splits.ParquetError as error:
+            raise WrongSource(str(error)) from None
         sources.require_names(schema.names, self.columns, self.source)
         return schema
 
@@ -78,10 +82,13 @@ class ScanSource:
         return CORRUPT if self.files is None and CORRUPT in self.schema.names else None
 
     def first(self) -> list[pa.RecordBatch]:
-        """A few records; none of a topic, which Spark would read to its end."""
+        """A few records; none of a topic, which Spark would read to its end. Raises WrongSource."""
         if self.files is not None:
             whole = [splits.Split(path, 0, size) for path, size in self.files]
-            batch = next(splits.batches_of(whole, self.columns), None)
+            try:
+                batch = next(splits.batches_of(whole, self.columns), None)
+            except splits.ParquetError as error:
+                raise WrongSource(str(error)) from None
             return [batch.slice(0, FIRST_RECORDS)] if batch is not None else []
         if self.source.format == "kafka":
             return []

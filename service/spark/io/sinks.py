@@ -43,10 +43,7 @@ class Sink:
     @property
     def folder(self) -> Path | None:
         """The folder, if it is on this machine; else None."""
-        url = urlsplit(self.into)
-        if url.scheme == "file":
-            return Path(unquote(url.path))
-        return None if "://" in self.into else Path(self.into)
+        return local_folder(self.into)
 
     def check(self) -> None:
         """Raise NoSpark if the folder is on this machine and executors on others would write to one of the same name."""
@@ -142,6 +139,14 @@ class Sink:
         context: Any = self.spark.sparkContext
         path = context._jvm.org.apache.hadoop.fs.Path(self.at(name))  # noqa: SLF001 - PySpark has no public way there
         return path.getFileSystem(context._jsc.hadoopConfiguration()), path  # noqa: SLF001
+
+
+def local_folder(into: str) -> Path | None:
+    """The folder that a path or a ``file:`` URL names; None for any other URL."""
+    url = urlsplit(into)
+    if url.scheme == "file":
+        return Path(unquote(url.path))
+    return None if "://" in into else Path(into)
 
 
 def arrow_file(url: str) -> tuple[fs.FileSystem, str]:

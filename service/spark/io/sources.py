@@ -221,11 +221,24 @@ def _reason(error: PySparkException) -> str:
 
 
 def failure(error: Exception, source: Source | None = None) -> JobFailed:
-    """Why Spark failed, in a sentence: the innermost cause in the words of the executor or the JVM."""
-    text = str(getattr(error, "java_exception", error))
-    causes = re.findall(r"Caused by: (.+)", text) or re.findall(r"^(\w+(?:\.\w+)*(?:Error|Exception): .+)$", text, re.MULTILINE)
-    reason = causes[-1] if causes else _reason_of_any(error)
-    return JobFailed(f"{source}: {reason}" if source else reason)
+    """Why Spark failed, in a sentence: the innermost cause in the words of the executor or the JVM, and the file."""
+    text = _messages(error)
+    causes = re.findall(r"^(?:Caused by: |(?=(?:\w+[.$])*\w*(?:Error|Exception): ))(.+)$", text, re.MULTILINE)
+    reason = re.sub(r"^(service\.[\w.]+|java\.lang\.RuntimeException): ", "", causes[-1]) if causes else _reason_of_any(error)
+    file = re.search(r"Encountered error while reading file (?:file:/*(?=/))?(.+?)\.\s", text)
+    if file and file[1] not in reason:
+        reason = f"{file[1]}: {reason}"
+    return JobFailed(f"{source}: {reason}" if source and source.location not in reason else reason)
+
+
+def _messages(error: Any) -> str:
+    """The message of an error and, from the JVM, those of its causes, on lines of their own."""
+    java = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+    messages = []
+    while java is not None:
+        messages.append(str(java.toString()))
+        java = java.getCause()
+    return "\n".join(messages) or str(error)
 
 
 def _reason_of_any(error: Any) -> str:

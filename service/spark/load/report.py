@@ -9,7 +9,7 @@ import numpy as np
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from service.spark.io.sinks import REJECTED_ROWS
-from service.spark.report import COLORS, Figure, Figures, Report, Section, Table, chart, number, size
+from service.spark.report import COLORS, Figure, Figures, Report, Section, Table, chart, label, number, size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -145,7 +145,7 @@ def _hours(
 ) -> None:
     for i, ((group, subject), (means, peaks)) in enumerate(by_hour.items()):
         color = COLORS[i % len(COLORS)]
-        axes.plot(range(24), means, color=color, label=subject if group is None else f"{group}: {subject}")
+        axes.plot(range(24), means, color=color, label=label(subject if group is None else f"{group}: {subject}"))
         axes.plot(range(24), peaks, "o", color=color)
     _limits(axes, limits)
     axes.set_xlabel("hour of the day")

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from service.spark.io.sinks import REJECTED_ROWS
-from service.spark.report import COLORS, Figure, Figures, Report, Section, Table, chart, number
+from service.spark.report import COLORS, Figure, Figures, Report, Section, Table, chart, label, number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,7 +59,7 @@ def _draw(axes: Axes, history: Sequence[tuple[str, int, int | None]]) -> None:
         if lag is not None:
             lines[group].append((datetime.fromtimestamp(at / 1000, UTC), lag))
     for color, (group, points) in zip(COLORS, sorted(lines.items()), strict=False):
-        axes.plot([time for time, _ in points], [lag for _, lag in points], marker="o", color=color, label=group)
+        axes.plot([time for time, _ in points], [lag for _, lag in points], marker="o", color=color, label=label(group))
     axes.set_ylabel("records behind")
     axes.set_ylim(bottom=0)
     if lines:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from service.spark.io.sinks import REJECTED_ROWS
-from service.spark.report import COLORS, SOFT, Figure, Figures, Report, Section, Table, chart, charts, number, share, size
+from service.spark.report import COLORS, SOFT, Figure, Figures, Report, Section, Table, chart, charts, label, number, share, size
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -204,7 +204,7 @@ def _hot_plot(answer: Answer) -> Plot:
     keys = answer.hottest[:TOP][::-1]
 
     def draw(axes: Axes) -> None:
-        names = [_cut(key.key) for key in keys]
+        names = [label(key.key) for key in keys]
         shares = [100 * key.records / answer.counts.records for key in keys]
         axes.barh(range(len(keys)), shares, color=COLORS[0], height=0.7)
         axes.set_yticks(range(len(keys)), names)
@@ -212,10 +212,6 @@ def _hot_plot(answer: Answer) -> Plot:
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}%")
 
     return chart(draw, "Share of the records with a key", height=0.5 + 0.22 * len(keys))
-
-
-def _cut(text: str) -> str:
-    return (text if len(text) <= 32 else text[:29] + "…").replace("$", r"\$")
 
 
 def _hot_table(answer: Answer) -> Table:

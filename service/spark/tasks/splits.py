@@ -6,6 +6,7 @@ alone, and the driver reads one footer, that of the first file.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -15,6 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
+from service.core.printable import printable
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -23,6 +26,10 @@ if TYPE_CHECKING:
 BATCH_ROWS: Final = 65_536
 
 _SCHEMES: Final = {"s3a": "s3", "s3n": "s3"}
+
+
+class ParquetError(ValueError):
+    """A file that is not Parquet, is damaged, or lacks a column. str() has its location and the fault, on one line."""
 
 
 @dataclass(frozen=True)
@@ -78,10 +85,9 @@ def files(location: str) -> list[tuple[str, int]] | None:
 
 
 def schema(location: str) -> pa.Schema:
-    """The columns of a Parquet file, as ``batches_of`` gives them."""
-    system, path = _open(location)
-    with system.open_input_file(path) as file:
-        return _plain(pq.ParquetFile(file).schema_arrow)
+    """The columns of a Parquet file, as ``batches_of`` gives them. Raises ParquetError."""
+    with _parquet(location) as (file, _):
+        return _plain(file.schema_arrow)
 
 
 def splits(of: Sequence[tuple[str, int]], tasks: int) -> list[list[Split]]:
@@ -104,19 +110,30 @@ def splits(of: Sequence[tuple[str, int]], tasks: int) -> list[list[Split]]:
 
 
 def batches_of(of: Sequence[Split], columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """The records of splits: these columns, in this order. Raises ValueError for a file that lacks one of them."""
+    """The records of splits: these columns, in this order. Raises ParquetError, also for a file that lacks one of them."""
     for split in of:
-        system, path = _open(split.location)
-        with system.open_input_file(path) as source, pq.ParquetFile(source, pre_buffer=False) as file:
+        with _parquet(split.location) as (file, size):
             for name in columns:
                 if name not in file.schema_arrow.names:
-                    raise ValueError(f"{split.location} has no column {name!r}, which the first file has")
+                    raise ParquetError(f"{split.location} has no column {name!r}, which the first file has")
             begins = [_first_byte(file.metadata.row_group(g)) for g in range(file.num_row_groups)]
-            bounds = enumerate(pairwise([*begins, source.size()]))
+            bounds = enumerate(pairwise([*begins, size]))
             groups = [g for g, (begin, end) in bounds if split.start <= (begin + end) // 2 < split.end]
             for batch in file.iter_batches(BATCH_ROWS, groups, list(columns), use_threads=False) if groups else ():
                 chosen = batch.select(list(columns))
                 yield chosen.cast(_plain(chosen.schema))
+
+
+@contextmanager
+def _parquet(location: str) -> Iterator[tuple[pq.ParquetFile, int]]:
+    """A file, open, and its size. Raises ParquetError for what fails while it is open."""
+    try:
+        system, path = _open(location)
+        with system.open_input_file(path) as source, pq.ParquetFile(source, pre_buffer=False) as file:
+            yield file, source.size()
+    except (pa.ArrowException, OSError) as error:
+        fault = printable(" ".join(str(error).split()))
+        raise ParquetError(f"{location} cannot be read as Parquet: {fault}") from None
 
 
 def _plain(schema: pa.Schema) -> pa.Schema:

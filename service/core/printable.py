@@ -1,0 +1,18 @@
+"""Text from data that is safe to show in a page or on a terminal."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_UNPRINTABLE: Final = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters, line and paragraph separators, marks that change the direction of text, and surrogates."""
+
+
+def printable(text: str) -> str:
+    r"""The text with each unprintable character as its escape: ``\x00``, ``\u202e``."""
+    return _UNPRINTABLE.sub(lambda character: _escape(ord(character[0])), text)
+
+
+def _escape(code: int) -> str:
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
