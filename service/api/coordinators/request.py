@@ -9,7 +9,7 @@ from marshmallow import Schema, ValidationError, fields, post_load, validate
 
 from service.core import coordinators
 from service.core.coordinators import DEFAULT_PARTITIONS_COUNT, Coordinator
-from service.web.fields import Integer
+from service.web.fields import Integer, about
 from service.web.schemas import ExplainSchema, KafkaVersion
 
 TOPIC_ID: Final = r"^[A-Za-z0-9_-]{21}[AQgw]$"
@@ -42,13 +42,11 @@ class CoordinatorSchema(Schema):
     """An id: one of `group_id`, `transactional_id` and `share_partition`."""
 
     kafka_version = KafkaVersion()
-    group_id = fields.String(metadata={"description": "of a consumer, share or streams group", "example": "orders"})
-    transactional_id = fields.String(metadata={"description": "of a transactional producer"})
+    group_id = fields.String(metadata=about("of a consumer, share or streams group", example="orders"))
+    transactional_id = fields.String(metadata=about("of a transactional producer"))
     share_partition = fields.Nested(SharePartitionSchema)
     partitions_count = Integer(
-        minimum=1,
-        load_default=DEFAULT_PARTITIONS_COUNT,
-        metadata={"description": "of the topic that holds the coordinators' state"},
+        minimum=1, load_default=DEFAULT_PARTITIONS_COUNT, metadata=about("of the topic that holds the coordinators' state")
     )
 
     @post_load

@@ -9,6 +9,7 @@ from typing import Any, Final
 from marshmallow import Schema, ValidationError, fields, post_load, validate
 
 from service.core.kafka_versions import FORMATTERS, LATEST
+from service.web.fields import about
 
 GROUP_RECORD, SHARE_GROUP_STATE_RECORD = RECORDS = ("group_record", "share_group_state_record")
 KINDS: Final = (*RECORDS, "subscription", "assignment", "sticky_user_data", "cooperative_sticky_user_data")
@@ -48,34 +49,28 @@ class CaptureSchema(Schema):
 
     kind = fields.String(
         required=True,
-        validate=validate.OneOf(
-            KINDS,
-            error="Unknown kind {input}; known are {choices}.",
+        validate=validate.OneOf(KINDS, error="Unknown kind {input}; known are {choices}."),
+        metadata=about(
+            "what the bytes are: a record of `__consumer_offsets` or of `__share_group_state`, or what a consumer sends and gets"
         ),
-        metadata={
-            "description": "what the bytes are: a record of `__consumer_offsets` or of `__share_group_state`, or what a consumer "
-            "sends and gets"
-        },
     )
-    key_base64 = Base64(metadata={"description": "a record's key"})
-    value_base64 = Base64(allow_none=True, metadata={"description": "a record's value; null is a tombstone"})
-    bytes_base64 = Base64(
-        metadata={"description": "the bytes, if they are not a record", "example": "AAEAAAABAAV0b3BpY/////8AAAAA"}
-    )
+    key_base64 = Base64(metadata=about("a record's key"))
+    value_base64 = Base64(allow_none=True, metadata=about("a record's value; null is a tombstone"))
+    bytes_base64 = Base64(metadata=about("the bytes, if they are not a record", example="AAEAAAABAAV0b3BpY/////8AAAAA"))
     kafka_version = fields.String(
         load_default=LATEST,
         validate=validate.OneOf(FORMATTERS, error="Unknown Kafka version {input}; known are {choices}."),
-        metadata={"description": "the release whose formatters print the lines"},
+        metadata=about("the release whose formatters print the lines"),
     )
     assignor = fields.String(
         load_default="range",
-        metadata={
-            "description": "for a subscription: the assignor in whose eyes `member` owns what it owns: `sticky` looks into the "
+        metadata=about(
+            "for a subscription: the assignor in whose eyes `member` owns what it owns: `sticky` looks into the "
             "user data, `cooperative-sticky` for the generation if it is not in the subscription, any other does not"
-        },
+        ),
     )
-    member_id = fields.String(load_default="member", metadata={"description": "for a subscription: whose it is"})
-    instance_id = fields.String(load_default=None, allow_none=True, metadata={"description": "for a subscription: whose it is"})
+    member_id = fields.String(load_default="member", metadata=about("for a subscription: whose it is"))
+    instance_id = fields.String(load_default=None, allow_none=True, metadata=about("for a subscription: whose it is"))
 
     @post_load
     def capture(self, body: dict[str, Any], **_: Any) -> Capture:

@@ -33,7 +33,7 @@ from service.web import json_arrays, json_integer_lists
 from service.web.blueprint import Parser
 from service.web.columns_field import Columns
 from service.web.context import settings
-from service.web.fields import Integer, Number, Subject
+from service.web.fields import Integer, Number, Subject, about
 from service.web.json_codec import loads
 
 if TYPE_CHECKING:
@@ -105,25 +105,24 @@ class TopicSchema(Schema):
     topic_id = Name(
         # Python's $ also stands before a last newline; hence the length.
         rule=validate.And(
-            validate.Regexp(TOPIC_ID, error="Not a Kafka Uuid: 22 characters of URL-safe base64."),
-            validate.Length(equal=22),
+            validate.Regexp(TOPIC_ID, error="Not a Kafka Uuid: 22 characters of URL-safe base64."), validate.Length(equal=22)
         ),
         allow_none=True,
-        metadata={"description": "Kafka's base64 Uuid; it decides ties in the consumer and share protocols"},
+        metadata=about("Kafka's base64 Uuid; it decides ties in the consumer and share protocols"),
     )
     partitions_count = Integer(required=True, minimum=1)
     partition_racks = fields.List(
         fields.List(Name(empty=True)),
         allow_none=True,
-        metadata={"description": "for each partition the racks of its replicas; a replica without a rack is left out, or empty"},
+        metadata=about("for each partition the racks of its replicas; a replica without a rack is left out, or empty"),
     )
     partition_weights = fields.List(
         Number(zero=True),
         allow_none=True,
-        metadata={
-            "description": "the load of each partition (lag, bytes/s, records/s), of all topics or of none. Kafka's assignors "
+        metadata=about(
+            "the load of each partition (lag, bytes/s, records/s), of all topics or of none. Kafka's assignors "
             "ignore it; the answer contains the load of each member"
-        },
+        ),
     )
 
 
@@ -138,26 +137,26 @@ class MemberSchema(Schema):
     """A member of the group, with its subscription and its owned partitions."""
 
     member_id = Name(required=True)
-    instance_id = Name(allow_none=True, metadata={"description": "`group.instance.id` of a static member"})
-    rack_id = Name(empty=True, allow_none=True, metadata={"description": "`client.rack`; empty is none"})
+    instance_id = Name(allow_none=True, metadata=about("`group.instance.id` of a static member"))
+    rack_id = Name(empty=True, allow_none=True, metadata=about("`client.rack`; empty is none"))
     topic_names = fields.List(
         topic_name(),
         allow_none=True,
-        metadata={
-            "description": "the topics it subscribes to, in any order, without duplicates; a name that is not in "
+        metadata=about(
+            "the topics it subscribes to, in any order, without duplicates; a name that is not in "
             "`topics` does not exist. Absent: every topic of the request"
-        },
+        ),
     )
     generation_id = Integer(
-        minimum=NONE, allow_none=True, metadata={"description": "the last generation that it belonged to; absent or -1: none"}
+        minimum=NONE, allow_none=True, metadata=about("the last generation that it belonged to; absent or -1: none")
     )
     owned_partitions = fields.List(
         fields.Nested(TopicPartitionsSchema),
         allow_none=True,
-        metadata={
-            "description": "the partitions it owns until now. Several members may claim the same partition, and claims may "
+        metadata=about(
+            "the partitions it owns until now. Several members may claim the same partition, and claims may "
             "name partitions and topics that do not exist"
-        },
+        ),
     )
 
 
@@ -226,28 +225,24 @@ class GroupAssignmentSchema(Schema):
     kafka_version = fields.String(
         load_default=None,
         allow_none=True,
-        metadata={
-            "description": "the release of Apache Kafka to reproduce; GET /v1/assignors lists those of each assignor. "
-            f"Absent: {LATEST}",
-            "example": LATEST,
-        },
+        metadata=about(
+            f"the release of Apache Kafka to reproduce; GET /v1/assignors lists those of each assignor. Absent: {LATEST}",
+            example=LATEST,
+        ),
     )
     group_protocol = fields.String(
         load_default=None,
         allow_none=True,
-        metadata={
-            "description": "the protocol of the group, as GET /v1/assignors lists them. Absent: classic",
-            "example": "classic",
-        },
+        metadata=about("the protocol of the group, as GET /v1/assignors lists them. Absent: classic", example="classic"),
     )
     assignor = fields.String(
         load_default=None,
         allow_none=True,
-        metadata={
-            "description": "the name of an assignor of that protocol, as GET /v1/assignors lists them. Absent: `range` for "
+        metadata=about(
+            "the name of an assignor of that protocol, as GET /v1/assignors lists them. Absent: `range` for "
             "classic, `uniform` for consumer, `simple` for share",
-            "example": "range",
-        },
+            example="range",
+        ),
     )
     group_id = Subject("group")
     topics = topics_field()

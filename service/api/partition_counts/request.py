@@ -66,9 +66,9 @@ class PlansQuestion:
 class HistogramRowSchema(Schema):
     """A key and what it stands for."""
 
-    key = fields.Raw(required=True, allow_none=True, metadata={"description": "null: without a key"})
-    records = Integer(minimum=0, maximum=MOST, metadata={"description": "default 1; in every row or in none"})
-    bytes = Integer(minimum=0, maximum=MOST, metadata={"description": "of all these records; in every row or in none"})
+    key = fields.Raw(required=True, allow_none=True, metadata=about("null: without a key"))
+    records = Integer(minimum=0, maximum=MOST, metadata=about("default 1; in every row or in none"))
+    bytes = Integer(minimum=0, maximum=MOST, metadata=about("of all these records; in every row or in none"))
 
 
 class PartitionCountPlansSchema(Schema):
@@ -89,9 +89,7 @@ class PartitionCountPlansSchema(Schema):
     key_format = fields.String(validate=validate.OneOf(FORMATS), metadata=about("as in /v1/partitions; default `string`"))
     keys = KeyList(in_batches=True, metadata=about("one for each record", example=["order-1", "order-2"]))
     histogram = Columns(
-        HistogramRowSchema,
-        {"key": None, "records": pa.int64(), "bytes": pa.int64()},
-        metadata=about("instead of `keys`"),
+        HistogramRowSchema, {"key": None, "records": pa.int64(), "bytes": pa.int64()}, metadata=about("instead of `keys`")
     )
     duration_seconds = Number(metadata=about("the time in which these records came; it gives the topic's rates"))
     records_per_second = Number(

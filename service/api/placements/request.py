@@ -21,7 +21,7 @@ from service.core.placers import PLACERS, Placer
 from service.core.placers.controller import DEFAULT, TopicRequest
 from service.core.placers.reassign_generate import CurrentTopic
 from service.web.context import settings
-from service.web.fields import INT64, Boolean, Integer
+from service.web.fields import INT64, Boolean, Integer, about
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -35,13 +35,9 @@ class BrokerSchema(Schema):
 
     broker_id = Integer(required=True)
     rack_id = Name(
-        empty=True,
-        allow_none=True,
-        metadata={"description": "`broker.rack`; absent: none, which `striped` takes for a rack of its own"},
+        empty=True, allow_none=True, metadata=about("`broker.rack`; absent: none, which `striped` takes for a rack of its own")
     )
-    fenced = Boolean(
-        metadata={"description": "registered, but not in service (KRaft): may follow, may not lead; default false"},
-    )
+    fenced = Boolean(metadata=about("registered, but not in service (KRaft): may follow, may not lead; default false"))
 
 
 class CurrentPartitionSchema(Schema):
@@ -66,22 +62,20 @@ class TopicRequestSchema(Schema):
     """A topic, or the partitions added to one."""
 
     topic_name = Name(required=True)
-    partitions_count = Integer(required=True, metadata={"description": "how many partitions to place"})
+    partitions_count = Integer(required=True, metadata=about("how many partitions to place"))
     replication_factor = Integer(required=True)
-    start_partition_id = Integer(metadata={"description": "the first id, when partitions are added to a topic; default 0"})
+    start_partition_id = Integer(metadata=about("the first id, when partitions are added to a topic; default 0"))
     start_index = Integer(
-        metadata={
-            "description": "AdminUtils: where to start in the broker list; stands for `replica_shift` too if that is absent"
-        }
+        metadata=about("AdminUtils: where to start in the broker list; stands for `replica_shift` too if that is absent")
     )
-    replica_shift = Integer(metadata={"description": "AdminUtils: the distance of the followers, where it differs"})
+    replica_shift = Integer(metadata=about("AdminUtils: the distance of the followers, where it differs"))
     partition_0_replicas = fields.List(
         Integer(),
         validate=validate.Length(min=1),
-        metadata={
-            "description": "AdminUtils, when partitions are added: what partition 0 has now; the start is found from it, as "
+        metadata=about(
+            "AdminUtils, when partitions are added: what partition 0 has now; the start is found from it, as "
             "AdminUtils.addPartitions does"
-        },
+        ),
     )
 
 
@@ -89,8 +83,8 @@ class OperationTopicSchema(Schema):
     """A topic in a request to a controller; -1 or absent: the controller's default."""
 
     topic_name = Name(required=True, empty=True)
-    partitions_count = Integer(metadata={"description": "for create_partitions the new total"})
-    replication_factor = Integer(metadata={"description": "for create_topics only"})
+    partitions_count = Integer(metadata=about("for create_partitions the new total"))
+    replication_factor = Integer(metadata=about("for create_topics only"))
 
 
 class OperationSchema(Schema):
@@ -106,41 +100,37 @@ class ReplicaPlacementSchema(TopicRequestSchema):
     """
 
     kafka_version = fields.String(
-        metadata={"description": "the release whose answer and words are wanted, one of the placer's", "example": LATEST}
+        metadata=about("the release whose answer and words are wanted, one of the placer's", example=LATEST)
     )
-    placer = fields.String(
-        load_default="striped", metadata={"description": "the name of a placer, as GET /v1/placers lists them"}
-    )
-    topic_name = Name(metadata={"description": "one topic: its name in `reassignment` and in this service's metrics"})
-    partitions_count = Integer(metadata={"description": "one topic: how many partitions to place"})
-    replication_factor = Integer(metadata={"description": "one topic"})
+    placer = fields.String(load_default="striped", metadata=about("the name of a placer, as GET /v1/placers lists them"))
+    topic_name = Name(metadata=about("one topic: its name in `reassignment` and in this service's metrics"))
+    partitions_count = Integer(metadata=about("one topic: how many partitions to place"))
+    replication_factor = Integer(metadata=about("one topic"))
     random_seed = Integer(
         minimum=-INT64 - 1,
         maximum=INT64,
-        metadata={"description": "of the one `java.util.Random` from which everything is drawn; default 0"},
+        metadata=about("of the one `java.util.Random` from which everything is drawn; default 0"),
     )
-    brokers = brokers_field(metadata={"description": "all but `kafka-reassign-generate`: the cluster, in Kafka's order"})
+    brokers = brokers_field(metadata=about("all but `kafka-reassign-generate`: the cluster, in Kafka's order"))
     topics = fields.List(
-        fields.Nested(TopicRequestSchema),
-        metadata={"description": "several topics: created one after another from one random sequence"},
+        fields.Nested(TopicRequestSchema), metadata=about("several topics: created one after another from one random sequence")
     )
     operations = fields.List(
-        fields.Nested(OperationSchema),
-        metadata={"description": "a controller's requests, one after another; `striped` only"},
+        fields.Nested(OperationSchema), metadata=about("a controller's requests, one after another; `striped` only")
     )
-    default_partitions_count = Integer(minimum=1, metadata={"description": "operations: `num.partitions`; default 1"})
+    default_partitions_count = Integer(minimum=1, metadata=about("operations: `num.partitions`; default 1"))
     default_replication_factor = Integer(
-        minimum=1, maximum=2**15 - 1, metadata={"description": "operations: `default.replication.factor`; default 1"}
+        minimum=1, maximum=2**15 - 1, metadata=about("operations: `default.replication.factor`; default 1")
     )
-    broker_list = fields.List(Integer(), metadata={"description": "kafka-reassign-generate: `--broker-list`"})
-    topics_to_move = fields.List(Name(), metadata={"description": "kafka-reassign-generate: the topics to place anew"})
+    broker_list = fields.List(Integer(), metadata=about("kafka-reassign-generate: `--broker-list`"))
+    topics_to_move = fields.List(Name(), metadata=about("kafka-reassign-generate: the topics to place anew"))
     cluster_brokers = brokers_field(
-        metadata={"description": "kafka-reassign-generate: the brokers in the order in which the cluster lists them"}
+        metadata=about("kafka-reassign-generate: the brokers in the order in which the cluster lists them")
     )
     current_assignments = current_field(
-        metadata={"description": "kafka-reassign-generate: what the topics have, in the order in which the cluster says it"}
+        metadata=about("kafka-reassign-generate: what the topics have, in the order in which the cluster says it")
     )
-    rack_aware = Boolean(metadata={"description": "kafka-reassign-generate: false is `--disable-rack-aware`; default true"})
+    rack_aware = Boolean(metadata=about("kafka-reassign-generate: false is `--disable-rack-aware`; default true"))
 
     @post_load
     def resolve(self, body: dict[str, Any], **_: Any) -> Question:
