@@ -86,7 +86,7 @@ def test_a_terminal_gets_who_agrees_with_whom(file, monkeypatch):
 def test_a_wrong_question_is_refused_with_its_place(file):
     ended = run("fingerprint", file, "--key-column", "id", "--partitions", "3")
     assert ended.exit_code == 1
-    assert "/partition_id: partition" in ended.stderr
+    assert "/partition_id: Partition" in ended.stderr
     assert (
         "no column 'partition_id'" in run("fingerprint", file, "--key-column", "id", "--partition-column", "partition_id").stderr
     )
