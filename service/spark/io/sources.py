@@ -223,7 +223,7 @@ def _reason(error: PySparkException) -> str:
 def failure(error: Exception, source: Source | None = None) -> JobFailed:
     """Why Spark failed, in a sentence: the innermost cause in the words of the executor or the JVM, and the file."""
     text = _messages(error)
-    causes = re.findall(r"^(?:Caused by: |(?=(?:\w+[.$])*\w*(?:Error|Exception): ))(.+)$", text, re.MULTILINE)
+    causes = re.findall(r"^(?:Caused by: |(?=service\.[\w.]+: |(?:\w+[.$])*\w*(?:Error|Exception): ))(.+)$", text, re.MULTILINE)
     reason = re.sub(r"^(service\.[\w.]+|java\.lang\.RuntimeException): ", "", causes[-1]) if causes else _reason_of_any(error)
     file = re.search(r"Encountered error while reading file (?:file:/*(?=/))?(.+?)\.\s", text)
     if file and file[1] not in reason:
