@@ -129,7 +129,10 @@ def _parquet(location: str) -> Iterator[tuple[pq.ParquetFile, int]]:
     """A file, open, and its size. Raises ParquetError for what fails while it is open."""
     try:
         system, path = _open(location)
-        with system.open_input_file(path) as source, pq.ParquetFile(source, pre_buffer=False) as file:
+        with (
+            system.open_input_file(path) as source,
+            pq.ParquetFile(source, pre_buffer=False, page_checksum_verification=True) as file,
+        ):
             yield file, source.size()
     except (pa.ArrowException, OSError) as error:
         fault = printable(" ".join(str(error).split()))

@@ -80,8 +80,10 @@ def python(home):
     (site,) = (home / "venv" / "lib").glob("python*/site-packages")
     (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")  # .pth files in there are not read
     python = home / "venv" / "bin" / "python"
-    found = subprocess.run([python, "-c", "import numba, service"], capture_output=True, text=True, check=False, cwd=home)
-    assert "No module named 'service'" in found.stderr
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    command = [python, "-c", "import numba, service"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=home, env=environment)
+    assert "No module named 'service'" in done.stderr
     return python
 
 

@@ -236,7 +236,7 @@ def test_a_fleet_on_spark(write: Callable[[str, str], str], tmp_path: Path) -> N
     ]
     assert '{"group_id": ' in [row["record"] for row in set_aside]
     report = (into / "report.html").read_text()
-    assert "The most uneven groups" in report
+    assert "Most uneven groups" in report
     assert report.count("<svg") == 3
 
 

@@ -55,7 +55,16 @@ def test_a_damaged_file_is_named_with_its_fault(tmp_path, how):
     assert str(refused.value).isprintable()
 
 
-def test_a_file_that_may_not_be_opened_is_named(tmp_path):
+def test_another_key_in_place_of_one_is_noticed_by_the_checksum(tmp_path):
+    """The page is readable, but a bit of it has changed."""
+    path = tmp_path / "records.parquet"
+    pq.write_table(RECORDS, path, compression="none", use_dictionary=False, write_page_checksum=True)
+    path.write_bytes(path.read_bytes().replace(b"key-7919", b"key-7918", 1))
+    with pytest.raises(splits.ParquetError, match=r"records\.parquet cannot be read as Parquet: .*CRC"):
+        list(splits.batches_of([splits.Split(str(path), 0, path.stat().st_size)], ["key"]))
+
+
+def test_a_file_that_cannot_be_opened_is_named(tmp_path):
     with pytest.raises(splits.ParquetError, match=r"gone\.parquet cannot be read as Parquet: .*No such file"):
         splits.schema(str(tmp_path / "gone.parquet"))
 

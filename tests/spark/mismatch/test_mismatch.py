@@ -124,7 +124,7 @@ def test_a_sample_of_parts_is_the_sample_of_the_whole(monkeypatch: pytest.Monkey
 
 def test_a_partitioner_that_looks_at_no_key_expects_nothing() -> None:
     with pytest.raises(InvalidQuestion, match="java:round-robin ignores keys"):
-        scan(3, "java:round-robin").expected_writer(scan(3, "java:round-robin").classes())
+        scan(3, "java:round-robin").expected_writer(scan(3, "java:round-robin").writers())
 
 
 def test_an_unknown_partitioner_is_refused_before_spark_starts() -> None:
