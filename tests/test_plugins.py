@@ -78,7 +78,7 @@ def environment(tmp_path_factory) -> dict[str, str]:
     source = (
         "from dataclasses import replace\n"
         "from service.core.partitioners import PARTITIONERS\n"
-        "from service.core.partitioners.hashes import Hash\n"
+        "from service.core.partitioners.model import Hash\n"
         "hashes = Hash('nothing', lambda keys, key_format: keys[0])\n"
         "indexing = replace(PARTITIONERS.builtins[0], name='indexing', hash=hashes)\n"
     )

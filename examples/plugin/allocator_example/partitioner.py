@@ -10,7 +10,7 @@ from service.core.partitioners import Partitioner, signs
 from service.core.partitioners.allocation import by_hash
 from service.core.partitioners.drawing import RANDOM
 from service.core.partitioners.explicit import CHECKED
-from service.core.partitioners.hashes import Hash
+from service.core.partitioners.model import Hash
 from service.core.partitioners.murmur2 import murmur2
 
 if TYPE_CHECKING:

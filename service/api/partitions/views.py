@@ -62,7 +62,7 @@ def answer(allocation: Allocation, *, explained: bool) -> Response:
         counts, evenness = None, None
         if not partitioner.gives_tokens:
             counts, evenness = distribution(cast("Int32s", result.partitions), question.partitions_count)
-    report.sees(keys=len(question.keys))
+    report.sees(keys=len(result.partitions))
     if evenness is not None:
         report.gives(evenness.skew, subject=allocation.topic_name)
     with report.render():

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
     from service.core.keys.columns import Column
     from service.core.model import Bools, Int32s
-    from service.core.partitioners.hashing_rule import HashingRule
-    from service.core.partitioners.model import Partitioner
+    from service.core.partitioners.model import HashingRule, Partitioner
 
 UNDECIDED: Final = -1
 """The partition of a record whose partition depends on a counter or a random number, not on its key."""

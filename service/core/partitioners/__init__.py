@@ -3,8 +3,8 @@
 
 A line says what a client does with a key that it hashes (hash and sign rule), with a record that has no key (null rule) and with
 an empty key, and which setting selects the partitioner. The hashes are in hashes.py, each algorithm in a module of its name; the
-sign rules are in signs.py, the rules for records without a key in nulls.py, counting.py and drawing.py. hashing_rule.py is what
-all of this says about a key. ``allocate`` runs one of the partitioners.
+sign rules are in signs.py, the rules for records without a key in nulls.py, counting.py and drawing.py. ``allocate`` runs one of
+the partitioners.
 """
 
 from __future__ import annotations
@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from service.core.keys.columns import Encoding
-    from service.core.partitioners.hashing_rule import Hash, Sign
-    from service.core.partitioners.model import ExplicitRule
+    from service.core.partitioners.model import ExplicitRule, Hash, Sign
 
 __all__ = ["PARTITIONERS", "Answer", "Partitioner", "Question", "allocate", "check_options"]
 

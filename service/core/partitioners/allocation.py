@@ -13,8 +13,7 @@ from service.core.partitioners.model import Answer
 
 if TYPE_CHECKING:
     from service.core.model import Bools, Int64s
-    from service.core.partitioners.hashing_rule import Hash, HashingRule
-    from service.core.partitioners.model import Partitioner, Question
+    from service.core.partitioners.model import Hash, HashingRule, Partitioner, Question
 
 
 def allocate(partitioner: Partitioner, question: Question) -> Answer:
@@ -23,11 +22,13 @@ def allocate(partitioner: Partitioner, question: Question) -> Answer:
     Raises InvalidQuestion, and the client's own errors (``service.core.partitioners.explicit``).
     """
     _check(question)
-    explicit.check(partitioner.explicit, question)
+    partitions, named = question.explicit, question.explicit_given
+    if partitions is not None and named is not None:
+        explicit.check(partitioner.explicit, partitions, named, question.partitions_count)
     answer: Answer = partitioner.run(question, partitioner)
-    if question.explicit is None or question.explicit_given is None:
+    if partitions is None or named is None:
         return answer
-    return replace(answer, partitions=np.where(question.explicit_given, question.explicit, answer.partitions))
+    return replace(answer, partitions=np.where(named, partitions, answer.partitions))
 
 
 def _check(question: Question) -> None:

@@ -10,7 +10,7 @@ from service.core.errors import InvalidQuestion, KafkaError
 from service.core.partitioners.model import ExplicitRule
 
 if TYPE_CHECKING:
-    from service.core.partitioners.model import Question
+    from service.core.model import Bools, Int32s
 
 
 class IllegalArgumentException(KafkaError):
@@ -56,14 +56,15 @@ UNCHECKED = ExplicitRule("taken, in range or not", None)
 CHECKED = ExplicitRule("taken if in range; else this service refuses", _checked)
 
 
-def check(rule: ExplicitRule, question: Question) -> None:
-    """Raise the client's error for the first explicit partition that is out of range."""
-    if question.explicit is None or question.explicit_given is None or rule.refusal is None:
-        return
-    outside = question.explicit_given & ((question.explicit < 0) | (question.explicit >= question.partitions_count))
-    if outside.any():
+def check(rule: ExplicitRule, partitions: Int32s, named: Bools, partitions_count: int) -> None:
+    """Raise the client's error for the first explicit partition that is out of range.
+
+    partitions : int32[n], of the records for which ``named``, bool[n], is true
+    """
+    outside = named & ((partitions < 0) | (partitions >= partitions_count))
+    if rule.refusal is not None and outside.any():
         i = int(np.argmax(outside))
-        error = rule.refusal(int(question.explicit[i]), question.partitions_count)
+        error = rule.refusal(int(partitions[i]), partitions_count)
         if isinstance(error, InvalidQuestion):
             error.field = ("explicit", i)
         raise error

@@ -10,8 +10,8 @@ from service.core.jvm import hashing
 from service.core.partitioners import murmur3
 from service.core.partitioners.crc32 import crc32
 from service.core.partitioners.fnv1a import fnv1a
-from service.core.partitioners.hashing_rule import Hash
 from service.core.partitioners.kafkajs_legacy import kafkajs_legacy_murmur2
+from service.core.partitioners.model import Hash
 from service.core.partitioners.murmur2 import murmur2
 
 if TYPE_CHECKING:

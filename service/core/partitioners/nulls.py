@@ -10,8 +10,7 @@ from service.core.partitioners.murmur3 import SPARK_SEED
 
 if TYPE_CHECKING:
     from service.core.model import Int32s, Int64s
-    from service.core.partitioners.hashing_rule import Hash
-    from service.core.partitioners.model import Question
+    from service.core.partitioners.model import Hash, Question
 
 
 def _keep(_question: Question, _rows: Int64s, partitions: Int32s) -> Answer:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
-from service.core.partitioners.hashing_rule import Sign
+from service.core.partitioners.model import Sign
 
 if TYPE_CHECKING:
     import numpy.typing as npt

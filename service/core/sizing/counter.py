@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from service.core.keys.columns import Column, Encoding
     from service.core.model import Bools, Int32s, Int64s, Keys
-    from service.core.partitioners.hashing_rule import Hash, HashingRule
+    from service.core.partitioners.model import Hash, HashingRule
 
 BLOCK: Final = 2**16
 """Keys per block, so that their hashes and weights stay in the processor's cache."""
