@@ -12,6 +12,7 @@ from service.core.partitioners import PARTITIONERS
 from service.core.placers import PLACERS
 from service.web import responses
 from service.web.blueprint import Blueprint
+from service.web.fields import about
 
 if TYPE_CHECKING:
     from flask import Response
@@ -24,18 +25,18 @@ placers = Blueprint("placers", __name__, description="the placers installed")
 class PartitionerSchema(Schema):
     """A partitioner."""
 
-    partitioner = fields.String(metadata={"description": "what a request calls it", "example": "java"})
-    reproduces = fields.String(metadata={"description": "the class and release whose answers it gives"})
-    client = fields.String(metadata={"description": "the client and its release"})
-    setting = fields.String(metadata={"description": "what selects it there"})
-    hash = fields.String(allow_none=True, metadata={"description": "null: keys are not hashed"})
-    sign_rule = fields.String(allow_none=True, metadata={"description": "how the hash becomes a partition", "example": "mask"})
-    null_key = fields.String(metadata={"description": "where a record without a key goes; if keys are not hashed, every record"})
-    empty_key = fields.String(metadata={"description": "where a record with an empty key goes", "example": "hashed"})
-    explicit_partition = fields.String(metadata={"description": "what becomes of a partition that the caller names"})
-    key_encoding = fields.String(metadata={"description": "what the client makes of a key before it is hashed"})
-    key_formats = fields.List(fields.String(), metadata={"description": "the key formats that it takes"})
-    options = fields.List(fields.String(), metadata={"description": "the request's fields that mean something to it"})
+    partitioner = fields.String(metadata=about("what a request calls it", example="java"))
+    reproduces = fields.String(metadata=about("the class and release whose answers it gives"))
+    client = fields.String(metadata=about("the client and its release"))
+    setting = fields.String(metadata=about("what selects it there"))
+    hash = fields.String(allow_none=True, metadata=about("null: keys are not hashed"))
+    sign_rule = fields.String(allow_none=True, metadata=about("how the hash becomes a partition", example="mask"))
+    null_key = fields.String(metadata=about("where a record without a key goes; if keys are not hashed, every record"))
+    empty_key = fields.String(metadata=about("where a record with an empty key goes", example="hashed"))
+    explicit_partition = fields.String(metadata=about("what becomes of a partition that the caller names"))
+    key_encoding = fields.String(metadata=about("what the client makes of a key before it is hashed"))
+    key_formats = fields.List(fields.String(), metadata=about("the key formats that it takes"))
+    options = fields.List(fields.String(), metadata=about("the request's fields that mean something to it"))
     summary = fields.String()
 
 
@@ -77,11 +78,11 @@ def list_partitioners() -> Response:
 class AssignorSchema(Schema):
     """An assignor."""
 
-    group_protocol = fields.String(metadata={"description": "the group protocol in which it assigns", "example": "classic"})
-    assignor = fields.String(metadata={"description": "what a request calls it", "example": "range"})
-    reproduces = fields.String(metadata={"description": "the class and release whose answers it gives"})
+    group_protocol = fields.String(metadata=about("the group protocol in which it assigns", example="classic"))
+    assignor = fields.String(metadata=about("what a request calls it", example="range"))
+    reproduces = fields.String(metadata=about("the class and release whose answers it gives"))
     summary = fields.String()
-    kafka_versions = fields.List(fields.String(), metadata={"description": "the releases whose answers it can give"})
+    kafka_versions = fields.List(fields.String(), metadata=about("the releases whose answers it can give"))
 
 
 class AssignorsSchema(Schema):
@@ -115,10 +116,10 @@ def list_assignors() -> Response:
 class PlacerSchema(Schema):
     """A placer."""
 
-    placer = fields.String(metadata={"description": "what a request calls it", "example": "striped"})
-    reproduces = fields.String(metadata={"description": "the class and releases whose answers it gives"})
+    placer = fields.String(metadata=about("what a request calls it", example="striped"))
+    reproduces = fields.String(metadata=about("the class and releases whose answers it gives"))
     summary = fields.String()
-    kafka_versions = fields.List(fields.String(), metadata={"description": "the releases it can be asked for; default: the last"})
+    kafka_versions = fields.List(fields.String(), metadata=about("the releases it can be asked for; default: the last"))
 
 
 class PlacersSchema(Schema):

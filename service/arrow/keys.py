@@ -90,11 +90,7 @@ def flat(array: pa.Array) -> Keys:
     if not len(array):
         return Keys(np.zeros(1, np.int32), np.zeros(0, np.uint8))
     _, offsets, data = array.buffers()
-    return Keys(
-        _memory(offsets, _INT32)[array.offset : array.offset + len(array) + 1],
-        _memory(data, _UINT8),
-        validity(array),
-    )
+    return Keys(_memory(offsets, _INT32)[array.offset : array.offset + len(array) + 1], _memory(data, _UINT8), validity(array))
 
 
 class _Memory:

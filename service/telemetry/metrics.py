@@ -49,11 +49,7 @@ class Metrics:
         self.registry = CollectorRegistry()
         r = self.registry
         self.skew = Histogram(
-            "allocator_skew_ratio",
-            "Skew of decisions: maximum ÷ mean.",
-            ["decision", "strategy"],
-            registry=r,
-            buckets=SKEWS,
+            "allocator_skew_ratio", "Skew of decisions: maximum ÷ mean.", ["decision", "strategy"], registry=r, buckets=SKEWS
         )
         self.duration = Histogram(
             "allocator_decision_duration_seconds",

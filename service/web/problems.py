@@ -11,6 +11,7 @@ from werkzeug.exceptions import UnprocessableEntity
 
 from service.core.errors import AllocatorError, InvalidQuestion, KafkaError, PluginError
 from service.core.wire.errors import Unreadable
+from service.web.fields import about
 from service.web.json_codec import dumps
 from service.web.middleware import REQUEST_ID
 
@@ -29,36 +30,30 @@ class ErrorAtSchema(Schema):
 
     pointer = fields.String(
         required=True,
-        metadata={
-            "description": 'JSON pointer into the body, or "/" and the parameter\'s name',
-            "example": "/members/3/member_id",
-        },
+        metadata=about('JSON pointer into the body, or "/" and the parameter\'s name', example="/members/3/member_id"),
     )
-    detail = fields.String(required=True, metadata={"description": "what is wrong there"})
+    detail = fields.String(required=True, metadata=about("what is wrong there"))
 
 
 class ProblemSchema(Schema):
     """RFC 9457 problem details."""
 
     type = fields.String(
-        required=True,
-        metadata={"description": "names the kind of problem", "example": TYPE_PREFIX + "invalid-replication-factor"},
+        required=True, metadata=about("names the kind of problem", example=TYPE_PREFIX + "invalid-replication-factor")
     )
     title = fields.String(required=True)
     status = fields.Integer(required=True)
-    detail = fields.String(required=True, metadata={"description": "what is wrong with this request"})
-    errors = fields.List(fields.Nested(ErrorAtSchema), metadata={"description": "a rejected body's faults, each with its place"})
-    error = fields.String(metadata={"description": "Kafka's name of the error, where Kafka itself refuses"})
-    exception = fields.String(metadata={"description": "the Java class that Kafka throws"})
-    message = fields.String(allow_none=True, metadata={"description": "Kafka's own words"})
-    request_id = fields.String(metadata={"description": "as in the header X-Request-ID, and in the service's log"})
-    offset = fields.Integer(metadata={"description": "of bytes that cannot be read: the first byte of what could not"})
-    offsets_formatter = fields.Raw(
-        metadata={"description": "what OffsetsMessageFormatter gives for a record that cannot be read"}
-    )
-    group_metadata_formatter = fields.Raw(metadata={"description": "the same of GroupMetadataMessageFormatter"})
-    share_group_formatter = fields.Raw(metadata={"description": "the same of ShareGroupMessageFormatter"})
-    share_group_state_formatter = fields.Raw(metadata={"description": "the same of ShareGroupStateMessageFormatter"})
+    detail = fields.String(required=True, metadata=about("what is wrong with this request"))
+    errors = fields.List(fields.Nested(ErrorAtSchema), metadata=about("a rejected body's faults, each with its place"))
+    error = fields.String(metadata=about("Kafka's name of the error, where Kafka itself refuses"))
+    exception = fields.String(metadata=about("the Java class that Kafka throws"))
+    message = fields.String(allow_none=True, metadata=about("Kafka's own words"))
+    request_id = fields.String(metadata=about("as in the header X-Request-ID, and in the service's log"))
+    offset = fields.Integer(metadata=about("of bytes that cannot be read: the first byte of what could not"))
+    offsets_formatter = fields.Raw(metadata=about("what OffsetsMessageFormatter gives for a record that cannot be read"))
+    group_metadata_formatter = fields.Raw(metadata=about("the same of GroupMetadataMessageFormatter"))
+    share_group_formatter = fields.Raw(metadata=about("the same of ShareGroupMessageFormatter"))
+    share_group_state_formatter = fields.Raw(metadata=about("the same of ShareGroupStateMessageFormatter"))
 
 
 def kebab(name: str) -> str:

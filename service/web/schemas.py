@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from marshmallow import Schema, fields, validate
 
 from service.core.kafka_versions import LATEST
+from service.web.fields import about
 
 if TYPE_CHECKING:
     from service.core.measures import Spread
@@ -18,7 +19,7 @@ class ExplainSchema(Schema):
     """The query of every computing resource."""
 
     explain = fields.Boolean(
-        load_default=False, truthy={"true"}, falsy={"false"}, metadata={"description": "add an `explanation` to the answer"}
+        load_default=False, truthy={"true"}, falsy={"false"}, metadata=about("add an `explanation` to the answer")
     )
 
 
@@ -38,13 +39,13 @@ class SpreadSchema(Schema):
     max: fields.Field[Any] = fields.Integer()
     mean = fields.Float()
     stddev = fields.Float()
-    skew = fields.Float(metadata={"description": "max ÷ mean: 1.0 is perfectly even, and so is nothing at all"})
+    skew = fields.Float(metadata=about("max ÷ mean: 1.0 is perfectly even, and so is nothing at all"))
 
 
 class CountsSchema(SpreadSchema):
     """How many each holder has, and how even that is."""
 
-    counts = fields.List(fields.Integer(), metadata={"description": "what each holder has"})
+    counts = fields.List(fields.Integer(), metadata=about("what each holder has"))
 
 
 class LoadsSchema(SpreadSchema):
@@ -52,7 +53,7 @@ class LoadsSchema(SpreadSchema):
 
     min = fields.Float()
     max = fields.Float()
-    totals = fields.List(fields.Float(), metadata={"description": "what each holder has"})
+    totals = fields.List(fields.Float(), metadata=about("what each holder has"))
 
 
 def counts_document(counts: Int32s | Int64s, evenness: Spread) -> dict[str, Any]:

@@ -58,11 +58,7 @@ def document(question: CoPartitioningQuestion, result: Copartitioning) -> dict[s
         "kafka_version": question.kafka_version,
         "joinable": result.joinable,
         "meeting_share": result.meeting,
-        "kafka_streams": {
-            "starts": starts,
-            "message": result.streams_message,
-            "misses_matches": starts and not result.joinable,
-        },
+        "kafka_streams": {"starts": starts, "message": result.streams_message, "misses_matches": starts and not result.joinable},
         "differences": [asdict(difference) for difference in result.differences],
         "notes": result.notes,
     }

@@ -21,8 +21,7 @@ class ComparedWriterSchema(WriterSchema):
     """Partitioners that put each of these keys on the same partition."""
 
     distribution = fields.Nested(
-        SpreadSchema,
-        metadata=about("of the records whose partition follows from their key; absent above a million partitions"),
+        SpreadSchema, metadata=about("of the records whose partition follows from their key; absent above a million partitions")
     )
 
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from marshmallow import Schema, fields
 
+from service.web.fields import about
+
 if TYPE_CHECKING:
     from service.api.coordinators.request import Coordination
 
@@ -30,8 +32,8 @@ class CoordinatorAnswerSchema(Schema):
     topic_name = fields.String(metadata={"example": "__consumer_offsets"})
     partition_id = fields.Integer()
     partitions_count = fields.Integer()
-    coordinator_key = fields.String(metadata={"description": "what is hashed"})
-    explanation = fields.Nested(CoordinatorStepsSchema, metadata={"description": "with `explain=true`"})
+    coordinator_key = fields.String(metadata=about("what is hashed"))
+    explanation = fields.Nested(CoordinatorStepsSchema, metadata=about("with `explain=true`"))
 
 
 def document(question: Coordination, *, explained: bool) -> dict[str, Any]:

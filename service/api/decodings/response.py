@@ -18,6 +18,7 @@ from service.core.wire.consumer_protocol import (
 from service.core.wire.coordinator_records import read_group_record, read_share_group_state_record
 from service.core.wire.errors import Unreadable
 from service.core.wire.members import group_document, member_document
+from service.web.fields import about
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 class UnreadableSchema(Schema):
     """Where reading stopped."""
 
-    offset = fields.Integer(metadata={"description": "the first byte of what could not be read"})
+    offset = fields.Integer(metadata=about("the first byte of what could not be read"))
     detail = fields.String()
 
 
@@ -38,37 +39,36 @@ class DecodingSchema(Schema):
 
     kafka_version = fields.String()
     kind = fields.String()
-    version = fields.Integer(metadata={"description": "the version in the bytes; any above 3 is read as 3"})
-    decoded = fields.Dict(metadata={"description": "the fields, as Kafka reads them; user data in base64"})
-    member = fields.Dict(metadata={"description": "a subscription as one of the `members` of `/v1/group-assignments`"})
+    version = fields.Integer(metadata=about("the version in the bytes; any above 3 is read as 3"))
+    decoded = fields.Dict(metadata=about("the fields, as Kafka reads them; user data in base64"))
+    member = fields.Dict(metadata=about("a subscription as one of the `members` of `/v1/group-assignments`"))
     unreadable = fields.Nested(
-        UnreadableSchema,
-        metadata={"description": "why an assignor cannot read this user data, and goes on without it; absent if it can"},
+        UnreadableSchema, metadata=about("why an assignor cannot read this user data, and goes on without it; absent if it can")
     )
     record_type = fields.Integer()
     record_name = fields.String(metadata={"example": "OFFSET_COMMIT"})
-    key = fields.Dict(metadata={"description": "as Kafka's own JSON converters give it"})
+    key = fields.Dict(metadata=about("as Kafka's own JSON converters give it"))
     value_version = fields.Integer(allow_none=True)
-    value = fields.Dict(allow_none=True, metadata={"description": "as Kafka's own JSON converters give it; null: a tombstone"})
+    value = fields.Dict(allow_none=True, metadata=about("as Kafka's own JSON converters give it; null: a tombstone"))
     offsets_formatter = fields.Raw(
-        metadata={
-            "description": "what Kafka's OffsetsMessageFormatter prints: a line, empty for other records; where it fails, "
+        metadata=about(
+            "what Kafka's OffsetsMessageFormatter prints: a line, empty for other records; where it fails, "
             "`error`, `exception` and `message`"
-        }
+        )
     )
-    group_metadata_formatter = fields.Raw(metadata={"description": "the same of GroupMetadataMessageFormatter"})
+    group_metadata_formatter = fields.Raw(metadata=about("the same of GroupMetadataMessageFormatter"))
     share_group_formatter = fields.Raw(
-        metadata={"description": "the same of ShareGroupMessageFormatter; absent for a release that has none"}
+        metadata=about("the same of ShareGroupMessageFormatter; absent for a release that has none")
     )
     share_group_state_formatter = fields.Raw(
-        metadata={"description": "of a record of `__share_group_state`: what ShareGroupStateMessageFormatter prints"}
+        metadata=about("of a record of `__share_group_state`: what ShareGroupStateMessageFormatter prints")
     )
     group = fields.Dict(
         allow_none=True,
-        metadata={
-            "description": "GROUP_METADATA of consumers as a request to `/v1/group-assignments`, to which only `topics` is to be "
+        metadata=about(
+            "GROUP_METADATA of consumers as a request to `/v1/group-assignments`, to which only `topics` is to be "
             "added: each member owns what it was given; null for any other record, and if a member's own bytes cannot be read"
-        },
+        ),
     )
 
 

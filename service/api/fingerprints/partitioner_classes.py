@@ -8,6 +8,7 @@ from marshmallow import Schema, fields
 
 from service.core.errors import InvalidQuestion, UnknownStrategy
 from service.core.partitioners import PARTITIONERS
+from service.web.fields import about
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,7 +36,7 @@ def chosen(names: list[str] | None) -> list[Partitioner]:
 class WriterSchema(Schema):
     """Partitioners that no key tells apart."""
 
-    partitioners = fields.List(fields.String(), metadata={"description": "those first that a client has by default"})
+    partitioners = fields.List(fields.String(), metadata=about("those first that a client has by default"))
     hash = fields.String()
     sign_rule = fields.String(metadata={"example": "mask"})
 

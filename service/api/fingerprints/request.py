@@ -34,7 +34,7 @@ DEFAULT_COUNTS: Final = 4_096
 class ObservationSchema(Schema):
     """An observed record."""
 
-    key = fields.Raw(allow_none=True, load_default=None, metadata={"description": "absent or null: a record without a key"})
+    key = fields.Raw(allow_none=True, load_default=None, metadata=about("absent or null: a record without a key"))
     partition_id = Integer(required=True, minimum=0, metadata=about("the partition that it was observed on"))
 
 
@@ -92,8 +92,7 @@ class PartitionerFingerprintsSchema(Schema):
 
     kafka_version = KafkaVersion()
     observations = Observations(
-        required=True,
-        metadata={"example": [{"key": "order-1", "partition_id": 10}, {"key": "order-2", "partition_id": 6}]},
+        required=True, metadata={"example": [{"key": "order-1", "partition_id": 10}, {"key": "order-2", "partition_id": 6}]}
     )
     partitions_count = Integer(
         minimum=1,

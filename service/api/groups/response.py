@@ -14,6 +14,7 @@ from service.arrow.groups import assignments_table, in_answer_order
 from service.core.measures import spread, weighted_load
 from service.core.model import NONE, Ragged
 from service.web import responses
+from service.web.fields import about
 from service.web.json_writing import COMMA, opened, pieces, write, write_number
 from service.web.schemas import CountsSchema, LoadsSchema, counts_document
 
@@ -38,26 +39,26 @@ class MemberAssignmentSchema(Schema):
     member_id = fields.String()
     partitions = fields.List(
         fields.Nested(TopicPartitionsAnswerSchema),
-        metadata={"description": "sorted by topic name as Java sorts strings; topics of which it gets nothing are left out"},
+        metadata=about("sorted by topic name as Java sorts strings; topics of which it gets nothing are left out"),
     )
 
 
 class MovementSchema(Schema):
     """What changes hands, counted per member and partition; claims in `owned_partitions` count as they are made."""
 
-    retained = fields.Integer(metadata={"description": "the member owned it and still has it"})
-    moved = fields.Integer(metadata={"description": "the member has it, did not own it, and another member did"})
-    added = fields.Integer(metadata={"description": "the member has it, and nobody owned it"})
-    revoked = fields.Integer(metadata={"description": "the member owned it and has it no longer"})
+    retained = fields.Integer(metadata=about("the member owned it and still has it"))
+    moved = fields.Integer(metadata=about("the member has it, did not own it, and another member did"))
+    added = fields.Integer(metadata=about("the member has it, and nobody owned it"))
+    revoked = fields.Integer(metadata=about("the member owned it and has it no longer"))
     fewest_possible_moves = fields.Integer(
         allow_none=True,
-        metadata={
-            "description": "the least that `moved` could be for an assignment as balanced as this one "
+        metadata=about(
+            "the least that `moved` could be for an assignment as balanced as this one "
             "(for every k, the k most loaded members have together no more than here; what is withheld for a follow-up counts as "
             "moved). null where a partition "
             "has several members, as in share groups with more members than partitions, and where thousands of members "
             "subscribe to as many different sets of topics, so that the optimum would hold up the answer"
-        },
+        ),
     )
 
 
@@ -67,26 +68,21 @@ class GroupAssignmentAnswerSchema(Schema):
     kafka_version = fields.String()
     group_protocol = fields.String()
     assignor = fields.String()
-    assignments = fields.List(fields.Nested(MemberAssignmentSchema), metadata={"description": "members in request order"})
-    unassigned = fields.List(
-        fields.Nested(TopicPartitionsAnswerSchema), metadata={"description": "the partitions that nobody gets"}
-    )
-    member_load = fields.Nested(CountsSchema, metadata={"description": "partitions per member; counts in request order"})
+    assignments = fields.List(fields.Nested(MemberAssignmentSchema), metadata=about("members in request order"))
+    unassigned = fields.List(fields.Nested(TopicPartitionsAnswerSchema), metadata=about("the partitions that nobody gets"))
+    member_load = fields.Nested(CountsSchema, metadata=about("partitions per member; counts in request order"))
     weighted_member_load = fields.Nested(
-        LoadsSchema,
-        metadata={"description": "with `partition_weights`: what each member's partitions weigh; totals in request order"},
+        LoadsSchema, metadata=about("with `partition_weights`: what each member's partitions weigh; totals in request order")
     )
     movement = fields.Nested(MovementSchema)
     follow_up_rebalance = fields.Boolean(
-        metadata={
-            "description": "from `cooperative-sticky`: is a second rebalance needed, to hand out what its owners have to revoke "
+        metadata=about(
+            "from `cooperative-sticky`: is a second rebalance needed, to hand out what its owners have to revoke "
             "first? Until then it is in `unassigned`"
-        }
+        )
     )
-    warnings = fields.List(
-        fields.String(), metadata={"description": "what to know of this answer, where Java itself does not settle it"}
-    )
-    explanation = fields.Dict(metadata={"description": "with `explain=true`: how the assignor came to this"})
+    warnings = fields.List(fields.String(), metadata=about("what to know of this answer, where Java itself does not settle it"))
+    explanation = fields.Dict(metadata=about("with `explain=true`: how the assignor came to this"))
 
 
 def answer(question: GroupAssignment, outcome: Rebalance, max_explained: int) -> Response:

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 class RecordSchema(Schema):
     """A record to be partitioned."""
 
-    key = fields.Raw(allow_none=True, load_default=None, metadata={"description": "absent or null: a record without a key"})
-    partition = Integer(allow_none=True, metadata={"description": "a partition that the caller names; it wins"})
-    bytes = Integer(minimum=0, metadata={"description": "bytes added to the batch (`java:sticky`)"})
-    enable_switch = Boolean(metadata={"description": "may the sticky partition change after it (`java:sticky`)"})
+    key = fields.Raw(allow_none=True, load_default=None, metadata=about("absent or null: a record without a key"))
+    partition = Integer(allow_none=True, metadata=about("a partition that the caller names; it wins"))
+    bytes = Integer(minimum=0, metadata=about("bytes added to the batch (`java:sticky`)"))
+    enable_switch = Boolean(metadata=about("may the sticky partition change after it (`java:sticky`)"))
 
 
 class WindowSchema(Schema):
@@ -61,9 +61,7 @@ class PartitionsSchema(Schema):
     """Records of one topic. Fields below `random_seed` mean something to some partitioners only; the others refuse them."""
 
     kafka_version = KafkaVersion()
-    partitioner = fields.String(
-        load_default="java", metadata={"description": "a name of GET /v1/partitioners", "example": "java"}
-    )
+    partitioner = fields.String(load_default="java", metadata=about("a name of GET /v1/partitioners", example="java"))
     partitions_count = Integer(minimum=1, metadata=about("the topic's partitions; required, except for tokens"))
     topic_name = Subject("topic")
     key_format = fields.String(

@@ -14,6 +14,7 @@ from numba import njit
 
 from service.arrow.groups import NAME
 from service.core.placers.load import broker_load, rack_load
+from service.web.fields import about
 from service.web.json_codec import dumps
 from service.web.json_writing import COMMA, write, write_number
 from service.web.responses import json_lists, json_objects
@@ -47,13 +48,13 @@ class PlacementSchema(Schema):
     """Where a partition's replicas go."""
 
     partition_id = fields.Integer()
-    replicas = fields.List(fields.Integer(), metadata={"description": "broker ids, the leader (the preferred replica) first"})
+    replicas = fields.List(fields.Integer(), metadata=about("broker ids, the leader (the preferred replica) first"))
 
 
 class BrokerLoadSchema(Schema):
     """What brokers get, over all topics placed."""
 
-    broker_ids = fields.List(fields.Integer(), metadata={"description": "in request order"})
+    broker_ids = fields.List(fields.Integer(), metadata=about("in request order"))
     replicas = fields.Nested(CountsSchema)
     leaders = fields.Nested(CountsSchema)
 
@@ -62,7 +63,7 @@ class RackLoadSchema(Schema):
     """What racks get, over all topics placed."""
 
     rack_ids = fields.List(
-        fields.String(allow_none=True), metadata={"description": "in the order in which they first appear; null: no rack"}
+        fields.String(allow_none=True), metadata=about("in the order in which they first appear; null: no rack")
     )
     replicas = fields.Nested(CountsSchema)
     leaders = fields.Nested(CountsSchema)
@@ -88,9 +89,9 @@ class TopicPlacementSchema(Schema):
 
     topic_name = fields.String()
     placements = fields.List(fields.Nested(PlacementSchema))
-    error = fields.String(metadata={"description": "Kafka's name of the error, if it refuses this topic"})
-    exception = fields.String(metadata={"description": "the Java class that Kafka throws"})
-    message = fields.String(allow_none=True, metadata={"description": "Kafka's own words"})
+    error = fields.String(metadata=about("Kafka's name of the error, if it refuses this topic"))
+    exception = fields.String(metadata=about("the Java class that Kafka throws"))
+    message = fields.String(allow_none=True, metadata=about("Kafka's own words"))
 
 
 class ControllerPlacementSchema(PlacementSchema):
@@ -111,23 +112,23 @@ class ReplicaPlacementAnswerSchema(Schema):
 
     kafka_version = fields.String()
     placer = fields.String()
-    placements = fields.List(fields.Nested(PlacementSchema), metadata={"description": "one topic"})
-    topics = fields.List(fields.Nested(TopicPlacementSchema), metadata={"description": "several topics, in request order"})
+    placements = fields.List(fields.Nested(PlacementSchema), metadata=about("one topic"))
+    topics = fields.List(fields.Nested(TopicPlacementSchema), metadata=about("several topics, in request order"))
     results = fields.List(
-        fields.List(fields.Nested(ControllerTopicSchema)), metadata={"description": "operations: for each, its topics in order"}
+        fields.List(fields.Nested(ControllerTopicSchema)), metadata=about("operations: for each, its topics in order")
     )
-    proposed_json = fields.String(metadata={"description": "kafka-reassign-generate: what the tool prints"})
+    proposed_json = fields.String(metadata=about("kafka-reassign-generate: what the tool prints"))
     broker_load = fields.Nested(BrokerLoadSchema)
     rack_load = fields.Nested(RackLoadSchema)
     reassignment = fields.Nested(
         ReassignmentSchema,
-        metadata={
-            "description": "the placement as the file that kafka-reassign-partitions takes; a topic without a `topic_name` is "
+        metadata=about(
+            "the placement as the file that kafka-reassign-partitions takes; a topic without a `topic_name` is "
             f'called "{UNNAMED}". Not for operations'
-        },
+        ),
     )
     explanation = fields.Dict(
-        metadata={"description": "with `explain=true`: draws and lists, and for each replica the rule that put it on its broker"}
+        metadata=about("with `explain=true`: draws and lists, and for each replica the rule that put it on its broker")
     )
 
 

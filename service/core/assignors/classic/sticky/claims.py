@@ -133,19 +133,7 @@ def read_claims(group: Group) -> Claims:
     if partition_racks is None or not rack_aware:
         partition_racks = Ragged(np.zeros(len(owners) + 1, np.int32), np.empty(0, np.int32))
     racks = group.racks if rack_aware else np.full(len(group), NONE, np.int32)
-    return Claims(
-        group,
-        order,
-        second_order,
-        by_id,
-        counting,
-        owners,
-        contested,
-        odd_one,
-        rack_aware,
-        racks,
-        partition_racks,
-    )
+    return Claims(group, order, second_order, by_id, counting, owners, contested, odd_one, rack_aware, racks, partition_racks)
 
 
 def _partition_racks(group: Group) -> Ragged | None:

@@ -57,10 +57,7 @@ def claimants(group: Group, partition: int) -> list[str]:
 
 def name(group: Group, claims: Claims, partition: int) -> Json:
     """A partition's name."""
-    return {
-        "topic_name": group.topics.names[claims.topic_of[partition]],
-        "partition_id": int(claims.partition_ids[partition]),
-    }
+    return {"topic_name": group.topics.names[claims.topic_of[partition]], "partition_id": int(claims.partition_ids[partition])}
 
 
 def _algorithm(group: Group, claims: Claims) -> str:

@@ -16,16 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 from numba import njit
 
-from service.core.jvm.ordering import (
-    DEFAULT_CAPACITY,
-    HEAD,
-    KEY_COLUMNS,
-    doubled,
-    empty,
-    enter,
-    remove,
-    threshold,
-)
+from service.core.jvm.ordering import DEFAULT_CAPACITY, HEAD, KEY_COLUMNS, doubled, empty, enter, remove, threshold
 from service.core.jvm.red_black import SPREAD
 from service.core.model import NONE
 

@@ -25,13 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import njit
 
-from service.core.assignors.coordinator import (
-    member_order,
-    partition_beyond_the_end,
-    target_rows,
-    topic_ids,
-    topic_order,
-)
+from service.core.assignors.coordinator import member_order, partition_beyond_the_end, target_rows, topic_ids, topic_order
 from service.core.errors import KafkaAssignorFails
 from service.core.jvm.hashing import java_hash_codes
 from service.core.jvm.ordering import capacity_for_set, iteration_order
