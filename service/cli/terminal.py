@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from rich.table import Table
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 ROWS = 60
 """Rows that a table shows at most."""

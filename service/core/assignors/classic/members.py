@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numba import njit
 
 from service.core.jvm.sorting import java_order
-from service.core.model import Ragged
-
-if TYPE_CHECKING:
-    from service.core.model import Group, Int32s
+from service.core.model import Group, Int32s, Ragged
 
 
 def static_first(group: Group) -> Int32s:

@@ -24,18 +24,15 @@ Source: org.apache.kafka.clients.consumer.RangeAssignor (Apache Kafka 4.3.1). Th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numba import njit
 
 from service.core.assignors.classic.members import static_first, topic_subscribers
 from service.core.assignors.classic.racks import on_rack, racks_matter
-from service.core.model import NONE, Assignment
+from service.core.model import NONE, Assignment, Bools, Group, Int32s, Ragged
 from service.core.ragged import grouped, grouped_arrays
-
-if TYPE_CHECKING:
-    from service.core.model import Bools, Group, Int32s, Ragged
 
 
 def assign(group: Group) -> Assignment:

@@ -13,18 +13,15 @@ Source: org.apache.kafka.clients.consumer.RoundRobinAssignor (Apache Kafka 4.3.1
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numba import njit
 
 from service.core.assignors.classic.members import static_first, topic_subscribers
 from service.core.errors import KafkaAssignorFails
-from service.core.model import NONE, Assignment
+from service.core.model import NONE, Assignment, Group, Int32s
 from service.core.ragged import grouped
-
-if TYPE_CHECKING:
-    from service.core.model import Group, Int32s
 
 
 def assign(group: Group) -> Assignment:

@@ -25,7 +25,7 @@ SimpleHeterogeneousAssignmentBuilder (Apache Kafka 4.3.1, and every release sinc
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -33,10 +33,7 @@ from service.core.assignors.classic.members import topic_subscribers
 from service.core.assignors.coordinator import is_homogeneous, member_order, partition_beyond_the_end, topic_ids
 from service.core.assignors.share import heterogeneous, homogeneous
 from service.core.errors import InvalidQuestion
-from service.core.model import Assignment, Ragged
-
-if TYPE_CHECKING:
-    from service.core.model import Bools, Group
+from service.core.model import Assignment, Bools, Group, Ragged
 
 UNDEFINED_ORDER: Final = (
     "Some partitions have the same TopicIdPartition.hashCode and fall into one crowded bucket of a HashMap, where Java goes by "

@@ -5,7 +5,8 @@ A row has the fields of ``POST /v1/replica-placements`` for one topic, and optio
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -17,17 +18,12 @@ from service.core.jvm.hashing import string_hash_code
 from service.core.jvm.random import JavaRandom
 from service.core.kafka_versions import LATEST
 from service.core.measures import spread
-from service.core.model import NONE, PlacementRequest, Ragged
+from service.core.model import NONE, Cluster, Int32s, Int64s, PlacementRequest, Ragged
 from service.core.placers import PLACERS, Placer
 from service.core.placers.audit import Audit, audit
 from service.core.placers.load import broker_load
 from service.spark.fleet.tasks.assignments import WRONG_ROW
 from service.spark.tasks.nested_columns import CORRUPT, check_line, check_type, compact, conform, gathered, rejection, rows_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from service.core.model import Cluster, Int32s, Int64s
 
 PLACEMENTS: Final = pa.list_(pa.struct({"partition_id": pa.int32(), "replicas": pa.list_(pa.int32())}))
 INTEGERS: Final = ("partitions_count", "replication_factor", "start_partition_id", "start_index", "replica_shift")

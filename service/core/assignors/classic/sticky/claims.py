@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
@@ -23,11 +22,8 @@ from service.core.assignors.classic.racks import racks_matter
 from service.core.jvm.hashing import java_hash_codes
 from service.core.jvm.ordering import iteration_order
 from service.core.jvm.sorting import java_order
-from service.core.model import NONE, Ragged
+from service.core.model import NONE, Bools, Group, Int32s, Ragged
 from service.core.ragged import PIECE, ascending, rows_and_places
-
-if TYPE_CHECKING:
-    from service.core.model import Bools, Group, Int32s
 
 
 @dataclass(frozen=True)
