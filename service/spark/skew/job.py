@@ -20,14 +20,7 @@ from service.spark.skew.tasks.scan import MAX_KEYS, SkewScan, check_partitioners
 from service.spark.tasks.key_columns import check_format, check_keys, is_bytes, is_text
 
 
-def check(
-    *,
-    partitioners: tuple[str, ...],
-    key_format: str | None,
-    follow: bool,
-    source: Source,
-    **options: Any,
-) -> None:
+def check(*, partitioners: tuple[str, ...], key_format: str | None, follow: bool, source: Source, **options: Any) -> None:
     """Raise an error for options that are wrong whatever the source contains."""
     check_partitioners(partitioners, key_format)
     if follow and source.format != "kafka":
