@@ -195,7 +195,7 @@ class PlacementRequest:
     start_partition_id : the first partition's id; one below 0 counts as 0
     start_index, replica_shift : the two numbers that AdminUtils otherwise draws; ``start_index`` alone stands for both
     partition_0_leader : the broker_id of the topic's first replica of all, from which AdminUtils.addPartitions takes the start
-    kafka_version : the release whose answer and words are wanted
+    kafka_version : the release whose answer and words are reproduced
     """
 
     partitions_count: int

@@ -39,7 +39,7 @@ def assign(group: Group) -> Assignment:
 
 
 def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
-    """The circle, from where the deal begins. ``limit`` bounds the members told of."""
+    """The circle, from where the deal begins. ``limit`` bounds the members listed."""
     order = static_first(group)
     counts = assignment.rows.lengths()
     least = int(counts.min())

@@ -74,7 +74,7 @@ def _refuse_beyond_the_end(group: Group, subscribed: Bools) -> None:
 def warnings(group: Group) -> list[str]:
     """What a reader must know before trusting the answer to the letter; most often nothing.
 
-    Errs on the side of warning: whether a doubtful order decides anything is not looked at.
+    Errs on the side of warning: whether a doubtful order decides anything is not checked.
     """
     if len(group) == 0 or not is_homogeneous(group) or homogeneous.order_is_certain(group):
         return []
@@ -84,7 +84,7 @@ def warnings(group: Group) -> list[str]:
 def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
     """Which algorithm was used and why, sharing, and what each member in order kept, gave up and got.
 
-    limit : bounds the members, and the topics, told of
+    limit : bounds the members, and the topics, listed
     """
     order, alike, existing = member_order(group), is_homogeneous(group), group.topics.partitions_counts()
     subscribers = topic_subscribers(group, order)

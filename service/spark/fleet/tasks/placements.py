@@ -203,18 +203,18 @@ def _request(plain: dict[str, Any], current: tuple[Int32s, Ragged] | None, versi
     return PlacementRequest(count, factor, plain.get("start_partition_id") or 0, **options, kafka_version=version)
 
 
-def _audited(cluster: Cluster, ids: Int32s, found: Audit) -> dict[str, Any]:
-    places = {"doubled": found.doubled, "unknown_brokers": found.unknown, "wrong_factor": found.wrong_factor}
-    places |= {"crowded_racks": found.crowded, "unled": found.unled}
+def _audited(cluster: Cluster, ids: Int32s, current: Audit) -> dict[str, Any]:
+    places = {"doubled": current.doubled, "unknown_brokers": current.unknown, "wrong_factor": current.wrong_factor}
+    places |= {"crowded_racks": current.crowded, "unled": current.unled}
     return {
-        "obeys": found.obeys,
+        "obeys": current.obeys,
         **{name: pa.array([ids[rows]], PARTITION_IDS) for name, rows in places.items()},
-        "copies": found.copies,
-        "leader_changes": found.leader_changes,
-        "most_leaders": found.most_leaders,
-        "current_broker_load": _loads(cluster, found.replicas, found.leaders),
-        "current_replica_skew": spread(found.replicas).skew,
-        "current_leader_skew": spread(found.leaders).skew,
+        "copies": current.copies,
+        "leader_changes": current.leader_changes,
+        "most_leaders": current.most_leaders,
+        "current_broker_load": _loads(cluster, current.replicas, current.leaders),
+        "current_replica_skew": spread(current.replicas).skew,
+        "current_leader_skew": spread(current.leaders).skew,
     }
 
 

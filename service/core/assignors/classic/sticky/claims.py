@@ -67,7 +67,7 @@ class Claims:
 
     @property
     def topic_of(self) -> Int32s:
-        """int32[partitions], each partition's topic. Made when first asked for: most groups are assigned without."""
+        """int32[partitions], each partition's topic. Made when first used: most groups are assigned without."""
         return self._topics_and_ids[0]
 
     @property
@@ -219,7 +219,7 @@ def _first_other_subscription(order: Int32s, subscribed_of: Int32s, subscribed: 
             continue
         if stop - start != size:
             return int(member), reference
-        differ = 0  # most often all lists are one list, which is told faster without a way out of the loop
+        differ = 0  # most often all lists are one list, which a loop without a way out finds faster
         for i in range(size):
             differ += subscribed[start + i] != subscribed[example + i]
         if differ == 0:

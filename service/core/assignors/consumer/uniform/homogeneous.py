@@ -83,7 +83,7 @@ def _left_over(cause: str) -> KafkaAssignorFails:
 
 
 def explain(group: Group, assignment: Assignment, limit: int, *, extra_stays: bool = True) -> dict[str, Any]:
-    """Quotas, and what each member in order kept, gave up and got. ``limit`` bounds the members told of."""
+    """Quotas, and what each member in order kept, gave up and got. ``limit`` bounds the members listed."""
     order, count = member_order(group), group.topics.partitions_count
     existing = group.topics.partitions_counts()
     subscribed = group.subscriptions.row(0) if len(group) else np.empty(0, np.int32)
