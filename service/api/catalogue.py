@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from flask import Response
 from marshmallow import Schema, fields
 
 from service.core.assignors import GROUP_PROTOCOLS
@@ -13,9 +12,6 @@ from service.core.placers import PLACERS
 from service.web import responses
 from service.web.blueprint import Blueprint
 from service.web.fields import about
-
-if TYPE_CHECKING:
-    from flask import Response
 
 partitioners = Blueprint("partitioners", __name__, description="the partitioners installed")
 assignors = Blueprint("assignors", __name__, description="the assignors installed")

@@ -5,18 +5,15 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from hashlib import sha256
-from typing import TYPE_CHECKING
 
 import yaml
 from flask import Blueprint, Response, current_app
 from flask_swagger_ui import get_swaggerui_blueprint
 
+from service.web.blueprint import Api
 from service.web.context import metrics
 from service.web.middleware import PAGE_POLICY
 from service.web.problems import problem
-
-if TYPE_CHECKING:
-    from service.web.blueprint import Api
 
 blueprint = Blueprint("operations", __name__)
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from service.core.errors import InvalidQuestion
 from service.core.keys import columns
-from service.core.model import Keys
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from service.core.model import Bools
+from service.core.model import Bools, Keys
 
 FORMAT_OF_TYPE: Final = {
     pa.int16(): "short",

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from service.auth.principals import NotAuthenticated, Principal
 from service.auth.tokens import UNKNOWN_TOKEN, Tokens
-
-if TYPE_CHECKING:
-    from service.config import Settings
+from service.config import Settings
 
 
 class TokenKind(Protocol):

@@ -7,18 +7,16 @@ import json
 import logging
 import time
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from pathlib import Path
+from socket import socket
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.error import HTTPError
 from urllib.request import HTTPHandler, HTTPRedirectHandler, HTTPSHandler, Request, build_opener
 
 import jwt
 
 from service.auth.principals import InvalidCredentials, NotAuthenticated, WatchedFile
-
-if TYPE_CHECKING:
-    from pathlib import Path
-    from socket import socket
 
 logger = logging.getLogger(__name__)
 

@@ -7,15 +7,13 @@ have public keys. Sources: RFC 7519 (JWT), RFC 8725 (best current practices).
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import jwt
 
 from service.auth.jwks import KeyFile, KeyProvider
 from service.auth.principals import EVERYTHING, SCOPES, NotAuthenticated, Principal
-
-if TYPE_CHECKING:
-    from service.config import Settings
+from service.config import Settings
 
 LEEWAY_SECONDS: Final = 10
 """How far the clocks of the issuer and of this machine may be apart."""

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+from typing import Final, Generic, TypeVar
 
 logger = logging.getLogger(__name__)
 

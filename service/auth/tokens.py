@@ -11,13 +11,9 @@ import hashlib
 import hmac
 import re
 import secrets
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from service.auth.principals import EVERYTHING, SCOPES, InvalidCredentials, NotAuthenticated, Principal, WatchedFile
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 UNKNOWN_TOKEN = "The token is unknown."  # noqa: S105 - an error text
 

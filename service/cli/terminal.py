@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from rich.table import Table
 from rich.text import Text
 
 from service.core.printable import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 ROWS = 60
 """Rows that a table shows at most."""

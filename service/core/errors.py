@@ -60,14 +60,14 @@ class UnknownStrategy(InvalidQuestion):
 class LimitExceeded(InvalidQuestion):
     """The question is larger than this installation allows.
 
-    limit : the setting's name (``MAX_KEYS``); its value is ``allowed``, and ``asked`` is what the question came to.
+    limit : the setting's name (``MAX_KEYS``); its value is ``allowed``, and ``requested`` is what the request needs.
     """
 
-    def __init__(self, limit: str, allowed: int, asked: int, what: str, *field: str | int) -> None:
-        super().__init__(f"{asked} {what} exceed the limit {limit} = {allowed}", *field)
+    def __init__(self, limit: str, allowed: int, requested: int, what: str, *field: str | int) -> None:
+        super().__init__(f"{requested} {what} exceed the limit {limit} = {allowed}", *field)
         self.limit = limit
         self.allowed = allowed
-        self.asked = asked
+        self.requested = requested
 
 
 class PluginError(AllocatorError):

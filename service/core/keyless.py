@@ -18,19 +18,15 @@ whose leader is in its own rack, if there are any.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from service.core.errors import InvalidQuestion, KafkaError
-from service.core.model import NONE
+from service.core.model import NONE, Bools, Int32s, Int64s
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from service.core.model import Bools, Int32s, Int64s
-
-    Floats = npt.NDArray[np.float64]
+Floats = npt.NDArray[np.float64]
 
 ROUND_ROBIN, STICKY, UNIFORM_STICKY, ADAPTIVE = RULES = ("round-robin", "sticky", "uniform-sticky", "adaptive")
 RACK_AWARE: Final = (UNIFORM_STICKY, ADAPTIVE)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
 
-if TYPE_CHECKING:
-    from service.core.model import Float64s, Int32s, Int64s, Ragged
+from service.core.model import Float64s, Int32s, Int64s, Ragged
 
 
 @dataclass(frozen=True)

@@ -7,20 +7,18 @@ Names live at the edge: ``topic_name``, ``member_id``, ``broker_id``, ``rack_id`
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from service.core.kafka_versions import LATEST
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Int32s = npt.NDArray[np.int32]
-    Float64s = npt.NDArray[np.float64]
-    Int64s = npt.NDArray[np.int64]
-    Bytes = npt.NDArray[np.uint8]
-    Bools = npt.NDArray[np.bool_]
+Int32s = npt.NDArray[np.int32]
+Float64s = npt.NDArray[np.float64]
+Int64s = npt.NDArray[np.int64]
+Bytes = npt.NDArray[np.uint8]
+Bools = npt.NDArray[np.bool_]
 
 NONE: Final = -1
 """The index that means "none": a member without a rack, a partition without an owner."""
@@ -197,7 +195,7 @@ class PlacementRequest:
     start_partition_id : the first partition's id; one below 0 counts as 0
     start_index, replica_shift : the two numbers that AdminUtils otherwise draws; ``start_index`` alone stands for both
     partition_0_leader : the broker_id of the topic's first replica of all, from which AdminUtils.addPartitions takes the start
-    kafka_version : the release whose answer and words are wanted
+    kafka_version : the release whose answer and words are reproduced
     """
 
     partitions_count: int

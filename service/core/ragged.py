@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from numba import njit
 
-from service.core.model import NONE, Ragged
-
-if TYPE_CHECKING:
-    from service.core.model import Bools, Int32s
-
+from service.core.model import NONE, Bools, Int32s, Ragged
 
 PIECE: Final = 1 << 16
 """The number of int32 that fit into the cache of one core and leave room. Kernels that read rows in order and write far apart

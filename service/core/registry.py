@@ -8,16 +8,13 @@ lists, with one warning in the log, and does not affect other names. A built-in'
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
-from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Generic, TypeVar
 
 from service.core.errors import AllocatorError, PluginBrokeARule, PluginFailed, UnknownStrategy
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from importlib.metadata import EntryPoint
 
 _log = logging.getLogger(__name__)
 

@@ -10,29 +10,24 @@ import resource
 import shutil
 import ssl
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
+from flask import Flask
 from gunicorn.app.base import BaseApplication
 from prometheus_client.multiprocess import mark_process_dead
 
 from service.app import create_app
 from service.auth.authenticator import Authenticator
 from service.auth.principals import InvalidCredentials
-from service.config import environment_name
+from service.config import Settings, environment_name
 from service.server.warm import warm
 from service.server.worker import Worker
 from service.telemetry import logs
 from service.telemetry.metrics_files import FOLDER_VARIABLE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from flask import Flask
-
-    from service.config import Settings
 
 M_ARENA_MAX = -8
 """Of glibc's malloc.h."""

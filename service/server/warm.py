@@ -6,9 +6,10 @@ request waits for a compiler. A test checks that no golden vector's request comp
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,9 +24,6 @@ from service.core.placers import PLACERS
 from service.core.sizing.frequent_keys import FrequentKeys
 from service.web.json_integer_lists import take_out
 from service.web.responses import ARROW_STREAM
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 KEYS: dict[str, list[Any]] = {
     "string": ["key", "\ud800", None],

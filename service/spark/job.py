@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from contextlib import AbstractContextManager
+import click
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
 
-    import click
-    import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
-
-    from service.spark.io.sinks import Sink
-    from service.spark.io.sources import Source
-    from service.spark.report import Report
+from service.spark.io.sinks import Sink
+from service.spark.io.sources import Source
+from service.spark.report import Report
 
 
 @dataclass(frozen=True)
@@ -69,6 +67,4 @@ class Job:
     @staticmethod
     def sources(values: Mapping[str, Any]) -> list[Source]:
         """The sources among a command's values."""
-        from service.spark.io.sources import Source  # noqa: PLC0415 - types alone are imported above
-
         return [value for value in values.values() if isinstance(value, Source)]

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from service.spark.fleet.job import JOB as FLEET
+from service.spark.job import Job
 from service.spark.load.job import JOB as LOAD
 from service.spark.mismatch.job import JOB as MISMATCH
 from service.spark.offsets.job import JOB as OFFSETS
 from service.spark.skew.job import JOB as SKEW
-
-if TYPE_CHECKING:
-    from service.spark.job import Job
 
 JOBS: tuple[Job, ...] = (SKEW, LOAD, FLEET, OFFSETS, MISMATCH)

@@ -11,8 +11,10 @@ import json
 import os
 import platform
 import time
+from collections.abc import Callable
+from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
@@ -21,11 +23,7 @@ from service import __version__
 from service.telemetry.metrics_files import FreeSpace, use_files
 from service.telemetry.worker_memory import WorkerMemory
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    PhaseEnded = Callable[[str, float, float], None]
+PhaseEnded = Callable[[str, float, float], None]
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series beside each counter, which nobody reads
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from io import BufferedReader, RawIOBase
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
-from flask import after_this_request
+from flask import Request, Response, after_this_request
+from marshmallow import Schema
 from werkzeug.exceptions import BadRequest, HTTPException, RequestEntityTooLarge
 
 from service.core.errors import InvalidQuestion
@@ -15,12 +17,6 @@ from service.web.arrow_limits import checked_messages
 from service.web.blueprint import Parser, query_values
 from service.web.bodies import body_pieces, check_arrow, read_body
 from service.web.responses import ARROW_STREAM
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from flask import Request, Response
-    from marshmallow import Schema
 
 
 class ArrowParser(Parser):

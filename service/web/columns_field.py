@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from operator import methodcaller
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -12,9 +13,6 @@ from marshmallow import Schema, ValidationError, fields
 from service.core.errors import MAX_ERRORS
 from service.web import json_arrays
 from service.web.fields import Integer, List
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 class Columns(List):

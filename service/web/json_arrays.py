@@ -30,57 +30,57 @@ def read_object(text: bytes, members: dict[str, pa.DataType]) -> dict[str, pa.Ar
     return {name: table.column(name).chunk(0) for name in members} if table.num_rows == 1 else None
 
 
-def read(value: Any, wanted: pa.DataType) -> pa.Array | None:
-    """``value``, a JSON list, as an Arrow array of type ``wanted``; None unless every row fits it to the letter.
+def read(value: Any, target: pa.DataType) -> pa.Array | None:
+    """``value``, a JSON list, as an Arrow array of type ``target``; None unless every row fits it to the letter.
 
-    Missing and null members become nulls (the caller looks at ``null_count``); members that ``wanted`` does not name,
+    Missing and null members become nulls (the caller looks at ``null_count``); members that ``target`` does not name,
     floats for integers, booleans for numbers, strings for lists and anything out of range are all None.
     """
     if type(value) is not list:
         return None
     try:
         # Inference alone sees members without a place and floats that are whole; conversion alone sees the rest.
-        found = pa.infer_type(value)
-        if not _fits(found, wanted) or not _numbers(value, pa.list_(found), pa.list_(wanted)):
+        inferred = pa.infer_type(value)
+        if not _fits(inferred, target) or not _numbers(value, pa.list_(inferred), pa.list_(target)):
             return None
-        return pa.array(value, wanted)
+        return pa.array(value, target)
     except (pa.ArrowException, UnicodeEncodeError, OverflowError):
         return None
 
 
-def _fits(found: pa.DataType, wanted: pa.DataType) -> bool:
-    if pa.types.is_null(found):
+def _fits(inferred: pa.DataType, target: pa.DataType) -> bool:
+    if pa.types.is_null(inferred):
         return True
-    if pa.types.is_struct(wanted):
-        return pa.types.is_struct(found) and all(
-            wanted.get_field_index(f.name) >= 0 and _fits(f.type, wanted.field(f.name).type) for f in found
+    if pa.types.is_struct(target):
+        return pa.types.is_struct(inferred) and all(
+            target.get_field_index(f.name) >= 0 and _fits(f.type, target.field(f.name).type) for f in inferred
         )
-    if pa.types.is_list(wanted):
-        return pa.types.is_list(found) and _fits(found.value_type, wanted.value_type)
-    if pa.types.is_integer(wanted):
-        return bool(pa.types.is_integer(found))
-    if pa.types.is_floating(wanted):
-        return bool(pa.types.is_integer(found) or pa.types.is_floating(found))
-    return bool(found.equals(wanted))
+    if pa.types.is_list(target):
+        return pa.types.is_list(inferred) and _fits(inferred.value_type, target.value_type)
+    if pa.types.is_integer(target):
+        return bool(pa.types.is_integer(inferred))
+    if pa.types.is_floating(target):
+        return bool(pa.types.is_integer(inferred) or pa.types.is_floating(inferred))
+    return bool(inferred.equals(target))
 
 
-def _numbers(value: Any, found: pa.DataType, wanted: pa.DataType) -> bool:
-    """Is there no boolean where a float is wanted? Neither inference nor conversion sees it: they take true for 1.0."""
-    if value is None or not _floats(found, wanted):
+def _numbers(value: Any, inferred: pa.DataType, target: pa.DataType) -> bool:
+    """Is there no boolean where the target has a float? Neither inference nor conversion sees it: they take true for 1.0."""
+    if value is None or not _floats(inferred, target):
         return True
-    if pa.types.is_struct(wanted):
-        return all(_numbers(value.get(f.name), f.type, wanted.field(f.name).type) for f in found)
-    if pa.types.is_floating(wanted.value_type):
+    if pa.types.is_struct(target):
+        return all(_numbers(value.get(f.name), f.type, target.field(f.name).type) for f in inferred)
+    if pa.types.is_floating(target.value_type):
         return bool not in set(map(type, value))
-    return all(_numbers(each, found.value_type, wanted.value_type) for each in value)
+    return all(_numbers(each, inferred.value_type, target.value_type) for each in value)
 
 
-def _floats(found: pa.DataType, wanted: pa.DataType) -> bool:
-    """Are floats wanted anywhere where something was found?"""
-    if pa.types.is_null(found):
+def _floats(inferred: pa.DataType, target: pa.DataType) -> bool:
+    """Has the target a float anywhere where the value is not null?"""
+    if pa.types.is_null(inferred):
         return False
-    if pa.types.is_struct(wanted):
-        return any(_floats(f.type, wanted.field(f.name).type) for f in found)
-    if pa.types.is_list(wanted):
-        return _floats(found.value_type, wanted.value_type)
-    return bool(pa.types.is_floating(wanted))
+    if pa.types.is_struct(target):
+        return any(_floats(f.type, target.field(f.name).type) for f in inferred)
+    if pa.types.is_list(target):
+        return _floats(inferred.value_type, target.value_type)
+    return bool(pa.types.is_floating(target))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 from numba import njit
 
-if TYPE_CHECKING:
-    from service.core.model import Bytes, Int32s
+from service.core.model import Bytes, Int32s
 
 INT32: Final = 2**31 - 1
 

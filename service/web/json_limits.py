@@ -6,14 +6,13 @@ once, about a nanosecond a byte. It judges nothing else: the parser refuses what
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import orjson
 from numba import njit
 
-if TYPE_CHECKING:
-    from service.core.model import Bytes, Int64s
+from service.core.model import Bytes, Int64s
 
 MAX_DEPTH: Final = 32
 """Deepest nesting of brackets; no body needs a third of it."""

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 import numpy as np
 from numba import njit
 
+from service.core.model import Bytes, Int32s
 from service.web.json_codec import dumps
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from service.core.model import Bytes, Int32s
 
 COMMA = 44
 

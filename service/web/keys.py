@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from base64 import b64encode
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 from marshmallow import ValidationError, fields
@@ -15,9 +16,6 @@ from service.core.errors import InvalidQuestion
 from service.core.keys import columns
 from service.web import json_arrays
 from service.web.arrow_parser import ArrowBody
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 FEW: Final = 8
 """Below this many strings, Python is faster than Arrow."""

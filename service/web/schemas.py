@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from marshmallow import Schema, fields, validate
 
 from service.core.kafka_versions import LATEST
+from service.core.measures import Spread
+from service.core.model import Int32s, Int64s
 from service.web.fields import about
-
-if TYPE_CHECKING:
-    from service.core.measures import Spread
-    from service.core.model import Int32s, Int64s
 
 
 class ExplainSchema(Schema):

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from marshmallow import Schema, fields
 
+from service.api.co_partitionings.request import CoPartitioningQuestion
+from service.core.attribution.copartitioning import Copartitioning
 from service.web.fields import about
-
-if TYPE_CHECKING:
-    from service.api.co_partitionings.request import CoPartitioningQuestion
-    from service.core.attribution.copartitioning import Copartitioning
 
 
 class SettingSchema(Schema):

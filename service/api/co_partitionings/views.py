@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from flask import Response
 
 from service.api.co_partitionings.request import CoPartitioningQuestion, CoPartitioningsSchema
 from service.api.co_partitionings.response import CoPartitioningsAnswerSchema, document
@@ -10,9 +10,6 @@ from service.core.attribution.copartitioning import copartitioning
 from service.web import responses
 from service.web.blueprint import Blueprint
 from service.web.context import decision
-
-if TYPE_CHECKING:
-    from flask import Response
 
 blueprint = Blueprint("co-partitionings", __name__, description="two topics → can they be joined?")
 

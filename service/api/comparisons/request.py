@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from marshmallow import Schema, fields, post_load, validate
 
 from service.api.fingerprints.partitioner_classes import chosen
-from service.core.keys.columns import FORMATS
+from service.core.keys.columns import FORMATS, Column
+from service.core.partitioners import Partitioner
 from service.web import keys
 from service.web.context import check_limit
 from service.web.fields import Integer, List, about
 from service.web.keys import KeyList
 from service.web.schemas import KafkaVersion
-
-if TYPE_CHECKING:
-    from service.core.keys.columns import Column
-    from service.core.partitioners import Partitioner
 
 MOST_EXAMPLES: Final = 100
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 from marshmallow import Schema, fields
 
+from service.api.comparisons.request import ComparisonQuestion
 from service.api.fingerprints.partitioner_classes import ExcludedSchema, WriterSchema, excluded_documents, writer_document
+from service.core.attribution.agreement import Comparison
 from service.web import keys
 from service.web.fields import about
 from service.web.schemas import SpreadSchema
-
-if TYPE_CHECKING:
-    from service.api.comparisons.request import ComparisonQuestion
-    from service.core.attribution.agreement import Comparison
 
 
 class ComparedWriterSchema(WriterSchema):

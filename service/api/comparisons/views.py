@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from flask import Response
 
 from service.api.comparisons.request import ComparisonQuestion, PartitionerComparisonsSchema
 from service.api.comparisons.response import PartitionerComparisonsAnswerSchema, document, table
@@ -11,9 +11,6 @@ from service.web.arrow_parser import ArrowParser
 from service.web.blueprint import Blueprint
 from service.web.context import decision
 from service.web.responses import respond
-
-if TYPE_CHECKING:
-    from flask import Response
 
 blueprint = Blueprint(
     "partitioner-comparisons", __name__, ArrowParser("keys"), description="the same keys, different partitioners"

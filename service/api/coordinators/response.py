@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 from marshmallow import Schema, fields
 
+from service.api.coordinators.request import Coordination
 from service.web.fields import about
-
-if TYPE_CHECKING:
-    from service.api.coordinators.request import Coordination
 
 
 class CoordinatorStepsSchema(Schema):

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from flask import Response
 
 from service.api.coordinators.request import Coordination, CoordinatorQuerySchema, CoordinatorSchema
 from service.api.coordinators.response import CoordinatorAnswerSchema, document, table
 from service.web.blueprint import Blueprint
 from service.web.responses import respond
 from service.web.schemas import ExplainSchema
-
-if TYPE_CHECKING:
-    from flask import Response
 
 blueprint = Blueprint("coordinators", __name__, description="id → coordinator partition")
 

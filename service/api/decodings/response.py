@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import Any, Final
 
 from marshmallow import Schema, fields
 
 from service.api.decodings.request import KINDS, Capture
 from service.core.wire import printed
 from service.core.wire.consumer_protocol import (
+    StickyUserData,
+    TopicPartitions,
     read_assignment,
     read_cooperative_sticky_user_data,
     read_sticky_user_data,
     read_subscription,
 )
-from service.core.wire.coordinator_records import read_group_record, read_share_group_state_record
+from service.core.wire.coordinator_records import CoordinatorRecord, read_group_record, read_share_group_state_record
 from service.core.wire.errors import Unreadable
 from service.core.wire.members import group_document, member_document
 from service.web.fields import about
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from service.core.wire.consumer_protocol import StickyUserData, TopicPartitions
-    from service.core.wire.coordinator_records import CoordinatorRecord
 
 
 class UnreadableSchema(Schema):

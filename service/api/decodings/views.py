@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from flask import Response
 
 from service.api.decodings.request import Capture, CaptureSchema
 from service.api.decodings.response import READ, DecodingSchema
 from service.web import responses
 from service.web.blueprint import Blueprint
-
-if TYPE_CHECKING:
-    from flask import Response
 
 blueprint = Blueprint("decodings", __name__, description="captured bytes → JSON")
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 from marshmallow import Schema, fields
 
+from service.core.attribution.equivalents import PartitionerClass, PartitionerClasses
 from service.core.errors import InvalidQuestion, UnknownStrategy
-from service.core.partitioners import PARTITIONERS
+from service.core.partitioners import PARTITIONERS, Partitioner
 from service.web.fields import about
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from service.core.attribution.equivalents import PartitionerClass, PartitionerClasses
-    from service.core.partitioners import Partitioner
 
 
 def chosen(names: list[str] | None) -> list[Partitioner]:

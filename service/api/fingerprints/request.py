@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -11,18 +11,15 @@ from marshmallow import Schema, ValidationError, fields, post_load, validate
 
 from service.api.fingerprints.partitioner_classes import chosen
 from service.core.errors import InvalidQuestion
-from service.core.keys.columns import FORMATS
+from service.core.keys.columns import FORMATS, Column
+from service.core.model import Int32s
+from service.core.partitioners import Partitioner
 from service.web import keys
 from service.web.arrow_parser import ArrowBody
 from service.web.columns_field import Columns
 from service.web.context import check_limit
 from service.web.fields import Integer, List, about
 from service.web.schemas import KafkaVersion
-
-if TYPE_CHECKING:
-    from service.core.keys.columns import Column
-    from service.core.model import Int32s
-    from service.core.partitioners import Partitioner
 
 MOST_COUNTS: Final = 100_000
 """Most partitions that are tried if the count is not given."""

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 from marshmallow import Schema, fields
 
 from service.api.fingerprints.partitioner_classes import ExcludedSchema, WriterSchema, excluded_documents, writer_document
+from service.api.fingerprints.request import FingerprintQuestion
 from service.core.attribution.binomial import NEVER
-from service.core.attribution.equivalents import UNDECIDED
-from service.core.attribution.fingerprints import explain
+from service.core.attribution.equivalents import UNDECIDED, PartitionerClass
+from service.core.attribution.fingerprints import Candidate, Fingerprint, explain
+from service.core.attribution.mixtures import Component
+from service.core.attribution.observations import Observations
+from service.core.model import Int32s
 from service.web import keys
 from service.web.fields import about
-
-if TYPE_CHECKING:
-    from service.api.fingerprints.request import FingerprintQuestion
-    from service.core.attribution.equivalents import PartitionerClass
-    from service.core.attribution.fingerprints import Candidate, Fingerprint
-    from service.core.attribution.mixtures import Component
-    from service.core.attribution.observations import Observations
-    from service.core.model import Int32s
 
 VERDICTS: Final = ("identified", "mixture", "undecided", "unexplained")
 

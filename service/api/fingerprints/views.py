@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from flask import Response
 
 from service.api.fingerprints.request import FingerprintQuestion, PartitionerFingerprintsSchema
 from service.api.fingerprints.response import PartitionerFingerprintsAnswerSchema, document, table
@@ -13,9 +13,6 @@ from service.web.blueprint import Blueprint
 from service.web.context import check_limit, decision
 from service.web.responses import respond
 from service.web.schemas import ExplainSchema
-
-if TYPE_CHECKING:
-    from flask import Response
 
 blueprint = Blueprint(
     "partitioner-fingerprints", __name__, ArrowParser("observations"), description="keys and partitions → which partitioner"

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import orjson
+from flask import Response
 from marshmallow import Schema, fields
 from numba import njit
 
+from service.api.groups.request import GroupAssignment
 from service.arrow.groups import assignments_table, in_answer_order
 from service.core.measures import spread, weighted_load
-from service.core.model import NONE, Ragged
+from service.core.model import NONE, Bytes, Group, Int32s, Ragged
+from service.core.rebalances.rebalance import Rebalance
 from service.web import responses
 from service.web.fields import about
 from service.web.json_writing import COMMA, opened, pieces, write, write_number
 from service.web.schemas import CountsSchema, LoadsSchema, counts_document
-
-if TYPE_CHECKING:
-    from flask import Response
-
-    from service.api.groups.request import GroupAssignment
-    from service.core.model import Bytes, Group, Int32s
-    from service.core.rebalances.rebalance import Rebalance
 
 
 class TopicPartitionsAnswerSchema(Schema):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from flask import Response
 
 from service.api.groups.request import GroupAssignment, GroupAssignmentSchema, GroupParser
 from service.api.groups.response import GroupAssignmentAnswerSchema, answer
@@ -10,9 +10,6 @@ from service.core.rebalances.rebalance import rebalance
 from service.web.blueprint import Blueprint
 from service.web.context import decision, settings
 from service.web.schemas import ExplainSchema
-
-if TYPE_CHECKING:
-    from flask import Response
 
 
 class GroupBlueprint(Blueprint):

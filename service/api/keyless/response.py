@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from marshmallow import Schema, fields
 
+from service.api.keyless.request import KeylessQuestion
+from service.core.keyless import Distribution
 from service.web.fields import about
-
-if TYPE_CHECKING:
-    from service.api.keyless.request import KeylessQuestion
-    from service.core.keyless import Distribution
 
 
 class ProducersSharesSchema(Schema):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from flask import Response
 
 from service.api.keyless.request import KeylessDistributionsSchema, KeylessQuestion
 from service.api.keyless.response import KeylessDistributionsAnswerSchema, document, table
@@ -10,9 +10,6 @@ from service.core.keyless import distribution
 from service.web.blueprint import Blueprint
 from service.web.context import decision
 from service.web.responses import respond
-
-if TYPE_CHECKING:
-    from flask import Response
 
 blueprint = Blueprint("keyless-distributions", __name__, description="records without a key → shares of the partitions")
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from marshmallow import Schema, fields
 
+from service.api.partition_counts.request import PlansQuestion
 from service.core.keys.values import key_value
+from service.core.sizing.counter import KeyCounter, Moved
 from service.core.sizing.distinct_keys import BYTES, RECORDS
+from service.core.sizing.plans import Measure, Plan, Reach
 from service.web.fields import about
 from service.web.schemas import CountsSchema
-
-if TYPE_CHECKING:
-    from service.api.partition_counts.request import PlansQuestion
-    from service.core.sizing.counter import KeyCounter, Moved
-    from service.core.sizing.plans import Measure, Plan, Reach
 
 LISTED: Final = 1_000
 """Most partitions that a plan lists one by one."""

@@ -6,9 +6,8 @@ it needs no more memory than its largest batch.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pyarrow as pa
+from flask import Response
 
 from service.api.partition_counts.request import PartitionCountPlansSchema, PlansQuestion
 from service.api.partition_counts.response import PartitionCountPlansAnswerSchema, document, rows
@@ -19,9 +18,6 @@ from service.web.arrow_parser import ArrowParser
 from service.web.blueprint import Blueprint
 from service.web.context import decision
 from service.web.responses import respond
-
-if TYPE_CHECKING:
-    from flask import Response
 
 blueprint = Blueprint(
     "partition-count-plans", __name__, ArrowParser("keys", "histogram"), description="keys → how many partitions"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +12,7 @@ from marshmallow import Schema, fields, post_load, validate
 from service.core.errors import InvalidQuestion
 from service.core.kafka_versions import LATEST
 from service.core.keys.columns import BYTES, FORMATS, INTEGERS
+from service.core.model import Bools
 from service.core.partitioners import PARTITIONERS, Partitioner, Question, check_options
 from service.web import keys
 from service.web.blueprint import QuerySchema
@@ -20,9 +21,6 @@ from service.web.context import check_limit
 from service.web.fields import INT32, INT64, Boolean, Integer, Subject, about, from_query
 from service.web.keys import KeyList
 from service.web.schemas import ExplainSchema, KafkaVersion
-
-if TYPE_CHECKING:
-    from service.core.model import Bools
 
 
 class RecordSchema(Schema):

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 from marshmallow import INCLUDE, Schema, fields
 
+from service.api.partitions.request import Allocation
 from service.core.measures import Spread, occurrences, spread
+from service.core.model import Int32s, Int64s
+from service.core.partitioners import Answer
 from service.core.partitioners.explanation import explain
 from service.web import responses
 from service.web.fields import about
 from service.web.schemas import CountsSchema
-
-if TYPE_CHECKING:
-    from service.api.partitions.request import Allocation
-    from service.core.model import Int32s, Int64s
-    from service.core.partitioners import Answer
 
 MAX_COUNTS: Final = 100_000
 """Most partitions whose counts an answer lists one by one."""

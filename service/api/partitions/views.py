@@ -5,12 +5,13 @@ A request is a JSON body, an Arrow stream with the rest in the query, or one key
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
-from flask import request
+from flask import Response, request
 
 from service.api.partitions.request import Allocation, PartitionQuerySchema, PartitionsSchema
 from service.api.partitions.response import PartitionsAnswerSchema, distribution, document, table
+from service.core.model import Int32s
 from service.core.partitioners import allocate
 from service.web.arrow_parser import ArrowParser
 from service.web.blueprint import Blueprint
@@ -18,11 +19,6 @@ from service.web.context import check_limit, decision
 from service.web.keys import fields_of
 from service.web.responses import ARROW_STREAM, CSV, JSON, respond
 from service.web.schemas import ExplainSchema
-
-if TYPE_CHECKING:
-    from flask import Response
-
-    from service.core.model import Int32s
 
 blueprint = Blueprint("partitions", __name__, ArrowParser("keys"), description="key → partition")
 

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import orjson
 
 from service.api.placements.response import Placed, controller_placements_json, placements_json, reassignment_json
 from service.core.errors import KafkaError
+from service.core.jvm.random import JavaRandom
+from service.core.model import Cluster, Int32s, PlacementRequest
+from service.core.placers import Placer
 from service.core.placers.controller import Controller, TopicRequest, TopicResult, protocol_name
 from service.core.placers.reassign_generate import CurrentTopic, Proposal, propose
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from service.core.jvm.random import JavaRandom
-    from service.core.model import Cluster, Int32s, PlacementRequest
-    from service.core.placers import Placer
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import orjson
@@ -13,19 +14,14 @@ from marshmallow import Schema, fields
 from numba import njit
 
 from service.arrow.groups import NAME
-from service.core.placers.load import broker_load, rack_load
+from service.core.measures import Spread
+from service.core.model import Bytes, Cluster, Int32s
+from service.core.placers.load import Load, broker_load, rack_load
 from service.web.fields import about
 from service.web.json_codec import dumps
 from service.web.json_writing import COMMA, write, write_number
 from service.web.responses import json_lists, json_objects
 from service.web.schemas import CountsSchema, counts_document
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from service.core.measures import Spread
-    from service.core.model import Bytes, Cluster, Int32s
-    from service.core.placers.load import Load
 
 UNNAMED: Final = "topic"
 """The name in `reassignment` of a topic that the request does not name."""

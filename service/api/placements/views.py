@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from flask import Response
 
 from service.api.placements.request import Question, ReplicaPlacementSchema
 from service.api.placements.response import ReplicaPlacementAnswerSchema, load_documents, placements_table
@@ -11,9 +11,6 @@ from service.web import responses
 from service.web.blueprint import Blueprint
 from service.web.context import decision, settings
 from service.web.schemas import ExplainSchema
-
-if TYPE_CHECKING:
-    from flask import Response
 
 blueprint = Blueprint("replica_placements", __name__, description="replicas → brokers")
 

@@ -6,8 +6,9 @@ An assignor is a plain function ``Group → Assignment``. Those of an installed 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from service.core.assignors import plugins
 from service.core.assignors.classic import range as classic_range
@@ -17,12 +18,8 @@ from service.core.assignors.classic.sticky import sticky as classic_sticky
 from service.core.assignors.consumer import range as consumer_range
 from service.core.assignors.consumer.uniform import uniform
 from service.core.assignors.share import simple
+from service.core.model import Assignment, Group
 from service.core.registry import Registry, Strategy
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from service.core.model import Assignment, Group
 
 
 @dataclass(frozen=True)

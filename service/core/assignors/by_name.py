@@ -5,20 +5,15 @@ Source of the shape: org.apache.kafka.clients.consumer.internals.AbstractPartiti
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from service.core.model import NONE, Assignment, Ragged
+from service.core.model import NONE, Assignment, Group, Int32s, Ragged
 from service.core.registry import BrokenRule
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from service.core.model import Group, Int32s
-
-    TopicPartition = tuple[str, int]
+TopicPartition = tuple[str, int]
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
@@ -21,12 +21,7 @@ from service.core.jvm import timeline
 from service.core.jvm.hashing import java_hash_codes, text_bytes, uuid_hash_codes
 from service.core.jvm.ordering import DEFAULT_CAPACITY, capacity_for_set, hash_order, iteration_order
 from service.core.jvm.sorting import java_order
-from service.core.model import NONE
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from service.core.model import Bools, Group, Int32s, Topics
+from service.core.model import NONE, Bools, Group, Int32s, Topics
 
 _NOTHING = np.empty(0, np.int32)
 _URL_SAFE = bytes.maketrans(b"-_+/", b"+/??")

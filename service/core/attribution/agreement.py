@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from numba import njit
 
 from service.core.attribution import equivalents
+from service.core.attribution.equivalents import PartitionerClass, PartitionerClasses
 from service.core.keys import columns
+from service.core.keys.columns import Column
 from service.core.measures import Spread, occurrences, spread
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from service.core.attribution.equivalents import PartitionerClass, PartitionerClasses
-    from service.core.keys.columns import Column
-    from service.core.model import Int32s, Int64s
-    from service.core.partitioners.model import Partitioner
+from service.core.model import Int32s, Int64s
+from service.core.partitioners.model import Partitioner
 
 MOST_COUNTED: Final = 1 << 20
 """Most partitions for which the records of each are counted."""

@@ -11,7 +11,7 @@ Method
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -19,10 +19,7 @@ from service.core.attribution.equivalents import classify, hash_all
 from service.core.attribution.probe_keys import probe_keys
 from service.core.errors import InvalidQuestion
 from service.core.keys.columns import BYTES, PULSAR, PULSAR_UTF8, SPARK
-from service.core.partitioners import PARTITIONERS
-
-if TYPE_CHECKING:
-    from service.core.partitioners import Partitioner
+from service.core.partitioners import PARTITIONERS, Partitioner
 
 NUMBERS: Final = {
     "short": "2 bytes of a short",

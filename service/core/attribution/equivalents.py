@@ -8,21 +8,17 @@ hand include such records, these partitioners are in different classes: ``librdk
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from service.core.keys import columns
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    import numpy.typing as npt
-
-    from service.core.keys.columns import Column
-    from service.core.model import Bools, Int32s
-    from service.core.partitioners.model import HashingRule, Partitioner
+from service.core.keys.columns import Column
+from service.core.model import Bools, Int32s
+from service.core.partitioners.model import HashingRule, Partitioner
 
 UNDECIDED: Final = -1
 """The partition of a record whose partition depends on a counter or a random number, not on its key."""

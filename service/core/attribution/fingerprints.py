@@ -11,29 +11,23 @@ pairs. One hash of a key serves all counts.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from service.core.attribution.binomial import NEVER, log_tail, samples_until, smallest
-from service.core.attribution.equivalents import classify, hash_all
+from service.core.attribution.equivalents import PartitionerClass, PartitionerClasses, classify, hash_all
 from service.core.attribution.mixtures import SIGNIFICANCE, Mixture, Patterns, fit, unmix
-from service.core.attribution.observations import EMPTY_KEY, NO_KEY, find_patterns, first_rows, matches, sample
+from service.core.attribution.observations import EMPTY_KEY, NO_KEY, Observations, find_patterns, first_rows, matches, sample
 from service.core.attribution.probe_keys import probe_keys
 from service.core.errors import InvalidQuestion
+from service.core.model import Int32s, Int64s
+from service.core.partitioners.model import Partitioner
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    import numpy.typing as npt
-
-    from service.core.attribution.equivalents import PartitionerClass, PartitionerClasses
-    from service.core.attribution.observations import Observations
-    from service.core.model import Int32s, Int64s
-    from service.core.partitioners.model import Partitioner
-
-    Floats = npt.NDArray[np.float64]
+Floats = npt.NDArray[np.float64]
 
 SAMPLE: Final = 2048
 """Distinct pairs with which every partition count is tried."""

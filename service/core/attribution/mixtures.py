@@ -18,16 +18,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from service.core.attribution.binomial import log_tail
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from service.core.model import Bools, Int64s
+from service.core.model import Bools, Int64s
 
 SIGNIFICANCE: Final = 0.001
 """Highest probability under chance of a result that counts as more than chance."""

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 from numba import njit
 
 from service.core.attribution import equivalents
+from service.core.attribution.equivalents import PartitionerClass
 from service.core.attribution.mixtures import Patterns
 from service.core.keys import columns
+from service.core.keys.columns import Column
+from service.core.model import Int32s, Int64s
 from service.core.partitioners.murmur3 import cassandra_tokens
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from service.core.attribution.equivalents import PartitionerClass
-    from service.core.keys.columns import Column
-    from service.core.model import Int32s, Int64s
-
-    Dividends = npt.NDArray[np.float64]
+Dividends = npt.NDArray[np.float64]
 
 NO_KEY, EMPTY_KEY = 1, 2
 """Kinds of records whose partition may not depend on the key."""

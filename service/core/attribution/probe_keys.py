@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
-from service.core.keys.columns import BYTES, FLOATS, INTEGERS, Numbers, byte_strings, strings
-
-if TYPE_CHECKING:
-    from service.core.keys.columns import Column
+from service.core.keys.columns import BYTES, FLOATS, INTEGERS, Column, Numbers, byte_strings, strings
 
 PROBES: Final = 4096
 

@@ -6,15 +6,12 @@ Plain-Python twin: tests/reference/hashes.py.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 from numba import njit
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from service.core.model import Bytes, Int32s, Int64s, Keys
+from service.core.model import Bytes, Int32s, Int64s, Keys
 
 _ONE = np.uint64(1)
 _31 = np.uint32(31)

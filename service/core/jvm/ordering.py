@@ -10,17 +10,13 @@ Tests: vectors/java/hash-iteration-order, the plain twin tests/reference/hash_or
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from numba import njit
 
-from service.core.jvm.red_black import LEFT, RANK, RIGHT, SPREAD, attach, settle, uproot
-from service.core.model import NONE
-
-if TYPE_CHECKING:
-    from service.core.jvm.red_black import Rows
-    from service.core.model import Int32s
+from service.core.jvm.red_black import LEFT, RANK, RIGHT, SPREAD, Rows, attach, settle, uproot
+from service.core.model import NONE, Int32s
 
 DEFAULT_CAPACITY: Final = 16
 """``new HashMap()`` and ``new HashSet()``."""

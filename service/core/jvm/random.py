@@ -6,19 +6,14 @@ Python code. Plain-Python twin: tests/reference/java_random.py.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import numpy.typing as npt
 from numba import njit
 
 from service.core.errors import IllegalArgument
+from service.core.model import Int32s
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from service.core.model import Int32s
-
-    RandomState = npt.NDArray[np.uint64]
+RandomState = npt.NDArray[np.uint64]
 
 _MULTIPLIER = np.uint64(0x5DEECE66D)
 _ADDEND = np.uint64(0xB)

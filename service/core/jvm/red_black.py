@@ -6,17 +6,13 @@ are sorted by, and the rank among equal hash codes; rows may have further column
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+import numpy as np
+import numpy.typing as npt
 from numba import njit
 
 from service.core.model import NONE
 
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    Rows = npt.NDArray[np.int32]
+Rows = npt.NDArray[np.int32]
 
 LEFT, RIGHT, PARENT, RED, SPREAD, RANK = range(6)
 """Columns of ``keys``. ``LEFT + RIGHT - side`` is the other side."""

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-if TYPE_CHECKING:
-    from service.core.model import Int32s
+from service.core.model import Int32s
 
 
 def iteration_order(hashes: Int32s) -> Int32s:

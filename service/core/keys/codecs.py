@@ -5,13 +5,12 @@ A column is ``offsets``, int32[texts + 1], and ``data``, uint8[...], as in Keys.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from numba import njit
 
-if TYPE_CHECKING:
-    from service.core.model import Bools, Bytes, Int32s
+from service.core.model import Bools, Bytes, Int32s
 
 BASE64: Final = np.frombuffer(bytearray(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"), np.uint8)
 

@@ -17,23 +17,18 @@ A key that does not fit its format raises InvalidQuestion at ``("keys", row)``.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from service.core.errors import InvalidQuestion
 from service.core.jvm.hashing import text_bytes
 from service.core.keys import codecs
-from service.core.model import Keys
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    import numpy.typing as npt
-
-    from service.core.model import Bools
+from service.core.model import Bools, Keys
 
 INTEGERS: Final[dict[str, np.dtype[Any]]] = {"short": np.dtype(np.int16), "int": np.dtype(np.int32), "long": np.dtype(np.int64)}
 FLOATS: Final[dict[str, np.dtype[Any]]] = {"float": np.dtype(np.float32), "double": np.dtype(np.float64)}

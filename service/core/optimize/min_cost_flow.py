@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numba import njit
 
-from service.core.model import NONE
+from service.core.model import NONE, Int32s, Int64s
 from service.core.ragged import grouped_arrays
-
-if TYPE_CHECKING:
-    from service.core.model import Int32s, Int64s
-
 
 _FAR = np.int64(1) << np.int64(60)
 

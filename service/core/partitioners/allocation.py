@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
 
 from service.core.errors import InvalidQuestion
+from service.core.model import Bools, Int64s
 from service.core.partitioners import explicit, nulls
-from service.core.partitioners.model import Answer
-
-if TYPE_CHECKING:
-    from service.core.model import Bools, Int64s
-    from service.core.partitioners.model import Hash, HashingRule, Partitioner, Question
+from service.core.partitioners.model import Answer, Hash, HashingRule, Partitioner, Question
 
 
 def allocate(partitioner: Partitioner, question: Question) -> Answer:

@@ -5,17 +5,12 @@ Eight bytes a step through eight tables (slicing by 8). Oracle in the tests: zli
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import numpy.typing as npt
 from numba import njit
 
+from service.core.model import Bytes, Int32s, Keys
 from service.core.partitioners.words import word
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from service.core.model import Bytes, Int32s, Keys
 
 
 def _tables() -> npt.NDArray[np.uint32]:

@@ -13,20 +13,15 @@ size is the number of available partitions, or of all partitions if none is avai
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
 
 from service.core.errors import InvalidQuestion
-from service.core.jvm.random import next_int, next_int_below, seeded
+from service.core.jvm.random import RandomState, next_int, next_int_below, seeded
+from service.core.model import Bools, Int32s, Int64s
 from service.core.partitioners.counting import among_available
-from service.core.partitioners.model import Answer, NullRule
-
-if TYPE_CHECKING:
-    from service.core.jvm.random import RandomState
-    from service.core.model import Bools, Int32s, Int64s
-    from service.core.partitioners.model import Question
+from service.core.partitioners.model import Answer, NullRule, Question
 
 
 def _random(question: Question) -> RandomState:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from service.core.partitioners.allocation import unhashed_rows
-
-if TYPE_CHECKING:
-    from service.core.partitioners.model import Answer, Partitioner, Question
+from service.core.partitioners.model import Answer, Partitioner, Question
 
 
 def explain(partitioner: Partitioner, question: Question, answer: Answer) -> list[dict[str, Any]]:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from service.core.errors import InvalidQuestion, KafkaError
+from service.core.model import Bools, Int32s
 from service.core.partitioners.model import ExplicitRule
-
-if TYPE_CHECKING:
-    from service.core.model import Bools, Int32s
 
 
 class IllegalArgumentException(KafkaError):

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numba import njit
 
-if TYPE_CHECKING:
-    from service.core.model import Bytes, Int32s, Keys
+from service.core.model import Bytes, Int32s, Keys
 
 
 def fnv1a(keys: Keys) -> Int32s:

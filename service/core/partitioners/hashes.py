@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from service.core.jvm import hashing
+from service.core.model import Int32s, Keys
 from service.core.partitioners import murmur3
 from service.core.partitioners.crc32 import crc32
 from service.core.partitioners.fnv1a import fnv1a
 from service.core.partitioners.kafkajs_legacy import kafkajs_legacy_murmur2
 from service.core.partitioners.model import Hash
 from service.core.partitioners.murmur2 import murmur2
-
-if TYPE_CHECKING:
-    from service.core.model import Int32s, Keys
 
 
 def _object_hash_codes(encoded: Keys, key_format: str) -> Int32s:

@@ -7,13 +7,10 @@ processes the same bytes again.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numba import njit
 
-if TYPE_CHECKING:
-    from service.core.model import Bytes, Int32s, Keys
+from service.core.model import Bytes, Int32s, Keys
 
 _M = float(0x5BD1E995)
 _SEED = 0x9747B28C

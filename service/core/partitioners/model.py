@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
-from service.core.errors import InvalidQuestion
+from service.core.errors import AllocatorError, InvalidQuestion
+from service.core.keys.columns import Encoding
+from service.core.model import Bools, Int32s, Int64s, Keys
 from service.core.registry import Strategy
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from service.core.errors import AllocatorError
-    from service.core.keys.columns import Encoding
-    from service.core.model import Bools, Int32s, Int64s, Keys
 
 
 @dataclass(frozen=True)

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numba import njit
 
+from service.core.model import Bytes, Int32s, Keys
 from service.core.partitioners.words import word
-
-if TYPE_CHECKING:
-    from service.core.model import Bytes, Int32s, Keys
 
 SEED = 0x9747B28C
 _M = np.uint32(0x5BD1E995)

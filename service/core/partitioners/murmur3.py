@@ -8,16 +8,14 @@ byte is 0x80 or more.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import mmh3
 import numpy as np
 from numba import njit
 
+from service.core.model import Bytes, Int32s, Int64s, Keys
 from service.core.partitioners.words import long_word, word
-
-if TYPE_CHECKING:
-    from service.core.model import Bytes, Int32s, Int64s, Keys
 
 SPARK_SEED = 42
 

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from service.core.keys import columns
-from service.core.partitioners.model import Answer, NullRule
+from service.core.model import Int32s, Int64s
+from service.core.partitioners.model import Answer, Hash, NullRule, Question
 from service.core.partitioners.murmur3 import SPARK_SEED
-
-if TYPE_CHECKING:
-    from service.core.model import Int32s, Int64s
-    from service.core.partitioners.model import Hash, Question
 
 
 def _keep(_question: Question, _rows: Int64s, partitions: Int32s) -> Answer:

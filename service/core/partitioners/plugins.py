@@ -13,17 +13,13 @@ A plug-in's partitioner has one of two forms:
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from service.core.partitioners.model import Answer, NullRule
-from service.core.registry import BrokenRule
-
-if TYPE_CHECKING:
-    from service.core.model import Int32s, Keys
-    from service.core.partitioners.model import Partitioner, Question
-    from service.core.registry import Plugin
+from service.core.model import Int32s, Keys
+from service.core.partitioners.model import Answer, NullRule, Partitioner, Question
+from service.core.registry import BrokenRule, Plugin
 
 
 def guard(partitioner: Partitioner, plugin: Plugin, *, builtins: tuple[Partitioner, ...]) -> Partitioner:

@@ -7,17 +7,12 @@ rem-neg 5 % 3 = 2, abs0 5 % 3 = 2, pmod 1.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import numpy.typing as npt
 from numba import njit
 
+from service.core.model import Int32s
 from service.core.partitioners.model import Sign
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from service.core.model import Int32s
 
 
 def _mask(hashes: Int32s, n: int) -> Int32s:

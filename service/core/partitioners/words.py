@@ -7,13 +7,10 @@ Where the high bits would matter (``>>``, a comparison), the kernels remove them
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numba import njit
 
-if TYPE_CHECKING:
-    from service.core.model import Bytes
+from service.core.model import Bytes
 
 
 @njit(nogil=True, cache=True, inline="always")

@@ -9,18 +9,15 @@ from one, as one CreateTopics request does. Those of an installed plug-in come t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from service.core.jvm.random import JavaRandom
 from service.core.kafka_versions import ADMIN_UTILS, LATEST
+from service.core.model import Cluster, PlacementRequest
 from service.core.placers import admin_utils, explanations, modulo, plugins, reassign_generate, striped
 from service.core.registry import Registry, Strategy
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from service.core.jvm.random import JavaRandom
-    from service.core.model import Cluster, PlacementRequest
 
 
 @dataclass(frozen=True)

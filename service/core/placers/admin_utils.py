@@ -7,19 +7,16 @@ Java's on ints, overflow included. Plain-Python twin: tests/reference/admin_util
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from numba import njit
 
 from service.core.errors import AdminOperation, InvalidPartitions, InvalidReplicationFactor, KafkaError
 from service.core.jvm.ordering import table_length
+from service.core.jvm.random import JavaRandom
 from service.core.jvm.sorting import java_order
-from service.core.model import NONE
-
-if TYPE_CHECKING:
-    from service.core.jvm.random import JavaRandom
-    from service.core.model import Cluster, Int32s, PlacementRequest
+from service.core.model import NONE, Cluster, Int32s, PlacementRequest
 
 SCALA: Final = "0.10.2.1"
 """The release whose AdminUtils is written in Scala; it words its refusals differently."""

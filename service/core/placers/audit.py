@@ -9,16 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from service.core.jvm.random import JavaRandom
-from service.core.model import NONE, Cluster, PlacementRequest
+from service.core.model import NONE, Cluster, Int32s, Int64s, PlacementRequest, Ragged
 from service.core.placers import striped
-
-if TYPE_CHECKING:
-    from service.core.model import Int32s, Int64s, Ragged
 
 DRAWS: Final = 32
 """Placements of the placer that a placement is measured by."""

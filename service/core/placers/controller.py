@@ -7,21 +7,17 @@ to one topic; only a request that is too large fails as a whole.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from service.core.errors import InvalidQuestion, KafkaError
 from service.core.jvm.ordering import iteration_order
-from service.core.model import Cluster, PlacementRequest
+from service.core.jvm.random import JavaRandom
+from service.core.model import Cluster, Int32s, PlacementRequest
 from service.core.placers import striped
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from service.core.jvm.random import JavaRandom
-    from service.core.model import Int32s
 
 DEFAULT: Final = -1
 """The partition count or replication factor that stands for the controller's default."""

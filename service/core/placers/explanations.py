@@ -7,25 +7,20 @@ tests/reference/admin_utils.py and striped.py.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from service.core.model import NONE
+from service.core.jvm.random import JavaRandom
+from service.core.model import NONE, Cluster, Int32s, PlacementRequest
 from service.core.placers import admin_utils, modulo, striped
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import numpy.typing as npt
-
-    from service.core.jvm.random import JavaRandom
-    from service.core.model import Cluster, Int32s, PlacementRequest
-
-    Json = dict[str, Any]
-    Column = npt.NDArray[Any]
+Json = dict[str, Any]
+Column = npt.NDArray[Any]
 
 
 def explain_modulo(cluster: Cluster, request: PlacementRequest, random: JavaRandom, limit: int) -> Json:

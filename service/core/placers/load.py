@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from service.core.measures import Spread, spread
-from service.core.model import NONE
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from service.core.model import Cluster, Int32s, Int64s
+from service.core.model import NONE, Cluster, Int32s, Int64s
 
 
 @dataclass(frozen=True)

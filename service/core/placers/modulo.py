@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from service.core.jvm.random import JavaRandom
+from service.core.model import Cluster, Int32s, PlacementRequest
 from service.core.placers.admin_utils import check_counts
-
-if TYPE_CHECKING:
-    from service.core.jvm.random import JavaRandom
-    from service.core.model import Cluster, Int32s, PlacementRequest
 
 
 def place(cluster: Cluster, request: PlacementRequest, _: JavaRandom) -> Int32s:

@@ -6,23 +6,18 @@ partition count and replication factor. The tool's Random is unseeded; here it h
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from service.core.errors import AdminOperation, KafkaError
 from service.core.jvm.hashing import string_hash_code, topic_partition_hash_codes
 from service.core.jvm.ordering import iteration_order
+from service.core.jvm.random import JavaRandom
 from service.core.jvm.sorting import java_order
-from service.core.model import NONE, Cluster, PlacementRequest
+from service.core.model import NONE, Cluster, Int32s, PlacementRequest
 from service.core.placers import striped
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from service.core.jvm.random import JavaRandom
-    from service.core.model import Int32s
 
 
 class AdminCommandFailed(KafkaError):

@@ -8,25 +8,19 @@ have led once. Plain-Python twin: tests/reference/striped.py.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 from numba import njit
 
 from service.core.errors import IllegalArgument, InvalidReplicationFactor
 from service.core.jvm.hashing import string_hash_code
 from service.core.jvm.ordering import iteration_order
-from service.core.jvm.random import next_int_below, shuffle
+from service.core.jvm.random import JavaRandom, RandomState, next_int_below, shuffle
 from service.core.jvm.sorting import java_order
-from service.core.model import NONE
+from service.core.model import NONE, Cluster, Int32s, PlacementRequest
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from service.core.jvm.random import JavaRandom, RandomState
-    from service.core.model import Cluster, Int32s, PlacementRequest
-
-    Lists = npt.NDArray[np.int32]
+Lists = npt.NDArray[np.int32]
 
 
 _START, _SIZE, _OFFSET, _USED, _LAST_EPOCH = range(5)

@@ -23,18 +23,15 @@ Source: Hardy, Littlewood and Pólya on majorization; Ford and Fulkerson's prima
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numba import njit
 
 from service.core.measures import occurrences
-from service.core.model import NONE, Ragged
+from service.core.model import NONE, Bools, Group, Int32s, Int64s, Ragged
 from service.core.optimize.min_cost_flow import least_cost
 from service.core.ragged import transposed
-
-if TYPE_CHECKING:
-    from service.core.model import Bools, Group, Int32s, Int64s
 
 LARGEST_NETWORK: Final = 500_000
 """Most edges. Thousands of members with as many distinct subscriptions would make a larger one, and delay the answer."""

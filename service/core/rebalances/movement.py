@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from numba import njit
 
+from service.core.model import Group, Int32s, Ragged
 from service.core.ragged import transposed
-
-if TYPE_CHECKING:
-    from service.core.model import Group, Int32s, Ragged
 
 
 @dataclass(frozen=True)

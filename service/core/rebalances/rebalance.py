@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from service.core.measures import spread
+from service.core.assignors import Assignor
+from service.core.measures import Spread, spread
+from service.core.model import Assignment, Group, Int32s, Ragged
 from service.core.ragged import transposed
 from service.core.rebalances.fewest_moves import fewest_possible_moves
-from service.core.rebalances.movement import movement
-
-if TYPE_CHECKING:
-    from service.core.assignors import Assignor
-    from service.core.measures import Spread
-    from service.core.model import Assignment, Group, Int32s, Ragged
-    from service.core.rebalances.movement import Movement
+from service.core.rebalances.movement import Movement, movement
 
 
 @dataclass(frozen=True)

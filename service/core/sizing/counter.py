@@ -16,25 +16,22 @@ Use, in a Spark executor or anywhere else::
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import lcm
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numba import njit
 
 from service.core.errors import InvalidQuestion
 from service.core.keys import columns
+from service.core.keys.columns import Column, Encoding
+from service.core.model import Bools, Int32s, Int64s, Keys
 from service.core.partitioners import PARTITIONERS
+from service.core.partitioners.model import Hash, HashingRule
 from service.core.partitioners.murmur3 import cassandra_tokens
 from service.core.sizing.distinct_keys import MAX_KEYS, DistinctKeys
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from service.core.keys.columns import Column, Encoding
-    from service.core.model import Bools, Int32s, Int64s, Keys
-    from service.core.partitioners.model import Hash, HashingRule
 
 BLOCK: Final = 2**16
 """Keys per block, so that their hashes and weights stay in the processor's cache."""

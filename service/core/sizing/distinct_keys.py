@@ -12,19 +12,16 @@ Anderson et al., "A high-performance algorithm for identifying frequent items in
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from numba import njit
 
+from service.core.model import Bools, Int32s, Int64s
 from service.core.sizing.frequent_keys import FrequentKeys
 from service.core.sizing.random_baseline import HEAVY, Weights
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from service.core.model import Bools, Int32s, Int64s
 
 MAX_KEYS: Final = 2**20
 """Most keys that are held; up to this number the result is exact."""

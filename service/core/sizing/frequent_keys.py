@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from numba import njit
 
-if TYPE_CHECKING:
-    from service.core.model import Bools, Int64s
+from service.core.model import Bools, Int64s
 
 SLOTS: Final = 2**14
 """Slots of a list, half of which may be in use: 0.4 MB."""

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import floor
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from service.core.measures import Spread, spread
+from service.core.model import Int64s
+from service.core.sizing.counter import KeyCounter, Moved
 from service.core.sizing.distinct_keys import BYTES, RECORDS
 from service.core.sizing.random_baseline import RandomSkew, Weights, random_skew
-
-if TYPE_CHECKING:
-    from service.core.model import Int64s
-    from service.core.sizing.counter import KeyCounter, Moved
 
 
 @dataclass(frozen=True)

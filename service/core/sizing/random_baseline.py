@@ -11,18 +11,16 @@ The seed is fixed, so that the same input has the same result.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 from numba import njit
 from scipy.special import pdtr, pdtrik
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
+from service.core.model import Int64s
 
-    from service.core.model import Int64s
-
-    Floats = npt.NDArray[np.float64]
+Floats = npt.NDArray[np.float64]
 
 HEAVY: Final = 512
 """Most keys that are placed one by one."""

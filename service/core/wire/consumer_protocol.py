@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import base64
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from service.core.wire.errors import BufferUnderflow, Schema, Unreadable
-from service.core.wire.messages import Message, read_message
+from service.core.wire.messages import Document, Message, read_message
 from service.core.wire.reader import INT16, Reader
 from service.core.wire.schemas import ASSIGNMENT, COOPERATIVE_STICKY_USER_DATA, STICKY_USER_DATA, SUBSCRIPTION
-
-if TYPE_CHECKING:
-    from service.core.wire.messages import Document
 
 TopicPartitions = tuple[tuple[str, tuple[int, ...]], ...]
 """Topic names with partition ids, in the order of the bytes; a topic may appear more than once."""

@@ -12,19 +12,14 @@ Source: CoordinatorRecordSerde, GroupCoordinatorRecordSerde, ShareCoordinatorRec
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from service.core.wire.errors import BufferUnderflow, Runtime, UnknownRecordType, UnknownRecordVersion, Unreadable
-from service.core.wire.messages import Message, read_message
+from service.core.wire.messages import Document, Message, read_message
 from service.core.wire.reader import INT16, Reader
-from service.core.wire.schemas import GROUP_RECORDS, SHARE_GROUP_STATE_RECORDS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from service.core.wire.messages import Document
-    from service.core.wire.schemas import RecordType
+from service.core.wire.schemas import GROUP_RECORDS, SHARE_GROUP_STATE_RECORDS, RecordType
 
 _Unreadable = TypeVar("_Unreadable", bound=Unreadable)
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from service.core.wire.consumer_protocol import as_seen_by, read_assignment, read_subscription
-
-if TYPE_CHECKING:
-    from service.core.wire.consumer_protocol import Subscription, TopicPartitions
-    from service.core.wire.coordinator_records import CoordinatorRecord
-    from service.core.wire.messages import Document
+from service.core.wire.consumer_protocol import Subscription, TopicPartitions, as_seen_by, read_assignment, read_subscription
+from service.core.wire.coordinator_records import CoordinatorRecord
+from service.core.wire.messages import Document
 
 CONSUMER: Final = "consumer"
 """The protocol type of consumer groups; Connect's workers and others have their own types and formats."""

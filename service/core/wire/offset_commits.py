@@ -7,19 +7,15 @@ Nearly all records of the topic are offset commits. A kernel reads those that ar
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 from numba import njit
 
-from service.core.model import Keys
+from service.core.model import Bools, Bytes, Int32s, Int64s, Keys
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from service.core.model import Bools, Bytes, Int32s, Int64s
-
-    Int8s = npt.NDArray[np.int8]
+Int8s = npt.NDArray[np.int8]
 
 OTHER, COMMIT, TOMBSTONE = 0, 1, 2
 

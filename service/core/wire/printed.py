@@ -16,18 +16,15 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final
 
 from service.core.jvm.hashing import string_hash_code
 from service.core.kafka_versions import LATEST
+from service.core.wire.coordinator_records import CoordinatorRecord
 from service.core.wire.errors import Printed, UnknownRecordType, Unreadable
+from service.core.wire.messages import Document
 from service.core.wire.schemas import SHARE_GROUP_STATE_RECORDS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from service.core.wire.coordinator_records import CoordinatorRecord
-    from service.core.wire.messages import Document
 
 Formatters = dict[str, tuple[int, ...]]
 """The record types that each formatter prints, by the name of its line in the answer."""

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from service.spark.cluster.session import is_connect
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pyspark import SparkContext
-    from pyspark.sql import SparkSession
 
 SECONDS = 0.2
 """Between two updates."""

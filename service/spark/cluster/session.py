@@ -14,9 +14,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -27,9 +28,6 @@ import service
 from service.spark.errors import NoSpark
 from service.spark.io.sources import failure, unanswered
 from service.spark.tasks import code_archive
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 LOCAL: Final = {
     "spark.ui.enabled": "false",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
+import pyarrow as pa
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -21,19 +24,10 @@ from service.spark.fleet.tasks import assignments, placements
 from service.spark.fleet.tasks.assignments import WRONG_ROW, Choice
 from service.spark.io import sources
 from service.spark.io.sinks import REJECTED_ROWS
-from service.spark.job import Job, Outcome
+from service.spark.io.sources import Source
+from service.spark.job import Job, Outcome, Pipeline
 from service.spark.parameters import READ_OPTIONS, SOURCE
-from service.spark.report import Report, number
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    import pyarrow as pa
-    from pyspark.sql import DataFrame
-
-    from service.spark.io.sources import Source
-    from service.spark.job import Pipeline
-    from service.spark.report import Section
+from service.spark.report import Report, Section, number
 
 ASSIGNMENTS: Final = "assignments.parquet"
 PLACEMENTS: Final = "placements.parquet"

@@ -54,12 +54,7 @@ def _group_figures(summary: dict[str, Any]) -> Figures:
             Figure("members", number(summary["members"])),
             Figure("partitions", number(summary["partitions"])),
             Figure("failed assignments", number(failed), "they fail in Kafka, too", "bad" if failed else "good"),
-            Figure(
-                "rejected rows",
-                number(summary["wrong_rows"]),
-                f"in {REJECTED_ROWS}",
-                "bad" if summary["wrong_rows"] else "",
-            ),
+            Figure("rejected rows", number(summary["wrong_rows"]), f"in {REJECTED_ROWS}", "bad" if summary["wrong_rows"] else ""),
         )
     )
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from service.spark.io.sources import CORRUPT
 from service.spark.tasks.group_requests import present
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 
 def questions(groups: DataFrame, results: DataFrame, body_column: str | None, most: int) -> list[dict[str, Any]]:

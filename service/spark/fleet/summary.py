@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import Any, Final
 
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from service.core.measures import spread
 from service.spark.fleet.tasks.assignments import WRONG_ROW
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pyspark.sql import DataFrame
 
 NAMED: Final = 20
 """Most groups and topics that the summary names: the most uneven, the failed."""

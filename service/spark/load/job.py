@@ -4,32 +4,27 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import click
-from pyspark.sql import Observation
+from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from service.core.errors import InvalidQuestion
 from service.spark.errors import WrongSource
 from service.spark.fleet.job import ChoiceType
 from service.spark.fleet.tasks import assignments
+from service.spark.fleet.tasks.assignments import Choice
 from service.spark.io import sources
 from service.spark.io.sinks import REJECTED_ROWS
-from service.spark.job import Job, Outcome
+from service.spark.io.sources import Source
+from service.spark.job import Job, Outcome, Pipeline
 from service.spark.load import report as load_report
 from service.spark.load import summary as load_summary
 from service.spark.load import windows
 from service.spark.parameters import READ_OPTIONS, SIZE_COLUMNS, SOURCE
 from service.spark.report import number
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-    from service.spark.fleet.tasks.assignments import Choice
-    from service.spark.io.sources import Source
-    from service.spark.job import Pipeline
 
 WINDOWS, SUBJECTS, HOURS = "windows.parquet", "subjects.parquet", "hours.parquet"
 BREACHES, REQUESTS = "breaches.parquet", "group_assignments.parquet"

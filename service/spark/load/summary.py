@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from pyspark.sql import Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from service.spark.load import windows
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
 
 NAMED: Final = 20
 """Most subjects of each kind, breaches and groups that the summary names."""

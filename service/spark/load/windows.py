@@ -6,11 +6,12 @@ A *window* is a time span of ``seconds``, named by its first second since 1970. 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from pyspark.sql import Window, types
+from pyspark.sql import Column, DataFrame, Window, types
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -18,11 +19,6 @@ from service.spark.fleet.tasks.assignments import COLUMNS as GROUP_COLUMNS
 from service.spark.fleet.tasks.assignments import RESULT, Choice, assign_groups
 from service.spark.io.sources import CORRUPT
 from service.spark.tasks import group_requests
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from pyspark.sql import Column, DataFrame
 
 PARTITION, CONSUMER, BROKER = "partition", "consumer", "broker"
 KINDS: Final = (PARTITION, CONSUMER, BROKER)

@@ -2,38 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 import numpy as np
 import pyarrow as pa
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
+from service.core.attribution.equivalents import PartitionerClass
 from service.core.attribution.fingerprints import MAX_CLASSES, fingerprint
-from service.core.attribution.mixtures import unmix
+from service.core.attribution.mixtures import Mixture, unmix
 from service.core.attribution.observations import observe
 from service.core.errors import InvalidQuestion
 from service.core.partitioners import PARTITIONERS
 from service.spark.errors import WrongSource
 from service.spark.io.scan import ScanSource, run_scan
-from service.spark.job import Job, Outcome
+from service.spark.io.sources import Source
+from service.spark.job import Job, Outcome, Pipeline
 from service.spark.mismatch import report
-from service.spark.mismatch.tasks.scan import MismatchScan, merged, patterns, read_partitions, settled
+from service.spark.mismatch.tasks.scan import MismatchResult, MismatchScan, merged, patterns, read_partitions, settled
 from service.spark.parameters import KEY_FORMAT, READ_OPTIONS, SOURCE
 from service.spark.report import number, share
 from service.spark.tasks.key_columns import check_format, check_keys, is_text, read_keys
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pyspark.sql import DataFrame
-
-    from service.core.attribution.equivalents import PartitionerClass
-    from service.core.attribution.mixtures import Mixture
-    from service.spark.io.sources import Source
-    from service.spark.job import Pipeline
-    from service.spark.mismatch.tasks.scan import MismatchResult
 
 SAMPLE_RECORDS: Final = 20_000
 """Records, drawn at random, from which an unknown partition count is estimated."""

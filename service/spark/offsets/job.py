@@ -5,27 +5,22 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
-from pyspark.sql import Observation, types
+from pyspark.sql import Column, DataFrame, Observation, types
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from service.spark.errors import WrongSource
 from service.spark.io import sources
 from service.spark.io.sinks import REJECTED_ROWS
-from service.spark.job import Job, Outcome
+from service.spark.io.sources import Source
+from service.spark.job import Job, Outcome, Pipeline
 from service.spark.offsets import lags as offset_lags
 from service.spark.offsets import report as offsets_report
 from service.spark.offsets.lags import PARTITION
 from service.spark.parameters import READ_OPTIONS, SOURCE
 from service.spark.report import number
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
-
-    from service.spark.io.sources import Source
-    from service.spark.job import Pipeline
 
 OFFSETS, GROUPS, MEMBERS = "offsets.parquet", "groups.parquet", "members.parquet"
 HISTORY, REQUESTS = "history.parquet", "group_assignments.parquet"

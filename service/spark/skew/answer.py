@@ -8,20 +8,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import combinations
 from math import lcm
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
 from service.core.keys import columns as encodings
 from service.core.keys.values import key_value
+from service.core.model import Int32s
 from service.core.sizing.counter import KeyCounter, hashing_rule, key_hashes_of
 from service.core.sizing.distinct_keys import BYTES, RECORDS
 from service.core.sizing.plans import Limits, Plan, Rates, Reach, plans, reach
-
-if TYPE_CHECKING:
-    from service.core.model import Int32s
-    from service.spark.skew.tasks.scan import KeySample, SkewResult
+from service.spark.skew.tasks.scan import KeySample, SkewResult
 
 NAMED: Final = 256
 """Most hottest keys in the answer."""

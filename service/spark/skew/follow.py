@@ -7,25 +7,22 @@ records and the same N, so every record is counted exactly once.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet
 from prometheus_client import CollectorRegistry, Counter, Gauge, start_http_server
+from pyspark.sql import DataFrame
 
 from service.spark.cluster.session import is_connect
 from service.spark.errors import PipelineError
 from service.spark.io import sources
 from service.spark.io.sinks import REJECTED_ROWS
+from service.spark.io.sources import Source
+from service.spark.job import Pipeline
 from service.spark.skew.tasks.scan import SkewScan, check_partitioners
 from service.spark.skew.tasks.windows import TYPES, Windows, WindowScan, summed
 from service.spark.tasks.key_columns import check_format
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-    from service.spark.io.sources import Source
-    from service.spark.job import Pipeline
 
 WINDOWS, SKEWS, CHECKPOINT = "windows.parquet", "skew.parquet", "checkpoint"
 KEPT_BATCHES = 1000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import pyarrow as pa
@@ -11,26 +11,16 @@ from service.core.errors import InvalidQuestion
 from service.core.sizing.plans import Limits
 from service.spark.errors import WrongSource
 from service.spark.io.scan import ScanSource, run_scan
-from service.spark.job import Job, Outcome
+from service.spark.io.sources import Source
+from service.spark.job import Job, Outcome, Pipeline
 from service.spark.parameters import KEY_FORMAT, READ_OPTIONS, SIZE_COLUMNS, SOURCE, Integers
 from service.spark.skew import report
 from service.spark.skew.answer import answer_from, summary, tables
 from service.spark.skew.tasks.scan import MAX_KEYS, SkewScan, check_partitioners, merged
 from service.spark.tasks.key_columns import check_format, check_keys, is_bytes, is_text
 
-if TYPE_CHECKING:
-    from service.spark.io.sources import Source
-    from service.spark.job import Pipeline
 
-
-def check(
-    *,
-    partitioners: tuple[str, ...],
-    key_format: str | None,
-    follow: bool,
-    source: Source,
-    **options: Any,
-) -> None:
+def check(*, partitioners: tuple[str, ...], key_format: str | None, follow: bool, source: Source, **options: Any) -> None:
     """Raise an error for options that are wrong whatever the source contains."""
     check_partitioners(partitioners, key_format)
     if follow and source.format != "kafka":

@@ -17,11 +17,8 @@ import shutil
 import sys
 import tempfile
 import zipfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 MODULES = "modules/"
 """The folder of the modules in the zip; at its root Python would import them from the zip."""

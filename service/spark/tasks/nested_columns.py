@@ -7,15 +7,13 @@ empty. It must not have an unknown member: a misspelt ``topic_names`` would sile
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
 from service.core.errors import InvalidQuestion
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
 
 CORRUPT: Final = "_corrupt_record"
 """The column of the lines that Spark could not read (``sources.CORRUPT``)."""

@@ -7,13 +7,11 @@ only if there are any.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 import pyarrow as pa
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
 
 TYPES: Final = "partial binary, rejected long, reason string, record string"
 """The columns, as Spark names their types."""

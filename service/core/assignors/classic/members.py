@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numba import njit
 
 from service.core.jvm.sorting import java_order
-from service.core.model import Ragged
-
-if TYPE_CHECKING:
-    from service.core.model import Group, Int32s
+from service.core.model import Group, Int32s, Ragged
 
 
 def static_first(group: Group) -> Int32s:
@@ -33,14 +28,14 @@ def alike(offsets: Int32s, topics: Int32s) -> bool:
     """Are all rows the same, to the letter? False if there are none. offsets, topics : member → topics"""
     if len(offsets) < 2:
         return False
-    wanted = topics[: offsets[1]]
+    first_row = topics[: offsets[1]]
     for row in range(1, len(offsets) - 1):
         of_row = topics[offsets[row] : offsets[row + 1]]
-        if len(of_row) != len(wanted):
+        if len(of_row) != len(first_row):
             return False
-        differ = 0  # most often nothing does, which is told faster without a way out of the loop
-        for i in range(len(wanted)):
-            differ += of_row[i] != wanted[i]
+        differ = 0  # most often nothing does, which a loop without a way out finds faster
+        for i in range(len(first_row)):
+            differ += of_row[i] != first_row[i]
         if differ:
             return False
     return True

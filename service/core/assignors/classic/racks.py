@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numba import njit
 
-if TYPE_CHECKING:
-    from service.core.model import Bools, Int32s
+from service.core.model import Bools, Int32s
 
 
 @njit(nogil=True, cache=True)

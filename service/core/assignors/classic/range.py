@@ -24,18 +24,15 @@ Source: org.apache.kafka.clients.consumer.RangeAssignor (Apache Kafka 4.3.1). Th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numba import njit
 
 from service.core.assignors.classic.members import static_first, topic_subscribers
 from service.core.assignors.classic.racks import on_rack, racks_matter
-from service.core.model import NONE, Assignment
+from service.core.model import NONE, Assignment, Bools, Group, Int32s, Ragged
 from service.core.ragged import grouped, grouped_arrays
-
-if TYPE_CHECKING:
-    from service.core.model import Bools, Group, Int32s, Ragged
 
 
 def assign(group: Group) -> Assignment:
@@ -55,16 +52,16 @@ def assign(group: Group) -> Assignment:
 
 
 def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
-    """Per set of co-partitioned topics its subscribers in order, quota, extra, and whether racks were looked at and why.
+    """Per set of co-partitioned topics its subscribers in order, quota, extra, and whether racks counted and why.
 
-    limit : bounds the number of topics, and the number of subscribers, told of in all
+    limit : bounds the number of topics, and the number of subscribers, listed in all
     """
     topics, counts = group.topics, group.topics.partitions_counts()
     order = static_first(group)
     subscribers = topic_subscribers(group, order)
     sets = _co_partitioned(group, subscribers)
     matching = None if topics.racks is None else _matching(group, topics.racks, order, subscribers)
-    owners = np.zeros(topics.partitions_count, np.int32)  # where nobody subscribes nobody is told of either
+    owners = np.zeros(topics.partitions_count, np.int32)  # where nobody subscribes nobody is listed either
     owners[assignment.rows.values] = assignment.rows.row_of_each_value()
     entries: list[dict[str, Any]] = []
     topics_left = members_left = limit

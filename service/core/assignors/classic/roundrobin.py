@@ -13,18 +13,15 @@ Source: org.apache.kafka.clients.consumer.RoundRobinAssignor (Apache Kafka 4.3.1
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numba import njit
 
 from service.core.assignors.classic.members import static_first, topic_subscribers
 from service.core.errors import KafkaAssignorFails
-from service.core.model import NONE, Assignment
+from service.core.model import NONE, Assignment, Group, Int32s
 from service.core.ragged import grouped
-
-if TYPE_CHECKING:
-    from service.core.model import Group, Int32s
 
 
 def assign(group: Group) -> Assignment:
@@ -42,7 +39,7 @@ def assign(group: Group) -> Assignment:
 
 
 def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
-    """The circle, from where the deal begins. ``limit`` bounds the members told of."""
+    """The circle, from where the deal begins. ``limit`` bounds the members listed."""
     order = static_first(group)
     counts = assignment.rows.lengths()
     least = int(counts.min())

@@ -14,16 +14,13 @@ Source: org.apache.kafka.coordinator.group.assignor.RangeAssignor (Apache Kafka 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numba import njit
 
 from service.core.assignors.classic.members import alike, static_first, topic_subscribers
-from service.core.model import Assignment, Ragged
-
-if TYPE_CHECKING:
-    from service.core.model import Group, Int32s
+from service.core.model import Assignment, Group, Int32s, Ragged
 
 
 def assign(group: Group) -> Assignment:

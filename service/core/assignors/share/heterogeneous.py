@@ -6,19 +6,14 @@ release since 4.2.0).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numba import njit
 
 from service.core.assignors.classic.members import topic_subscribers
+from service.core.assignors.coordinator import TopicIds
 from service.core.assignors.share.share_out import by_spread, owned_entries, rows_of, share_out
-from service.core.model import NONE, Assignment, Ragged
+from service.core.model import NONE, Assignment, Group, Int32s, Ragged
 from service.core.ragged import grouped_arrays
-
-if TYPE_CHECKING:
-    from service.core.assignors.coordinator import TopicIds
-    from service.core.model import Group, Int32s
 
 
 def assign(group: Group, order: Int32s, ids: TopicIds) -> Assignment:

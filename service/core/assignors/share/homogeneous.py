@@ -10,20 +10,14 @@ release since 4.2.0).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numba import njit
 
-from service.core.assignors.coordinator import member_order, topic_ids, topic_order
+from service.core.assignors.coordinator import TopicIds, member_order, topic_ids, topic_order
 from service.core.assignors.share.share_out import owned_entries, rows_of, share_out
 from service.core.jvm.hashing import java_hash_codes
 from service.core.jvm.ordering import DEFAULT_CAPACITY, iteration_order
-from service.core.model import NONE, Assignment, Ragged
-
-if TYPE_CHECKING:
-    from service.core.assignors.coordinator import TopicIds
-    from service.core.model import Group, Int32s
+from service.core.model import NONE, Assignment, Group, Int32s, Ragged
 
 
 def assign(group: Group, order: Int32s, ids: TopicIds) -> Assignment:

@@ -11,19 +11,14 @@ Plain-Python twin: tests/reference/server_assignors.py.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
 
-from service.core.assignors.coordinator import target_rows
+from service.core.assignors.coordinator import TopicIds, target_rows
 from service.core.jvm.ordering import DEFAULT_CAPACITY, hash_order
-from service.core.model import NONE
+from service.core.model import NONE, Bools, Group, Int32s
 from service.core.ragged import grouped_arrays
-
-if TYPE_CHECKING:
-    from service.core.assignors.coordinator import TopicIds
-    from service.core.model import Bools, Group, Int32s
 
 
 def owned_entries(group: Group, order: Int32s, ids: TopicIds, topics: Int32s) -> tuple[Int32s, Int32s]:

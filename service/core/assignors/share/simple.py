@@ -25,7 +25,7 @@ SimpleHeterogeneousAssignmentBuilder (Apache Kafka 4.3.1, and every release sinc
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -33,10 +33,7 @@ from service.core.assignors.classic.members import topic_subscribers
 from service.core.assignors.coordinator import is_homogeneous, member_order, partition_beyond_the_end, topic_ids
 from service.core.assignors.share import heterogeneous, homogeneous
 from service.core.errors import InvalidQuestion
-from service.core.model import Assignment, Ragged
-
-if TYPE_CHECKING:
-    from service.core.model import Bools, Group
+from service.core.model import Assignment, Bools, Group, Ragged
 
 UNDEFINED_ORDER: Final = (
     "Some partitions have the same TopicIdPartition.hashCode and fall into one crowded bucket of a HashMap, where Java goes by "
@@ -77,7 +74,7 @@ def _refuse_beyond_the_end(group: Group, subscribed: Bools) -> None:
 def warnings(group: Group) -> list[str]:
     """What a reader must know before trusting the answer to the letter; most often nothing.
 
-    Errs on the side of warning: whether a doubtful order decides anything is not looked at.
+    Errs on the side of warning: whether a doubtful order decides anything is not checked.
     """
     if len(group) == 0 or not is_homogeneous(group) or homogeneous.order_is_certain(group):
         return []
@@ -87,7 +84,7 @@ def warnings(group: Group) -> list[str]:
 def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
     """Which algorithm was used and why, sharing, and what each member in order kept, gave up and got.
 
-    limit : bounds the members, and the topics, told of
+    limit : bounds the members, and the topics, listed
     """
     order, alike, existing = member_order(group), is_homogeneous(group), group.topics.partitions_counts()
     subscribers = topic_subscribers(group, order)

@@ -5,7 +5,8 @@ A row has the fields of ``POST /v1/replica-placements`` for one topic, and optio
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -17,17 +18,12 @@ from service.core.jvm.hashing import string_hash_code
 from service.core.jvm.random import JavaRandom
 from service.core.kafka_versions import LATEST
 from service.core.measures import spread
-from service.core.model import NONE, PlacementRequest, Ragged
+from service.core.model import NONE, Cluster, Int32s, Int64s, PlacementRequest, Ragged
 from service.core.placers import PLACERS, Placer
 from service.core.placers.audit import Audit, audit
 from service.core.placers.load import broker_load
 from service.spark.fleet.tasks.assignments import WRONG_ROW
 from service.spark.tasks.nested_columns import CORRUPT, check_line, check_type, compact, conform, gathered, rejection, rows_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from service.core.model import Cluster, Int32s, Int64s
 
 PLACEMENTS: Final = pa.list_(pa.struct({"partition_id": pa.int32(), "replicas": pa.list_(pa.int32())}))
 INTEGERS: Final = ("partitions_count", "replication_factor", "start_partition_id", "start_index", "replica_shift")
@@ -207,18 +203,18 @@ def _request(plain: dict[str, Any], current: tuple[Int32s, Ragged] | None, versi
     return PlacementRequest(count, factor, plain.get("start_partition_id") or 0, **options, kafka_version=version)
 
 
-def _audited(cluster: Cluster, ids: Int32s, found: Audit) -> dict[str, Any]:
-    places = {"doubled": found.doubled, "unknown_brokers": found.unknown, "wrong_factor": found.wrong_factor}
-    places |= {"crowded_racks": found.crowded, "unled": found.unled}
+def _audited(cluster: Cluster, ids: Int32s, current: Audit) -> dict[str, Any]:
+    places = {"doubled": current.doubled, "unknown_brokers": current.unknown, "wrong_factor": current.wrong_factor}
+    places |= {"crowded_racks": current.crowded, "unled": current.unled}
     return {
-        "obeys": found.obeys,
+        "obeys": current.obeys,
         **{name: pa.array([ids[rows]], PARTITION_IDS) for name, rows in places.items()},
-        "copies": found.copies,
-        "leader_changes": found.leader_changes,
-        "most_leaders": found.most_leaders,
-        "current_broker_load": _loads(cluster, found.replicas, found.leaders),
-        "current_replica_skew": spread(found.replicas).skew,
-        "current_leader_skew": spread(found.leaders).skew,
+        "copies": current.copies,
+        "leader_changes": current.leader_changes,
+        "most_leaders": current.most_leaders,
+        "current_broker_load": _loads(cluster, current.replicas, current.leaders),
+        "current_replica_skew": spread(current.replicas).skew,
+        "current_leader_skew": spread(current.leaders).skew,
     }
 
 

@@ -6,16 +6,14 @@ It holds the PAIRS pairs with the smallest hashes, so samples of parts of the da
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
+from service.core.model import Int64s
 
-    from service.core.model import Int64s
-
-    UInt64s = npt.NDArray[np.uint64]
+UInt64s = npt.NDArray[np.uint64]
 
 PAIRS: Final = 2**15
 """Distinct pairs of each sample, at most."""

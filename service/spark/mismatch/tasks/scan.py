@@ -8,32 +8,34 @@ among the pairs of the right one.
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from service.core.attribution.equivalents import UNDECIDED, classify, has_null_and_empty, hash_all
+from service.core.attribution.equivalents import (
+    UNDECIDED,
+    PartitionerClass,
+    PartitionerClasses,
+    classify,
+    has_null_and_empty,
+    hash_all,
+)
 from service.core.attribution.mixtures import Patterns
 from service.core.errors import InvalidQuestion
 from service.core.keys.columns import SERIALIZED
+from service.core.model import Bools, Int32s, Int64s
 from service.core.partitioners import PARTITIONERS
 from service.core.partitioners.murmur3 import cassandra_tokens
 from service.spark.mismatch.tasks.pair_sample import PairSample
 from service.spark.tasks.key_columns import read_keys
 from service.spark.tasks.results import partial, rejects
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    import numpy.typing as npt
-
-    from service.core.attribution.equivalents import PartitionerClass, PartitionerClasses
-    from service.core.model import Bools, Int32s, Int64s
-
-    UInt64s = npt.NDArray[np.uint64]
+UInt64s = npt.NDArray[np.uint64]
 
 EXAMPLES: Final = 20
 """Most misplaced records in the result."""

@@ -7,8 +7,9 @@ Each task adds its batches to one ``KeyCounter`` of the core and returns it as b
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -16,15 +17,11 @@ import pyarrow.compute as pc
 
 from service.core.errors import InvalidQuestion
 from service.core.keys.columns import SERIALIZED
+from service.core.model import Int64s, Keys
 from service.core.sizing.counter import ONE, KeyCounter, hashing_rule, key_hashes_of
 from service.core.sizing.distinct_keys import DistinctKeys
 from service.spark.tasks.key_columns import joined, read_keys
 from service.spark.tasks.results import partial, rejects
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from service.core.model import Int64s, Keys
 
 CODEC: Final = "lz4"
 MAX_KEYS: Final = 2**16

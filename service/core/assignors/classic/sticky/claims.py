@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
@@ -23,11 +22,8 @@ from service.core.assignors.classic.racks import racks_matter
 from service.core.jvm.hashing import java_hash_codes
 from service.core.jvm.ordering import iteration_order
 from service.core.jvm.sorting import java_order
-from service.core.model import NONE, Ragged
+from service.core.model import NONE, Bools, Group, Int32s, Ragged
 from service.core.ragged import PIECE, ascending, rows_and_places
-
-if TYPE_CHECKING:
-    from service.core.model import Bools, Group, Int32s
 
 
 @dataclass(frozen=True)
@@ -71,7 +67,7 @@ class Claims:
 
     @property
     def topic_of(self) -> Int32s:
-        """int32[partitions], each partition's topic. Made when first asked for: most groups are assigned without."""
+        """int32[partitions], each partition's topic. Made when first used: most groups are assigned without."""
         return self._topics_and_ids[0]
 
     @property
@@ -223,7 +219,7 @@ def _first_other_subscription(order: Int32s, subscribed_of: Int32s, subscribed: 
             continue
         if stop - start != size:
             return int(member), reference
-        differ = 0  # most often all lists are one list, which is told faster without a way out of the loop
+        differ = 0  # most often all lists are one list, which a loop without a way out finds faster
         for i in range(size):
             differ += subscribed[start + i] != subscribed[example + i]
         if differ == 0:

@@ -18,19 +18,15 @@ Plain-Python twin: tests/reference/sticky.py, ``constrained``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
 
 from service.core.assignors.classic.racks import on_rack
+from service.core.assignors.classic.sticky.claims import Claims
 from service.core.errors import KafkaAssignorFails
-from service.core.model import NONE
+from service.core.model import NONE, Bools, Group, Int32s
 from service.core.ragged import grouped_arrays, indices_of
-
-if TYPE_CHECKING:
-    from service.core.assignors.classic.sticky.claims import Claims
-    from service.core.model import Bools, Group, Int32s
 
 
 @dataclass(frozen=True)

@@ -14,20 +14,17 @@ Source: org.apache.kafka.clients.consumer.CooperativeStickyAssignor (Apache Kafk
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numba import njit
 
 from service.core.assignors.classic.sticky.constrained import Constrained
 from service.core.assignors.classic.sticky.explanation import claimants, explained, placed
+from service.core.assignors.classic.sticky.solution import Solution
 from service.core.assignors.classic.sticky.sticky import rows_of, solve
-from service.core.model import NONE, Assignment
+from service.core.model import NONE, Assignment, Bools, Group, Int32s
 from service.core.ragged import grouped
-
-if TYPE_CHECKING:
-    from service.core.assignors.classic.sticky.solution import Solution
-    from service.core.model import Bools, Group, Int32s
 
 
 def assign(group: Group) -> Assignment:

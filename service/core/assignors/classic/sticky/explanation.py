@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from service.core.assignors.classic.sticky.claims import Claims
 from service.core.assignors.classic.sticky.constrained import Constrained
-from service.core.model import NONE
-
-if TYPE_CHECKING:
-    from service.core.assignors.classic.sticky.claims import Claims
-    from service.core.assignors.classic.sticky.general import General
-    from service.core.assignors.classic.sticky.solution import Solution
-    from service.core.model import Assignment, Bools, Group, Int32s
+from service.core.assignors.classic.sticky.general import General
+from service.core.assignors.classic.sticky.solution import Solution
+from service.core.model import NONE, Assignment, Bools, Group, Int32s
 
 Json = dict[str, Any]
 

@@ -6,19 +6,15 @@ Plain-Python twin: tests/reference/sticky.py, ``general``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from numba import njit
 
 from service.core.assignors.classic.sticky.heap import heapify, sink
-from service.core.assignors.classic.sticky.state import give
-from service.core.model import NONE
+from service.core.assignors.classic.sticky.state import State, give
+from service.core.model import NONE, Int32s, Int64s
 from service.core.ragged import grouped_arrays
-
-if TYPE_CHECKING:
-    from service.core.assignors.classic.sticky.state import State
-    from service.core.model import Int32s, Int64s
 
 _FEW: Final = 4
 """So many times a look through all members is faster than a heap of them."""

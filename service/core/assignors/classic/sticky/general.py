@@ -23,24 +23,20 @@ Plain-Python twin: tests/reference/sticky.py, ``general``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
 
 from service.core.assignors.classic.members import topic_subscribers
 from service.core.assignors.classic.racks import on_rack
+from service.core.assignors.classic.sticky.claims import Claims
 from service.core.assignors.classic.sticky.fill import fill
 from service.core.assignors.classic.sticky.movements import no_movements
 from service.core.assignors.classic.sticky.reassign import ENDLESS, NULL_POINTER, even_out, set_aside, somebody_has_two_more
 from service.core.assignors.classic.sticky.state import State
 from service.core.errors import KafkaAssignorFails
 from service.core.jvm.hashing import java_hash_codes, topic_partition_hash_codes
-from service.core.model import NONE
-
-if TYPE_CHECKING:
-    from service.core.assignors.classic.sticky.claims import Claims
-    from service.core.model import Group, Int32s
+from service.core.model import NONE, Group, Int32s
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,9 @@ Plain-Python twin: tests/reference/sticky.py, ``fewest`` within ``general``, whi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from numba import njit
 
-if TYPE_CHECKING:
-    from service.core.model import Int32s, Int64s
+from service.core.model import Int32s, Int64s
 
 
 @njit(nogil=True, cache=True)

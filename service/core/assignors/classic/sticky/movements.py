@@ -11,18 +11,14 @@ Plain-Python twin: tests/reference/sticky.py, ``Movements``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numba import njit
 
 from service.core.jvm.ordering import DEFAULT_CAPACITY, HEAD, KEY_COLUMNS, doubled, empty, enter, remove, threshold
-from service.core.jvm.red_black import SPREAD
-from service.core.model import NONE
-
-if TYPE_CHECKING:
-    from service.core.jvm.red_black import Rows
-    from service.core.model import Int32s
+from service.core.jvm.red_black import SPREAD, Rows
+from service.core.model import NONE, Int32s
 
 TOPIC: Final = 0
 SOURCE: Final = 1

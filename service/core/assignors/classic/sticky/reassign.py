@@ -10,21 +10,16 @@ Plain-Python twin: tests/reference/sticky.py, ``general``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from numba import njit
 
 from service.core.assignors.classic.racks import on_rack
 from service.core.assignors.classic.sticky.heap import heapify, rise, sink
-from service.core.assignors.classic.sticky.movements import alike, copied, move, partition_to_move
-from service.core.assignors.classic.sticky.state import give
-from service.core.model import NONE
-
-if TYPE_CHECKING:
-    from service.core.assignors.classic.sticky.movements import Movements
-    from service.core.assignors.classic.sticky.state import State
-    from service.core.model import Bools, Int32s
+from service.core.assignors.classic.sticky.movements import Movements, alike, copied, move, partition_to_move
+from service.core.assignors.classic.sticky.state import State, give
+from service.core.model import NONE, Bools, Int32s
 
 SETTLED: Final = 0
 NULL_POINTER: Final = 1

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from service.core.assignors.classic.sticky.claims import Claims
-    from service.core.assignors.classic.sticky.constrained import Constrained
-    from service.core.assignors.classic.sticky.general import General
-    from service.core.model import Int32s
+from service.core.assignors.classic.sticky.claims import Claims
+from service.core.assignors.classic.sticky.constrained import Constrained
+from service.core.assignors.classic.sticky.general import General
+from service.core.model import Int32s
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from numba import njit
 
-if TYPE_CHECKING:
-    from service.core.model import Bools, Int32s, Int64s
+from service.core.model import Bools, Int32s, Int64s
 
 
 class State(NamedTuple):

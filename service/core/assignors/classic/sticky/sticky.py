@@ -13,7 +13,7 @@ Source: org.apache.kafka.clients.consumer.StickyAssignor, internals.AbstractStic
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,11 +21,8 @@ from service.core.assignors.classic.sticky import constrained, general
 from service.core.assignors.classic.sticky.claims import read_claims
 from service.core.assignors.classic.sticky.explanation import explained
 from service.core.assignors.classic.sticky.solution import Solution
-from service.core.model import NONE, Assignment, Ragged
+from service.core.model import NONE, Assignment, Group, Int32s, Ragged
 from service.core.ragged import grouped
-
-if TYPE_CHECKING:
-    from service.core.model import Group, Int32s
 
 
 def assign(group: Group) -> Assignment:

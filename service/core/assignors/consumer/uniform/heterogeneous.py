@@ -19,21 +19,17 @@ since 4.0.0).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numba import njit
 
 from service.core.assignors.classic.members import topic_subscribers
-from service.core.assignors.coordinator import member_order, partition_beyond_the_end, topic_ids
+from service.core.assignors.coordinator import TopicIds, member_order, partition_beyond_the_end, topic_ids
 from service.core.errors import InvalidQuestion, KafkaAssignorFails
 from service.core.jvm.ordering import capacity_for_set, iteration_order
-from service.core.model import NONE, Assignment, Ragged
+from service.core.model import NONE, Assignment, Group, Int32s, Ragged
 from service.core.ragged import grouped
-
-if TYPE_CHECKING:
-    from service.core.assignors.coordinator import TopicIds
-    from service.core.model import Group, Int32s
 
 ROUNDS: Final = 16
 """UniformHeterogeneousAssignmentBuilder.MAX_ITERATION_COUNT"""

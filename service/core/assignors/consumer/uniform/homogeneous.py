@@ -20,7 +20,7 @@ Source: org.apache.kafka.coordinator.group.assignor.UniformHomogeneousAssignment
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -29,10 +29,7 @@ from service.core.assignors.coordinator import member_order, partition_beyond_th
 from service.core.errors import KafkaAssignorFails
 from service.core.jvm.hashing import java_hash_codes
 from service.core.jvm.ordering import capacity_for_set, iteration_order
-from service.core.model import NONE, Assignment, Ragged
-
-if TYPE_CHECKING:
-    from service.core.model import Bools, Group, Int32s
+from service.core.model import NONE, Assignment, Bools, Group, Int32s, Ragged
 
 
 def assign(group: Group, *, extra_stays: bool = True) -> Assignment:
@@ -86,7 +83,7 @@ def _left_over(cause: str) -> KafkaAssignorFails:
 
 
 def explain(group: Group, assignment: Assignment, limit: int, *, extra_stays: bool = True) -> dict[str, Any]:
-    """Quotas, and what each member in order kept, gave up and got. ``limit`` bounds the members told of."""
+    """Quotas, and what each member in order kept, gave up and got. ``limit`` bounds the members listed."""
     order, count = member_order(group), group.topics.partitions_count
     existing = group.topics.partitions_counts()
     subscribed = group.subscriptions.row(0) if len(group) else np.empty(0, np.int32)

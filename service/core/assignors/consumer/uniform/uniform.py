@@ -7,13 +7,11 @@ Source: org.apache.kafka.coordinator.group.assignor.UniformAssignor (Apache Kafk
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from service.core.assignors.consumer.uniform import heterogeneous, homogeneous
 from service.core.assignors.coordinator import is_homogeneous
-
-if TYPE_CHECKING:
-    from service.core.model import Assignment, Group
+from service.core.model import Assignment, Group
 
 
 def assign(group: Group) -> Assignment:
