@@ -3,11 +3,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 export PORT ?= 8000
 
-.PHONY: help run test test-fast parity fuzz soak lint format openapi chart chart-tools bench demo pipeline-demo lock clean
+.PHONY: help run test test-fast boundscheck parity extremes fuzz soak lint format openapi chart chart-tools bench demo pipeline-demo lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the commands
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-11s %s\n", $$1, $$2}'
 
 run: .venv/.installed ## set up and serve on :8000 (PORT=… for another)
 	@exec $(BIN)/partition-allocator serve
@@ -18,8 +18,16 @@ test: .venv/.dev ## set up and run every test, on two cores
 test-fast: .venv/.dev ## run the fast tests
 	$(BIN)/python -m pytest -m 'not slow'
 
+# Numba does not keep checked and unchecked kernels apart in its cache, hence a cache of their own.
+boundscheck: .venv/.dev ## run the kernels' property tests with every array index checked, some minutes
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.numba_boundscheck \
+	    $(BIN)/python -m pytest -n 2 --dist loadfile -p no:cacheprovider -m 'hypothesis and not slow' --ignore tests/core/wire tests/core tests/web
+
 parity: .venv/.dev ## compare 100,000 random rebalances with Kafka's assignors, four minutes (docs/exactness.md)
 	$(BIN)/python -m tests.runs.long_parity
+
+extremes: .venv/.dev ## post 20,000 extreme values to all endpoints, each in a process of its own
+	$(BIN)/python -m tests.runs.extremes
 
 fuzz: .venv/.dev ## post a million altered captures to /v1/decodings, ten minutes
 	$(BIN)/python -m tests.runs.fuzz
@@ -63,7 +71,7 @@ lock: ## resolve the dependencies again (needs uv)
 	    -c requirements-dev.lock -o requirements-pipeline.lock
 
 clean: ## remove generated files
-	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .numba_boundscheck
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/bin/python:

@@ -5,7 +5,6 @@ The service reads bodies into these rows, the pipeline tables; both then hold a 
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -15,6 +14,7 @@ from numba import njit
 
 from service.core.errors import MAX_ERRORS, InvalidQuestion
 from service.core.jvm.sorting import java_order
+from service.core.measures import LARGEST, SMALLEST
 from service.core.model import NONE, Group, Ragged, Topics
 from service.core.ragged import ascending, first_repeat, transposed
 
@@ -84,10 +84,11 @@ def plain_topics(topics: pa.StructArray) -> bool:
     """Is every row of type TOPIC, none null, well-formed by itself?"""
     names, counts, racks = topics.field("topic_name"), topics.field("partitions_count"), topics.field("partition_racks")
     weights = topics.field("partition_weights").values
+    loads = weights.to_numpy(zero_copy_only=False)
     return bool(
         names.null_count == counts.null_count == racks.values.null_count == racks.values.values.null_count == 0
         and weights.null_count == 0
-        and (len(weights) == 0 or 0 <= pc.min(weights).as_py() <= pc.max(weights).as_py() <= sys.float_info.max)
+        and ((loads == 0) | ((loads >= SMALLEST) & (loads <= LARGEST))).all()
         and _plain_names(names, LONGEST_TOPIC_NAME)
         and pc.all(pc.match_substring_regex(topics.field("topic_id"), TOPIC_ID), min_count=0).as_py()
         and (len(counts) == 0 or pc.min(counts).as_py() > 0)

@@ -9,6 +9,9 @@ from numba import njit
 
 from service.core.model import Float64s, Int32s, Int64s, Ragged
 
+SMALLEST, LARGEST = 1e-100, 1e100
+"""Between these lies a load or rate that is not an integer, or it is 0: its squares and sums neither overflow nor vanish."""
+
 
 @dataclass(frozen=True)
 class Spread:

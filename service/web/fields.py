@@ -8,6 +8,7 @@ from typing import Any, Final
 from marshmallow import ValidationError, fields, validate
 
 from service.core.errors import MAX_ERRORS
+from service.core.measures import LARGEST, SMALLEST
 
 INT32 = 2**31 - 1
 INT64 = 2**63 - 1
@@ -85,13 +86,15 @@ class Boolean(fields.Boolean):
 
 
 class Number(fields.Float):
-    """A finite JSON number above 0, or also 0: not ``true`` or ``"1"``."""
+    """A JSON number from SMALLEST to LARGEST, or also 0: not ``true`` or ``"1"``."""
 
     def __init__(self, *, zero: bool = False, **kwargs: Any) -> None:
-        super().__init__(validate=validate.Range(min=0, min_inclusive=zero), **kwargs)
+        super().__init__(validate=validate.Range(min=0, max=LARGEST, min_inclusive=zero), **kwargs)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> float:
         if type(value) not in (int, float):
             raise ValidationError("Not a number.")
         number: float = super()._deserialize(value, attr, data, **kwargs)
+        if 0 < number < SMALLEST:
+            raise ValidationError(f"Must be at least {SMALLEST}.")
         return number

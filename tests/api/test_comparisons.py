@@ -84,6 +84,11 @@ def test_records_that_nothing_but_chance_places_are_compared_with_nobody(client)
     assert answer["pairs"][0]["agreement"] is None
 
 
+def test_a_partitioner_that_ignores_keys_alone_leaves_nobody_to_compare(client):
+    answer = client.post(PATH, json={"partitions_count": 5, "partitioners": ["librdkafka:random"], "keys": ["a"]}).json
+    assert answer["writers"] == answer["pairs"] == []
+
+
 def test_more_partitions_than_can_be_counted_one_by_one_are_compared_all_the_same(client):
     answer = client.post(PATH, json={"partitions_count": 2**31 - 1, "keys": ["a", "b"]}).json
     assert "distribution" not in answer["writers"][0]

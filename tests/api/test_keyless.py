@@ -65,6 +65,18 @@ def test_a_rack_aware_producer_without_a_rack_is_refused_in_kafkas_words(client)
     assert response.json["message"] == "client.rack must be provided if partitioner.rack.aware is enabled"
 
 
+def test_batches_of_the_least_and_of_the_most_records_have_shares(client):
+    partitions = [{"partition_id": i, "leader_id": 1, "batch_records": size} for i, size in enumerate((1e-100, 1e100))]
+    assert client.post(PATH, json={"rule": "sticky", "partitions": partitions}).json["shares"] == [pytest.approx(1e-200), 1]
+
+
+def test_queues_beyond_kafkas_int_table_are_refused(client):
+    partitions = [{"partition_id": 0, "leader_id": 1, "queue_size": 2**31 - 1}, {"partition_id": 1, "leader_id": 1}]
+    response = client.post(PATH, json={"partitions": partitions})
+    assert response.status_code == 422
+    assert "int table" in response.json["detail"]
+
+
 @pytest.mark.parametrize(
     ("body", "pointer"),
     [
@@ -80,6 +92,10 @@ def test_a_rack_aware_producer_without_a_rack_is_refused_in_kafkas_words(client)
         ({"partitions": [{"partition_id": 0, "queue_size": 1}], "rule": "sticky"}, "/partitions/0/queue_size"),
         ({"partitions": [{"partition_id": 0, "batch_records": 2}]}, "/partitions/0/batch_records"),
         ({"partitions_count": 2, "brokers": [*BROKERS, *BROKERS]}, "/brokers/2/broker_id"),
+        ({"partitions": [{"partition_id": 0, "batch_records": 5e-324}], "rule": "sticky"}, "/partitions/0/batch_records"),
+        ({"partitions": [{"partition_id": 0, "batch_records": 1e308}], "rule": "sticky"}, "/partitions/0/batch_records"),
+        ({"partitions_count": 2, "brokers": [{"broker_id": 0, "rack_id": "\ud800"}]}, "/brokers/0/rack_id"),
+        ({"partitions_count": 2, "producers": [{"rack_id": "\ud800"}]}, "/producers/0/rack_id"),
         ({"partitions_count": 2, "rule": "random"}, "/rule"),
         ({"partitions_count": 2, "rule": "sticky", "rack_aware": True, "producers": [{"rack_id": "a"}]}, "/rack_aware"),
         ({"partitions_count": 2, "rack_aware": 1}, "/rack_aware"),

@@ -176,6 +176,13 @@ KEYED = {"partitions_counts": [3], "keys": ["a"]}
         ({"partitions_counts": [3], "histogram": [{"key": "a", "bytes": 1}, {"key": "b"}]}, "/histogram/1/bytes"),
         ({"partitions_counts": [3], "histogram": [{"key": "a", "colour": 1}]}, "/histogram/0/colour"),
         ({"partitions_counts": [2_000_001], "keys": []}, "/partitions_counts"),
+        ({**KEYED, "current_partitions_count": 2_000_000}, "/current_partitions_count"),
+        ({**KEYED, "current_partitions_count": 300_000_000}, "/current_partitions_count"),
+        ({**KEYED, "current_partitions_count": 2**31 - 1}, "/current_partitions_count"),
+        ({"partitions_counts": [3], "histogram": [{"key": "a", "records": MOST}] * 513}, ""),
+        ({"partitions_counts": [3], "histogram": [{"key": None, "records": MOST}] * 1025}, ""),
+        ({**KEYED, "duration_seconds": 5e-324}, "/duration_seconds"),
+        ({**KEYED, "max_skew": 1e308}, "/max_skew"),
         ({**KEYED, "max_skew": True}, "/max_skew"),
         ({**KEYED, "max_skew": 0}, "/max_skew"),
         ({**KEYED, "duration_seconds": 1, "records_per_second": 1}, "/records_per_second"),
@@ -188,6 +195,12 @@ KEYED = {"partitions_counts": [3], "keys": ["a"]}
 )
 def test_what_is_wrong_is_pointed_at(client, body, pointer):
     assert pointers(client.post(PATH, json=body)) == [pointer]
+
+
+def test_the_current_count_may_be_as_large_as_any_other(client):
+    body = {**KEYED, "partitions_counts": [3, 1_999_997], "current_partitions_count": 1_999_997}
+    plans = client.post(PATH, json=body).json["plans"]
+    assert [plan["moved"]["keys"] for plan in plans] == [1, 0]
 
 
 @pytest.mark.parametrize(

@@ -111,6 +111,11 @@ def test_what_is_wrong_is_pointed_at(client, body, pointer):
     assert pointer in pointers(client.post(PATH, json=body))
 
 
+def test_half_a_surrogate_pair_may_name_the_topic(client):
+    body = {"partitions_count": 12, "keys": ["order-1"], "topic_name": "\ud800"}
+    assert client.post(PATH, json=body).json["partitions"] == [10]
+
+
 def test_a_records_own_partition_wins(client):
     body = {"partitions_count": 12, "records": [{"key": "order-1"}, {"key": "order-1", "partition": 5}]}
     hashed = client.get(f"{PATH}?key=order-1&partitions_count=12").json["partitions"][0]

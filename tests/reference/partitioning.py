@@ -29,23 +29,28 @@ def pmod(h: int, n: int) -> int:
     return h % n
 
 
+def java_int(number: int) -> int:
+    """What Java's int makes of a sum or product."""
+    return (number + 2**31) % 2**32 - 2**31
+
+
 def least_bytes(sizes: list[int], n: int) -> list[int]:
-    """kafka-go's LeastBytes."""
+    """kafka-go's LeastBytes, which counts in uint64."""
     held = [0] * n
     chosen = []
     for size in sizes:
         partition = held.index(min(held))
-        held[partition] += size
+        held[partition] = (held[partition] + size) % 2**64
         chosen.append(partition)
     return chosen
 
 
 def sticky_turns(added: list[int], switch: list[bool], batch_size: int) -> list[int]:
-    """Which draw each record's partition came from (BuiltInPartitioner.updatePartitionInfo)."""
+    """Which draw each record's partition came from (BuiltInPartitioner.updatePartitionInfo, in Java's ints)."""
     turns, turn, produced = [], 0, 0
     for size, enabled in zip(added, switch, strict=True):
         turns.append(turn)
-        produced += size
-        if (produced >= batch_size and enabled) or produced >= 2 * batch_size:
+        produced = java_int(produced + size)
+        if (produced >= batch_size and enabled) or produced >= java_int(2 * batch_size):
             turn, produced = turn + 1, 0
     return turns

@@ -1,8 +1,9 @@
-"""``python -m tests.runs.extremes [cases] [--seed N]``: extreme values in valid bodies of every endpoint, each in a process of its own.
+"""``python -m tests.runs.extremes [cases] [--seed N]``: extreme values in valid bodies of every endpoint.
 
-A case is a valid body in which a few values are replaced by values at the edges: of int32 and int64, of floats, half surrogate pairs,
-empty and long lists and names, counts of ten million. The service may answer or refuse it. It must not die, not answer 5xx, not
-hold more than ``MAX_BYTES`` and not take longer than ``MAX_SECONDS``.
+A case is a valid body in which a few values are replaced by values at the edges: of int32 and int64, of floats, half surrogate
+pairs, empty and long lists and names, counts of ten million. Each is posted in a process of its own. The service may answer or
+refuse it. It must not die, not answer 5xx, not hold more than ``MAX_BYTES``, not take longer than ``MAX_SECONDS``, and not answer
+infinity or not-a-number, which JSON writes as null.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+import orjson
+
 from service.app import create_app
 from service.config import Settings
 from tests.support.golden import lines
@@ -36,12 +40,38 @@ MAX_SECONDS: Final = 60
 BUSY: Final = 503
 """The one 5xx that is an answer: the service is full, or the request took longer than it may."""
 
-NUMBERS: Final = (
-    -(2**63) - 1, -(2**63), -(2**31) - 1, -(2**31), -1, 0, 1, 2, 255, 65_536, 10_000_000, 300_000_000, 500_000_000,
-    2**31 - 2, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**53, 2**63 - 2, 2**63 - 1, 2**63, 10**30,
-    5e-324, 1e-300, 0.5, -0.0, 1e300, 1.7976931348623157e308,
-)  # fmt: skip
-TEXTS: Final = ("", "\ud800", "a\udc00", "\0", "=1+1", "a", "A" * 249, "A" * 250, "é" * 1_024, "😀" * 300, "x" * 100_000, "librdkafka:random")
+COUNTS: Final = (0, 1, 2, 255, 65_536, 10_000_000, 300_000_000, 2**31 - 2, 2**31 - 1)
+INTEGERS: Final = (
+    -(2**63) - 1,
+    -(2**63),
+    -(2**31) - 1,
+    -(2**31),
+    -1,
+    2**31,
+    2**32 - 1,
+    2**32,
+    2**53,
+    2**63 - 2,
+    2**63 - 1,
+    2**63,
+    10**30,
+)
+FLOATS: Final = (5e-324, 1e-300, 1e-100, 0.5, -0.0, 1e100, 1e300, 1.7976931348623157e308)
+NUMBERS: Final = (*COUNTS, *INTEGERS, *FLOATS)
+TEXTS: Final = (
+    "",
+    "\ud800",
+    "a\udc00",
+    "\0",
+    "=1+1",
+    "a",
+    "A" * 249,
+    "A" * 250,
+    "é" * 1_024,
+    "😀" * 300,
+    "x" * 100_000,
+    "librdkafka:random",
+)
 OTHERS: Final = (None, True, [], {}, [[]], [None], "AAAAAAAAAAAAAAAAAAAAAA")
 
 BODIES: Final[dict[str, tuple[dict[str, Any], ...]]] = {
@@ -54,7 +84,13 @@ BODIES: Final[dict[str, tuple[dict[str, Any], ...]]] = {
         {"observations": [{"key": "a", "partition_id": 3}, {"key": None, "partition_id": 1}], "max_partitions_count": 64},
     ),
     "/v1/partition-count-plans": (
-        {"partitions_counts": [12, 24], "current_partitions_count": 6, "keys": ["a", "b"], "max_skew": 2.0, "duration_seconds": 10},
+        {
+            "partitions_counts": [12, 24],
+            "current_partitions_count": 6,
+            "keys": ["a", "b"],
+            "max_skew": 2.0,
+            "duration_seconds": 10,
+        },
         {
             "partitions_counts": [3],
             "histogram": [{"key": "a", "records": 5, "bytes": 100}, {"key": "b", "records": 1, "bytes": 7}],
@@ -75,7 +111,12 @@ BODIES: Final[dict[str, tuple[dict[str, Any], ...]]] = {
         },
     ),
     "/v1/co-partitionings": (
-        {"topics": [{"topic_name": "a", "partitions_count": 3}, {"topic_name": "b", "partitions_count": 3, "partitioner": "sarama:hash"}]},
+        {
+            "topics": [
+                {"topic_name": "a", "partitions_count": 3},
+                {"topic_name": "b", "partitions_count": 3, "partitioner": "sarama:hash"},
+            ]
+        },
     ),
     "/v1/coordinators": ({"group_id": "orders"}, {"transactional_id": "t", "partitions_count": 7}),
     "/v1/decodings": ({"kind": "subscription", "bytes_base64": "AAEAAAABAAV0b3BpY/////8AAAAA"},),
@@ -83,28 +124,73 @@ BODIES: Final[dict[str, tuple[dict[str, Any], ...]]] = {
         {
             "group_protocol": "consumer",
             "assignor": "uniform",
-            "topics": [{"topic_name": "t", "partitions_count": 4, "partition_weights": [1, 2, 3, 4]}, {"topic_name": "u", "partitions_count": 2, "partition_weights": [0, 0.5]}],
+            "topics": [
+                {"topic_name": "t", "partitions_count": 4, "partition_weights": [1, 2, 3, 4]},
+                {"topic_name": "u", "partitions_count": 2, "partition_weights": [0, 0.5]},
+            ],
             "members": [
                 {"member_id": "a", "topic_names": ["t"], "owned_partitions": [{"topic_name": "t", "partition_ids": [0, 7]}]},
-                {"member_id": "b", "topic_names": ["t", "u", "v"], "owned_partitions": [{"topic_name": "v", "partition_ids": [3]}]},
+                {
+                    "member_id": "b",
+                    "topic_names": ["t", "u", "v"],
+                    "owned_partitions": [{"topic_name": "v", "partition_ids": [3]}],
+                },
             ],
         },
     ),
     "/v1/replica-placements": (
-        {"placer": "striped", "partitions_count": 6, "replication_factor": 2, "brokers": [{"broker_id": 0, "rack_id": "a"}, {"broker_id": 1, "fenced": False}]},
-        {"placer": "rack-aware", "partitions_count": 3, "replication_factor": 1, "start_index": 0, "replica_shift": 1, "start_partition_id": 2, "brokers": [{"broker_id": 5, "rack_id": "a"}, {"broker_id": 9, "rack_id": "b"}]},
+        {
+            "placer": "striped",
+            "partitions_count": 6,
+            "replication_factor": 2,
+            "brokers": [{"broker_id": 0, "rack_id": "a"}, {"broker_id": 1, "fenced": False}],
+        },
+        {
+            "placer": "rack-aware",
+            "partitions_count": 3,
+            "replication_factor": 1,
+            "start_index": 0,
+            "replica_shift": 1,
+            "start_partition_id": 2,
+            "brokers": [{"broker_id": 5, "rack_id": "a"}, {"broker_id": 9, "rack_id": "b"}],
+        },
     ),
-}  # fmt: skip
+}
 
 VECTORS: Final = {
-    "/v1/partitions": ("java", "librdkafka", "sarama", "streams", "adaptive", "kafka-go", "kafkajs", "pulsar", "spark", "explicit", "cassandra-tokens"),
+    "/v1/partitions": (
+        "java",
+        "librdkafka",
+        "sarama",
+        "streams",
+        "adaptive",
+        "kafka-go",
+        "kafkajs",
+        "pulsar",
+        "spark",
+        "explicit",
+        "cassandra-tokens",
+    ),
     "/v1/coordinators": ("coordinators",),
     "/v1/group-assignments": (
-        "classic-range", "classic-roundrobin", "classic-sticky", "classic-cooperative-sticky", "consumer-range", "consumer-uniform", "share-simple",
+        "classic-range",
+        "classic-roundrobin",
+        "classic-sticky",
+        "classic-cooperative-sticky",
+        "consumer-range",
+        "consumer-uniform",
+        "share-simple",
     ),
-    "/v1/replica-placements": ("adminutils", "adminutils-add-partitions", "striped", "striped-topics", "controller", "reassign-generate"),
+    "/v1/replica-placements": (
+        "adminutils",
+        "adminutils-add-partitions",
+        "striped",
+        "striped-topics",
+        "controller",
+        "reassign-generate",
+    ),
     "/v1/decodings": ("group-metadata", "offset-commits"),
-}  # fmt: skip
+}
 FOLDER_OF: Final = {"/v1/group-assignments": "groups", "/v1/replica-placements": "placement", "/v1/decodings": "offsets"}
 MAX_SEED_BYTES: Final = 4_000
 
@@ -153,7 +239,7 @@ def altered(body: dict[str, Any], draw: random.Random) -> dict[str, Any]:
         for step in place[:-1]:
             parent = parent[step]
         value = parent[place[-1]] if isinstance(parent, list) else parent.get(place[-1])
-        parent[place[-1]] = extreme(value, draw)
+        parent[place[-1]] = copy.deepcopy(extreme(value, draw))  # or the constants would be altered as well
     return body
 
 
@@ -164,7 +250,7 @@ def extreme(value: Any, draw: random.Random) -> Any:
     if isinstance(value, bool) or value is None or isinstance(value, dict):
         return draw.choice(OTHERS)
     if isinstance(value, int | float):
-        return draw.choice(NUMBERS)
+        return draw.choice(draw.choice((COUNTS, COUNTS, INTEGERS) if isinstance(value, int) else (COUNTS, FLOATS)))
     if isinstance(value, str):
         return draw.choice(TEXTS)
     return draw.choice(([], value * 2, value[:1] * draw.choice((2, 100, 3_000)), [draw.choice(NUMBERS)], [draw.choice(TEXTS)]))
@@ -217,10 +303,26 @@ def _answer(app: Flask, path: str, body: Any, writing: int) -> None:
     try:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115, PTH123 - the traceback of a 500 would drown the report
+        orjson.dumps = _finite_dumps
         response = app.test_client().post(path, data=json.dumps(body), content_type="application/json")
         os.write(writing, str(response.status_code).encode())
     finally:
         os._exit(0)
+
+
+def _finite_dumps(value: Any, *arguments: Any, _dumps: Any = orjson.dumps, **options: Any) -> bytes:
+    """As ``orjson.dumps``, but raises ValueError where that would write null for a number."""
+    waiting = [value]
+    while waiting:
+        value_at = waiting.pop()
+        if isinstance(value_at, dict):
+            waiting += value_at.values()
+        elif isinstance(value_at, list | tuple):
+            waiting += value_at
+        elif isinstance(value_at, float | np.ndarray) and not np.isfinite(value_at).all():
+            raise ValueError(f"{value_at} is not a JSON number")
+    text: bytes = _dumps(value, *arguments, **options)
+    return text
 
 
 def main() -> int:
@@ -235,8 +337,8 @@ def main() -> int:
         statuses[case.status] += 1
         if case.fault:
             faults += 1
-            print(f"{case.path}: {case.fault}: {json.dumps(case.body)[:600]}", flush=True)
-    print(f"{arguments.cases} cases, {faults} faults, statuses {dict(sorted(statuses.items()))}")
+            print(f"{case.path}: {case.fault}: {json.dumps(case.body)[:600]}", flush=True)  # noqa: T201 - this is the command's output
+    print(f"{arguments.cases} cases, {faults} faults, statuses {dict(sorted(statuses.items()))}")  # noqa: T201
     return 1 if faults else 0
 
 

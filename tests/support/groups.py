@@ -48,7 +48,7 @@ def flat(assignments: list[Body]) -> dict[str, list[tuple[str, int]]]:
 
 def weights_of(count: int) -> st.SearchStrategy[Body]:
     """A topic's weights, whole numbers and others."""
-    weights = st.lists(st.integers(0, 9) | st.floats(0, 1e9), min_size=count, max_size=count)
+    weights = st.lists(st.integers(0, 9) | st.floats(1e-100, 1e9), min_size=count, max_size=count)
     return st.fixed_dictionaries({"partition_weights": weights})
 
 

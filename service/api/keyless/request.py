@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from marshmallow import Schema, fields, post_load, validate
 
+from service.api.groups.request import Name
 from service.core.errors import InvalidQuestion
 from service.core.keyless import ADAPTIVE, RULES, STICKY, Keyless
 from service.core.model import NONE
@@ -20,7 +21,7 @@ class KeylessBrokerSchema(Schema):
     """A broker."""
 
     broker_id = Integer(required=True)
-    rack_id = fields.String(allow_none=True, load_default=None)
+    rack_id = Name(empty=True, allow_none=True, load_default=None)
     waiting_ms = Integer(
         minimum=0,
         load_default=0,
@@ -40,7 +41,7 @@ class KeylessPartitionSchema(Schema):
 class ProducersSchema(Schema):
     """Producers of one rack."""
 
-    rack_id = fields.String(allow_none=True, load_default=None, metadata=about("`client.rack`"))
+    rack_id = Name(empty=True, allow_none=True, load_default=None, metadata=about("`client.rack`"))
     producers = Integer(minimum=1, load_default=1, metadata=about("how many, writing alike"))
 
 

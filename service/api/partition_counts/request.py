@@ -105,7 +105,9 @@ class PartitionCountPlansSchema(Schema):
     def question(self, body: dict[str, Any], **_: Any) -> PlansQuestion:
         """The question: its partitioners resolved, its size within the limits."""
         names, counts = _distinct(body, "partitioners", ["java"]), _distinct(body, "partitions_counts", [])
-        check_limit("max_plan_cells", sum(counts) * len(names), "partitions × partitioners", "partitions_counts")
+        current = body.get("current_partitions_count")
+        for total, name in ((sum(counts), "partitions_counts"), (sum({*counts, current or 0}), "current_partitions_count")):
+            check_limit("max_plan_cells", total * len(names), "partitions × partitioners", name)
         if body.get("duration_seconds") is not None:
             for name in ("records_per_second", "bytes_per_second"):
                 if name in body:
@@ -123,7 +125,7 @@ class PartitionCountPlansSchema(Schema):
         return PlansQuestion(
             kafka_version=body["kafka_version"],
             topic_name=body["topic_name"],
-            counts=KeyCounter(tuple(names), tuple(counts), body.get("current_partitions_count")),
+            counts=KeyCounter(tuple(names), tuple(counts), current),
             batches=_batches(body),
             duration_seconds=body.get("duration_seconds"),
             rates=Rates(body.get("records_per_second"), body.get("bytes_per_second")),

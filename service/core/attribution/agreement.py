@@ -83,7 +83,8 @@ def compare(
     for start, block in equivalents.blocks(column):
         partitions = equivalents.hash_all(classes, block, key_format).partitions(partitions_count)
         agreements(partitions, start, tally, rows, shown)
-        counts += [occurrences(row, counts.shape[1]) for row in partitions]
+        for of_class, row in enumerate(partitions):
+            counts[of_class] += occurrences(row, counts.shape[1])
     pairs = tuple(
         Pair(
             a, b, int(tally[a, b, 0]), int(tally[a, b, 1]),

@@ -14,8 +14,12 @@ from service.core.partitioners.model import Answer, NullRule
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import numpy.typing as npt
+
     from service.core.model import Int32s, Int64s
     from service.core.partitioners.model import Question
+
+    UInt64s = npt.NDArray[np.uint64]
 
 _INT32 = (-(2**31), 2**31 - 1)
 _UINT32 = (0, 2**32 - 1)
@@ -94,25 +98,25 @@ def _pulsar_batched(question: Question, rows: Int64s, partitions: Int32s) -> Ans
 
 
 def _least_bytes(question: Question, rows: Int64s, partitions: Int32s) -> Answer:
-    """kafka-go's LeastBytes."""
-    sizes = np.diff(question.keys.offsets)[rows].astype(np.int64)
+    """kafka-go's LeastBytes, whose counters are uint64."""
+    sizes = np.diff(question.keys.offsets)[rows].astype(np.uint64)
     if question.keys.valid is not None:
         sizes[~question.keys.valid[rows]] = 0
     if question.value_sizes is not None:
-        sizes += question.value_sizes[rows]
+        sizes += question.value_sizes[rows].astype(np.uint64)
     # Empty partitions come first, the lowest one first, so no others than these can get a record.
     partitions[rows] = _emptiest(sizes, min(question.partitions_count, len(rows) + 1))
     return Answer(partitions)
 
 
 @njit(nogil=True, cache=True)
-def _emptiest(sizes: Int64s, n: int) -> Int32s:
-    """The loop. sizes : int64[records]. Returns int32[records], each time the emptiest partition, the lowest on a tie.
+def _emptiest(sizes: UInt64s, n: int) -> Int32s:
+    """The loop. sizes : uint64[records]. Returns int32[records], each time the emptiest partition, the lowest on a tie.
 
     A heap of (bytes, partition) whose root grows and sinks.
     """
     chosen = np.empty(len(sizes), np.int32)
-    held = np.zeros(n, np.int64)
+    held = np.zeros(n, np.uint64)
     heap = np.arange(n).astype(np.int32)
     for record in range(len(sizes)):
         partition = heap[0]

@@ -173,19 +173,20 @@ def _sticky(question: Question, rows: Int64s, partitions: Int32s) -> Answer:
 
 @njit(nogil=True, cache=True)
 def _sticky_turns(added: Int64s, switch: Bools, batch_size: int) -> tuple[Int32s, int]:
-    """BuiltInPartitioner.updatePartitionInfo.
+    """BuiltInPartitioner.updatePartitionInfo, whose ints overflow.
 
     added : int64[n], each record's bytes; switch : bool[n]. Returns int32[n], the number of the draw whose partition each record
     gets, and the number of draws: one more than changes, because the next partition is drawn at once.
     """
     turns = np.empty(len(added), np.int32)
-    turn, produced = 0, np.int64(0)
+    twice = np.int32(np.int64(2) * batch_size)
+    turn, produced = 0, np.int32(0)
     for i in range(len(added)):
         turns[i] = turn
-        produced += added[i]
-        if (produced >= batch_size and switch[i]) or produced >= 2 * batch_size:
+        produced = np.int32(produced + added[i])
+        if (produced >= batch_size and switch[i]) or produced >= twice:
             turn += 1
-            produced = np.int64(0)
+            produced = np.int32(0)
     return turns, turn + 1 if len(added) else 0
 
 

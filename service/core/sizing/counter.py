@@ -46,7 +46,9 @@ ONE: Final = np.array([1, 0], np.int64)
 """The weight of most rows: one record of unknown size."""
 
 LARGEST: Final = 2**62
-"""The most records, and the most bytes, that may be counted."""
+"""The most records, and the most bytes, that may be counted, those without a key included."""
+
+TOO_MUCH: Final = "all records, or all bytes, add up to more than 2^62"
 
 
 class Totals(NamedTuple):
@@ -195,19 +197,21 @@ class KeyCounter:
 
     def _weigh(self, keys: Keys, empty: Bools, weights: Int64s) -> None:
         """Count all records, and set the weights of those without a key to 0."""
+        if weights.sum(axis=0, dtype=np.float64).max() + (self.all + self.keyless).max() > LARGEST:
+            raise InvalidQuestion(TOO_MUCH)
         if empty.any():
             self.empty += weights[empty if keys.valid is None else empty & keys.valid].sum(axis=0)
         if keys.valid is not None:
             self.keyless += weights[~keys.valid].sum(axis=0)
             weights[~keys.valid] = 0
-        if weights.sum(axis=0, dtype=np.float64).max() + self.all.max() > LARGEST:
-            raise InvalidQuestion("all records, or all bytes, add up to more than 2^62")
         self.all += weights.sum(axis=0)
 
     def merge(self, other: KeyCounter) -> None:
         """Add the counts of another counter, which must have the same parameters."""
         if (self.names, self.partitions_counts, self.current) != (other.names, other.partitions_counts, other.current):
             raise ValueError("the counters have different partitioners or partition counts")
+        if (self.all + self.keyless > LARGEST - other.all - other.keyless).any():
+            raise InvalidQuestion(TOO_MUCH)
         self._hashes, self._keys = {}, {}
         self.has_bytes |= other.has_bytes
         self.all += other.all

@@ -52,12 +52,16 @@ def test_a_sign_rule_is_its_twin_and_its_first_step_leads_there(sign, twin):
     check()
 
 
-@given(st.lists(st.integers(0, 50), max_size=60), st.integers(1, 12))
+@given(st.lists(st.integers(0, 50) | st.sampled_from([2**62, 2**63 - 1, 2**64 - 1]), max_size=60), st.integers(1, 12))
 def test_least_bytes_is_its_twin(sizes, n):
-    assert _emptiest(np.array(sizes, np.int64), n).tolist() == twins.least_bytes(sizes, n)
+    assert _emptiest(np.array(sizes, np.uint64), n).tolist() == twins.least_bytes(sizes, n)
 
 
-@given(st.lists(st.tuples(st.integers(0, 60), st.booleans()), max_size=60), st.integers(1, 50))
+SIZES = st.integers(0, 60) | st.sampled_from([2**30, 2**31 - 1])
+BATCH_SIZES = st.integers(1, 50) | st.sampled_from([2**30 - 1, 2**30, 2**31 - 1])
+
+
+@given(st.lists(st.tuples(SIZES, st.booleans()), max_size=60), BATCH_SIZES)
 def test_stickiness_is_its_twin(records, batch_size):
     added, switch = [size for size, _ in records], [enabled for _, enabled in records]
     turns, used = _sticky_turns(np.array(added, np.int64), np.array(switch, np.bool_), batch_size)

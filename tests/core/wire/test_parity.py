@@ -12,9 +12,8 @@ import subprocess
 
 import pytest
 
-from service.api.decodings.views import Capture as Question
-from service.api.decodings.views import assignment as answer_assignment
-from service.api.decodings.views import subscription as answer_subscription
+from service.api.decodings.request import Capture
+from service.api.decodings.response import assignment_document, subscription_document
 from service.core.wire.coordinator_records import read_group_record, read_share_group_state_record
 from service.core.wire.errors import Unreadable
 from service.core.wire.printed import OF_GROUP_RECORDS, OF_SHARE_GROUP_STATE, instead_of, lines
@@ -87,8 +86,8 @@ def ours(capture):
     try:
         if capture.kind in RECORDS:
             return of_record(capture)
-        answer = answer_subscription if capture.kind == "subscription" else answer_assignment
-        decoded = answer(Question(capture.kind, "4.3.1", capture.data, b"", None, "range", "member", None))["decoded"]
+        answer = subscription_document if capture.kind == "subscription" else assignment_document
+        decoded = answer(Capture(capture.kind, "4.3.1", capture.data, b"", None, "range", "member", None))["decoded"]
     except Unreadable as error:
         return {"exception": error.exception, "message": error.message}
     return json.loads(json.dumps(decoded))
