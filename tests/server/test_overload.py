@@ -25,7 +25,7 @@ import trustme
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.web.admission import AdmissionControl, Overloaded
+from service.web.admission import AdmissionControl, MemoryBudget, Overloaded
 from service.web.arrow_limits import checked_messages, unpacked_bytes
 from tests.support.serving import serving
 
@@ -83,27 +83,43 @@ def test_a_queued_request_whose_client_is_gone_makes_room():
     control.leave()
 
 
-def test_large_bodies_come_one_at_a_time():
-    gate = AdmissionControl(4, 4, seconds=0.2)
-    gate.enter_large()
-    refusals = []
+def test_memory_is_reserved_and_waited_for():
+    budget, reserved = MemoryBudget(100), []
+    budget.reserve(60)
+    waiting = threading.Thread(target=lambda: (budget.reserve(50), reserved.append(50)))
+    waiting.start()
+    budget.reserve(40)  # what fits does not wait for what does not
+    assert not reserved
+    budget.release(60)
+    waiting.join(5)
+    assert reserved
+    budget.release(50)
+    budget.release(40)
+    budget.reserve(100)
 
-    def wait():
-        with pytest.raises(Overloaded) as refused:
-            gate.enter_large()
-        refusals.append(str(refused.value))
 
-    waiting = threading.Thread(target=wait)
+def test_who_waits_too_long_for_memory_is_turned_away_and_reserves_none():
+    budget = MemoryBudget(100, seconds=0.05)
+    budget.reserve(60)
+    with pytest.raises(Overloaded, match="waited"):
+        budget.reserve(41)
+    budget.reserve(40)
+
+
+def test_two_requests_with_reservations_do_not_wait_for_each_other():
+    budget = MemoryBudget(100, seconds=5)
+    budget.reserve(40)
+    budget.reserve(40)
+    waiting = threading.Thread(target=lambda: budget.reserve(40, held=40))
     waiting.start()
     time.sleep(0.05)
     start = time.monotonic()
-    with pytest.raises(Overloaded, match="the next one is waiting"):
-        gate.enter_large()
-    assert time.monotonic() - start < 0.1
-    waiting.join()
-    assert "waited" in refusals[0]
-    gate.leave_large()
-    gate.enter_large()
+    with pytest.raises(Overloaded, match="memory limit"):
+        budget.reserve(40, held=40)
+    assert time.monotonic() - start < 1
+    budget.release(40)
+    waiting.join(5)
+    assert not waiting.is_alive()
 
 
 # ---- bodies ------------------------------------------------------------------------------------------------------------
