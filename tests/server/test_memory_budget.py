@@ -57,6 +57,8 @@ EXTREMES = {
 @pytest.fixture(scope="module")
 def server():
     with serving(ALLOCATOR_WORKERS="2", ALLOCATOR_MAX_DECISION_BYTES=str(BUDGET)) as running:
+        while len(running.workers()) < 2:
+            time.sleep(0.1)
         yield running
 
 
@@ -109,7 +111,6 @@ def test_a_response_that_is_not_read_keeps_its_memory_reserved_until_it_is_dropp
         path = "/v1/keyless-distributions"
         unread = requests.post(server.url + path, json=body, timeout=30, stream=True)
         assert unread.status_code == 200
-        start = time.monotonic()
-        assert _post(server, path, body, "application/json") == 200  # after the unread response has been dropped
-        assert 1 < time.monotonic() - start < 10
+        assert _post(server, path, body, "application/json") == 503  # it has waited for longer than a request may take
+        assert _post(server, path, body, "application/json") == 200  # the unread response has been dropped
         unread.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 from dataclasses import replace
 
 import pytest
@@ -39,7 +40,6 @@ def test_every_list_of_a_request_stops_at_a_limit_of_faults(schema):
 @pytest.mark.parametrize(
     ("path", "body"),
     [
-        ("/v1/partitions", b'{"partitions_count": 3, "records": [%s]}'),
         (GROUPS, b'{"topics": [], "members": [%s]}'),
         (GROUPS, b'{"topics": [], "members": [{"member_id": "a", "owned_partitions": [%s]}]}'),
         (GROUPS, b'{"topics": [{"topic_name": "a", "partitions_count": 1, "partition_racks": [%s]}], "members": []}'),
@@ -113,4 +113,4 @@ def test_names_have_a_longest_length(client, path, body, pointer):
     refused = client.post(path, json=lengthen(body))
     assert refused.status_code == 422
     assert refused.json["errors"][0]["pointer"] == pointer
-    assert "onger" in refused.json["errors"][0]["detail"]
+    assert re.search("Longer|Length", refused.json["errors"][0]["detail"])
