@@ -86,7 +86,11 @@ def _shapes() -> dict[str, dict[str, Any]]:
     for name, setting in Settings.__dataclass_fields__.items():
         if not NOT_UNDER_SETTINGS.fullmatch(name):
             choices: tuple[str, ...] | None = setting.metadata["one_of"]
-            kind = {"type": "integer", "minimum": 1} if isinstance(setting.default, int) else {"type": "string"}
+            kind = (
+                {"type": "integer", "minimum": min(1, setting.default)}
+                if isinstance(setting.default, int)
+                else {"type": "string"}
+            )
             settings[name] = {**kind, **({"enum": list(choices)} if choices else {}), "description": setting.metadata["summary"]}
     return {
         "#/$defs/strings": {"additionalProperties": {"type": "string"}},

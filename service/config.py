@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import resource
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from environs import Env, EnvValidationError
@@ -12,6 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PREFIX = "ALLOCATOR_"
+
+MIN_TRANSIT_BYTES: Final = 256 * 2**20
+MIN_DECISION_BYTES: Final = 64 * 2**20
+"""What a worker process has for bytes in transit and for decisions at least, however little memory there is."""
+
+CGROUPS: Final = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+"""Files with the container's memory limit: of cgroup v2 ("max": none) and v1."""
 
 JWT_ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 """The algorithms that may sign a JWT: asymmetric ones only. With HS256, anyone who can verify a token can also forge one."""
@@ -33,6 +44,11 @@ class Settings:
     max_assignment_cells: int = _setting(4_000_000_000, "maximum number of partitions × members in one group assignment")
     max_placement_cells: int = _setting(10_000_000, "maximum number of partitions × replicas in one replica placement")
     max_plan_cells: int = _setting(2_000_000, "maximum sum of the partition counts × partitioners in one partition count plan")
+    max_decision_bytes: int = _setting(
+        0,
+        "maximum number of bytes of memory that the requests of one worker process may reserve together; 0: what the container's "
+        "(or the machine's) memory leaves each worker; a request that needs more gets a 413",
+    )
     max_explained: int = _setting(1_000, "maximum number of keys, members, partitions or replicas in one explanation")
     max_request_seconds: int = _setting(60, "time limit of a request, checked after parsing, computing and rendering; then 503")
     keep_alive_seconds: int = _setting(75, "time after which idle connections are closed; longer than load balancers keep theirs")
@@ -75,7 +91,7 @@ class Settings:
             default: Any = setting.default
             name, choices = environment_name(setting.name), setting.metadata["one_of"]
             if isinstance(default, int):
-                values[setting.name] = env.int(name, default=default, validate=Range(min=1))
+                values[setting.name] = env.int(name, default=default, validate=Range(min=min(1, default)))
             else:
                 values[setting.name] = env.str(name, default=default, validate=OneOf(choices) if choices else None)
         env.seal()
@@ -84,6 +100,17 @@ class Settings:
         if contradictions:
             raise EnvValidationError("; ".join(contradictions.values()), {name: [text] for name, text in contradictions.items()})
         return settings
+
+    def decision_bytes(self) -> int:
+        """``max_decision_bytes``; by default this process's share of the memory, less what it holds and what is in transit."""
+        if self.max_decision_bytes:
+            return self.max_decision_bytes
+        return max(MIN_DECISION_BYTES, memory_limit() // self.workers - resident_bytes() - self.transit_bytes)
+
+    @property
+    def transit_bytes(self) -> int:
+        """A worker's limit on bytes in transit: bodies, and unsent responses that have not reserved memory."""
+        return max(2 * self.max_body_bytes, MIN_TRANSIT_BYTES)
 
     @property
     def threads(self) -> int:
@@ -112,6 +139,23 @@ class Settings:
         for one, other in (("tls_cert", "tls_key"), ("tls_key", "tls_cert")):
             if getattr(self, one) and not getattr(self, other):
                 yield name(other), f"Required with {name(one)}."
+
+
+def memory_limit(files: tuple[str, ...] = CGROUPS) -> int:
+    """The bytes of memory that this container may use; without a limit, those of the machine."""
+    limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    for file in files:
+        with suppress(OSError, ValueError):
+            limits.append(int(Path(file).read_text()))
+    return min(limits)
+
+
+def resident_bytes() -> int:
+    """The resident memory of this process; its largest so far where there is no ``/proc`` (macOS)."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def environment_name(setting: str) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from service.arrow.groups import NAME
+from service.arrow.groups import LONGEST_TOPIC_NAME, NAME, plain_names
 from service.core.model import NONE, Cluster
 
 BROKER = pa.struct({"broker_id": pa.int32(), "rack_id": NAME, "fenced": pa.bool_()})
@@ -18,8 +18,14 @@ def plain_current(rows: pa.StructArray) -> bool:
     names, ids, replicas = (rows.field(name) for name in ("topic_name", "partition_id", "replicas"))
     return bool(
         names.null_count == ids.null_count == replicas.null_count == replicas.values.null_count == 0
-        and (len(rows) == 0 or (pc.min(ids).as_py() >= 0 and pc.min(pc.binary_length(names)).as_py() > 0))
+        and (len(rows) == 0 or pc.min(ids).as_py() >= 0)
+        and plain_names(names, LONGEST_TOPIC_NAME)
     )
+
+
+def plain_brokers(rows: pa.StructArray) -> bool:
+    """Is every row of type BROKER, none null, well-formed by itself?"""
+    return bool(rows.field("broker_id").null_count == 0 and plain_names(rows.field("rack_id"), shortest=0))
 
 
 def read_cluster(brokers: pa.StructArray) -> Cluster:

@@ -48,9 +48,10 @@ MEMBER = pa.struct(
 LONGEST_TOPIC_NAME: Final = 249
 """org.apache.kafka.common.internals.Topic.MAX_NAME_LENGTH."""
 
-TOPIC_ID = "^[A-Za-z0-9_-]{22}$"
+LONGEST_NAME: Final = 1024
+"""Bytes of UTF-8 in any other name: of a member, an instance, a rack, a group or a client. Kafka has no limit below 32 KiB."""
 
-INT32: Final = 2**31 - 1
+TOPIC_ID = "^[A-Za-z0-9_-]{22}$"
 
 
 class WrongGroup(InvalidQuestion):
@@ -72,12 +73,12 @@ class WrongGroup(InvalidQuestion):
 # ---- what a row may hold -----------------------------------------------------------------------------------------------
 
 
-def _plain_names(names: pa.Array, longest: int = INT32) -> bool:
-    """Are all lengths between 1 and ``longest`` bytes (hence at most as many characters)?"""
+def plain_names(names: pa.Array, longest: int = LONGEST_NAME, shortest: int = 1) -> bool:
+    """Are all lengths between ``shortest`` and ``longest`` bytes (hence at most as many characters)?"""
     if names.null_count == len(names):
         return True
     lengths = pc.min_max(pc.binary_length(names)).as_py()
-    return bool(lengths["min"] > 0 and lengths["max"] <= longest)
+    return bool(shortest <= lengths["min"] and lengths["max"] <= longest)
 
 
 def plain_topics(topics: pa.StructArray) -> bool:
@@ -89,7 +90,8 @@ def plain_topics(topics: pa.StructArray) -> bool:
         names.null_count == counts.null_count == racks.values.null_count == racks.values.values.null_count == 0
         and weights.null_count == 0
         and ((loads == 0) | ((loads >= SMALLEST) & (loads <= LARGEST))).all()
-        and _plain_names(names, LONGEST_TOPIC_NAME)
+        and plain_names(names, LONGEST_TOPIC_NAME)
+        and plain_names(racks.values.values, shortest=0)
         and pc.all(pc.match_substring_regex(topics.field("topic_id"), TOPIC_ID), min_count=0).as_py()
         and (len(counts) == 0 or pc.min(counts).as_py() > 0)
     )
@@ -103,10 +105,11 @@ def plain_members(members: pa.StructArray) -> bool:
     return bool(
         ids.null_count == names.null_count == rows.null_count == 0
         and owned_names.null_count == owned_ids.null_count == owned_ids.values.null_count == 0
-        and _plain_names(ids)
-        and _plain_names(members.field("instance_id"))
-        and _plain_names(names, LONGEST_TOPIC_NAME)
-        and _plain_names(owned_names, LONGEST_TOPIC_NAME)
+        and plain_names(ids)
+        and plain_names(members.field("instance_id"))
+        and plain_names(members.field("rack_id"), shortest=0)
+        and plain_names(names, LONGEST_TOPIC_NAME)
+        and plain_names(owned_names, LONGEST_TOPIC_NAME)
         and (generations.null_count == len(generations) or pc.min(generations).as_py() >= NONE)
         and (len(owned_ids.values) == 0 or pc.min(owned_ids.values).as_py() >= 0)
     )
@@ -307,7 +310,7 @@ def _owned(rows_of: pa.ListArray, topic_of_row: Int32s, first: Int32s) -> tuple[
     partitions = np.where(exists, first[np.minimum(topics, beyond)] + np.where(exists, ids, 0), NONE)
     keys, ranks = np.unique((topics[~exists].astype(np.int64) << 32) | ids[~exists], return_inverse=True)
     partitions[~exists] = first[-1] + ranks
-    return Ragged(offsets, partitions.astype(np.int32)), np.stack([keys >> 32, keys & INT32], axis=1).astype(np.int32)
+    return Ragged(offsets, partitions.astype(np.int32)), np.stack([keys >> 32, keys & 0x7FFFFFFF], axis=1).astype(np.int32)
 
 
 @njit(nogil=True, cache=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from io import BufferedReader
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import click
 from environs.exceptions import EnvValidationError
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from werkzeug.test import TestResponse
+
+UNLIMITED: Final = 2**62
+"""Limits protect a shared server; and nobody needs credentials on their own machine."""
 
 
 def settings() -> Settings:
@@ -35,7 +38,7 @@ def post(path: str, body: bytes) -> bytes:
 
     from service.app import create_app  # noqa: PLC0415
 
-    app = create_app(replace(settings(), auth="off", otlp_endpoint=""))  # no credentials on one's own machine
+    app = create_app(replace(settings(), auth="off", otlp_endpoint="", max_decision_bytes=UNLIMITED))
     return _body(Client(app).post(path, data=body, content_type="application/json"))
 
 
@@ -50,10 +53,8 @@ def post_stream(path: str, pieces: Iterator[bytes]) -> bytes:
     from service.web.arrow_parser import Pieces  # noqa: PLC0415
     from service.web.responses import ARROW_STREAM  # noqa: PLC0415
 
-    unlimited = 2**62  # limits protect a shared server
-    own_settings = replace(
-        settings(), auth="off", otlp_endpoint="", max_body_bytes=unlimited, max_keys=unlimited, max_request_seconds=unlimited
-    )
+    limits: dict[str, Any] = dict.fromkeys(("max_body_bytes", "max_decision_bytes", "max_keys", "max_request_seconds"), UNLIMITED)
+    own_settings = replace(settings(), auth="off", otlp_endpoint="", **limits)
     errors: list[click.ClickException] = []
 
     def until_error() -> Iterator[bytes]:

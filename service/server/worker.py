@@ -29,7 +29,7 @@ from gunicorn.util import close as close_socket
 from gunicorn.util import split_request_uri
 from gunicorn.workers.gthread import ThreadWorker
 
-from service.web.admission import IS_CONNECTED
+from service.web.admission import IS_CONNECTED, RESERVED
 from service.web.json_codec import dumps
 from service.web.problems import MEDIA_TYPE, TYPE_PREFIX, kebab
 
@@ -77,9 +77,6 @@ FREE_CHUNKS: Final = 512
 SMALL_BODY_BYTES: Final = 64 * 2**10
 """A body up to this size is received even if the bytes in transit are at their limit."""
 
-MIN_TRANSIT_BYTES: Final = 256 * 2**20
-"""A worker's limit on bytes in transit (bodies and unsent responses) is twice the largest body, and at least this."""
-
 REFUSALS: Final = {
     http.LimitRequestLine: (414, "URI Too Long"),
     http.LimitRequestHeaders: (431, "Request Header Fields Too Large"),
@@ -109,6 +106,7 @@ class Connection:
 
     deadline : time.monotonic() until which the loop waits for the client
     transit : bytes of body and unsent response that the worker has on its account for this connection
+    reserved : bytes of the response that the app has on its own account, until ``close_response`` is called
     keep_alive : whether a next request may follow the response
     head_complete : whether the current request's head has been received
     """
@@ -116,7 +114,8 @@ class Connection:
     def __init__(self, cfg: Config, sock: socket, client: Any, server: Any, max_body_bytes: int) -> None:
         self.cfg, self.client, self.server = cfg, client, server
         self.sock: Any = sock  # an SSLSocket after the first step of a handshake
-        self.deadline, self.transit, self.keep_alive = 0.0, 0, False
+        self.deadline, self.transit, self.reserved, self.keep_alive = 0.0, 0, 0, False
+        self.close_response: Callable[[], object] = _nothing
         self.unsent: deque[bytes] = deque()
         self.request: Request | None = None
         self._sent = 0  # bytes of unsent[0]
@@ -144,8 +143,8 @@ class Connection:
         return not self._head_bytes
 
     def transit_bytes(self) -> int:
-        """Bytes of body and unsent response."""
-        return self._body.tell() + sum(map(len, self.unsent)) - self._sent
+        """Bytes of body and unsent response, without those that the app has reserved."""
+        return self._body.tell() + max(0, sum(map(len, self.unsent)) - self._sent - self.reserved)
 
     # ---- receive -------------------------------------------------------------------------------------------------------
 
@@ -240,6 +239,12 @@ class Connection:
         """Let go of the request, whose bytes would otherwise last until the garbage collector comes by."""
         self.request, self._body = None, io.BytesIO()
         self._parser.reset()
+
+    def end_response(self) -> None:
+        """Let go of the response, which has been sent or never will be."""
+        self.unsent.clear()
+        self.close_response()
+        self.close_response, self.reserved = _nothing, 0
 
     def is_connected(self) -> bool:
         """Whether the client still listens; one that has closed its sending side is taken for gone. For the thread at work."""
@@ -338,7 +343,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self._leave(conn)
         self._transit -= conn.transit
         conn.release()
-        conn.unsent.clear()
+        conn.end_response()
         self.nr_conns -= 1
         close_socket(conn.sock)
 
@@ -365,6 +370,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self._fits(conn)
         if conn.unsent:
             return EVENT_WRITE
+        conn.end_response()
         if conn.keep_alive:
             conn.begin()
             self._wait(conn, self._receive, self.cfg.keepalive if self.alive else LINGER_SECONDS)
@@ -387,9 +393,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         size = conn.transit_bytes()
         self._transit += size - conn.transit
         conn.transit = size
-        limit = max(2 * self.wsgi.config["MAX_CONTENT_LENGTH"], MIN_TRANSIT_BYTES)
-        while self._transit > limit:
-            oldest = next((other for other in self.waiting if other.unsent and other is not conn), None)
+        while self._transit > self.wsgi.extensions["settings"].transit_bytes:
+            oldest = next((other for other in self.waiting if other.unsent and other.transit and other is not conn), None)
             if oldest is None:
                 return False
             self._drop(oldest)
@@ -416,18 +421,16 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             if not self.alive:
                 response.force_close()
             pieces = self.wsgi(environ, response.start_response)
-            try:
-                for piece in pieces:
-                    response.write(piece)
-                response.close()
-            finally:
-                if hasattr(pieces, "close"):
-                    pieces.close()
+            conn.close_response = getattr(pieces, "close", _nothing)
+            conn.reserved = environ.get(RESERVED, 0)
+            for piece in pieces:
+                response.write(piece)
+            response.close()
             conn.keep_alive = not response.should_close()
         except Exception:
             logger.exception("unforeseen error")
             conn.keep_alive = False
-            conn.unsent.clear()
+            conn.end_response()
             conn.sendall(_problem(500, "Internal Server Error", "The service failed; its log says why."))
         conn.release()
         with suppress(ssl.SSLWantReadError, ssl.SSLWantWriteError):
@@ -465,6 +468,10 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         for conn in self.waiting:
             if not conn.head_complete:
                 conn.deadline = min(conn.deadline, deadline)
+
+
+def _nothing() -> None:
+    """What a response without ``close`` does when it ends."""
 
 
 def _problem(status: int, title: str, detail: str) -> bytes:

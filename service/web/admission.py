@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from threading import Lock
+from threading import Condition, Lock
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -20,8 +20,11 @@ QUEUE_SECONDS: Final = 10
 RETRY_SECONDS: Final = 1
 """Seconds after which a rejected request may be sent again (Retry-After)."""
 
-LARGE_BYTES: Final = 16 * 2**20
-"""A body above this is large. One at a time is parsed, since its values take several times its size."""
+SMALL_BYTES: Final = 4 * 2**20
+"""A request that needs no more memory than this does not have to reserve it."""
+
+RESERVED: Final = "allocator.reserved_bytes"
+"""Key of the WSGI environment: the bytes that the request has reserved, and after the app has run, those of its response."""
 
 CONNECTION_CHECK_SECONDS: Final = 0.5
 """Seconds between two checks whether the client of a queued request is still there."""
@@ -43,8 +46,6 @@ class AdmissionControl:
         self._seconds = seconds
         self._lock = Lock()
         self._queue: deque[Lock] = deque()
-        self._large = Lock()
-        self._large_waits = False
 
     def enter(self, on_queue: Callable[[int], object] = int, is_connected: Callable[[], bool] | None = None) -> None:
         """Admit a request, after it has waited in the queue if necessary; raises Overloaded. ``leave`` ends every ``enter``.
@@ -87,22 +88,37 @@ class AdmissionControl:
             else:
                 self._free += 1
 
-    def enter_large(self) -> None:
-        """Be the one request with a large body; raises Overloaded. ``leave_large`` ends it.
 
-        One more may wait for that; others would only keep requests with small bodies from being admitted.
+class MemoryBudget:
+    """The bytes that the decisions of one worker process may hold together. Threads share it."""
+
+    def __init__(self, size: int, seconds: float = QUEUE_SECONDS) -> None:
+        self.size = size
+        self._free = size
+        self._seconds = seconds
+        self._changed = Condition()
+        self._holder_waits = False
+
+    def reserve(self, size: int, held: int = 0) -> None:
+        """Reserve bytes, after others have released theirs if necessary; raises Overloaded. ``release`` ends every ``reserve``.
+
+        held : bytes that the same request has reserved before. Of such requests one at a time may wait, since two could wait for
+            each other.
         """
-        with self._lock:
-            if self._large.acquire(blocking=False):
-                return
-            if self._large_waits:
-                raise Overloaded("Another request with a large body is being processed and the next one is waiting.")
-            self._large_waits = True
-        entered = self._large.acquire(timeout=self._seconds)
-        self._large_waits = False
-        if not entered:
-            raise Overloaded(f"The request waited {self._seconds:g} s for another one with a large body.")
+        with self._changed:
+            if size > self._free and held:
+                if self._holder_waits:
+                    raise Overloaded("The service is at its memory limit.")
+                self._holder_waits = True
+            fits = self._changed.wait_for(lambda: size <= self._free, self._seconds)
+            if held:
+                self._holder_waits = False
+            if not fits:
+                raise Overloaded(f"The request waited {self._seconds:g} s for memory.")
+            self._free -= size
 
-    def leave_large(self) -> None:
-        """Let the next large body in."""
-        self._large.release()
+    def release(self, size: int) -> None:
+        """Release bytes."""
+        with self._changed:
+            self._free += size
+            self._changed.notify_all()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 DICTIONARY_BATCH, RECORD_BATCH = 2, 3
 """MessageHeader: the kinds of message that have buffers."""
@@ -43,11 +43,13 @@ def unpacked_bytes(body: bytes, *, whole: bool = True) -> int:
         raise ValueError("its messages cannot be read") from None
 
 
-def checked_messages(pieces: Iterator[bytes], limit: int) -> Iterator[bytes]:
+def checked_messages(pieces: Iterator[bytes], limit: int, reserve: Callable[[int], object] = int) -> Iterator[bytes]:
     """A stream of any length, message by message, each looked at before it is passed on.
 
     limit : bytes that one message may be, packed or unpacked. Raises OverflowError beyond it, ValueError for what is no stream.
+    reserve : called with the bytes by which a message is larger, packed and unpacked, than those before it
     """
+    largest = 0
     held = bytearray()
 
     def has(size: int) -> bool:
@@ -76,6 +78,8 @@ def checked_messages(pieces: Iterator[bytes], limit: int) -> Iterator[bytes]:
         size = unpacked_bytes(message, whole=False)
         if size > limit:
             raise OverflowError(size)
+        reserve(max(0, end + size - largest))
+        largest = max(largest, end + size)
         yield message
     yield bytes(held)
     yield from pieces

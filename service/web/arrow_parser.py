@@ -16,6 +16,7 @@ from service.core.errors import InvalidQuestion
 from service.web.arrow_limits import checked_messages
 from service.web.blueprint import Parser, query_values
 from service.web.bodies import body_pieces, check_arrow, read_body
+from service.web.context import reserve
 from service.web.responses import ARROW_STREAM
 
 
@@ -80,7 +81,7 @@ class ArrowBody:
     def batches(self, columns: tuple[str, ...], optional: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
         """Its batches, while it arrives, with these columns and perhaps the optional ones. Raises the same errors."""
         try:
-            pieces = checked_messages(self._pieces, self._limit)
+            pieces = checked_messages(self._pieces, self._limit, reserve)
             with pa.ipc.open_stream(pa.PythonFile(BufferedReader(Pieces(pieces)), "r")) as stream:
                 _check_columns(stream.schema, columns, optional)
                 yield from stream

@@ -55,7 +55,7 @@ class Parser(FlaskParser):
         if not req.is_json:
             raise UnsupportedMediaType(f"The body must be application/json, not {req.mimetype or 'without a media type'}.")
         body = read_body(req)
-        check_json(body, req.max_content_length or 0)
+        check_json(body)
         try:
             return self.read_json(body)
         except ValueError as error:

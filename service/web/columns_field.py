@@ -12,6 +12,7 @@ from marshmallow import Schema, ValidationError, fields
 
 from service.core.errors import MAX_ERRORS
 from service.web import json_arrays
+from service.web.context import check_time
 from service.web.fields import Integer, List
 
 
@@ -51,6 +52,7 @@ class Columns(List):
             if len(faults) < MAX_ERRORS:
                 yield from self._pieces(rows[half:], first + half, faults)
         else:
+            check_time()
             try:
                 (row,) = super()._deserialize(rows, None, None)
             except ValidationError as error:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, cast
 
-from flask import current_app, g
+from flask import current_app, g, has_request_context
 from werkzeug.exceptions import ServiceUnavailable
 
 from service.config import environment_name
 from service.core.errors import LimitExceeded
+from service.web.middleware import request_hooks
 
 if TYPE_CHECKING:
     from service.config import Settings
@@ -30,6 +32,25 @@ def check_limit(name: str, count: int, what: str, *field: str | int) -> None:
         raise LimitExceeded(environment_name(name), allowed, count, what, *field)
 
 
+def reserve(size: int) -> None:
+    """Reserve bytes of memory for this request until its response has been sent. Raises 413 or 503."""
+    request_hooks().reserve(size)
+
+
+def check_time() -> None:
+    """Raise ServiceUnavailable if the request has taken more than its time. For loops in Python, every few milliseconds."""
+    if has_request_context():
+        _check_time(g.start, time.perf_counter(), settings().max_request_seconds)
+
+
+def _check_time(started: float, now: float, allowed: int) -> None:
+    if now - started > allowed:
+        limit = environment_name("max_request_seconds")
+        raise ServiceUnavailable(
+            f"The request took {now - started:.1f} s and was aborted: the limit {limit} is {allowed} s.", retry_after=allowed
+        )
+
+
 def metrics() -> Metrics:
     """The metrics of the running app."""
     return cast("Metrics", current_app.extensions["metrics"])
@@ -42,10 +63,6 @@ def decision(name: str, strategy: str) -> Decision:
     def phase_ended(phase: str, phase_started: float, now: float) -> None:
         if span is not None:
             span.phase(phase, phase_started, now, strategy)
-        if now - started > allowed:
-            limit = environment_name("max_request_seconds")
-            raise ServiceUnavailable(
-                f"The request took {now - started:.1f} s and was aborted: the limit {limit} is {allowed} s.", retry_after=allowed
-            )
+        _check_time(started, now, allowed)
 
     return metrics().decision(name, strategy, started, phase_ended)

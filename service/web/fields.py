@@ -7,11 +7,16 @@ from typing import Any, Final
 
 from marshmallow import ValidationError, fields, validate
 
+from service.arrow.groups import LONGEST_NAME, LONGEST_TOPIC_NAME
 from service.core.errors import MAX_ERRORS
 from service.core.measures import LARGEST, SMALLEST
+from service.web.context import check_time
 
 INT32 = 2**31 - 1
 INT64 = 2**63 - 1
+
+CHECKED_ELEMENTS: Final = 1_000
+"""Elements of a list between two checks of the time."""
 
 _DIGITS: Final = re.compile(r"-?[0-9]{1,30}")
 _DECIMAL: Final = re.compile(r"-?[0-9]{0,15}\.[0-9]{1,15}")
@@ -49,7 +54,7 @@ def from_query(text: Any) -> Any:
 
 
 class List(fields.List[Any]):
-    """A list, of whose elements at most MAX_ERRORS are reported as faulty; the rest is not looked at then."""
+    """A list of which at most MAX_ERRORS elements are reported as faulty; the rest is not validated then."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
         if not isinstance(value, list):
@@ -57,6 +62,8 @@ class List(fields.List[Any]):
         elements: list[Any] = []
         faults: dict[int, Any] = {}
         for i, element in enumerate(value):
+            if i % CHECKED_ELEMENTS == CHECKED_ELEMENTS - 1:
+                check_time()
             try:
                 elements.append(self.inner.deserialize(element, **kwargs))
             except ValidationError as error:
@@ -68,12 +75,41 @@ class List(fields.List[Any]):
         return elements
 
 
+def short(name: str) -> None:
+    """Validate that a name, also one with half a surrogate pair, has at most LONGEST_NAME bytes."""
+    if len(name.encode("utf-8", "surrogatepass")) > LONGEST_NAME:
+        raise ValidationError(f"Longer than {LONGEST_NAME} bytes.")
+
+
+class Name(fields.String):
+    """A string that can be encoded as UTF-8, of at most LONGEST_NAME bytes, and not empty unless ``empty`` is True."""
+
+    def __init__(self, *, empty: bool = False, rule: validate.Validator | None = None, **kwargs: Any) -> None:
+        super().__init__(validate=short if empty else [short, rule or validate.Length(min=1)], **kwargs)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
+        name: str = super()._deserialize(value, attr, data, **kwargs)
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            raise ValidationError("Contains an unpaired surrogate.") from None
+        return name
+
+
+class TopicName(Name):
+    """A name of at most 249 characters, Kafka's limit."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(rule=validate.Length(min=1, max=LONGEST_TOPIC_NAME), **kwargs)
+
+
 class Subject(fields.String):
     """A name that the caller gives what the question is about, "topic" or "group"."""
 
     def __init__(self, what: str) -> None:
         text = f"what the {what} is called in this service's metrics"
-        super().__init__(load_default=None, allow_none=True, metadata=about(text))
+        rule = validate.Length(max=LONGEST_TOPIC_NAME) if what == "topic" else short
+        super().__init__(load_default=None, allow_none=True, validate=rule, metadata=about(text))
 
 
 class Boolean(fields.Boolean):

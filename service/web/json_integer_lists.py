@@ -55,9 +55,8 @@ def put_back(array: pa.Array, path: tuple[str, ...], lists: IntegerLists) -> pa.
         )
     if path:
         rows = put_back(array.values, path, lists)
-        if rows is None:  # an empty array is false as well
-            return None
-        return pa.ListArray.from_arrays(array.offsets, rows, mask=array.is_null() if array.null_count else None)
+        mask = array.is_null() if array.null_count else None
+        return None if rows is None else pa.ListArray.from_arrays(array.offsets, rows, mask=mask)
     if array.null_count or array.values.null_count:
         return None
     lengths = np.diff(array.offsets.to_numpy()).astype(np.int32)

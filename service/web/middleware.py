@@ -12,12 +12,22 @@ import time
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from flask import Response, current_app, g, request
-from werkzeug.exceptions import Forbidden, ServiceUnavailable, Unauthorized
+from werkzeug.exceptions import Forbidden, RequestEntityTooLarge, ServiceUnavailable, Unauthorized
+from werkzeug.wsgi import ClosingIterator
 
 from service.auth.authenticator import Authenticator
 from service.auth.principals import SCOPES, NotAuthenticated
+from service.config import environment_name
 from service.telemetry.logs import access_log
-from service.web.admission import IS_CONNECTED, RETRY_SECONDS, AdmissionControl, Overloaded
+from service.web.admission import (
+    IS_CONNECTED,
+    RESERVED,
+    RETRY_SECONDS,
+    SMALL_BYTES,
+    AdmissionControl,
+    MemoryBudget,
+    Overloaded,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -93,6 +103,7 @@ class RequestHooks:
         checked = settings.auth != "off" and settings.has_credentials()
         self._credentials = Authenticator(settings) if checked else None
         self._admission = AdmissionControl(settings.max_concurrent, settings.max_queued)
+        self._memory = MemoryBudget(settings.decision_bytes())
         self._log = access_log() if log_requests else None
         self._scopes = {rule.rule: scope_of(rule.rule) for rule in app.url_map.iter_rules()}
         self._headers = [*HEADERS, ("Strict-Transport-Security", "max-age=31536000")] if settings.tls_cert else [*HEADERS]
@@ -107,14 +118,22 @@ class RequestHooks:
         sent_id = environ.get("HTTP_X_REQUEST_ID")
         request_id = sent_id if sent_id is not None and SANE_ID.fullmatch(sent_id) else os.urandom(16).hex()
         environ[REQUEST_ID] = request_id
+        length = 0
 
         def start(status: str, headers: list[tuple[str, str]], *exc_info: Any) -> Any:
+            nonlocal length
+            length = next((int(value) for name, value in headers if name == "Content-Length"), 0)
             headers += (("X-Request-ID", request_id), *self._headers)
             if not any(name == POLICY for name, _ in headers):
                 headers.append(DATA_POLICY)
             return start_response(status, headers, *exc_info)
 
-        return self._wsgi_app(environ, start)
+        response = self._wsgi_app(environ, start)
+        if held := environ.get(RESERVED, 0):  # from here on, of the response alone
+            environ[RESERVED] = kept = min(held, length)
+            self._memory.release(held - kept)
+            return ClosingIterator(response, lambda: self._memory.release(kept))
+        return response
 
     def enter(self) -> None:
         """Before the view."""
@@ -155,14 +174,22 @@ class RequestHooks:
         self._metrics.rejected.labels("full").inc()
         raise ServiceUnavailable(str(overloaded), retry_after=RETRY_SECONDS) from None
 
-    def enter_large(self) -> None:
-        """Admit a request with a large body; once a request."""
-        if "large" not in g:
-            try:
-                self._admission.enter_large()
-            except Overloaded as overloaded:
-                self._turn_away(overloaded)
-            g.large = True
+    def reserve(self, size: int) -> None:
+        """Reserve bytes of memory until the response has been sent. Raises RequestEntityTooLarge, ServiceUnavailable."""
+        environ = request.environ
+        held = environ.get(RESERVED, 0)
+        if held + size <= SMALL_BYTES:
+            return
+        if held + size > self._memory.size:
+            limit = environment_name("max_decision_bytes")
+            raise RequestEntityTooLarge(
+                f"The request would take {held + size} bytes of memory; at most {limit} = {self._memory.size} are allowed."
+            )
+        try:
+            self._memory.reserve(size, held)
+        except Overloaded as overloaded:
+            self._turn_away(overloaded)
+        environ[RESERVED] = held + size
 
     def answered(self, response: Response) -> Response:
         """After the view."""
@@ -191,8 +218,6 @@ class RequestHooks:
         """When the request is over, however it ended."""
         if "start" not in g:
             return
-        if "large" in g:
-            self._admission.leave_large()
         if g.admitted:
             self._admission.leave()
         self._metrics.in_flight.dec()

@@ -9,7 +9,7 @@ from flask import Response, current_app, request
 from marshmallow import Schema, fields
 from werkzeug.exceptions import UnprocessableEntity
 
-from service.core.errors import AllocatorError, InvalidQuestion, KafkaError, PluginError
+from service.core.errors import MAX_ERRORS, AllocatorError, InvalidQuestion, KafkaError, PluginError
 from service.core.wire.errors import Unreadable
 from service.web.fields import about
 from service.web.json_codec import dumps
@@ -116,7 +116,7 @@ def from_http_exception(error: HTTPException) -> werkzeug.Response:
         document["type"] = TYPE_PREFIX + "invalid-request"
         document["title"] = "The request is not valid"
         detail = f"{first['pointer'] or 'body'}: {first['detail']}" + (f" (and {len(errors) - 1} more)" if errors[1:] else "")
-        document["errors"] = errors
+        document["errors"] = errors[:MAX_ERRORS]
     document["detail"] = detail
     document |= _request_id()
     response.data = dumps(document)

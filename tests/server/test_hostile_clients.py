@@ -36,6 +36,7 @@ def tight():
     settings = {
         "ALLOCATOR_WORKERS": "1",
         "ALLOCATOR_MAX_BODY_BYTES": "1048576",
+        "ALLOCATOR_MAX_DECISION_BYTES": "300000000",
         "ALLOCATOR_MAX_REQUEST_SECONDS": "6",
         "ALLOCATOR_KEEP_ALIVE_SECONDS": "4",
         "SCRIPT_NAME": "/prefix",
@@ -131,7 +132,7 @@ def test_a_body_has_a_deadline_as_a_whole(tight):
 
 @pytest.mark.slow
 def test_responses_that_nobody_reads_make_room_for_others(tight):
-    """Each is 22 MB, and they would be 900 MB in all; the worker keeps 256 MiB of them."""
+    """Each is 22 MB, and they would be 900 MB in all; the worker keeps 300 MB of them, each for 6 s."""
     placement = {"placer": "striped", "partitions_count": 250_000, "replication_factor": 1, "brokers": [{"broker_id": 0}]}
     body = json.dumps(placement).encode()
     request = HEAD.replace(b"partitions", b"replica-placements") + b"Content-Length: %d\r\n\r\n" % len(body) + body

@@ -25,7 +25,7 @@ import trustme
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.web.admission import AdmissionControl, Overloaded
+from service.web.admission import AdmissionControl, MemoryBudget, Overloaded
 from service.web.arrow_limits import checked_messages, unpacked_bytes
 from tests.support.serving import serving
 
@@ -83,27 +83,43 @@ def test_a_queued_request_whose_client_is_gone_makes_room():
     control.leave()
 
 
-def test_large_bodies_come_one_at_a_time():
-    gate = AdmissionControl(4, 4, seconds=0.2)
-    gate.enter_large()
-    refusals = []
+def test_memory_is_reserved_and_waited_for():
+    budget, reserved = MemoryBudget(100), []
+    budget.reserve(60)
+    waiting = threading.Thread(target=lambda: (budget.reserve(50), reserved.append(50)))
+    waiting.start()
+    budget.reserve(40)  # what fits does not wait for what does not
+    assert not reserved
+    budget.release(60)
+    waiting.join(5)
+    assert reserved
+    budget.release(50)
+    budget.release(40)
+    budget.reserve(100)
 
-    def wait():
-        with pytest.raises(Overloaded) as refused:
-            gate.enter_large()
-        refusals.append(str(refused.value))
 
-    waiting = threading.Thread(target=wait)
+def test_who_waits_too_long_for_memory_is_turned_away_and_reserves_none():
+    budget = MemoryBudget(100, seconds=0.05)
+    budget.reserve(60)
+    with pytest.raises(Overloaded, match="waited"):
+        budget.reserve(41)
+    budget.reserve(40)
+
+
+def test_two_requests_with_reservations_do_not_wait_for_each_other():
+    budget = MemoryBudget(100, seconds=5)
+    budget.reserve(40)
+    budget.reserve(40)
+    waiting = threading.Thread(target=lambda: budget.reserve(40, held=40))
     waiting.start()
     time.sleep(0.05)
     start = time.monotonic()
-    with pytest.raises(Overloaded, match="the next one is waiting"):
-        gate.enter_large()
-    assert time.monotonic() - start < 0.1
-    waiting.join()
-    assert "waited" in refusals[0]
-    gate.leave_large()
-    gate.enter_large()
+    with pytest.raises(Overloaded, match="memory limit"):
+        budget.reserve(40, held=40)
+    assert time.monotonic() - start < 1
+    budget.release(40)
+    waiting.join(5)
+    assert not waiting.is_alive()
 
 
 # ---- bodies ------------------------------------------------------------------------------------------------------------
@@ -160,7 +176,7 @@ def test_a_member_that_is_there_twice_is_named(client, body, pointer):
 def test_deep_json_is_refused(client, body):
     response = client.post(PATH, data=body, content_type="application/json")
     assert response.status_code == 422
-    assert "brackets within brackets" in response.json["detail"]
+    assert "nested more than 32 deep" in response.json["detail"]
 
 
 @pytest.mark.parametrize("number", ["1e400", "9" * 400, "-" + "9" * 5000, "1" * 20, "1e2", "0.0", "-0", "1E+999999999"])
@@ -174,7 +190,8 @@ def test_huge_and_odd_numbers_are_refused_where_an_integer_is_wanted(client, num
 
 @pytest.fixture(scope="module")
 def server():
-    with serving(ALLOCATOR_WORKERS="1", ALLOCATOR_MAX_BODY_BYTES=str(32 * MEBI)) as running:
+    limits = {"ALLOCATOR_MAX_BODY_BYTES": str(32 * MEBI), "ALLOCATOR_MAX_DECISION_BYTES": str(128 * MEBI)}
+    with serving(ALLOCATOR_WORKERS="1", **limits) as running:
         yield running
 
 

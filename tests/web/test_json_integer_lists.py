@@ -65,3 +65,11 @@ def test_does_not_put_them_where_there_are_not_as_many_places(rows):
 def test_short_lists_are_not_worth_it(monkeypatch):
     monkeypatch.setattr(json_integer_lists, "WORTH_IT", 8)
     assert json_integer_lists.take_out(b"[[1,2],[3]]") is None
+
+
+def test_a_large_body_without_any_integer_list(client):
+    topics = [{"topic_name": f"topic-{i}", "partitions_count": 1} for i in range(1_000)]
+    members = [{"member_id": f"m-{i}", "topic_names": [topic["topic_name"] for topic in topics]} for i in range(100)]
+    body = json.dumps({"topics": topics, "members": members})
+    assert len(body) > 2**20
+    assert client.post("/v1/group-assignments", data=body, content_type="application/json").status_code == 200

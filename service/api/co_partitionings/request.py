@@ -7,6 +7,7 @@ from typing import Any
 
 from marshmallow import Schema, fields, post_load, validate
 
+from service.arrow.groups import LONGEST_TOPIC_NAME
 from service.core.attribution.copartitioning import Topic, check
 from service.core.errors import InvalidQuestion
 from service.core.keys.columns import FORMATS
@@ -18,7 +19,9 @@ from service.web.schemas import KafkaVersion
 class CoPartitionedTopicSchema(Schema):
     """A topic, and how its records are written."""
 
-    topic_name = fields.String(validate=validate.Length(min=1), metadata=about("default: `first` and `second`", example="orders"))
+    topic_name = fields.String(
+        validate=validate.Length(1, LONGEST_TOPIC_NAME), metadata=about("default: `first` and `second`", example="orders")
+    )
     partitions_count = Integer(required=True, minimum=1, metadata={"example": 12})
     partitioner = fields.String(load_default="java", metadata=about("a name of GET /v1/partitioners"))
     key_format = fields.String(

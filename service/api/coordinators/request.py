@@ -9,7 +9,7 @@ from marshmallow import Schema, ValidationError, fields, post_load, validate
 
 from service.core import coordinators
 from service.core.coordinators import DEFAULT_PARTITIONS_COUNT, Coordinator
-from service.web.fields import Integer, about
+from service.web.fields import Integer, about, short
 from service.web.schemas import ExplainSchema, KafkaVersion
 
 TOPIC_ID: Final = r"^[A-Za-z0-9_-]{21}[AQgw]$"
@@ -29,7 +29,7 @@ class Coordination:
 class SharePartitionSchema(Schema):
     """One partition in a share group."""
 
-    group_id = fields.String(required=True)
+    group_id = fields.String(required=True, validate=short)
     topic_id = fields.String(
         required=True,
         validate=validate.Regexp(TOPIC_ID, error="Not a topic id: 22 characters of URL-safe base64."),
@@ -42,8 +42,8 @@ class CoordinatorSchema(Schema):
     """An id: one of `group_id`, `transactional_id` and `share_partition`."""
 
     kafka_version = KafkaVersion()
-    group_id = fields.String(metadata=about("of a consumer, share or streams group", example="orders"))
-    transactional_id = fields.String(metadata=about("of a transactional producer"))
+    group_id = fields.String(validate=short, metadata=about("of a consumer, share or streams group", example="orders"))
+    transactional_id = fields.String(validate=short, metadata=about("of a transactional producer"))
     share_partition = fields.Nested(SharePartitionSchema)
     partitions_count = Integer(
         minimum=1, load_default=DEFAULT_PARTITIONS_COUNT, metadata=about("of the topic that holds the coordinators' state")

@@ -9,7 +9,7 @@ from typing import Any, Final
 from marshmallow import Schema, ValidationError, fields, post_load, validate
 
 from service.core.kafka_versions import FORMATTERS, LATEST
-from service.web.fields import about
+from service.web.fields import about, short
 
 GROUP_RECORD, SHARE_GROUP_STATE_RECORD = RECORDS = ("group_record", "share_group_state_record")
 KINDS: Final = (*RECORDS, "subscription", "assignment", "sticky_user_data", "cooperative_sticky_user_data")
@@ -69,8 +69,10 @@ class CaptureSchema(Schema):
             "user data, `cooperative-sticky` for the generation if it is not in the subscription, any other does not"
         ),
     )
-    member_id = fields.String(load_default="member", metadata=about("for a subscription: whose it is"))
-    instance_id = fields.String(load_default=None, allow_none=True, metadata=about("for a subscription: whose it is"))
+    member_id = fields.String(load_default="member", validate=short, metadata=about("for a subscription: whose it is"))
+    instance_id = fields.String(
+        load_default=None, allow_none=True, validate=short, metadata=about("for a subscription: whose it is")
+    )
 
     @post_load
     def capture(self, body: dict[str, Any], **_: Any) -> Capture:

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 from marshmallow import Schema, fields, post_load, validate
 
-from service.api.groups.request import Name
 from service.core.errors import InvalidQuestion
 from service.core.keyless import ADAPTIVE, RULES, STICKY, Keyless
 from service.core.model import NONE
-from service.web.context import check_limit
-from service.web.fields import Boolean, Integer, List, Number, Subject, about
+from service.web.context import check_limit, reserve
+from service.web.fields import Boolean, Integer, List, Name, Number, Subject, about
 from service.web.schemas import KafkaVersion
 
 
@@ -104,6 +103,16 @@ def _check_size(body: dict[str, Any], groups: int) -> None:
         raise InvalidQuestion("Give either partitions_count or partitions.", "partitions")
     size = body["partitions_count"] if names == ["partitions_count"] else len(body["partitions"])
     check_limit("max_placement_cells", size * groups, "partitions × groups of producers", names[0])
+    reserve(distribution_bytes(size, groups, listed="partitions" in body))
+
+
+def distribution_bytes(partitions: int, groups: int, *, listed: bool) -> int:
+    """Most bytes of memory that a distribution takes, its answer included.
+
+    groups : of producers; listed : whether the request lists the partitions, each of which may have a queue of its own
+    Measured for 10,000,000 partitions: 71 a partition as JSON, 94 as CSV, 58 as Arrow.
+    """
+    return partitions * (70 + 40 * groups + (400 + 60 * groups if listed else 0))
 
 
 def _columns(body: dict[str, Any], brokers: dict[int, dict[str, Any]], racks: dict[str | None, int]) -> dict[str, Any]:

@@ -12,12 +12,12 @@ from marshmallow import Schema, ValidationError, fields, post_load, validate
 from service.arrow.keys import from_arrow
 from service.core.errors import InvalidQuestion
 from service.core.keys.columns import FORMATS
-from service.core.sizing.counter import KeyCounter, hashing_rule
+from service.core.sizing.counter import KeyCounter, hashing_rule, moduli_of
 from service.core.sizing.plans import Limits, Rates
 from service.web import keys
 from service.web.arrow_parser import ArrowBody
 from service.web.columns_field import Columns
-from service.web.context import check_limit
+from service.web.context import check_limit, reserve
 from service.web.fields import Integer, List, Number, Subject, about
 from service.web.keys import KeyList
 from service.web.schemas import KafkaVersion
@@ -122,6 +122,8 @@ class PartitionCountPlansSchema(Schema):
             except InvalidQuestion as error:
                 error.field = ("partitioners", i)
                 raise
+        current = body.get("current_partitions_count")
+        reserve(plan_bytes(tuple(counts), current) * len(names))
         return PlansQuestion(
             kafka_version=body["kafka_version"],
             topic_name=body["topic_name"],
@@ -134,6 +136,14 @@ class PartitionCountPlansSchema(Schema):
             ),
             hottest_keys=body["hottest_keys"],
         )
+
+
+def plan_bytes(partitions_counts: tuple[int, ...], current: int | None) -> int:
+    """Most bytes of memory that the tables of one partitioner take.
+
+    Measured for two counts of 1,000,000: 44 a residue; for 200 around 10,000: 54.
+    """
+    return 64 * sum(moduli_of(partitions_counts, current))
 
 
 def _distinct(body: dict[str, Any], name: str, default: list[Any]) -> list[Any]:

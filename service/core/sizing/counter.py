@@ -100,7 +100,7 @@ class KeyCounter:
         self.keyless = np.zeros(2, np.int64)
         self.empty = np.zeros(2, np.int64)  # those with an empty key, which some partitioners treat as no key
         rules = [hashing_rule(name) for name in names]
-        self.moduli = _moduli(partitions_counts, current)
+        self.moduli = moduli_of(partitions_counts, current)
         self.wide = tuple(n for n in partitions_counts if current is not None and lcm(n, current) > PAIRED)
         self.tables = [[np.zeros((modulus, 2), np.int64) for modulus in self.moduli] for _ in names]
         self.wide_moved = np.zeros((len(names), len(self.wide), 2), np.int64)
@@ -320,7 +320,7 @@ def _functions(rules: list[HashingRule]) -> list[tuple[Encoding, Hash]]:
     return list(dict.fromkeys((rule.encoding, rule.hash) for rule in rules))
 
 
-def _moduli(partitions_counts: tuple[int, ...], current: int | None) -> tuple[int, ...]:
+def moduli_of(partitions_counts: tuple[int, ...], current: int | None) -> tuple[int, ...]:
     """The moduli of the tables, largest first: they include a multiple of every count, and of its pair with the current one."""
     counts = set(partitions_counts)
     if current is not None:

@@ -1,0 +1,85 @@
+"""What requests reserve: each family's formula on requests whose size is in a number, and what happens beyond the budget."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from service.app import create_app
+from service.config import Settings, memory_limit
+from service.web.middleware import RequestHooks
+
+M = 1_000_000
+BROKERS = [{"broker_id": broker} for broker in range(3)]
+LARGE = {
+    "keyless": ("/v1/keyless-distributions", {"partitions_count": 10 * M}),
+    "placement": ("/v1/replica-placements", {"partitions_count": 10 * M, "replication_factor": 1, "brokers": BROKERS}),
+    "plan": (
+        "/v1/partition-count-plans",
+        {"keys": ["a"], "partitions_counts": [12], "current_partitions_count": 500 * M},
+    ),
+    "group": (
+        "/v1/group-assignments",
+        {"topics": [{"topic_name": "t", "partitions_count": 10 * M}], "members": [{"member_id": "a"}]},
+    ),
+    "keys": ("/v1/partitions", {"partitions_count": 12, "keys": ["a"] * 200_000}),
+}
+
+
+@pytest.fixture
+def reserved(monkeypatch):
+    """The bytes that requests have reserved."""
+    sizes = []
+    monkeypatch.setattr(RequestHooks, "reserve", lambda _, size: sizes.append(size))
+    return sizes
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_what_never_fits_is_refused_with_the_figure_and_the_setting(name):
+    path, body = LARGE[name]
+    app = create_app(replace(Settings(), max_decision_bytes=10 * M))
+    answer = app.test_client().post(path, json=body)
+    assert answer.status_code == 413
+    assert "ALLOCATOR_MAX_DECISION_BYTES = 10000000" in answer.json["detail"]
+
+
+def test_memory_is_released_when_the_response_has_been_sent():
+    app = create_app(replace(Settings(), max_decision_bytes=40 * M))
+    budget = app.extensions["request_hooks"]._memory
+    response = app.test_client().post("/v1/keyless-distributions", json={"partitions_count": 200_000})
+    assert response.status_code == 200
+    assert budget._free == budget.size - len(response.data)  # the arrays are gone, the response is not
+    response.close()
+    assert budget._free == budget.size
+
+
+@pytest.mark.parametrize("body", [{"partitions_count": 200_000, "brokers": 1}, {"partitions_count": 200_000, "rack_aware": True}])
+def test_a_refused_request_releases_its_memory(body):
+    app = create_app(replace(Settings(), max_decision_bytes=40 * M))
+    budget = app.extensions["request_hooks"]._memory
+    response = app.test_client().post("/v1/keyless-distributions", json=body)
+    assert response.status_code == 422
+    response.close()
+    assert budget._free == budget.size
+
+
+def test_a_name_that_every_row_repeats_counts(client, reserved):
+    body = {"topics": [{"topic_name": "t" * 200, "partitions_count": 10_000}], "members": [{"member_id": "m" * 1_000}]}
+    client.post("/v1/group-assignments", json=body)
+    as_json = sum(reserved)
+    reserved.clear()
+    answer = client.post("/v1/group-assignments", json=body, headers={"Accept": "text/csv"})
+    assert sum(reserved) > as_json + 2 * 10_000 * 1_200
+    assert 2 * len(answer.data) < sum(reserved) < 4 * len(answer.data)
+
+
+def test_the_limit_of_the_container_counts(tmp_path):
+    limit, none = tmp_path / "memory.max", tmp_path / "none"
+    limit.write_text("4294967296\n")
+    none.write_text("max\n")
+    machine = memory_limit(())
+    assert memory_limit((str(limit), "missing")) == min(2**32, machine)
+    assert memory_limit((str(none),)) == machine
+    assert replace(Settings(), workers=10_000).decision_bytes() == 64 * 2**20
+    assert replace(Settings(), max_decision_bytes=5).decision_bytes() == 5

@@ -1,0 +1,116 @@
+"""Small bodies with large answers, several at once: no process dies, and health is answered within a second."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+import requests
+
+from tests.support.serving import Server, serving
+
+M = 1_000_000
+POD_BYTES = 4 * 2**30
+"""The memory limit of the chart's pod."""
+
+WORKER_BYTES = POD_BYTES // 2
+BUDGET = WORKER_BYTES - 300 * 2**20 - 512 * 2**20
+"""What a worker derives from that limit: its share, less what it holds at the start and what is in transit."""
+
+BROKERS = [{"broker_id": broker} for broker in range(6)]
+ONES = b"[" + b",".join([b"1"] * (15 * M // 2)) + b"]"
+LONG_NAMES = {"topics": [{"topic_name": "t" * 249, "partitions_count": 500_000}], "members": [{"member_id": "m" * 1_000}]}
+EXTREMES = {
+    "keyless": ("/v1/keyless-distributions", {"partitions_count": 10 * M}, 8, {200, 503}, "application/json"),
+    "placements": (
+        "/v1/replica-placements",
+        {"partitions_count": 10 * M, "replication_factor": 1, "brokers": BROKERS},
+        2,
+        {200, 413, 503},
+        "application/json",
+    ),
+    "placements as Arrow": (
+        "/v1/replica-placements",
+        {"partitions_count": 10 * M, "replication_factor": 1, "brokers": BROKERS},
+        4,
+        {200, 503},
+        "application/vnd.apache.arrow.stream",
+    ),
+    "plans": (
+        "/v1/partition-count-plans",
+        {"keys": ["a"], "partitions_counts": [12], "current_partitions_count": 500 * M, "topic_name": "t"},
+        8,
+        {413},
+        "application/json",
+    ),
+    "ones": ("/v1/group-assignments", b'{"topics": [], "members": %s}' % ONES, 8, {422, 503}, "application/json"),
+    "names": ("/v1/group-assignments", LONG_NAMES, 4, {200, 413, 503}, "text/csv"),
+}
+
+
+@pytest.fixture(scope="module")
+def server():
+    with serving(ALLOCATOR_WORKERS="2", ALLOCATOR_MAX_DECISION_BYTES=str(BUDGET)) as running:
+        while len(running.workers()) < 2:
+            time.sleep(0.1)
+        yield running
+
+
+def peak_bytes(pid: int) -> int:
+    """The largest resident memory of a process so far."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")) * 1024
+
+
+def _post(server: Server, path: str, body: object, media_type: str) -> int:
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    headers = {"Content-Type": "application/json", "Accept": media_type}
+    with requests.post(server.url + path, data=data, headers=headers, timeout=120, stream=True) as response:
+        for _ in response.iter_content(2**20):
+            pass
+        return response.status_code
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", EXTREMES)
+def test_small_bodies_with_large_answers_end_no_process(server, name):
+    path, body, parallel, allowed, media_type = EXTREMES[name]
+    workers = server.workers()
+    waits, done = [], threading.Event()
+
+    def health() -> None:
+        while not done.is_set():
+            start = time.monotonic()
+            assert requests.get(server.url + "/readyz", timeout=30).ok
+            waits.append(time.monotonic() - start)
+            time.sleep(0.05)
+
+    with ThreadPoolExecutor() as threads:
+        watch = threads.submit(health)
+        statuses = Counter(threads.map(lambda _: _post(server, path, body, media_type), range(parallel)))
+        done.set()
+        watch.result()
+    assert statuses.keys() <= allowed, statuses
+    assert server.workers() == workers
+    assert sum(map(peak_bytes, workers)) < POD_BYTES, [peak_bytes(pid) for pid in workers]
+    assert sorted(waits)[int(0.9 * len(waits))] < 1, (statuses, max(waits))
+
+
+@pytest.mark.slow
+def test_a_response_that_is_not_read_keeps_its_memory_reserved_until_it_is_dropped():
+    budget = 60 * M
+    settings = {"ALLOCATOR_WORKERS": "1", "ALLOCATOR_MAX_REQUEST_SECONDS": "6", "ALLOCATOR_MAX_DECISION_BYTES": str(budget)}
+    body = {"partitions_count": 500_000}  # 55 MB, of which the response is 21
+    with serving(**settings) as server, suppress(requests.ConnectionError):
+        path = "/v1/keyless-distributions"
+        unread = requests.post(server.url + path, json=body, timeout=30, stream=True)
+        assert unread.status_code == 200
+        assert _post(server, path, body, "application/json") == 503  # it has waited for longer than a request may take
+        assert _post(server, path, body, "application/json") == 200  # the unread response has been dropped
+        unread.close()

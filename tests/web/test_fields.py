@@ -1,0 +1,116 @@
+"""Fields of request bodies: how many faults they report, how long names may be, when they give up."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from dataclasses import replace
+
+import pytest
+from marshmallow import Schema, fields
+
+import service.api
+from service.app import create_app
+from service.config import Settings
+from service.web.fields import List
+from service.web.keys import KeyList
+
+MODULES = [
+    importlib.import_module(module.name)
+    for module in pkgutil.walk_packages(service.api.__path__, "service.api.")
+    if module.name.endswith(".request")
+]
+SCHEMAS = {
+    value for module in MODULES for value in vars(module).values() if isinstance(value, type) and issubclass(value, Schema)
+}
+GROUPS, PLACEMENTS, KEYLESS = "/v1/group-assignments", "/v1/replica-placements", "/v1/keyless-distributions"
+
+
+@pytest.mark.parametrize(
+    "schema", sorted(SCHEMAS - {Schema}, key=lambda schema: schema.__name__), ids=lambda schema: schema.__name__
+)
+def test_every_list_of_a_request_stops_at_a_limit_of_faults(schema):
+    for name, field in schema().fields.items():
+        while isinstance(field, fields.List):
+            assert isinstance(field, List | KeyList), name
+            field = field.inner  # noqa: PLW2901
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        (GROUPS, b'{"topics": [], "members": [%s]}'),
+        (GROUPS, b'{"topics": [], "members": [{"member_id": "a", "owned_partitions": [%s]}]}'),
+        (GROUPS, b'{"topics": [{"topic_name": "a", "partitions_count": 1, "partition_racks": [%s]}], "members": []}'),
+        (PLACEMENTS, b'{"topics": [%s]}'),
+        (PLACEMENTS, b'{"brokers": [], "partitions_count": 1, "replication_factor": 1, "partition_0_replicas": [%s]}'),
+        (KEYLESS, b'{"partitions": [%s]}'),
+        ("/v1/partition-count-plans", b'{"keys": [], "partitions_counts": [%s]}'),
+    ],
+)
+@pytest.mark.parametrize("element", [b"{}", b'""', b"[{},{}]"])
+def test_at_most_100_faults_are_reported(client, path, body, element):
+    answer = client.post(path, data=body % b",".join([element] * 20_000), content_type="application/json")
+    assert answer.status_code == 422
+    assert 0 < len(answer.json["errors"]) <= 100
+    assert len(answer.data) < 20_000
+
+
+def test_validation_stops_when_the_time_is_over():
+    app = create_app(replace(Settings(), max_request_seconds=1e-9))
+    answer = app.test_client().post(KEYLESS, json={"partitions": [{"partition_id": i} for i in range(2_000)]})
+    assert (answer.status_code, "ALLOCATOR_MAX_REQUEST_SECONDS" in answer.json["detail"]) == (503, True)
+
+
+LONG, TOPIC = "ß" * 512, "t" * 249
+"""The longest names: 1,024 bytes, and 249 characters."""
+
+SUBSCRIPTION = "AAEAAAABAAV0b3BpY/////8AAAAA"
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "pointer"),
+    [
+        (GROUPS, {"topics": [], "members": [{"member_id": LONG}]}, "/members/0/member_id"),
+        (GROUPS, {"topics": [], "members": [{"member_id": "a", "instance_id": LONG}]}, "/members/0/instance_id"),
+        (GROUPS, {"topics": [], "members": [{"member_id": "a", "rack_id": LONG}]}, "/members/0/rack_id"),
+        (GROUPS, {"topics": [], "members": [], "group_id": LONG}, "/group_id"),
+        (
+            GROUPS,
+            {"topics": [{"topic_name": "a", "partitions_count": 1, "partition_racks": [[LONG]]}], "members": []},
+            "/topics/0/partition_racks/0/0",
+        ),
+        (GROUPS, {"topics": [{"topic_name": TOPIC, "partitions_count": 1}], "members": []}, "/topics/0/topic_name"),
+        (
+            PLACEMENTS,
+            {"partitions_count": 1, "replication_factor": 1, "brokers": [{"broker_id": 0, "rack_id": LONG}]},
+            "/brokers/0/rack_id",
+        ),
+        (
+            PLACEMENTS,
+            {"topic_name": TOPIC, "partitions_count": 1, "replication_factor": 1, "brokers": [{"broker_id": 0}]},
+            "/topic_name",
+        ),
+        (KEYLESS, {"partitions_count": 1, "brokers": [{"broker_id": 0, "rack_id": LONG}]}, "/brokers/0/rack_id"),
+        (KEYLESS, {"partitions_count": 1, "topic_name": TOPIC}, "/topic_name"),
+        ("/v1/coordinators", {"group_id": LONG}, "/group_id"),
+        ("/v1/coordinators", {"transactional_id": LONG}, "/transactional_id"),
+        ("/v1/co-partitionings", {"topics": [{"topic_name": TOPIC, "partitions_count": 1}, {"partitions_count": 1}]},
+         "/topics/0/topic_name"),
+        ("/v1/decodings", {"kind": "subscription", "bytes_base64": SUBSCRIPTION, "member_id": LONG}, "/member_id"),
+    ],
+)  # fmt: skip
+def test_names_have_a_longest_length(client, path, body, pointer):
+    def lengthen(value):
+        if isinstance(value, dict):
+            return {name: lengthen(each) for name, each in value.items()}
+        if isinstance(value, list):
+            return [lengthen(each) for each in value]
+        return value + "x" if value in (LONG, TOPIC) else value
+
+    assert client.post(path, json=body).status_code == 200
+    refused = client.post(path, json=lengthen(body))
+    assert refused.status_code == 422
+    assert refused.json["errors"][0]["pointer"] == pointer
+    assert re.search("Longer|Length", refused.json["errors"][0]["detail"])
