@@ -140,7 +140,7 @@ def scan(text: Bytes, state: Int64s, hashes: Int64s) -> None:  # noqa: C901, PLR
             state[kind + depth] = c == 123
             state[index + depth] = state[keys + depth] = 0
             wants_key = c == 123
-            size += 192 if c == 123 else 64
+            size += 192 if c == 123 else 80
         elif c in (125, 93):
             depth -= depth > 0
             wants_key = False

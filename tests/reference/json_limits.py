@@ -21,7 +21,7 @@ def look(text: bytes) -> tuple[str, int, bytes | None]:
                 return "too deep", size, None
             wants_key = token == b"{"
             open_objects.append([] if wants_key else None)
-            size += 192 if wants_key else 64
+            size += 192 if wants_key else 80
         elif token in (b"}", b"]"):
             open_objects.pop()
             wants_key = False

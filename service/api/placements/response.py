@@ -168,9 +168,8 @@ def reassignment_json(cluster: Cluster, placed: Sequence[Placed], *, log_dirs: b
     log_dirs : with ``"log_dirs":["any", …]`` besides, as ``--generate`` has them
     """
     rows = [_reassigned(cluster, topic, log_dirs=log_dirs) for topic in placed if len(topic.partition_ids)]
-    commas = [b","] * len(rows[1:])
-    pieces = [piece for row_and_comma in zip(rows, [*commas, b"]}"], strict=True) for piece in row_and_comma] or [b"]}"]
-    return b"".join([b'{"version":1,"partitions":[', *pieces])
+    pieces = [piece for row in rows for piece in (b",", row)][1:]
+    return b"".join([b'{"version":1,"partitions":[', *pieces, b"]}"])
 
 
 def _reassigned(cluster: Cluster, placed: Placed, *, log_dirs: bool) -> bytes:
