@@ -256,14 +256,18 @@ def extreme(value: Any, draw: random.Random) -> Any:
     return draw.choice(([], value * 2, value[:1] * draw.choice((2, 100, 3_000)), [draw.choice(NUMBERS)], [draw.choice(TEXTS)]))
 
 
-def run(cases: int, seed: int) -> Iterator[Outcome]:
-    """The outcome of each case."""
-    draw, bodies = random.Random(seed), seeds()
+def warm_app(bodies: list[tuple[str, dict[str, Any]]]) -> Flask:
+    """An app that has loaded its kernels, which the children inherit."""
     app = create_app(Settings())
     client = app.test_client()
-    paths = sorted({path for path, _ in bodies})
-    for path, body in bodies:  # loads the kernels, which the children inherit
+    for path, body in bodies:
         client.post(path, json=body)
+    return app
+
+
+def run(app: Flask, bodies: list[tuple[str, dict[str, Any]]], cases: int, seed: int) -> Iterator[Outcome]:
+    """The outcome of each case. bodies : valid ones, to be altered"""
+    draw, paths = random.Random(seed), sorted({path for path, _ in bodies})
     for _ in range(cases):
         path = draw.choice(paths)
         body = altered(draw.choice([body for of, body in bodies if of == path]), draw)
@@ -333,7 +337,8 @@ def main() -> int:
     arguments = parser.parse_args()
     statuses: Counter[int] = Counter()
     faults = 0
-    for case in run(arguments.cases, arguments.seed):
+    bodies = seeds()
+    for case in run(warm_app(bodies), bodies, arguments.cases, arguments.seed):
         statuses[case.status] += 1
         if case.fault:
             faults += 1
