@@ -17,7 +17,7 @@ LARGE = {
     "placement": ("/v1/replica-placements", {"partitions_count": 10 * M, "replication_factor": 1, "brokers": BROKERS}),
     "plan": (
         "/v1/partition-count-plans",
-        {"keys": ["a"], "partitions_counts": [12], "current_partitions_count": 500 * M},
+        {"keys": ["a"], "partitions_counts": [1_000_003], "current_partitions_count": 999_983},
     ),
     "group": (
         "/v1/group-assignments",
