@@ -8,9 +8,10 @@ from flask import Flask, Response, request
 
 from service.config import Settings
 from service.server import serving
-from service.telemetry import metrics
+from service.telemetry import metrics_files
 
 app = Flask(__name__)
+app.config["MAX_CONTENT_LENGTH"] = Settings().max_body_bytes  # the worker reads it
 
 
 @app.get("/echo")
@@ -27,7 +28,7 @@ def echo_body() -> Response:
 
 class _EchoServer(serving._Server):  # noqa: SLF001 - both sides must have the same settings
     def load(self) -> Flask:
-        metrics.share_among_workers(self._metrics_folder)  # Gunicorn's hooks expect it
+        metrics_files.use_files(self._metrics_folder)  # Gunicorn's hooks expect it
         return app
 
 

@@ -148,13 +148,13 @@ def test_a_group_to_time_is_the_same_as_arrays_and_as_a_body(scenario, heterogen
 def test_what_was_assigned_is_owned_when_something_happens():
     """Owned partitions keep their topic and id though topics grow; who leaves takes what it had away, who joins has nothing."""
     shape = Shape(4, 3, 20)
-    before = GROUP_PROTOCOLS["classic"]["sticky"].run(group_of(shape))
+    before = GROUP_PROTOCOLS["classic"]["sticky"].run(group_of(shape)).rows
     sizes = {"leaves": 45, "joins": 60, "added": 60}
     for scenario, size in sizes.items():
         group = group_of(shape, scenario, before)
         assert len(group.owned.values) == size
         assert len(group) == 4 + {"leaves": -1, "joins": 1, "added": 0}[scenario]
-        assert GROUP_PROTOCOLS["classic"]["sticky"].run(group).lengths().sum() == group.topics.partitions_count
+        assert GROUP_PROTOCOLS["classic"]["sticky"].run(group).rows.lengths().sum() == group.topics.partitions_count
     topics, ids = group_of(shape, "added", before).topic_partitions(group.owned.row(0))
     np.testing.assert_array_equal(topics * 20 + ids, np.sort(before.row(0)))
 

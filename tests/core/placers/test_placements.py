@@ -138,7 +138,14 @@ class Kafka:
     def __init__(self, program: str, jars: tuple[str, ...]) -> None:
         classpath = ":".join((*jvm.fetch(*jars), f"{_find_spark_home()}/jars/*"))
         self.process = subprocess.Popen(
-            ["java", "-Xmx1g", "-Dslf4j.internal.verbosity=ERROR", "-cp", classpath, golden.PROJECT / "tests" / "java" / program],
+            [
+                "java",
+                "-Xmx1g",
+                "-Dslf4j.internal.verbosity=ERROR",
+                "-cp",
+                classpath,
+                golden.PROJECT / "tests" / "support" / "java" / program,
+            ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
