@@ -11,7 +11,8 @@ from service.server import serving
 from service.telemetry import metrics_files
 
 app = Flask(__name__)
-app.config["MAX_CONTENT_LENGTH"] = Settings().max_body_bytes  # the worker reads it
+app.config["MAX_CONTENT_LENGTH"] = Settings().max_body_bytes
+app.extensions["settings"] = Settings()  # for the worker
 
 
 @app.get("/echo")

@@ -46,7 +46,7 @@ EXTREMES = {
         "/v1/partition-count-plans",
         {"keys": ["a"], "partitions_counts": [12], "current_partitions_count": 500 * M, "topic_name": "t"},
         8,
-        {413},
+        {413, 422},
         "application/json",
     ),
     "ones": ("/v1/group-assignments", b'{"topics": [], "members": %s}' % ONES, 8, {422, 503}, "application/json"),

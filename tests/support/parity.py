@@ -25,7 +25,7 @@ def class_path(*coordinates: str) -> str:
 
 
 class Assignors:
-    """A running program of ``tests/java`` that has the real assignors of one Kafka release."""
+    """A running program of ``tests/support/java`` that has the real assignors of one Kafka release."""
 
     def __init__(self, program: str, *coordinates: str) -> None:
         self._process = subprocess.Popen(

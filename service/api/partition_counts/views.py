@@ -1,7 +1,7 @@
 """``/v1/partition-count-plans``: what each of several partition counts would mean for a topic.
 
-The keys come as JSON, or as an Arrow stream with the rest in the query. A stream is read batch by batch while it arrives, so that
-it needs no more memory than its largest batch.
+The keys come as JSON, or as an Arrow stream with the rest in the query. A stream is decoded batch by batch, so that
+it needs memory for its body and its largest batch.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def plan_partition_counts(question: PlansQuestion) -> Response:
 
     The body may also be an Arrow stream with a column `key` (binary, string, integers, floats, booleans) and, optionally,
     `records` and `bytes` (integers); the other fields are query parameters then, `partitioners` and `partitions_counts` separated
-    by commas. It is read batch by batch, so that it needs no more memory than its largest batch. `text/csv` and Arrow answers
-    have one row for each partitioner and partition count.
+    by commas. It is decoded batch by batch, so that it needs memory for the body and its largest batch. `text/csv` and Arrow
+    answers have one row for each partitioner and partition count.
     """
     counts = question.counts
     report = decision("partition_count_plan", counts.names[0] if len(counts.names) == 1 else "several")

@@ -133,7 +133,7 @@ def test_a_leader_is_never_fenced() -> None:
 
 
 class Kafka:
-    """One of the programs in tests/java, running."""
+    """One of the programs in tests/support/java, running."""
 
     def __init__(self, program: str, jars: tuple[str, ...]) -> None:
         classpath = ":".join((*jvm.fetch(*jars), f"{_find_spark_home()}/jars/*"))
@@ -194,7 +194,7 @@ def random_requests(placer: str, count: int) -> list[dict[str, Any]]:
 
 
 def answered(request: dict[str, Any]) -> list[Any]:
-    """Our answer in the form of the programs in tests/java."""
+    """Our answer in the form of the programs in tests/support/java."""
     cluster, random, answer = cluster_of(request["brokers"]), JavaRandom(request["random_seed"]), []
     for topic in request["topics"]:
         try:
