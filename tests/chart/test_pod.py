@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from service.auth.tokens import new_token
-from tests.chart.charts import CHART, pod_templates, render
 from tests.support import images, pods
+from tests.support.charts import CHART, pod_templates, render
 from tests.support.golden import PROJECT
 
 pytestmark = pytest.mark.slow
