@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from service.api.groups.request import assignments_json
+from service.api.groups.response import assignments_json
 from service.arrow.groups import in_answer_order
 from service.core.assignors import GROUP_PROTOCOLS
 from service.core.errors import InvalidQuestion, KafkaAssignorFails
