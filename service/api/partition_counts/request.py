@@ -122,7 +122,6 @@ class PartitionCountPlansSchema(Schema):
             except InvalidQuestion as error:
                 error.field = ("partitioners", i)
                 raise
-        current = body.get("current_partitions_count")
         reserve(plan_bytes(tuple(counts), current) * len(names))
         return PlansQuestion(
             kafka_version=body["kafka_version"],
