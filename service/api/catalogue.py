@@ -1,7 +1,5 @@
 """The strategies installed, plug-ins included: ``GET /v1/partitioners``, ``/v1/assignors`` and ``/v1/placers``."""
 
-from __future__ import annotations
-
 from flask import Response
 from marshmallow import Schema, fields
 

@@ -1,7 +1,5 @@
 """Clusters, and what is placed on them, from Arrow to arrays."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc

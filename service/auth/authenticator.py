@@ -1,7 +1,5 @@
 """Who sent a request: by a bearer token of a file (``tokens.py``), or by a JWT of an OpenID Connect provider (``jwts.py``)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Protocol
 

@@ -1,7 +1,5 @@
 """JSON Web Key Sets (RFC 7517): the public keys that sign JWTs, from a file or from a provider's URL."""
 
-from __future__ import annotations
-
 import io
 import json
 import logging

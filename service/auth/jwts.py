@@ -4,8 +4,6 @@ The token never chooses the algorithm: it must be that of the key which the toke
 have public keys. Sources: RFC 7519 (JWT), RFC 8725 (best current practices).
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, Final
 

@@ -4,8 +4,6 @@ Each command posts to the endpoint of an app in its own process, so its answer i
 table, otherwise JSON.
 """
 
-from __future__ import annotations
-
 import click
 
 from service import __version__

@@ -20,8 +20,6 @@
 The class name in kebab case is the last part of the problem's ``type``. Nothing here knows a status code.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 MAX_ERRORS: Final = 100

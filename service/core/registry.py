@@ -5,8 +5,6 @@ It is imported when its name is first used, or when the strategies are listed. A
 lists, with one warning in the log, and does not affect other names. A built-in's name stays the built-in's.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields

@@ -1,7 +1,5 @@
 """The service under Gunicorn: workers forked from one process that has loaded every kernel."""
 
-from __future__ import annotations
-
 import atexit
 import ctypes
 import ipaddress

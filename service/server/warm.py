@@ -4,8 +4,6 @@
 request waits for a compiler. A test checks that no golden vector's request compiles anything.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product

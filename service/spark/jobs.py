@@ -1,7 +1,5 @@
 """The table of jobs. ``job.py`` in a job's folder has its command line and runs it on Spark."""
 
-from __future__ import annotations
-
 from service.spark.fleet.job import JOB as FLEET
 from service.spark.job import Job
 from service.spark.load.job import JOB as LOAD

@@ -1,7 +1,5 @@
 """The memory of the worker processes, read when ``/metrics`` is requested."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

@@ -3,8 +3,6 @@
 Whatever is not plainly well-formed is left to the declarative schema, which names the exact place.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pyarrow as pa

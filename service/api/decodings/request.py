@@ -1,7 +1,5 @@
 """The request of ``POST /v1/decodings``."""
 
-from __future__ import annotations
-
 import base64
 from dataclasses import dataclass
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """The answer of ``POST /v1/decodings``: its schema, and its JSON for each kind of bytes."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Callable
 from typing import Any, Final

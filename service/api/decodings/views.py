@@ -1,7 +1,5 @@
 """``POST /v1/decodings``: captured bytes of Kafka's → JSON."""
 
-from __future__ import annotations
-
 from flask import Response
 
 from service.api.decodings.request import Capture, CaptureSchema

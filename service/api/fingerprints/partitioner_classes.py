@@ -1,7 +1,5 @@
 """Partitioners in requests and answers: those that a request names, and classes of those that no key tells apart."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the observations say, as JSON, in a sentence and as a table."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """``/v1/partitioner-fingerprints``: which partitioner wrote this, and to how many partitions."""
 
-from __future__ import annotations
-
 from flask import Response
 
 from service.api.fingerprints.request import FingerprintQuestion, PartitionerFingerprintsSchema

@@ -6,8 +6,6 @@ hand include such records, these partitioners are in different classes: ``librdk
 ``librdkafka:consistent_random``, for example.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final

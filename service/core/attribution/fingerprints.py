@@ -8,8 +8,6 @@ If the count is not known, every possible count is tried with the first SAMPLE d
 pairs. One hash of a key serves all counts.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -10,8 +10,6 @@ same question has the same answer. What is drawn, and when:
 size is the number of available partitions, or of all partitions if none is available.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

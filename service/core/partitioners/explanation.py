@@ -1,7 +1,5 @@
 """Why each record went to its partition, in the terms of the partitioners' table."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

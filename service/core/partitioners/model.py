@@ -1,7 +1,5 @@
 """The question, the answer, and the description of a partitioner: its rules for keys, null keys and explicit partitions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property

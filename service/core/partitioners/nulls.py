@@ -1,7 +1,5 @@
 """Records without a key that are placed without a counter and without random numbers."""
 
-from __future__ import annotations
-
 from service.core.keys import columns
 from service.core.model import Int32s, Int64s
 from service.core.partitioners.model import Answer, Hash, NullRule, Question

@@ -3,8 +3,6 @@
 Source: ConsumerProtocol, StickyAssignor, CooperativeStickyAssignor (Apache Kafka 4.3.1).
 """
 
-from __future__ import annotations
-
 import base64
 from dataclasses import dataclass
 from typing import Final

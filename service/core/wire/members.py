@@ -1,7 +1,5 @@
 """Captured members and groups as requests for ``/v1/group-assignments``."""
 
-from __future__ import annotations
-
 import base64
 from typing import Any, Final
 

@@ -4,8 +4,6 @@ Nearly all records of the topic are offset commits. A kernel reads those that ar
 ``coordinator_records.read_group_record``, which reads every type and raises an error for what is unreadable.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

@@ -6,8 +6,6 @@ for Spark Connect, ``sc://…``; default: the environment variable ``SPARK_REMOT
 Executors get the project's modules (``code_archive.py``); their dependencies must be installed there.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

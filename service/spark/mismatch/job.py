@@ -1,7 +1,5 @@
 """``mismatch``: which partitioner wrote a topic, and which records the expected one would have put elsewhere."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
