@@ -7,7 +7,6 @@ import io
 import json
 import math
 import re
-import shutil
 import signal
 import subprocess
 import time
@@ -21,6 +20,7 @@ import yaml
 from service.auth.tokens import new_token
 from tests.support.charts import CHART
 from tests.support.golden import PROJECT
+from tests.support.programs import program
 from tests.support.serving import free_port, serving
 
 if TYPE_CHECKING:
@@ -30,14 +30,6 @@ pytestmark = pytest.mark.slow
 
 RULES = CHART / "rules" / "partition-allocator.yaml"
 NAMESPACE = "kafka"
-
-
-def program(name: str) -> str:
-    """A program of Debian's package prometheus."""
-    found = shutil.which(name)
-    if found is None:
-        pytest.skip(f"{name} is not installed")
-    return found
 
 
 def dashboard(name: str) -> dict:
