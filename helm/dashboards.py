@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 GROUP_DECISIONS: Final = "assignment|rebalance"
 """Decisions whose subject is a group; the subject of all others is a topic."""
 
+IN_PODS = "and on (namespace, pod) allocator_build_info"
+"""Leaves the series of the service's pods; other programs have metrics of the same names."""
+
 
 def service() -> models.Dashboard:
     """Requests, decisions with their skew and movement, and processes."""
@@ -180,7 +183,24 @@ def service() -> models.Dashboard:
             "Memory of the workers",
             "Resident; a part of it (the compiled kernels) is the same memory for all workers of a pod.",
             units.BytesIEC,
-            [(f"allocator_worker_resident_memory_bytes{{{HERE}}}", "{{pod}} {{pid}}")],
+            [(f"process_resident_memory_bytes{{{HERE}}} {IN_PODS}", "{{pod}} {{pid}}")],
+        ),
+        chart(
+            "CPU of the pods",
+            "Cores in use.",
+            units.Short,
+            [
+                (
+                    f"sum by (pod) (rate(process_cpu_seconds_total{{{HERE}}}[$__rate_interval]) {IN_PODS})",
+                    "{{pod}}",
+                )
+            ],
+        ),
+        chart(
+            "Free space for metrics",
+            "Of the file system with the workers' metrics; without space, requests are answered but not counted.",
+            units.BytesIEC,
+            [(f"min by (pod) (allocator_metrics_free_bytes{{{HERE}}})", "{{pod}}")],
         ),
         chart(
             "Dropped skew series",

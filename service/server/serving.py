@@ -99,7 +99,7 @@ def _check(settings: Settings, host: str, *, loopback: bool) -> None:
         )
     try:
         if settings.auth != "off" and settings.has_credentials():
-            Authenticator(settings)
+            Authenticator(settings, lambda: None)
         if settings.tls_cert:
             tls_context(settings.tls_cert, settings.tls_key)
     except InvalidCredentials as error:

@@ -101,7 +101,7 @@ class RequestHooks:
         """Raises InvalidCredentials. log_requests : a line for each on standard output"""
         self._metrics, self._tracing = metrics, tracing
         checked = settings.auth != "off" and settings.has_credentials()
-        self._credentials = Authenticator(settings) if checked else None
+        self._credentials = Authenticator(settings, metrics.jwks_failures.inc) if checked else None
         self._admission = AdmissionControl(settings.max_concurrent, settings.max_queued)
         self._memory = MemoryBudget(settings.decision_bytes())
         self._log = access_log() if log_requests else None

@@ -89,7 +89,7 @@ def test_metrics_count_what_all_workers_did(server):
 
 def test_metrics_tell_the_memory_of_every_worker(server):
     for pid in server.workers():
-        resident = server.metric("allocator_worker_resident_memory_bytes", pid=str(pid))
+        resident = server.metric("process_resident_memory_bytes", pid=str(pid))
         assert 2**25 < resident < 2**32
 
 
