@@ -186,12 +186,9 @@ def even_out(s: State, most_cost: int, ideal: Int64s, exhausted: Bools, searches
             continue
         sink = NONE
         for b in range(brokers):
-            if key[b] == FAR or s.loads[b] >= s.most[b] or cost_of(key[b]) > most_cost or not lighter(s, b, source):
-                continue
-            if sink == NONE or cost_of(key[b]) < cost_of(key[sink]):
-                sink = b
-            elif cost_of(key[b]) == cost_of(key[sink]) and _less_filled(s, b, sink):
-                sink = b
+            if key[b] < FAR and s.loads[b] < s.most[b] and cost_of(key[b]) <= most_cost and lighter(s, b, source):
+                if sink == NONE or _better_sink(s, b, sink, ideal, key):
+                    sink = b
         if sink == NONE:
             if lasting:
                 exhausted |= key < FAR
@@ -203,6 +200,17 @@ def even_out(s: State, most_cost: int, ideal: Int64s, exhausted: Bools, searches
         while moved and s.loads[source] > ideal[source] and s.loads[sink] < ideal[sink] and s.loads[sink] < s.most[sink]:
             moved = lighter(s, sink, source) and _same_costs(s, sink, previous, cost_of(key[sink])) and follow(s, sink, previous)
     return MORE
+
+
+@njit(nogil=True, cache=True)
+def _better_sink(s: State, a: int, b: int, ideal: Int64s, key: Int64s) -> bool:
+    """First those below the ideal, which are sinks at the optimum too; then the cheapest; then the least filled."""
+    below_a, below_b = s.loads[a] < ideal[a], s.loads[b] < ideal[b]
+    if below_a != below_b:
+        return bool(below_a)
+    if cost_of(key[a]) != cost_of(key[b]):
+        return cost_of(key[a]) < cost_of(key[b])
+    return (2 * s.loads[a] + 1) * s.weights[b] < (2 * s.loads[b] + 1) * s.weights[a]
 
 
 @njit(nogil=True, cache=True)
@@ -218,11 +226,6 @@ def _same_costs(s: State, sink: int, previous: Int32s, cost: int) -> bool:
 @njit(nogil=True, cache=True)
 def _heavier(s: State, a: int, b: int) -> bool:
     return (2 * s.loads[a] - 1) * s.weights[b] > (2 * s.loads[b] - 1) * s.weights[a]
-
-
-@njit(nogil=True, cache=True)
-def _less_filled(s: State, a: int, b: int) -> bool:
-    return (2 * s.loads[a] + 1) * s.weights[b] < (2 * s.loads[b] + 1) * s.weights[a]
 
 
 @njit(nogil=True, cache=True)

@@ -84,7 +84,7 @@ def replica_state(brokers: Brokers, placements: Placements, chosen: Int32s, rack
         (level_rows, np.array(levels, np.int32).reshape(len(levels), int(racks.max(initial=-1)) + 1)),
         Ragged(np.zeros(1, np.int32), np.empty(0, np.int32)),
         loads,
-        brokers.max_replicas,
+        np.where(usable, brokers.max_replicas, NO_LIMIT),
     )
 
 
