@@ -15,9 +15,10 @@ _TOPIC: Final = re.compile(
     r"Topic: ?(?P<name>\S+)\s+(?:TopicId: ?(?P<id>\S+)\s+)?PartitionCount: ?(?P<count>[0-9]{1,10})\s+"
     r"ReplicationFactor: ?[0-9]{1,10}\s+Configs: ?.*"
 )
-_IDS: Final = r"(?:[0-9]{1,10}(?:,[0-9]{1,10})*)?"
+_ID: Final = r"[0-9]{1,10}"
+_IDS: Final = rf"(?:{_ID}(?:,{_ID})*)?"
 _PARTITION: Final = re.compile(
-    rf"\s*Topic: ?(?P<name>\S+)\s+Partition: ?(?P<id>[0-9]{1, 10})\s+Leader: ?(?:-?[0-9]{1, 10}|none)\s+Replicas: ?(?P<replicas>{_IDS})"
+    rf"\s*Topic: ?(?P<name>\S+)\s+Partition: ?(?P<id>{_ID})\s+Leader: ?(?:-?{_ID}|none)\s+Replicas: ?(?P<replicas>{_IDS})"
     rf"\s+Isr: ?(?P<isr>{_IDS})(?:\s+Adding Replicas: ?{_IDS}\s+Removing Replicas: ?(?P<removing>{_IDS}))?"
     rf"(?:\s+Elr: ?(?:{_IDS}|N/A))?(?:\s+LastKnownElr: ?(?:{_IDS}|N/A))?\s*"
 )
