@@ -1,10 +1,11 @@
-"""Bytes: evened out by single exchanges, and brought below ``capacity_bytes``. Good, but not proven: sizes make it a packing problem."""
+"""Bytes: evened out by single exchanges, and brought below ``capacity_bytes``. Good, but not proven: sizes make it a packing
+problem.
+"""
 
 from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
 from numba import njit
 
 from service.core.model import NONE, Bools, Int64s
@@ -23,13 +24,13 @@ def byte_loads(s: State, sizes: Int64s, loads: Int64s) -> None:
 
 @njit(nogil=True, cache=True)
 def fit_capacities(s: State, sizes: Int64s, loads: Int64s, capacities: Int64s) -> int:
-    """Move replicas from the broker that exceeds its capacity most to others with room; returns the moves, or DONE if some exceeds.
+    """Move replicas from the broker that exceeds its capacity most to others with room; returns the moves, or DONE if some
+    exceeds.
 
-    First come exchanges without a copy, then the smallest replica that suffices, otherwise the largest; it goes to the broker with
-    the most room for its weight.
+    First come exchanges without a copy, then the smallest replica that suffices, otherwise the largest; it goes to the broker
+    with the most room for its weight.
     """
-    moves = 0
-    for _ in range(2 * len(s.members) + 1):
+    for moves in range(2 * len(s.members) + 1):
         a = NONE
         for broker in range(len(loads)):
             over = loads[broker] - capacities[broker]
@@ -43,7 +44,6 @@ def fit_capacities(s: State, sizes: Int64s, loads: Int64s, capacities: Int64s) -
         exchange(s, partition, a, b)
         loads[a] -= sizes[partition]
         loads[b] += sizes[partition]
-        moves += 1
     return DONE
 
 
@@ -83,9 +83,9 @@ def balance_bytes(
     for _ in range(steps):
         a = NONE
         for broker in range(len(loads)):
-            if not exhausted[broker] and s.first[broker] != NONE:
-                if a == NONE or loads[broker] / s.weights[broker] > loads[a] / s.weights[a]:
-                    a = broker
+            fuller = a == NONE or loads[broker] / s.weights[broker] > loads[a] / s.weights[a]
+            if fuller and not exhausted[broker] and s.first[broker] != NONE:
+                a = broker
         if a == NONE:
             return True
         partition, b = _best(s, sizes, loads, capacities, most_cost, a)

@@ -48,11 +48,21 @@ def questions(draw):
     count = draw(st.integers(2, 5))
     racks = draw(st.lists(st.sampled_from(["a", "b", "c", None]), min_size=count, max_size=count))
     flags = st.lists(st.sampled_from([False, False, False, True]), min_size=count, max_size=count)
-    brokers = a_cluster(racks, draining=draw(flags), weights=draw(st.lists(st.sampled_from([1.0, 1.0, 2.0, 0.5, 3.0]), min_size=count, max_size=count)))
+    brokers = a_cluster(
+        racks,
+        draining=draw(flags),
+        weights=draw(st.lists(st.sampled_from([1.0, 1.0, 2.0, 0.5, 3.0]), min_size=count, max_size=count)),
+    )
     if draw(st.integers(0, 2)) == 0:
         limits = draw(st.lists(st.sampled_from([0, 1, 2, 3, NO_LIMIT]), min_size=count, max_size=count))
         brokers = replace(brokers, max_replicas=np.array(limits, np.int64))
-    rows = draw(st.lists(st.permutations(range(count)).flatmap(lambda p: st.integers(1, min(3, count)).map(lambda n: p[:n])), min_size=1, max_size=4))
+    rows = draw(
+        st.lists(
+            st.permutations(range(count)).flatmap(lambda p: st.integers(1, min(3, count)).map(lambda n: p[:n])),
+            min_size=1,
+            max_size=4,
+        )
+    )
     factors = [draw(st.sampled_from([len(row), len(row), max(1, len(row) - 1), min(3, len(row) + 1)])) for row in rows]
     excluded = [draw(st.integers(0, 5)) == 0 for _ in rows]
     if draw(st.integers(0, 3)) == 0:
