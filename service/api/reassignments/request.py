@@ -186,6 +186,13 @@ class ReassignmentQuestionSchema(Schema):
         validate=validate.OneOf(BALANCES),
         metadata=about("what is counted, for copies and for evenness; `bytes` needs `partition_bytes`"),
     )
+    per_topic = Boolean(
+        load_default=False,
+        metadata=about(
+            "even out each topic by itself too, as far as that costs neither copies nor evenness; not with `balance`: "
+            "`bytes`; default false"
+        ),
+    )
     replication_factor = Integer(
         load_default=None, minimum=1, maximum=LARGEST_FACTOR, allow_none=True, metadata=about("of all topics; absent: as now")
     )
@@ -227,13 +234,15 @@ class ReassignmentQuestionSchema(Schema):
         brokers = read_brokers(body["brokers"], np.unique(np.array(replicas.flatten(), np.int32)))
         check_limit("max_placement_cells", len(brokers) ** 2, "brokers × brokers", "brokers")
         check_limit("max_assignment_cells", cells * len(brokers), "replicas × brokers")
+        if body["per_topic"]:
+            check_limit("max_placement_cells", len(topics) * len(brokers), "topics × brokers", "per_topic")
         names = sum(map(len, map(dumps, topics.field("topic_name").to_pylist())))
         reserve(plan_bytes(len(brokers), partitions, cells, longest_name(names, topics)))
         try:
             placements = read_placements(topics, brokers, body["replication_factor"], frozenset(body["excluded_topics"]))
         except InvalidQuestion as error:
             raise InvalidQuestion(error.detail, *_at(error.field, topics, order)) from None
-        goal = Goal(body["objective"], body["racks"], body["leaders"], body["balance"])
+        goal = Goal(body["objective"], body["racks"], body["leaders"], body["balance"], body["per_topic"])
         limits = dict(body["limits"] or {})
         throttle, seconds = limits.pop("throttle_bytes_per_second", None), limits.pop("duration_seconds", None)
         question = Question(brokers, placements, goal, Limits(**limits), throttle, seconds)
@@ -271,6 +280,8 @@ def _check(question: Question, excluded: list[str]) -> None:
     for row, name in enumerate(excluded):
         if name not in known:
             raise InvalidQuestion(f"Unknown topic {name!r}.", "excluded_topics", row)
+    if question.goal.per_topic and question.goal.balance == "bytes":
+        raise InvalidQuestion("Not allowed together with balance = bytes.", "per_topic")
     if placements.sizes is None:
         _check_needs_no_sizes(question)
     elif 2 * float(placements.sizes.astype(np.float64).sum()) * float(

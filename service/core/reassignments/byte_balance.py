@@ -13,6 +13,9 @@ from service.core.reassignments.exchanges import IMPOSSIBLE, State, exchange, ex
 
 DONE: Final = -1
 
+_ROUNDING: Final = 1e-9
+"""What an exchange gains at least, as a share of what it takes from a broker: so rounding makes no exchange go back and forth."""
+
 
 @njit(nogil=True, cache=True)
 def byte_loads(s: State, sizes: Int64s, loads: Int64s) -> None:
@@ -74,11 +77,12 @@ def _to_fit(s: State, sizes: Int64s, loads: Int64s, capacities: Int64s, a: int) 
 
 @njit(nogil=True, cache=True)
 def balance_bytes(
-    s: State, sizes: Int64s, loads: Int64s, capacities: Int64s, most_cost: int, exhausted: Bools, steps: int
+    s: State, sizes: Int64s, loads: Int64s, capacities: Int64s, most_cost: int, exhausted: Bools, exchanged: Bools, steps: int
 ) -> bool:
-    """Lower the sum of squares of bytes ÷ weight by the best single exchange of the fullest broker; is nothing more to do?
+    """Lower the sum of squares of bytes ÷ weight by the best single exchange of the fullest broker; does none lower it any more?
 
-    most_cost : of an exchange; exhausted : bool[brokers], those that no exchange relieves, kept between calls; steps : exchanges
+    most_cost : of an exchange; exhausted : bool[brokers], those that no exchange relieves; exchanged : bool[1]; both are kept
+    between calls; steps : exchanges
     """
     for _ in range(steps):
         a = NONE
@@ -87,12 +91,17 @@ def balance_bytes(
             if fuller and not exhausted[broker] and s.first[broker] != NONE:
                 a = broker
         if a == NONE:
-            return True
+            if not exchanged[0]:
+                return True
+            exhausted[:] = False  # another broker's exchange may have given it a way
+            exchanged[0] = False
+            continue
         partition, b = _best(s, sizes, loads, capacities, most_cost, a)
         if partition == NONE:
             exhausted[a] = True
             continue
         exchange(s, partition, a, b)
+        exchanged[0] = True
         loads[a] -= sizes[partition]
         loads[b] += sizes[partition]
     return False
@@ -110,7 +119,11 @@ def _best(s: State, sizes: Int64s, loads: Int64s, capacities: Int64s, most_cost:
         relief = size * (2.0 * loads[a] - size) / s.weights[a]
         for b in range(len(loads)):
             gain = relief - size * (2.0 * loads[b] + size) / s.weights[b]
-            if gain <= best_gain * (1.0 + 1e-12) or loads[b] + sizes[partition] > capacities[b] or s.loads[b] >= s.most[b]:
+            if (
+                gain <= max(best_gain, _ROUNDING * relief)
+                or loads[b] + sizes[partition] > capacities[b]
+                or s.loads[b] >= s.most[b]
+            ):
                 continue
             if exchange_cost(s, partition, a, b) <= most_cost:
                 best, target, best_gain = partition, b, gain

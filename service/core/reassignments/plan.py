@@ -8,6 +8,8 @@ start from (``start``) have the fewest copies. Then paths of exchanges (``paths`
 improves, which proves the optimum. As long as no partition copies more than it would alone, an exchange that costs a copy cannot
 be part of a path without cost; so "fewest-moves" considers the partitions that move, and no others.
 
+``per_topic`` swaps replicas of two topics as long as that evens them out, without a proof that no other swaps would do better.
+
 With bytes, and where ``capacity_bytes`` bind, this is a packing problem: single exchanges improve it, and a bound says how far
 it may be from the optimum.
 """
@@ -28,6 +30,7 @@ from service.core.reassignments.infeasibility import explain
 from service.core.reassignments.leaders import elect
 from service.core.reassignments.model import Brokers, Goal, Placements, Plan
 from service.core.reassignments.order import copied, in_order
+from service.core.reassignments.topic_balance import even_out_topics
 
 _SCANNED: Final = 20_000_000
 """Replicas that are looked at between two checks of the time, when bytes are evened out."""
@@ -66,15 +69,17 @@ def _improve(
         if fits(brokers, placements, chosen, state) == DONE:
             raise explain(brokers, placements, goal, chosen, check)
         loads = bytes_of_brokers(brokers, placements, chosen, state)
-        exhausted = np.zeros(len(brokers), np.bool_)
+        exhausted, exchanged = np.zeros(len(brokers), np.bool_), np.zeros(1, np.bool_)
         sizes = placements.bytes_of_each()[chosen]
         steps = 1 + _SCANNED // (len(state.members) + 1)
         for _ in range(4 * len(state.members) // steps + 1):
-            if balance_bytes(state, sizes, loads, brokers.capacity_bytes, int(even_first), exhausted, steps):
+            if balance_bytes(state, sizes, loads, brokers.capacity_bytes, int(even_first), exhausted, exchanged, steps):
                 break
             check()
         return False
     optimal = improve(state, even_first=even_first, check=check)
+    if goal.per_topic:
+        even_out_topics(state, placements.topics[chosen], check)
     moves = fits(brokers, placements, chosen, state)
     if moves == DONE:
         raise explain(brokers, placements, goal, chosen, check)

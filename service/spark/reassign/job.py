@@ -1,7 +1,7 @@
 """``reassign``: the plan of ``POST /v1/reassignments`` for placements that do not fit into a request.
 
-Spark reads and casts the tables. The plan is one network over all topics, so the driver computes it: a million partitions with three
-replicas are 30 MB of arrays.
+Spark reads and casts the tables. The plan is one network over all topics, so the driver computes it: a million partitions with
+three replicas are 30 MB of arrays.
 """
 
 from __future__ import annotations
@@ -30,7 +30,17 @@ from service.arrow.reassignments import (
 from service.core.errors import AllocatorError, InvalidQuestion
 from service.core.model import NONE, Ragged
 from service.core.reassignments.batches import Batches, Limits, in_batches
-from service.core.reassignments.model import BALANCES, LEADER_RULES, NO_LIMIT, OBJECTIVES, RACK_RULES, Brokers, Goal, Placements, Plan
+from service.core.reassignments.model import (
+    BALANCES,
+    LEADER_RULES,
+    NO_LIMIT,
+    OBJECTIVES,
+    RACK_RULES,
+    Brokers,
+    Goal,
+    Placements,
+    Plan,
+)
 from service.core.reassignments.moves import moves_of
 from service.core.reassignments.plan import plan
 from service.core.reassignments.sets import rows_of
@@ -239,16 +249,22 @@ JOB: Final = Job(
         click.Argument(["placements"], type=SOURCE),
         click.Option(["--brokers"], type=SOURCE, required=True, help="Table of broker_id, rack_id, draining, weight and so on."),
         click.Option(["--exclude", "excluded_topics"], multiple=True, help="Topic to leave as it is. Repeatable."),
-        click.Option(["--replication-factor"], type=click.IntRange(1), help="Replication factor of all topics. Default: as it is."),
+        click.Option(
+            ["--replication-factor"], type=click.IntRange(1), help="Replication factor of all topics. Default: as it is."
+        ),
         click.Option(["--objective"], type=click.Choice(OBJECTIVES), default=OBJECTIVES[0], show_default=True),
         click.Option(["--racks"], type=click.Choice(RACK_RULES), default=RACK_RULES[0], show_default=True),
         click.Option(["--leaders"], type=click.Choice(LEADER_RULES), default=LEADER_RULES[0], show_default=True),
         click.Option(["--balance"], type=click.Choice(BALANCES), default=BALANCES[0], show_default=True),
-        click.Option(["--moves-per-broker"], type=click.IntRange(1), help="Replicas that a broker receives, or gives, in a batch."),
+        click.Option(
+            ["--moves-per-broker"], type=click.IntRange(1), help="Replicas that a broker receives, or gives, in a batch."
+        ),
         click.Option(["--moves-per-batch"], type=click.IntRange(1), help="Replicas copied in a batch."),
         click.Option(["--bytes-in-flight"], type=click.IntRange(1), help="Bytes copied in a batch."),
         click.Option(
-            ["--throttle", "throttle_bytes_per_second"], type=click.IntRange(1), help="Bytes per second of each broker, per direction."
+            ["--throttle", "throttle_bytes_per_second"],
+            type=click.IntRange(1),
+            help="Bytes per second of each broker, per direction.",
         ),
     ),
     run=run,

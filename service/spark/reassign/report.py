@@ -38,7 +38,13 @@ def report_of(summary: dict[str, Any], source: str) -> Report:
         )
     )
     rows = [
-        (name, f"{before[name]['skew']:.3f}", f"{after[name]['skew']:.3f}", number(after[name]["min"]), number(after[name]["max"]))
+        (
+            name,
+            f"{before[name]['skew']:.3f}",
+            f"{after[name]['skew']:.3f}",
+            number(after[name]["min"]),
+            number(after[name]["max"]),
+        )
         for name in ("replicas", "leaders")
     ]
     sections = (

@@ -24,7 +24,8 @@ BROKERS = "broker_id,rack_id,draining\n0,a,\n1,b,\n2,b,\n3,a,\n7,b,true\n"
 ROWS = {"orders": [[7, 0], [0, 7], [0, 1]], "payments": [[3, 7], [1, 3]]}
 OPTIONS: dict[str, Any] = {
     "excluded_topics": (), "replication_factor": None, "objective": "even", "racks": "strict", "leaders": "balance",
-    "balance": "replicas", "moves_per_broker": 1, "moves_per_batch": None, "bytes_in_flight": None, "throttle_bytes_per_second": 100,
+    "balance": "replicas", "moves_per_broker": 1, "moves_per_batch": None, "bytes_in_flight": None,
+    "throttle_bytes_per_second": 100,
 }  # fmt: skip
 
 
@@ -79,7 +80,7 @@ def test_replicas_may_be_text(pipeline: Pipeline, write: Callable[[str, str], st
     text = 'topic_name,partition_id,replicas\nt,0,"[7, 0]"\nt,1,"0,1"\n'
     outcome = planned(pipeline, write("placements.csv", text), write("brokers.csv", BROKERS), throttle_bytes_per_second=None)
     assert outcome.summary["moves"]["bytes"] is None
-    assert [row["current_replicas"] for row in outcome.tables[job.REASSIGNMENT].to_pylist()][0] == [7, 0]
+    assert outcome.tables[job.REASSIGNMENT].column("current_replicas").to_pylist()[0] == [7, 0]
 
 
 @pytest.mark.parametrize(
