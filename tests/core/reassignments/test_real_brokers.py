@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 PATH = "/v1/reassignments"
 RACKS = "aabbcc"
 
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:read_text is deprecated:DeprecationWarning")]
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:(open|read)_text is deprecated:DeprecationWarning")]
 
 
 @pytest.fixture(scope="module")
