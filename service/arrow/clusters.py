@@ -7,9 +7,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from service.arrow.groups import LONGEST_TOPIC_NAME, NAME, plain_names
-from service.core.model import NONE, Cluster
+from service.core.model import NONE, Cluster, Int32s, Ragged
 
 BROKER = pa.struct({"broker_id": pa.int32(), "rack_id": NAME, "fenced": pa.bool_()})
+PLACEMENT = pa.struct({"partition_id": pa.int32(), "replicas": pa.list_(pa.int32())})
 CURRENT = pa.struct({"topic_name": NAME, "partition_id": pa.int32(), "replicas": pa.list_(pa.int32())})
 
 
@@ -21,6 +22,29 @@ def plain_current(rows: pa.StructArray) -> bool:
         and (len(rows) == 0 or pc.min(ids).as_py() >= 0)
         and plain_names(names, LONGEST_TOPIC_NAME)
     )
+
+
+def plain_placements(rows: pa.StructArray) -> bool:
+    """Is every row of type PLACEMENT, none null, well-formed by itself?"""
+    ids, replicas = rows.field("partition_id"), rows.field("replicas")
+    return bool(
+        ids.null_count == replicas.null_count == replicas.values.null_count == 0 and (len(rows) == 0 or pc.min(ids).as_py() >= 0)
+    )
+
+
+def read_placement(rows: pa.StructArray, cluster: Cluster) -> tuple[Int32s, Ragged]:
+    """The ids of these partitions, and of each the brokers as indices of the cluster, NONE for one that it does not have.
+
+    rows : of type PLACEMENT; the cluster has no broker id twice
+    """
+    replicas = rows.field("replicas")
+    lengths = np.array(pc.list_value_length(replicas), np.int64)
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    ids = np.array(replicas.flatten(), np.int32)
+    order = np.argsort(cluster.broker_ids, kind="stable")
+    at = np.minimum(np.searchsorted(cluster.broker_ids[order], ids), len(order) - 1)
+    brokers = np.where(cluster.broker_ids[order[at]] == ids, order[at], NONE).astype(np.int32)
+    return np.array(rows.field("partition_id"), np.int32), Ragged(offsets, brokers)
 
 
 def plain_brokers(rows: pa.StructArray) -> bool:

@@ -111,7 +111,10 @@ class ReplicaPlacementSchema(TopicRequestSchema):
     random_seed = Integer(
         minimum=-INT64 - 1,
         maximum=INT64,
-        metadata=about("of the one `java.util.Random` from which everything is drawn; default 0"),
+        metadata=about(
+            "of the one `java.util.Random` from which everything is drawn; default 0. The first draws of neighbouring seeds hardly "
+            "differ: for other placements take seeds far apart. POST /v1/placement-audits finds a seed for a placement"
+        ),
     )
     brokers = brokers_field(metadata=about("all but `kafka-reassign-generate`: the cluster, in Kafka's order"))
     topics = List(
