@@ -16,7 +16,7 @@ from typing import Any, Final
 from service.core.jvm.random import JavaRandom
 from service.core.kafka_versions import ADMIN_UTILS, LATEST
 from service.core.model import Cluster, PlacementRequest
-from service.core.placers import admin_utils, explanations, modulo, plugins, reassign_generate, striped
+from service.core.placers import admin_utils, balanced, explanations, modulo, plugins, reassign_generate, striped
 from service.core.placers.draws import RandomDraws, nothing_drawn
 from service.core.placers.draws import admin_utils as admin_utils_draws
 from service.core.placers.draws import striped as striped_draws
@@ -80,6 +80,14 @@ BUILT_IN: Final[tuple[Placer, ...]] = (
         forms=("partitions_count", "topics", "operations"),
         draws=striped_draws.STRIPED,
         explain=explanations.explain_striped,
+    ),
+    Placer(
+        name="balanced",
+        run=balanced.place,
+        reproduces="this service's own optimum; no class of Kafka's",
+        summary="As many racks as possible, then replicas and leaders as even as can be, with what the brokers already have.",
+        options=("weight", "current_assignments"),
+        draws=nothing_drawn(balanced.place, "The most even placement"),
     ),
     Placer(
         name="kafka-reassign-generate",
