@@ -38,7 +38,7 @@ def post(path: str, body: bytes) -> bytes:
 
     from service.app import create_app  # noqa: PLC0415
 
-    app = create_app(replace(settings(), auth="off", otlp_endpoint="", max_decision_bytes=UNLIMITED))
+    app = create_app(replace(settings(), auth="off", otlp_endpoint="", max_decision_bytes=UNLIMITED, max_request_seconds=UNLIMITED))
     return _body(Client(app).post(path, data=body, content_type="application/json"))
 
 

@@ -6,6 +6,7 @@
     ├── InvalidQuestion             breaks this service's own rules: what is wrong, and where
     │   ├── UnknownStrategy         no partitioner, assignor or placer of that name
     │   └── LimitExceeded           larger than this installation allows
+    ├── Infeasible                  rules that no placement keeps together
     ├── PluginError                 an installed plug-in's fault, not the caller's
     │   ├── PluginFailed            it raised an error, or cannot be loaded
     │   └── PluginBrokeARule        its answer breaks a rule of its interface
@@ -22,6 +23,7 @@ The class name in kebab case is the last part of the problem's ``type``. Nothing
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 MAX_ERRORS: Final = 100
@@ -68,6 +70,27 @@ class LimitExceeded(InvalidQuestion):
         self.limit = limit
         self.allowed = allowed
         self.requested = requested
+
+
+@dataclass(frozen=True)
+class Clash:
+    """One of the rules that clash. rule : its name in the request; detail : what it demands here"""
+
+    rule: str
+    detail: str
+
+
+class Infeasible(AllocatorError):
+    """No placement keeps all rules.
+
+    clash : the smallest set of rules that no placement keeps together
+    remedies : what would mend it, each by itself
+    """
+
+    def __init__(self, detail: str, clash: tuple[Clash, ...], remedies: tuple[str, ...]) -> None:
+        super().__init__(detail)
+        self.clash = clash
+        self.remedies = remedies
 
 
 class PluginError(AllocatorError):

@@ -17,9 +17,8 @@ from typing import Final
 import numpy as np
 from numba import njit
 
-from service.core.errors import InvalidQuestion
+from service.core.errors import Clash, Infeasible, InvalidQuestion
 from service.core.model import NONE, Bools, Float64s, Int32s, Int64s, Ragged
-from service.core.reassignments.infeasibility import Clash, Infeasible
 from service.core.reassignments.model import NO_LIMIT, Brokers, Placements
 
 MAX_BATCHES: Final = 10_000

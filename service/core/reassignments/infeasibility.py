@@ -12,7 +12,7 @@ from itertools import combinations
 
 import numpy as np
 
-from service.core.errors import AllocatorError
+from service.core.errors import Clash, Infeasible
 from service.core.model import NONE, Bools, Int32s
 from service.core.reassignments.byte_balance import DONE
 from service.core.reassignments.feasible import feasible_sets, fits
@@ -20,27 +20,6 @@ from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Placements
 
 NAMED = 10
 """Brokers that one sentence names at most."""
-
-
-@dataclass(frozen=True)
-class Clash:
-    """One of the rules that clash. rule : its name in the request; detail : what it demands here"""
-
-    rule: str
-    detail: str
-
-
-class Infeasible(AllocatorError):
-    """No placement keeps all rules.
-
-    clash : the smallest set of rules that no placement keeps together
-    remedies : what would mend it, each by itself
-    """
-
-    def __init__(self, detail: str, clash: tuple[Clash, ...], remedies: tuple[str, ...]) -> None:
-        super().__init__(detail)
-        self.clash = clash
-        self.remedies = remedies
 
 
 @dataclass(frozen=True)

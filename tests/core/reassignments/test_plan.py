@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from service.core.errors import Infeasible
 from service.core.model import NONE, Cluster, Ragged
-from service.core.reassignments.infeasibility import Infeasible
 from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Placements
 from service.core.reassignments.plan import plan
 from tests.reference.reassignments import best, best_by_program, best_leaders, judged
