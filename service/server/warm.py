@@ -56,6 +56,7 @@ def warm(settings: Settings | None = None) -> None:
         client.post("/v1/replica-placements?explain=true", json=body)
     for body in _audit_requests():
         client.post("/v1/placement-audits", json=body)
+    client.post("/v1/reassignments:lint", json=_lint_request())
     client.get("/v1/coordinators", query_string={"group_id": "group"})
     client.post("/v1/partitioner-comparisons", json={"partitions_count": 3, "keys": ["a", "b"]})
     client.post("/v1/partitioner-fingerprints", json={"observations": [{"key": "a", "partition_id": 2}]})
@@ -141,6 +142,15 @@ def _audit_requests() -> Iterator[dict[str, Any]]:
     placements = [{"partition_id": i, "replicas": [i % 3, (i + 1) % 3]} for i in range(4)]
     for placer in PLACERS:
         yield {"placer": placer.name, "brokers": brokers, "placements": placements}
+
+
+def _lint_request() -> dict[str, Any]:
+    placements = [{"partition_id": i, "replicas": [0, 1]} for i in range(4)]
+    return {
+        "brokers": [{"broker_id": i, "rack_id": "abc"[i]} for i in range(3)],
+        "topics": [{"topic_name": "t", "placements": placements}],
+        "reassignment": {"version": 1, "partitions": [{"topic": "t", "partition": i, "replicas": [1, 2]} for i in range(4)]},
+    }
 
 
 if __name__ == "__main__":

@@ -77,6 +77,16 @@ TEXTS: Final = (
 OTHERS: Final = (None, True, [], {}, [[]], [None], "AAAAAAAAAAAAAAAAAAAAAA")
 
 BODIES: Final[dict[str, tuple[dict[str, Any], ...]]] = {
+    "/v1/reassignments:lint": (
+        {
+            "brokers": [{"broker_id": i, "rack_id": "ab"[i % 2], "fenced": i == 3} for i in range(4)],
+            "topics": [{"topic_name": "t", "placements": [{"partition_id": i, "replicas": [i % 3, 3]} for i in range(4)]}],
+            "reassignment": {
+                "version": 1,
+                "partitions": [{"topic": "t", "partition": i, "replicas": [(i + 1) % 3, i % 3]} for i in range(3)],
+            },
+        },
+    ),
     "/v1/placement-audits": (
         {
             "placer": "striped",
