@@ -62,7 +62,7 @@ def body(
         text = source.read()
         if not descriptions and _is_body(text):
             return text
-        descriptions.append(parse(text, source.name))
+        descriptions.append(parse(text, file.name if file else "standard input"))
     try:
         return dumps(make(merged(descriptions), **values))
     except InvalidQuestion as error:
