@@ -18,7 +18,9 @@ from service.api.groups.views import blueprint as groups
 from service.api.keyless.views import blueprint as keyless
 from service.api.partition_counts.views import blueprint as partition_counts
 from service.api.partitions.views import blueprint as partitions
+from service.api.placement_audits.views import blueprint as placement_audits
 from service.api.placements.views import blueprint as placements
+from service.api.reassignment_lints.views import blueprint as reassignment_lints
 from service.api.reassignments.views import blueprint as reassignments
 from service.config import Settings
 from service.telemetry.metrics import Metrics
@@ -44,8 +46,10 @@ RESOURCES: tuple[object, ...] = (
     groups,
     catalogue.assignors,
     placements,
+    placement_audits,
     catalogue.placers,
     reassignments,
+    reassignment_lints,
 )
 
 

@@ -7,7 +7,10 @@ table, otherwise JSON.
 import click
 
 from service import __version__
+from service.cli.audit import audit
 from service.cli.decisions import COMMANDS
+from service.cli.descriptions import body_command
+from service.cli.lint import lint
 from service.cli.local_client import settings
 from service.cli.partitioners import compare, fingerprint
 from service.cli.pipeline import pipeline
@@ -22,8 +25,11 @@ def main() -> None:
     """Kafka's partition allocation: key → partition, partition → consumer, replica → broker."""
 
 
+main.add_command(audit)
+main.add_command(body_command)
 main.add_command(compare)
 main.add_command(fingerprint)
+main.add_command(lint)
 main.add_command(pipeline)
 main.add_command(plan)
 main.add_command(reassign)

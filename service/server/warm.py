@@ -54,6 +54,9 @@ def warm(settings: Settings | None = None) -> None:
         client.post("/v1/replica-placements?explain=true", json=body)
     for body in _reassignment_requests():
         client.post("/v1/reassignments", json=body)
+    for body in _audit_requests():
+        client.post("/v1/placement-audits", json=body)
+    client.post("/v1/reassignments:lint", json=_lint_request())
     client.get("/v1/coordinators", query_string={"group_id": "group"})
     client.post("/v1/partitioner-comparisons", json={"partitions_count": 3, "keys": ["a", "b"]})
     client.post("/v1/partitioner-fingerprints", json={"observations": [{"key": "a", "partition_id": 2}]})
@@ -153,6 +156,22 @@ def _reassignment_requests() -> Iterator[dict[str, Any]]:
     yield {"brokers": brokers, "topics": topics, "balance": "bytes", "objective": "even", "limits": {"moves_per_broker": 1}}
     yield {"brokers": brokers[:2], "topics": topics, "leaders": "only"}
     yield {"brokers": brokers[:2], "topics": topics, "replication_factor": 3}
+
+
+def _audit_requests() -> Iterator[dict[str, Any]]:
+    brokers = [{"broker_id": i, "rack_id": "abc"[i]} for i in range(3)]
+    placements = [{"partition_id": i, "replicas": [i % 3, (i + 1) % 3]} for i in range(4)]
+    for placer in PLACERS:
+        yield {"placer": placer.name, "brokers": brokers, "placements": placements}
+
+
+def _lint_request() -> dict[str, Any]:
+    placements = [{"partition_id": i, "replicas": [0, 1]} for i in range(4)]
+    return {
+        "brokers": [{"broker_id": i, "rack_id": "abc"[i]} for i in range(3)],
+        "topics": [{"topic_name": "t", "placements": placements}],
+        "reassignment": {"version": 1, "partitions": [{"topic": "t", "partition": i, "replicas": [1, 2]} for i in range(4)]},
+    }
 
 
 if __name__ == "__main__":
