@@ -1,7 +1,5 @@
 """The moves of a reassignment as an Arrow table."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc

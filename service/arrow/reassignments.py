@@ -1,7 +1,5 @@
 """Brokers and placements of a reassignment, from Arrow to arrays."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

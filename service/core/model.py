@@ -4,6 +4,8 @@ Names live at the edge: ``topic_name``, ``member_id``, ``broker_id``, ``rack_id`
 ``member``, ``broker``, ``rack`` and ``partition`` are indices into the arrays of one request.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Final
 

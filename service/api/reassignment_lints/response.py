@@ -1,7 +1,5 @@
 """The answer of ``POST /v1/reassignments:lint``: its schema, its JSON, its table."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pyarrow as pa

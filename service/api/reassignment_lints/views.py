@@ -1,7 +1,5 @@
 """``POST /v1/reassignments:lint``: a reassignment JSON → what is wrong with it."""
 
-from __future__ import annotations
-
 from flask import Response
 
 from service.api.reassignment_lints.request import LintQuestion, ReassignmentLintSchema

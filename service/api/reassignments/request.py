@@ -1,7 +1,5 @@
 """The body of ``POST /v1/reassignments``: its schema, and the step into the core's arrays."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any

@@ -1,7 +1,5 @@
 """``POST /v1/reassignments``: the current placement → the plan that gets to a better one."""
 
-from __future__ import annotations
-
 from flask import Response
 
 from service.api.reassignments.request import Question, ReassignmentQuestionSchema

@@ -16,8 +16,6 @@ Leaders are then chosen by
 Ties go to the broker with the lower id. Nothing is drawn. Plain-Python twin, by trying everything: tests/reference/balanced.py.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 

@@ -5,6 +5,8 @@ goes over the racks in a circle and over each rack's brokers in a circle, and sh
 have led once. Plain-Python twin: tests/reference/striped.py.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

@@ -8,8 +8,6 @@ Largest partitions come first, so that one batch copies partitions of about the 
 the partitions that leave full brokers come first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final

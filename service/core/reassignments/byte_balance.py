@@ -2,8 +2,6 @@
 problem.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from numba import njit

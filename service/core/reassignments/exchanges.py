@@ -13,8 +13,6 @@ to 0.
 Leaders are sets of one: with the rule CHOICES a partition's only broker is its leader, and its replicas are its choices.
 """
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Sets that keep all hard rules and copy as little as they can; or the reason why there are none."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

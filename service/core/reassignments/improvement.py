@@ -1,7 +1,5 @@
 """The improvements of ``paths`` in order, in calls of a few milliseconds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final
 

@@ -3,8 +3,6 @@
 Leaders are sets of one that are exchanged along paths, as replicas are; see ``paths``. The result is proven optimal.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -18,8 +18,6 @@ avoidable-moves         note     a plan with fewer copies makes the cluster as e
 ======================= ======== =======================================================================================
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """The moves of a plan, one by one, each with its reason."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

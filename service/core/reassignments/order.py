@@ -1,7 +1,5 @@
 """The order of a partition's replicas, and what is copied."""
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

@@ -12,8 +12,6 @@ adds. Three improvements use such paths, and each stops when no path improves, w
 Source: Ford and Fulkerson; Ahuja, Magnanti and Orlin, Network Flows, on convex costs and negative cycles.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

@@ -14,8 +14,6 @@ With bytes, and where ``capacity_bytes`` bind, this is a packing problem: single
 it may be from the optimum.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final
 

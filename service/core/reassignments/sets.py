@@ -1,7 +1,5 @@
 """The state that the kernels work on, from brokers and placements."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import lcm
 from typing import Final

@@ -4,8 +4,6 @@ So every partition has the fewest copies that it could have if it were alone, an
 ``max_replicas`` of a broker is in the way.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

@@ -4,8 +4,6 @@ Two partitions of different topics swap brokers: one replaces a by b, the other 
 of squares of (replicas of a topic on a broker) ÷ weight, over all topics and brokers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final
 

@@ -4,8 +4,6 @@ Spark reads and casts the tables. The plan is one network over all topics, so th
 three replicas are 30 MB of arrays.
 """
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import click
