@@ -50,8 +50,9 @@ class UnknownStrategy(InvalidQuestion):
     kind : "partitioner", "assignor" or "placer"; it is also the name of the request's field.
     """
 
-    def __init__(self, kind: str, name: str, known: tuple[str, ...]) -> None:
-        super().__init__(f"there is no {kind} {name!r}; known are {', '.join(known)}", kind)
+    def __init__(self, kind: str, name: str, known: tuple[str, ...], likely: tuple[str, ...] = ()) -> None:
+        hint = f" (did you mean {' or '.join(likely)}?)" if likely else ""
+        super().__init__(f"there is no {kind} {name!r}{hint}; known are {', '.join(known)}", kind)
         self.kind = kind
         self.name = name
         self.known = known
