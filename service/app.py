@@ -19,6 +19,7 @@ from service.api.keyless.views import blueprint as keyless
 from service.api.partition_counts.views import blueprint as partition_counts
 from service.api.partitions.views import blueprint as partitions
 from service.api.placements.views import blueprint as placements
+from service.api.rebalances.views import blueprint as rebalances
 from service.config import Settings
 from service.telemetry.metrics import Metrics
 from service.web.blueprint import create_api
@@ -41,6 +42,7 @@ RESOURCES: tuple[object, ...] = (
     coordinators,
     decodings,
     groups,
+    rebalances,
     catalogue.assignors,
     placements,
     catalogue.placers,
