@@ -287,12 +287,13 @@ def live(broker: Broker, body: Document) -> Document:
     Returns the ids that members had, the broker's records and its log lines, with times in ms since the first member started.
     """
     group = LiveGroup(broker, body)
+    time.sleep(2)  # until the coordinator has seen the topics
     skip = len(broker.log.read_text(encoding="utf-8", errors="replace"))
     started = time.time()
     try:
         for member in body["members"]:
             group.join(member)
-            time.sleep(0.5)  # so that they join in this order
+            time.sleep(0.5 if group.protocol == "classic" else 2.0)  # so that they join in this order
         for event in body["events"]:
             time.sleep(max(0.0, started + event["at_ms"] / 1000 - time.time()))
             group.happen(event)

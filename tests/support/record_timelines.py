@@ -38,7 +38,7 @@ _RESTARTS: Final[list[dict[str, Any]]] = [
 ]
 _SUBSCRIPTIONS: Final[list[dict[str, Any]]] = [
     {"at_ms": 8_000, "type": "subscription_changes", "member_id": "c2", "topic_names": ["T0", "T1"]},
-    {"at_ms": 14_000, "type": "subscription_changes", "member_id": "c1", "topic_names": ["T1", "T2"]},
+    {"at_ms": 14_000, "type": "subscription_changes", "member_id": "c1", "topic_names": ["T0", "T1", "T2"]},
     {"at_ms": 20_000, "type": "topic_created", "topic": {"topic_name": "T2", "partitions_count": 3}},
 ]
 _STALLS: Final[list[dict[str, Any]]] = [
@@ -60,7 +60,7 @@ def _question(protocol: str, assignor: str, members: list[Any], events: list[Any
 
 
 def _bounces(**change: Any) -> list[dict[str, Any]]:
-    return [{"at_ms": 8_000, "type": "assignor_changes", **change, "down_ms": 500, "pause_ms": 3_000}]
+    return [{"at_ms": 8_000, "type": "assignor_changes", **change, "down_ms": 1_700, "pause_ms": 3_000}]
 
 
 _FIRST: Final = [{**member, "topic_names": ["T0"]} for member in _TWO]
@@ -107,10 +107,10 @@ def _record(names: list[str]) -> None:
             thread.start()
         for thread in threads:
             thread.join()
-    for name, answer in answers.items():
-        lines = [f'"{key}": {json.dumps(answer[key])}' for key in ("request", "member_ids")]
-        rows = [f'"{key}": [\n' + ",\n".join(json.dumps(row) for row in answer[key]) + "\n]" for key in ("records", "log")]
-        (FOLDER / f"{name}.json").write_text("{\n" + ",\n".join(lines + rows) + "\n}\n", encoding="utf-8")
+        for name, answer in answers.items():
+            lines = [f'"{key}": {json.dumps(answer[key])}' for key in ("request", "member_ids")]
+            rows = [f'"{key}": [\n' + ",\n".join(json.dumps(row) for row in answer[key]) + "\n]" for key in ("records", "log")]
+            (FOLDER / f"{name}.json").write_text("{\n" + ",\n".join(lines + rows) + "\n}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

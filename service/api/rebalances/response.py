@@ -15,7 +15,7 @@ from service.api.rebalances.request import RebalancesQuestion
 from service.arrow.groups import in_answer_order
 from service.core.model import Group, Ragged
 from service.core.ragged import transposed
-from service.core.timelines.model import Outcome, Rebalance, Totals
+from service.core.timelines.model import Outcome, Reading, Rebalance, Totals
 from service.core.timelines.simulation import Variant
 from service.web import responses
 from service.web.fields import about
@@ -110,6 +110,23 @@ class DerivedSchema(Schema):
     first_member_id = fields.String(metadata=about("the id that this member had first"))
 
 
+class ReadsSchema(Schema):
+    """How many partitions a member reads: from each time on, so many."""
+
+    at_ms = fields.List(fields.Integer())
+    partitions = fields.List(fields.Integer())
+
+
+class ReadingSchema(Schema):
+    """A member, from its start to its end."""
+
+    member_id = fields.String()
+    first_member_id = fields.String(metadata=about("the id that this member had first"))
+    started_ms = fields.Integer()
+    ended_ms = fields.Integer(allow_none=True, metadata=about("when its client ended, or fell out of the group; null if it runs"))
+    reads = fields.Nested(ReadsSchema)
+
+
 class GroupRebalancesAnswerSchema(Schema):
     """Every rebalance of a group, and what they cost."""
 
@@ -120,6 +137,7 @@ class GroupRebalancesAnswerSchema(Schema):
     rebalances = fields.List(fields.Nested(RebalanceSchema), metadata=about("unless `detail` is totals"))
     totals = fields.Nested(TotalsSchema)
     final_state = fields.String(metadata=about("the state of the group at the end"))
+    members = fields.List(fields.Nested(ReadingSchema), metadata=about("with `detail` assignments: how much each member reads, and when"))
     comparisons = fields.List(fields.Nested(ComparisonSchema), metadata=about("with `compare`, in its order"))
     derived_member_ids = fields.List(
         fields.Nested(DerivedSchema),
@@ -146,6 +164,8 @@ def answer(question: RebalancesQuestion, outcome: Outcome, comparisons: list[Out
     if timeline.detail != "totals":
         document["rebalances"] = [_rebalance(rebalance) for rebalance in outcome.rebalances]
     document |= {"totals": _totals(outcome.totals), "final_state": outcome.final_state}
+    if outcome.readings is not None:
+        document["members"] = [_reading(reading) for reading in outcome.readings]
     if question.variants:
         pairs = zip(question.variants, comparisons, strict=True)
         document["comparisons"] = [{**_variant(variant), "totals": _totals(other.totals)} for variant, other in pairs]
@@ -193,6 +213,17 @@ def _rebalance(rebalance: Rebalance) -> dict[str, Any]:
 def _ordered(group: Group, rows: Ragged) -> Ragged:
     owners = transposed(rows, group.topics.partitions_count + len(group.unknown_partitions))
     return in_answer_order(group, rows, owners)
+
+
+def _reading(reading: Reading) -> dict[str, Any]:
+    times, counts = zip(*reading.reads, strict=True) if reading.reads else ((), ())
+    return {
+        "member_id": reading.member_id,
+        "first_member_id": reading.first_member_id,
+        "started_ms": reading.started_ms,
+        "ended_ms": reading.ended_ms,
+        "reads": {"at_ms": times, "partitions": counts},
+    }
 
 
 def _totals(totals: Totals) -> dict[str, Any]:

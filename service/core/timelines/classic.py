@@ -26,6 +26,7 @@ import numpy as np
 from service.core.jvm.hashing import java_hash_codes
 from service.core.jvm.ordering import DEFAULT_CAPACITY, iteration_order
 from service.core.model import NONE, Group, Int32s, Ragged
+from service.core.timelines.consumer import ConsumerTimeline
 from service.core.timelines.group import GroupTimeline
 from service.core.timelines.members import Member
 from service.core.timelines.model import JOIN_TIMEOUT_MS, NEVER, Rebalance, Timeline
@@ -98,6 +99,9 @@ class ClassicTimeline(GroupTimeline):
         Reproduces GroupMetadataManager.classicGroupJoinNewMember, classicGroupJoinNewStaticMember, classicGroupJoinNewDynamicMember and
         addMemberThenRebalanceOrCompleteJoin. A dynamic member is told its id first, and joins again with it (KIP-394).
         """
+        if member.protocol != self.protocol:
+            ConsumerTimeline.converted(self, self.owner, self.generation).join(member)
+            return
         member.joined_topics = member.topics
         old = next((other for other in self.present.values() if other.instance_id == member.instance_id), None)
         if member.is_static and old is not None:
@@ -141,8 +145,7 @@ class ClassicTimeline(GroupTimeline):
             self.request("SyncGroup", member, now)
             mine = np.flatnonzero(self.owner == old.number).astype(np.int32)
             self.owner[mine] = member.number
-            mine = mine[self.ledger.counted[mine]]
-            self.ledger.start(mine, np.full(len(mine), member.number, np.int32), np.full(len(mine), now, np.int64), None)
+            self.ledger.start_one(mine, member.number, now, None)
             member.generation = self.generation
             self._watch_metadata()
             return
@@ -332,6 +335,8 @@ class ClassicTimeline(GroupTimeline):
         """
         if self._protocol != "cooperative-sticky":
             return before
+        if np.array_equal(self.ledger.reader, self.owner):
+            return before
         eager = self.members.eager[: len(self.members.all)]
         claimed = self.ledger.reader.copy()
         if eager.any():
@@ -340,35 +345,34 @@ class ClassicTimeline(GroupTimeline):
 
     def _hand_out(self, numbers: Int32s, rows: Ragged, view: View, current: Rebalance) -> None:
         """Members read what they are assigned from their SyncGroup's response on: ConsumerCoordinator.onJoinComplete."""
-        columns, ledger = self.members, self.ledger
-        partitions = view.to_world[rows.values]
-        slots = rows.row_of_each_value()
         owner = np.full(len(self.owner), NONE, np.int32)
-        owner[partitions] = numbers[slots]
-        given_up = np.flatnonzero((ledger.reader != NONE) & (ledger.reader != owner)).astype(np.int32)
-        if len(given_up):
-            self._revokers = np.unique(ledger.reader[given_up])
-            syncs = columns.syncs[ledger.reader[given_up]]
-            ledger.stop(given_up, np.where(syncs < NEVER, syncs, self.clock.now))
-        else:
-            self._revokers = np.empty(0, np.int32)
-        fresh = ledger.counted[partitions] & (ledger.reader[partitions] != owner[partitions])
-        partitions, slots = partitions[fresh], slots[fresh]
-        missed = ledger.start(partitions, numbers[slots], columns.syncs[numbers[slots]], current)
-        if missed is not None:
-            alive = columns.syncs[numbers[slots]] < NEVER
-            self.backlog(current, missed, slots[alive], rows, view)
+        owner[view.to_world[rows.values]] = numbers[rows.row_of_each_value()]
+        starts = self.members.syncs[: len(self.members.all)]
+        self._revokers, missed = self.ledger.hand_out(owner, starts, self.clock.now, current)
+        self.backlog(current, missed[numbers], rows, view)
         self.owner = owner
 
     def _after_sync(self, order: list[Member]) -> None:
         """Who joins again at once: ConsumerCoordinator.onJoinComplete (KIP-429), rejoinNeededOrPending."""
         revokes = set(self._revokers.tolist())
+        again: dict[int, list[tuple[Member, str]]] = {}
         for member in order:
-            synced = int(self.members.syncs[member.number])
-            if member.number in revokes:
-                self.later(synced, self.rejoin, member, REVOKED)
-            elif member.topics != member.joined_topics:
-                self.later(synced, self.rejoin, member, SUBSCRIPTION)
+            changed = member.topics != member.joined_topics
+            if changed or member.number in revokes:
+                rejoins = again.setdefault(int(self.members.syncs[member.number]), [])
+                rejoins.append((member, REVOKED if member.number in revokes else SUBSCRIPTION))
+        for at, rejoins in again.items():
+            self.later(at, self._rejoin_all, rejoins)
+
+    def _rejoin_all(self, rejoins: list[tuple[Member, str]]) -> None:
+        """Several members join again at the same time; the first one's request begins the rebalance."""
+        for member, reason in rejoins:
+            if self._state != PREPARING:
+                self.rejoin(member, reason)
+            elif member.number in self.present and self.members.died[member.number] == NEVER:
+                member.joined_topics = member.topics
+                self.members.joins[member.number] = min(self.clock.now, int(self.members.joins[member.number]))
+        self._look()
 
     def _end_sync(self, this_round: int) -> None:
         """Members that have not asked for their assignment are removed: GroupMetadataManager.expirePendingSync."""

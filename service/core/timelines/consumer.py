@@ -14,10 +14,12 @@ AbstractHeartbeatRequestManager (Apache Kafka 4.3.1). Each method names its own.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from service.core.assignors import Assignor
 from service.core.errors import InvalidQuestion
 from service.core.model import NONE, Assignment, Group, Int32s, Ragged
 from service.core.ragged import grouped
@@ -50,8 +52,8 @@ class ConsumerTimeline(GroupTimeline):
 
     protocol = "consumer"
 
-    def __init__(self, timeline: Timeline) -> None:
-        super().__init__(timeline)
+    def __init__(self, timeline: Timeline, *, begins: bool = True) -> None:
+        super().__init__(timeline, begins=begins)
         count = len(self.ledger.reader)
         self.holder = np.full(count, NONE, np.int32)
         self.target = np.full(count, NONE, np.int32)
@@ -67,6 +69,26 @@ class ConsumerTimeline(GroupTimeline):
         self._slots: dict[int, int] = {}
         self._rows = Ragged(np.zeros(1, np.int32), np.empty(0, np.int32))
         self._view = self.topology.view(0)
+
+    @classmethod
+    def converted(cls, classic: GroupTimeline, owner: Int32s, generation: int) -> ConsumerTimeline:
+        """A classic group that a member of the consumer protocol joins; its other members go on as they are until they restart.
+
+        To a classic member the coordinator answers Heartbeat, JoinGroup and SyncGroup as it would answer its heartbeats, so its part of a
+        rebalance takes as long.
+
+        Reproduces GroupMetadataManager.convertToConsumerGroup and ConsumerGroup.fromClassicGroup.
+        """
+        group = cls(classic.timeline, begins=False)
+        group.inherit(classic)
+        group.holder, group.target = owner.copy(), owner.copy()
+        group.epoch = group.target_epoch = generation
+        group._state = STABLE if group.present else EMPTY
+        for number, member in group.present.items():
+            member.generation = generation
+            if group.members.died[number] != NEVER:
+                group._expire_at(number, group.last_beat(number, group.clock.now) + group.timing.session_timeout_ms)
+        return group
 
     def state(self) -> str:
         """See GroupTimeline."""
@@ -155,7 +177,7 @@ class ConsumerTimeline(GroupTimeline):
         self._view = view = self.topology.view(self.topology.newest())
         order = list(self.present.values())
         before = self.group_of(order, view, self.target, lambda member: member.joined_topics)
-        assignor = order[0].assignors[0]
+        assignor = self._preferred(order)
         assignment: Assignment = assignor.run(before)
         self.describe(current, before, assignment, assignor, view)
         current.epoch = self.target_epoch = self.epoch
@@ -167,6 +189,16 @@ class ConsumerTimeline(GroupTimeline):
         self.target[view.to_world[assignment.rows.values]] = numbers[assignment.rows.row_of_each_value()]
         self._enter(RECONCILING)
         self._divide_work(numbers)
+
+    def _preferred(self, members: list[Member]) -> Assignor:
+        """The assignor that most members of the consumer protocol ask for: ConsumerGroup.computePreferredServerAssignor."""
+        asked = [member.assignors[0] for member in members if member.protocol == self.protocol]
+        votes = Counter(assignor.name for assignor in asked)
+        if asked:
+            self._assignor = next(assignor for assignor in asked if votes[assignor.name] == max(votes.values()))
+        return self._assignor or self.timeline.assignor
+
+    _assignor: Assignor | None = None
 
     def _divide_work(self, numbers: Int32s) -> None:
         """What each member loses and gains; the members without any of it reach the epoch at their next heartbeat."""
@@ -232,7 +264,8 @@ class ConsumerTimeline(GroupTimeline):
         if work is not None and not len(work.revoking):
             again = now + self.timing.heartbeat_interval_ms
             self.later(again, self._follow, number, self._round)
-        self.later(now, self._settle, self._round)
+        if not self._work and self._state == RECONCILING:
+            self.later(now, self._settle, self._round)
 
     def _reconcile(self, number: int) -> None:
         """One step of a member towards its target: CurrentAssignmentBuilder.computeNextAssignment, AbstractMembershipManager.
@@ -275,13 +308,16 @@ class ConsumerTimeline(GroupTimeline):
 
     def _give(self, number: int, partitions: Int32s) -> None:
         """The member gets these, and reads them."""
+        if not len(partitions):
+            return
         self.holder[partitions] = number
-        fresh = partitions[self.ledger.counted[partitions]]
-        times = np.full(len(fresh), self.clock.now, np.int64)
-        missed = self.ledger.start(fresh, np.full(len(fresh), number, np.int32), times, self.rebalances[-1])
+        current = self.rebalances[-1]
+        missed = self.ledger.start_one(partitions, number, self.clock.now, current)
         slot = self._slots.get(number)
         if missed is not None and slot is not None:
-            self.backlog(self.rebalances[-1], missed, np.full(len(missed), slot, np.int32), self._rows, self._view)
+            of_members = np.zeros(len(self._rows))
+            of_members[slot] = missed.sum()
+            self.backlog(current, of_members, self._rows, self._view)
 
     def _drop_unsubscribed(self, member: Member) -> None:
         """What it no longer subscribes to it must revoke, whatever the target: CurrentAssignmentBuilder.updateCurrentAssignment."""
@@ -331,8 +367,7 @@ class ConsumerTimeline(GroupTimeline):
             self._work[member.number] = Work(loses=np.union1d(work.loses, work.revoking).astype(np.int32), gains=work.gains)
         if old.number in self._slots:
             self._slots[member.number] = self._slots.pop(old.number)
-        mine = np.flatnonzero((self.holder == member.number) & self.ledger.counted).astype(np.int32)
-        self.ledger.start(mine, np.full(len(mine), member.number, np.int32), np.full(len(mine), now, np.int64), None)
+        self.ledger.start_one(np.flatnonzero(self.holder == member.number).astype(np.int32), member.number, now, None)
         member.generation = self.target_epoch
         self.request("FindCoordinator", member, now)
         self._heartbeat(member.number)
@@ -352,6 +387,9 @@ class ConsumerTimeline(GroupTimeline):
             self._expire_at(number, self.last_beat(number, now) + self.timing.session_timeout_ms)
             if self._pending is not None:
                 self._await_heartbeat()
+        elif member.protocol == "classic":
+            explicit = "has left group through explicit `LeaveGroup` request"
+            self._fence(member, f"Member {member.member_id} {explicit}; client reason: {client_reason}")
         else:
             self._fence(member, f"Member {member.member_id} left the consumer group.")
 
@@ -421,8 +459,7 @@ class ConsumerTimeline(GroupTimeline):
         if member.number in self.present:
             self._away.discard(member.number)
             self._expiries.pop(member.number, None)
-            mine = np.flatnonzero((self.holder == member.number) & self.ledger.counted).astype(np.int32)
-            self.ledger.start(mine, np.full(len(mine), member.number, np.int32), np.full(len(mine), self.clock.now, np.int64), None)
+            self.ledger.start_one(np.flatnonzero(self.holder == member.number).astype(np.int32), member.number, self.clock.now, None)
             self._heartbeat(member.number)
         else:
             self.join(member)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from service.core.assignors import Assignor
 from service.core.errors import InvalidQuestion
 from service.core.measures import spread, weighted_load
-from service.core.model import NONE, Assignment, Group, Int32s, Int64s, Ragged
+from service.core.model import NONE, Assignment, Float64s, Group, Int32s, Int64s, Ragged
 from service.core.ragged import grouped, transposed
 from service.core.rebalances.fewest_moves import fewest_possible_moves
 from service.core.rebalances.movement import movement
@@ -22,27 +22,35 @@ from service.core.timelines.model import NEVER, Event, NewMember, Rebalance, Req
 from service.core.timelines.topics import Topology, View
 
 
+CLIENTS_OWN: Final = ("_return", "_roll")
+"""The methods that go on in a converted group: what clients do, and not what its former coordinator waits for."""
+
+
 class GroupTimeline(ABC):
     """One group's timeline under one protocol.
 
+    heir : what the group was converted to, or None
     present : the members that the coordinator has, by number, in the order in which it got them
     cause : the index of the event from which all that happens now follows; None for the forming of the group
     """
 
     protocol: str
 
-    def __init__(self, timeline: Timeline) -> None:
+    def __init__(self, timeline: Timeline, *, begins: bool = True) -> None:
+        self.heir: GroupTimeline | None = None
         self.timeline, self.timing = timeline, timeline.timing
         self.clock, self.members = Clock(), Members()
         self.topology = Topology(timeline.world)
-        self.ledger = Ledger.of(int(timeline.world.first[-1]), timeline.world.weights)
+        logs = timeline.detail == "assignments"
+        self.ledger = Ledger.of(int(timeline.world.first[-1]), timeline.world.weights, logs=logs)
         self.present: dict[int, Member] = {}
         self.rebalances: list[Rebalance] = []
         self.cause: int | None = None
         self.detailed = timeline.detail == "assignments"
         self.requests_total = 0
         self._latest: dict[str, Member] = {}
-        for index, event in enumerate(timeline.events):
+        self._counted_topics: set[tuple[int, ...]] = set()
+        for index, event in enumerate(timeline.events if begins else ()):
             self.clock.at(event.at_ms, self._happen, index, event, rank=EVENTS)
 
     # ---- what each protocol does in its own way ------------------------------------------------------------------------
@@ -82,18 +90,32 @@ class GroupTimeline(ABC):
     # ---- events --------------------------------------------------------------------------------------------------------
 
     def later(self, at_ms: int, call: Callable[..., Any], *values: Any) -> None:
-        """Have something called that follows from the present event."""
-        cause = self.cause
+        """Have one of this group's methods called, which follows from the present event."""
+        self.clock.at(at_ms, self._call, self.cause, call, values, rank=TIMERS)
 
-        def with_cause() -> None:
-            self.cause = cause
+    def _call(self, cause: int | None, call: Callable[..., Any], values: tuple[Any, ...]) -> None:
+        group = self.last_heir()
+        group.cause = cause
+        if group is self:
             call(*values)
-
-        self.clock.at(at_ms, with_cause, rank=TIMERS)
+        elif call.__name__ in CLIENTS_OWN:
+            getattr(group, call.__name__)(*values)
 
     def _happen(self, index: int, event: Event) -> None:
-        self.cause = index
-        getattr(self, f"_{event.type}")(event)
+        group = self.last_heir()
+        group.cause = index
+        getattr(group, f"_{event.type}")(event)
+
+    def last_heir(self) -> GroupTimeline:
+        """This group, or what it was converted to."""
+        return self if self.heir is None else self.heir.last_heir()
+
+    def inherit(self, group: GroupTimeline) -> None:
+        """Take over another group's clients, in the middle of its timeline: the group is converted to another protocol."""
+        for name in ("clock", "members", "topology", "ledger", "present", "rebalances", "cause", "requests_total"):
+            setattr(self, name, getattr(group, name))
+        self._latest, self._counted_topics = group._latest, group._counted_topics  # noqa: SLF001
+        group.heir = self
 
     def _find(self, event: Event) -> Member:
         """The running member that an event names, by its id or by the id of its first incarnation."""
@@ -128,7 +150,8 @@ class GroupTimeline(ABC):
     def _start(self, name: str, member: Member) -> Member:
         self.members.start(self.clock.now, member)
         self._latest[name] = self._latest[member.member_id] = member
-        self.count_partitions()
+        if member.topics not in self._counted_topics:
+            self.count_partitions()
         return member
 
     def running(self) -> list[Member]:
@@ -138,8 +161,10 @@ class GroupTimeline(ABC):
 
     def count_partitions(self) -> None:
         """Tell the ledger which partitions need a reader: those that exist, of topics that somebody subscribes to."""
+        running = {member.topics for member in self.running()}
+        self._counted_topics = running or self._counted_topics
         names = np.zeros(len(self.timeline.world.names), np.bool_)
-        for topics in {member.topics for member in self.running()} or {member.topics for member in self.members.all}:
+        for topics in self._counted_topics:
             names[list(topics)] = True
         counted = names[self.topology.topic_of] & self.topology.existing()
         if not np.array_equal(counted, self.ledger.counted):
@@ -217,8 +242,8 @@ class GroupTimeline(ABC):
     def _assignor_changes(self, event: Event) -> None:
         names = [member.name for member in self.running()]
         old = self.timeline.assignor if not self.members.all else self.members.all[-1].assignors[0]
-        if event.group_protocol is not None and event.group_protocol != self.protocol:
-            bounces: list[dict[str, Any]] = [{"protocol": event.group_protocol, "assignors": event.assignors}]
+        if event.group_protocol is not None or self.protocol != "classic":
+            bounces: list[dict[str, Any]] = [{"protocol": event.group_protocol or self.protocol, "assignors": event.assignors}]
         else:
             # Until all members support the new assignor, the group uses the old one; only then may the old one go.
             both = (*event.assignors, *(assignor for assignor in (old,) if assignor not in event.assignors))
@@ -306,6 +331,8 @@ class GroupTimeline(ABC):
         slots = np.full(len(self.members.all) + 1, NONE, np.int32)
         slots[[member.number for member in ordered]] = np.arange(len(ordered), dtype=np.int32)
         labels = slots[owner]
+        if view.is_whole:
+            return self.group_with(ordered, view, grouped(labels, len(ordered)), np.empty((0, 2), np.int32), topics_of)
         unknown = np.flatnonzero((labels != NONE) & (view.from_world == NONE))
         unknown_partitions = np.empty((0, 2), np.int32)
         if len(unknown):
@@ -359,21 +386,19 @@ class GroupTimeline(ABC):
             if self.timeline.most_explained and assignor.explain:
                 rebalance.explanation = assignor.explain(before, assignment, self.timeline.most_explained)
 
-    def backlog(self, rebalance: Rebalance, missed: np.ndarray[Any, Any] | None, slots: Int32s, rows: Ragged, view: View) -> None:
+    def backlog(self, rebalance: Rebalance, missed: Float64s, rows: Ragged, view: View) -> None:
         """Add what came in for idle partitions, and the time that their new readers take to work it off.
 
-        missed : float64[...], for partitions that go to the members ``slots``
+        missed : float64[members], what came in for the partitions that each gets; rows : what each is assigned
         """
-        if missed is None or view.topics.weights is None or rebalance.counts is None:
+        if view.topics.weights is None:
             return
         rebalance.backlog += float(missed.sum())
         rate = self.timing.consumption_rate
         if rate is not None:
-            waiting = np.bincount(slots, missed, len(rebalance.counts))
             spare = rate - weighted_load(rows, view.topics.weights)
-            behind = waiting > 0
-            with np.errstate(divide="ignore"):
-                times = np.where(spare[behind] > 0, waiting[behind] / np.maximum(spare[behind], 1e-300) * 1000, np.inf)
+            behind = missed > 0
+            times = np.where(spare[behind] > 0, missed[behind] / np.maximum(spare[behind], 1e-300) * 1000, np.inf)
             rebalance.catch_up_ms = max(rebalance.catch_up_ms or 0.0, float(times.max(initial=0.0)))
 
     def request(self, api: str, member: Member, at_ms: int, error: str = "") -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numba import njit
 
 from service.core.model import NONE, Bools, Float64s, Int32s, Int64s
 from service.core.timelines.model import NEVER, Rebalance
@@ -19,6 +20,7 @@ class Ledger:
     counted : bool[partitions], those that exist and that somebody subscribes to
     weights : float64[partitions], or None
     ended_ms, longest_ms : of the idle times that are over
+    log : (time, number of a member, partitions that it began to read, or stopped reading if negative); None if nobody wants it
     """
 
     reader: Int32s
@@ -28,16 +30,25 @@ class Ledger:
     ended_ms: int = 0
     longest_ms: int = 0
     undelivered: float = 0.0
+    log: list[tuple[int, int, int]] | None = None
 
     @classmethod
-    def of(cls, partitions_count: int, weights: Float64s | None) -> Ledger:
+    def of(cls, partitions_count: int, weights: Float64s | None, *, logs: bool) -> Ledger:
         """Nobody reads anything, and nothing is counted."""
         return cls(
             np.full(partitions_count, NONE, np.int32),
             np.full(partitions_count, NEVER, np.int64),
             np.zeros(partitions_count, np.bool_),
             weights,
+            log=[] if logs else None,
         )
+
+    def _note(self, readers: Int32s, at_ms: Int64s | int, sign: int) -> None:
+        """Log what these readers begin to read, or stop reading."""
+        if self.log is not None and len(readers):
+            pairs = np.stack([np.broadcast_to(at_ms, readers.shape), readers], axis=1)
+            rows, counts = np.unique(pairs[readers != NONE], axis=0, return_counts=True)
+            self.log += [(at, number, sign * count) for (at, number), count in zip(rows.tolist(), counts.tolist(), strict=True)]
 
     def count(self, counted: Bools, now_ms: int) -> None:
         """From now on these partitions need a reader, and no others."""
@@ -46,11 +57,13 @@ class Ledger:
         ends = self.counted & ~counted & (self.idle_since != NEVER)
         if ends.any():
             self._end(np.flatnonzero(ends).astype(np.int32), np.int64(now_ms), None)
+        self._note(self.reader[~counted], now_ms, -1)
         self.reader[~counted] = NONE
         self.counted = counted
 
     def stop(self, partitions: Int32s, at_ms: Int64s | int) -> None:
         """Nobody reads these any longer. at_ms : int64 for each, or one for all"""
+        self._note(self.reader[partitions], at_ms, -1)
         self.reader[partitions] = NONE
         self.idle_since[partitions] = np.where(self.counted[partitions], at_ms, NEVER)
 
@@ -66,8 +79,41 @@ class Ledger:
         alive = at_ms < NEVER
         if not alive.all():
             partitions, readers, at_ms = partitions[alive], readers[alive], at_ms[alive]
+        self._note(readers, at_ms, 1)
         self.reader[partitions] = readers
         return self._end(partitions, at_ms, rebalance)
+
+    def start_one(self, partitions: Int32s, number: int, now_ms: int, rebalance: Rebalance | None) -> Float64s | None:
+        """Of these, those that are counted get the same reader now."""
+        partitions = partitions[self.counted[partitions]]
+        self._note(np.full(len(partitions), number, np.int32), now_ms, 1)
+        self.reader[partitions] = number
+        return self._end(partitions, np.int64(now_ms), rebalance)
+
+    def hand_out(self, owner: Int32s, start_of: Int64s, now_ms: int, rebalance: Rebalance) -> tuple[Int32s, Float64s]:
+        """Partitions change to these owners: who loses one stops reading it, who gets one reads it.
+
+        owner : int32[partitions], the number of the new owner, or NONE; start_of : int64[members], from when each reads what it gets
+            and stops reading what it loses (NEVER for one whose process has ended)
+
+        Returns int32[...], the numbers of the members that lose something, and float64[members], what has come in for each meanwhile.
+        """
+        weights = np.zeros(0) if self.weights is None else self.weights
+        before = self.reader.copy() if self.log is not None else self.reader
+        loses, missed, total, longest = _hand_out(
+            self.reader, self.idle_since, self.counted, owner, start_of, np.int64(now_ms), np.int64(NEVER), weights
+        )
+        if self.log is not None:
+            changed = before != self.reader
+            old, new = before[changed], self.reader[changed]
+            self._note(old, np.where(start_of[old] < NEVER, start_of[old], now_ms), -1)
+            self._note(new[new != NONE], start_of[new[new != NONE]], 1)
+        self.ended_ms += total
+        self.longest_ms = max(self.longest_ms, longest)
+        self.undelivered += float(missed.sum())
+        rebalance.idle_ms += total
+        rebalance.longest_idle_ms = max(rebalance.longest_idle_ms, longest)
+        return np.flatnonzero(loses).astype(np.int32), missed
 
     def _end(self, partitions: Int32s, at_ms: Int64s | np.int64, rebalance: Rebalance | None) -> Float64s | None:
         since = self.idle_since[partitions]
@@ -91,3 +137,43 @@ class Ledger:
         idle = np.where(self.idle_since == NEVER, 0, np.maximum(now_ms - self.idle_since, 0))
         missed = 0.0 if self.weights is None else float((self.weights * idle).sum()) / 1000
         return int(idle.sum()), int(idle.max(initial=0)), missed
+
+
+@njit(nogil=True, cache=True)
+def _hand_out(
+    reader: Int32s,
+    idle_since: Int64s,
+    counted: Bools,
+    owner: Int32s,
+    start_of: Int64s,
+    now: int,
+    never: int,
+    weights: Float64s,
+) -> tuple[Bools, Float64s, int, int]:
+    """``Ledger.hand_out``; ``weights`` is empty if there are none. Also returns the idle times' sum and the longest.
+
+    Plain-Python twin: tests/reference/ledger.py.
+    """
+    loses = np.zeros(len(start_of), np.bool_)
+    missed = np.zeros(len(start_of), np.float64)
+    total = longest = np.int64(0)
+    for partition in range(len(reader)):
+        old, new = reader[partition], owner[partition]
+        if old == new:
+            continue
+        if old != NONE:
+            loses[old] = True
+            reader[partition] = NONE
+            idle_since[partition] = start_of[old] if start_of[old] < never else now
+        if new == NONE or not counted[partition] or start_of[new] == never:
+            continue
+        since = idle_since[partition]
+        reader[partition] = new
+        idle_since[partition] = never
+        if since < start_of[new]:
+            idle = start_of[new] - since
+            total += idle
+            longest = max(longest, idle)
+            if len(weights) > 0:
+                missed[new] += weights[partition] * idle / 1000
+    return loses, missed, total, longest

@@ -183,13 +183,29 @@ class Totals:
 
 
 @dataclass(frozen=True)
+class Reading:
+    """One incarnation of a member. reads : (time, partitions that it reads from then on), in order; ended_ms : None while it runs"""
+
+    member_id: str
+    first_member_id: str
+    started_ms: int
+    ended_ms: int | None
+    reads: list[tuple[int, int]]
+
+
+@dataclass(frozen=True)
 class Outcome:
-    """The answer. derived_ids : (new member id, of which member) of those that a broker or client would have drawn"""
+    """The answer.
+
+    derived_ids : (new member id, of which member) of those that a broker or client would have drawn
+    readings : None unless assignments are asked for
+    """
 
     rebalances: list[Rebalance]
     totals: Totals
     final_state: str
     derived_ids: list[tuple[str, str]]
+    readings: list[Reading] | None
 
 
 Tick = Callable[[], None]

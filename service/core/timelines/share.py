@@ -25,6 +25,7 @@ class ShareTimeline(ConsumerTimeline):
     def __init__(self, timeline: object) -> None:
         super().__init__(timeline)  # type: ignore[arg-type]
         self.rows: dict[int, Int32s] = {}
+        self.ledger.log = None  # several members read a partition: there is no one reader to note
 
     def begin(self) -> None:
         """See GroupTimeline."""
@@ -70,7 +71,7 @@ class ShareTimeline(ConsumerTimeline):
         owned = Ragged(offsets, np.concatenate([np.empty(0, np.int32), *rows]))
         nothing = np.empty((0, 2), np.int32)
         before = self.group_with(order, view, owned, nothing, lambda member: member.joined_topics)
-        assignor = order[0].assignors[0]
+        assignor = self._preferred(order)
         assignment = assignor.run(before)
         self.describe(current, before, assignment, assignor, view)
         current.epoch = self.target_epoch = self.epoch
@@ -91,7 +92,8 @@ class ShareTimeline(ConsumerTimeline):
         unread &= self.ledger.counted[read]
         missed = self.ledger.start(read[unread], numbers[slots[unread]], soonest[unread], current)
         if missed is not None:
-            self.backlog(current, missed, slots[unread][soonest[unread] < NEVER], assignment.rows, view)
+            gets = slots[unread][soonest[unread] < NEVER]
+            self.backlog(current, np.bincount(gets, missed, len(order)), assignment.rows, view)
         self._enter(STABLE)
         current.stable_at_ms = int(beats[beats < NEVER].max(initial=now))
         self._round += 1

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Final
-
-import numpy as np
 
 from service.core.assignors import Assignor
 from service.core.timelines.classic import ClassicTimeline
 from service.core.timelines.consumer import ConsumerTimeline
 from service.core.timelines.group import GroupTimeline
-from service.core.timelines.model import NEVER, Event, Outcome, Tick, Timeline, Totals
+from service.core.timelines.model import NEVER, Event, Outcome, Reading, Tick, Timeline, Totals
 from service.core.timelines.share import ShareTimeline
 
 PROTOCOLS: Final[dict[str, type[GroupTimeline]]] = {
@@ -28,8 +27,13 @@ class Simulation:
     """
 
     def __init__(self, timeline: Timeline) -> None:
-        self.group = PROTOCOLS[timeline.group_protocol](timeline)
-        self.group.begin()
+        self._first = PROTOCOLS[timeline.group_protocol](timeline)
+        self._first.begin()
+
+    @property
+    def group(self) -> GroupTimeline:
+        """The group as it is now."""
+        return self._first.last_heir()
 
     def run(self, tick: Tick = lambda: None, until_ms: int = NEVER) -> None:
         """Go on to ``until_ms``, or to the end. Raises what ``tick`` raises, and InvalidQuestion for an event that cannot happen."""
@@ -39,7 +43,24 @@ class Simulation:
         """What has come out until now."""
         group = self.group
         rebalances = [rebalance for rebalance in group.rebalances if rebalance.epoch]
-        return Outcome(rebalances, _totals(group), group.state(), group.members.derived)
+        return Outcome(rebalances, _totals(group), group.state(), group.members.derived, _readings(group))
+
+
+def _readings(group: GroupTimeline) -> list[Reading] | None:
+    if group.ledger.log is None:
+        return None
+    steps: list[dict[int, int]] = [{} for _ in group.members.all]
+    for at, number, change in sorted(group.ledger.log):
+        steps[number][at] = steps[number].get(at, 0) + change
+    readings = []
+    for member, changes in zip(group.members.all, steps, strict=True):
+        counts = accumulate(changes.values())
+        died = int(group.members.died[member.number])
+        ended = None if died == NEVER else died
+        readings.append(
+            Reading(member.member_id, member.name, member.started_ms, ended, list(zip(changes, counts, strict=True)))
+        )
+    return readings
 
 
 def _totals(group: GroupTimeline) -> Totals:

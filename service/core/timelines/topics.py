@@ -32,6 +32,11 @@ class View:
     to_world: Int32s
     from_world: Int32s
 
+    @property
+    def is_whole(self) -> bool:
+        """Does every partition of the world exist?"""
+        return len(self.to_world) == len(self.from_world)
+
 
 def view_of(world: World, counts: Int32s) -> View:
     """The view of topics with so many partitions each. counts : int32[names], 0 where a topic does not exist"""
