@@ -120,7 +120,9 @@ def _total_rows(answer: dict[str, Any]) -> list[tuple[str, ...]]:
     rows = [answer, *answer.get("comparisons", ())]
     return [
         (
-            " ".join((one["group_protocol"], one["assignor"], {True: "static", False: "dynamic"}.get(one.get("static"), ""))).strip(),
+            " ".join(
+                (one["group_protocol"], one["assignor"], {True: "static", False: "dynamic"}.get(one.get("static"), ""))
+            ).strip(),
             str(one["totals"]["rebalances"]),
             _seconds(one["totals"]["idle_partition_ms"]),
             _seconds(one["totals"]["longest_idle_ms"]),

@@ -153,7 +153,14 @@ class LiveGroup:
         """Start a consumer for this member."""
         body = {"topic_names": self.all_topics, **body}
         if self.protocol == "consumer" and body["member_id"] in self.killed:
-            names = ("bootstrap.servers", "group.id", "client.id", "max.poll.interval.ms", "group.protocol", "group.remote.assignor")
+            names = (
+                "bootstrap.servers",
+                "group.id",
+                "client.id",
+                "max.poll.interval.ms",
+                "group.protocol",
+                "group.remote.assignor",
+            )
             properties = {name: value for name, value in self._properties(body).items() if name in names}
             self.members[body["member_id"]] = KilledMember(body, properties)
         else:

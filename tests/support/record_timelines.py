@@ -69,7 +69,10 @@ TIMELINES: Final[dict[str, dict[str, Any]]] = {
     "changes-consumer": _question("consumer", "uniform", _TWO, _CHANGES, 6),
     **{f"static-{name}": _question("classic", name, _STATIC, _RESTARTS, 7) for name in ("range", "cooperative-sticky")},
     "static-consumer": _question("consumer", "uniform", _STATIC, _RESTARTS, 7),
-    **{f"subscriptions-{name}": _question("classic", name, _FIRST, _SUBSCRIPTIONS, 4, 5) for name in ("range", "cooperative-sticky")},
+    **{
+        f"subscriptions-{name}": _question("classic", name, _FIRST, _SUBSCRIPTIONS, 4, 5)
+        for name in ("range", "cooperative-sticky")
+    },
     "subscriptions-consumer": _question("consumer", "uniform", _FIRST, _SUBSCRIPTIONS, 4, 5),
     **{f"stalls-{name}": _question("classic", name, _TWO, _STALLS, 6) for name in ("range", "cooperative-sticky")},
     "stalls-consumer": _question("consumer", "uniform", _TWO, _STALLS, 6),

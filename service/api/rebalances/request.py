@@ -128,8 +128,12 @@ class EventSchema(Schema):
 class VariantSchema(Schema):
     """Another way to run the group."""
 
-    group_protocol = fields.String(load_default=None, allow_none=True, metadata=about("Absent: as in the body", example="consumer"))
-    assignor = fields.String(load_default=None, allow_none=True, metadata=about("Absent: as in the body, or for another protocol its default"))
+    group_protocol = fields.String(
+        load_default=None, allow_none=True, metadata=about("Absent: as in the body", example="consumer")
+    )
+    assignor = fields.String(
+        load_default=None, allow_none=True, metadata=about("Absent: as in the body, or for another protocol its default")
+    )
     static = Boolean(
         load_default=None,
         allow_none=True,
@@ -298,7 +302,16 @@ def _event(body: dict[str, Any], names: Names, whole: dict[str, Any]) -> Event:
     """An event, its names turned into indices."""
     fields: dict[str, Any] = {
         name: body[name]
-        for name in ("at_ms", "type", "member_id", "for_ms", "new_member_id", "members_count", "group_protocol", "partitions_count")
+        for name in (
+            "at_ms",
+            "type",
+            "member_id",
+            "for_ms",
+            "new_member_id",
+            "members_count",
+            "group_protocol",
+            "partitions_count",
+        )
         if name in body
     }
     if body["type"] == "assignor_changes":

@@ -52,7 +52,9 @@ class RebalanceSchema(Schema):
     stable_at_ms = fields.Integer(
         allow_none=True, metadata=about("when every member had what it was assigned; null if another rebalance came first")
     )
-    event = fields.Integer(allow_none=True, metadata=about("index of the event that caused it; null for the forming of the group"))
+    event = fields.Integer(
+        allow_none=True, metadata=about("index of the event that caused it; null for the forming of the group")
+    )
     reason = fields.String(metadata=about("in the words of the broker's log"))
     group_protocol = fields.String()
     assignor = fields.String()
@@ -91,7 +93,9 @@ class TotalsSchema(Schema):
     requests = fields.Integer(metadata=about("all requests, apart from heartbeats that change nothing"))
     end_ms = fields.Integer(metadata=about("when the last rebalance was stable, or the last event happened"))
     undelivered = fields.Float(metadata=about("with `partition_weights` as rates: what came in for idle partitions"))
-    longest_catch_up_ms = fields.Float(allow_none=True, metadata=about("the longest `catch_up_ms` of all rebalances; null: never"))
+    longest_catch_up_ms = fields.Float(
+        allow_none=True, metadata=about("the longest `catch_up_ms` of all rebalances; null: never")
+    )
 
 
 class ComparisonSchema(Schema):
@@ -137,7 +141,9 @@ class GroupRebalancesAnswerSchema(Schema):
     rebalances = fields.List(fields.Nested(RebalanceSchema), metadata=about("unless `detail` is totals"))
     totals = fields.Nested(TotalsSchema)
     final_state = fields.String(metadata=about("the state of the group at the end"))
-    members = fields.List(fields.Nested(ReadingSchema), metadata=about("with `detail` assignments: how much each member reads, and when"))
+    members = fields.List(
+        fields.Nested(ReadingSchema), metadata=about("with `detail` assignments: how much each member reads, and when")
+    )
     comparisons = fields.List(fields.Nested(ComparisonSchema), metadata=about("with `compare`, in its order"))
     derived_member_ids = fields.List(
         fields.Nested(DerivedSchema),
@@ -255,7 +261,9 @@ def _rebalance_rows(outcome: Outcome) -> pa.Table:
     }
     rows = []
     for i, one in enumerate(outcome.rebalances):
-        moves = (one.movement.retained, one.movement.moved, one.movement.added, one.movement.revoked) if one.movement else (0,) * 4
+        moves = (
+            (one.movement.retained, one.movement.moved, one.movement.added, one.movement.revoked) if one.movement else (0,) * 4
+        )
         skew = one.load.skew if one.load else 1.0
         named = (i, one.at_ms, one.stable_at_ms, one.event, one.reason, one.protocol, one.assignor, one.epoch, len(one.members))
         rows.append((*named, *moves, one.withheld, one.idle_ms, one.longest_idle_ms, skew))

@@ -35,7 +35,9 @@ class Names:
         for event in body["events"]:
             found.update(dict.fromkeys(event.get("topic_names", ())))
             found.update(dict.fromkeys(event.get("member", {}).get("topic_names") or ()))
-            found.update(dict.fromkeys(name for name in (event.get("topic", {}).get("topic_name"), event.get("topic_name")) if name))
+            found.update(
+                dict.fromkeys(name for name in (event.get("topic", {}).get("topic_name"), event.get("topic_name")) if name)
+            )
         unordered = list(found)
         names = tuple(unordered[i] for i in java_order(unordered))
         index = {name: i for i, name in enumerate(names)}

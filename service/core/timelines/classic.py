@@ -86,7 +86,9 @@ class ClassicTimeline(GroupTimeline):
         if stable:
             self._most_members = len(self.present)
             self.owner[group.owned.values] = group.owned.row_of_each_value()
-            self.ledger.start(group.owned.values, group.owned.row_of_each_value(), np.zeros(len(group.owned.values), np.int64), None)
+            self.ledger.start(
+                group.owned.values, group.owned.row_of_each_value(), np.zeros(len(group.owned.values), np.int64), None
+            )
             self.generation = max(member.generation for member in self.present.values())
             self.leader = 0
             self._state = STABLE

@@ -419,7 +419,8 @@ class ConsumerTimeline(GroupTimeline):
         self.ledger.stop_member(number, self.clock.now)
         within = self.timing.rebalance_timeout_ms
         self._fence(
-            member, f"Member {member.member_id} fenced from the group because it failed to transition from epoch {epoch} within {within}ms."
+            member,
+            f"Member {member.member_id} fenced from the group because it failed to transition from epoch {epoch} within {within}ms.",
         )
         beat = int(self.next_beats(np.array([number], np.int32), self.clock.now)[0])
         self.later(beat, self._join_again, member)
@@ -459,7 +460,9 @@ class ConsumerTimeline(GroupTimeline):
         if member.number in self.present:
             self._away.discard(member.number)
             self._expiries.pop(member.number, None)
-            self.ledger.start_one(np.flatnonzero(self.holder == member.number).astype(np.int32), member.number, self.clock.now, None)
+            self.ledger.start_one(
+                np.flatnonzero(self.holder == member.number).astype(np.int32), member.number, self.clock.now, None
+            )
             self._heartbeat(member.number)
         else:
             self.join(member)
@@ -489,4 +492,3 @@ class ConsumerTimeline(GroupTimeline):
         current = self._pending or self.rebalances[-1]
         if not current.states or current.states[-1][1] != state:
             current.states.append((self.clock.now, state))
-

@@ -337,9 +337,9 @@ class GroupTimeline(ABC):
         unknown_partitions = np.empty((0, 2), np.int32)
         if len(unknown):
             topics = self.topology.topic_of[unknown]
-            unknown_partitions = np.stack(
-                [view.topic_index[topics], unknown - self.timeline.world.first[topics]], axis=1
-            ).astype(np.int32)
+            unknown_partitions = np.stack([view.topic_index[topics], unknown - self.timeline.world.first[topics]], axis=1).astype(
+                np.int32
+            )
             unknown = unknown[np.lexsort((unknown_partitions[:, 1], unknown_partitions[:, 0]))]
             unknown_partitions = unknown_partitions[np.lexsort((unknown_partitions[:, 1], unknown_partitions[:, 0]))]
         owned = grouped(np.concatenate([labels[view.to_world], labels[unknown]]), len(ordered))
@@ -419,7 +419,9 @@ class GroupTimeline(ABC):
         current.requests_count[api] = current.requests_count.get(api, 0) + count
         if self.detailed:
             rows = zip(numbers, times.tolist(), sent.tolist(), strict=True)
-            current.requests += [Request(at, api, self.members.all[number].member_id, error) for number, at, is_sent in rows if is_sent]
+            current.requests += [
+                Request(at, api, self.members.all[number].member_id, error) for number, at, is_sent in rows if is_sent
+            ]
 
 
 def _subscriptions(topics: list[tuple[int, ...]], view: View) -> Ragged:

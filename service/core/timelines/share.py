@@ -80,7 +80,9 @@ class ShareTimeline(ConsumerTimeline):
         beats = np.where(self.members.died[numbers] == NEVER, self.coming_beats(numbers, now), NEVER)
         beats[numbers == self._beating] = now
         self.rows = {
-            number: view.to_world[assignment.rows.row(slot)] for slot, number in enumerate(numbers.tolist()) if beats[slot] < NEVER
+            number: view.to_world[assignment.rows.row(slot)]
+            for slot, number in enumerate(numbers.tolist())
+            if beats[slot] < NEVER
         }
         readers = transposed(Ragged(assignment.rows.offsets, view.to_world[assignment.rows.values]), len(self.ledger.reader))
         read = np.flatnonzero(readers.lengths()).astype(np.int32)

@@ -57,9 +57,7 @@ def _readings(group: GroupTimeline) -> list[Reading] | None:
         counts = accumulate(changes.values())
         died = int(group.members.died[member.number])
         ended = None if died == NEVER else died
-        readings.append(
-            Reading(member.member_id, member.name, member.started_ms, ended, list(zip(changes, counts, strict=True)))
-        )
+        readings.append(Reading(member.member_id, member.name, member.started_ms, ended, list(zip(changes, counts, strict=True))))
     return readings
 
 

@@ -24,5 +24,9 @@ def test_a_recorded_timeline_is_the_simulated_one(client: FlaskClient, name: str
     assert [step.epoch for step in simulated] == [step.epoch for step in real]
     assert [unnamed(step) for step in simulated] == [unnamed(step) for step in real]
     heartbeat = recorded["request"]["timing"]["heartbeat_interval_ms"]
-    late = [(one.at_ms, other.at_ms) for one, other in zip(simulated, real, strict=True) if abs(one.at_ms - other.at_ms) > 1.5 * heartbeat]
+    late = [
+        (one.at_ms, other.at_ms)
+        for one, other in zip(simulated, real, strict=True)
+        if abs(one.at_ms - other.at_ms) > 1.5 * heartbeat
+    ]
     assert not late
