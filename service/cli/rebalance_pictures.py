@@ -25,8 +25,9 @@ def picture(answer: dict[str, Any]) -> str:
     end = max(1, answer["totals"]["end_ms"])
     most = max((count for _, all_of in shown for one in all_of for count in one["reads"]["partitions"]), default=1)
     height = TOP + ROW * len(shown) + 40
+    box = f"0 0 {LEFT + WIDTH + 20} {height}"
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {LEFT + WIDTH + 20} {height}" font-family="sans-serif" font-size="11">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{box}" font-family="sans-serif" font-size="11">',
         f'<rect width="100%" height="100%" fill="white"/><text x="8" y="16">{escape(_title(answer))}</text>',
     ]
     for row, (name, incarnations) in enumerate(shown):
@@ -54,14 +55,15 @@ def _bars(member: dict[str, Any], y: int, end: int, most: int) -> list[str]:
     if not times or times[0] > member["started_ms"]:
         times, counts = [member["started_ms"], *times], [0, *counts]
     bars = []
-    for start, until, count in zip(times, [*times[1:], stop], counts, strict=True):
-        until = min(until, stop)
+    ends = [min(time, stop) for time in (*times[1:], stop)]
+    for start, until, count in zip(times, ends, counts, strict=True):
         if until > start:
             text = f"{printable(member['member_id'])}: {count} partitions from {start / 1000:g} s to {until / 1000:g} s"
             x, width = LEFT + WIDTH * start / end, max(WIDTH * (until - start) / end, 0.5)
             fill = _blue(count / most) if count else RED
             bars.append(
-                f'<rect x="{x:.2f}" y="{y}" width="{width:.2f}" height="{ROW - 3}" fill="{fill}"><title>{escape(text)}</title></rect>'
+                f'<rect x="{x:.2f}" y="{y}" width="{width:.2f}" height="{ROW - 3}" fill="{fill}">'
+                f"<title>{escape(text)}</title></rect>"
             )
     return bars
 

@@ -276,7 +276,7 @@ class LiveGroup:
         if self._background is not None:
             self._background.join()
         for member in self.members.values():
-            if member._open:  # noqa: SLF001
+            if member._open:
                 member.stop("DEFAULT")
 
 
@@ -304,8 +304,8 @@ def live(broker: Broker, body: Document) -> Document:
         for event in body["events"]:
             time.sleep(max(0.0, started + event["at_ms"] / 1000 - time.time()))
             group.happen(event)
-        if group._background is not None:  # noqa: SLF001
-            group._background.join()  # noqa: SLF001
+        if group._background is not None:
+            group._background.join()
         lasts = max([event["at_ms"] + event.get("down_ms", 0) + event.get("for_ms", 0) for event in body["events"]])
         time.sleep(max(0.0, started + lasts / 1000 - time.time()))
         records = _settled(broker, body["group_id"])

@@ -1,4 +1,4 @@
-"""``python -m tests.support.record_timelines [NAME …]``: records ``tests/vectors/timelines`` with a real broker and real consumers.
+"""``python -m tests.support.record_timelines [NAME …]``: records ``tests/vectors/timelines``.
 
 Each file has the ``request`` for ``POST /v1/group-rebalances``, with the member ids that broker and clients drew, and what the
 broker has written. Six timelines at a time run on one broker, each batch for about a minute.

@@ -44,8 +44,8 @@ def question(recorded: Document) -> Document:
     joins = []
     for member in sorted(request["members"], key=lambda member: joined[ids[member["member_id"]][0]]):
         member_id = ids[member["member_id"]][0]
-        member = {"topic_names": own_topics, **member, "member_id": member_id}
-        joins.append({"at_ms": joined[member_id] - start, "type": "member_joins", "member": member})
+        joining = {"topic_names": own_topics, **member, "member_id": member_id}
+        joins.append({"at_ms": joined[member_id] - start, "type": "member_joins", "member": joining})
     events = [_with_ids({**event, "at_ms": event["at_ms"] - start}, ids) for event in request["events"]]
     return {**request, "members": [], "events": [*joins, *(one for event in events for one in event)], "detail": "assignments"}
 
@@ -53,7 +53,11 @@ def question(recorded: Document) -> Document:
 def _first_joins(recorded: Document) -> dict[str, int]:
     """When each member id first joined, by the broker's log."""
     joined: dict[str, int] = {}
-    pattern = r"(?:Pending dynamic member with id (\S+) joins|[Mm]ember (\S+) (?:with instance id \S+ )?joins the consumer|new member id (\S+) for this)"
+    pattern = (
+        r"(?:Pending dynamic member with id (\S+) joins"
+        r"|[Mm]ember (\S+) (?:with instance id \S+ )?joins the consumer"
+        r"|new member id (\S+) for this)"
+    )
     for at_ms, line in recorded["log"]:
         found = re.search(pattern, line)
         if found:

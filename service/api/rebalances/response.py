@@ -148,8 +148,8 @@ class GroupRebalancesAnswerSchema(Schema):
     derived_member_ids = fields.List(
         fields.Nested(DerivedSchema),
         metadata=about(
-            "the ids of restarted and added members that the request does not give: a name-based UUID in the place of a random one. "
-            "A broker's own ids can change how ties between members are decided"
+            "the ids of restarted and added members that the request does not give: a name-based UUID in the place of a "
+            "random one. A broker's own ids can change how ties between members are decided"
         ),
     )
 
@@ -257,7 +257,9 @@ def _rebalance_rows(outcome: Outcome) -> pa.Table:
         **{name: pa.int64() for name in ("rebalance", "at_ms", "stable_at_ms", "event")},
         **{name: pa.string() for name in ("reason", "group_protocol", "assignor")},
         **{name: pa.int64() for name in ("epoch", "members", "retained", "moved", "added", "revoked", "withheld")},
-        **{"idle_partition_ms": pa.int64(), "longest_idle_ms": pa.int64(), "skew": pa.float64()},
+        "idle_partition_ms": pa.int64(),
+        "longest_idle_ms": pa.int64(),
+        "skew": pa.float64(),
     }
     rows = []
     for i, one in enumerate(outcome.rebalances):

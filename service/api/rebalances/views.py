@@ -31,8 +31,8 @@ blueprint = Blueprint("group_rebalances", __name__, description="a timeline of a
 def simulate_rebalances(question: RebalancesQuestion, query: dict[str, bool]) -> Response:
     """Simulate what happens to a group: every rebalance that the events cause, who stands still, and for how long.
 
-    If no member owns anything, the group forms at 0 ms; otherwise it is stable then, with what its members own. As `text/csv` or an
-    Arrow stream the answer is the table of rebalances, or with `compare` that of the comparisons.
+    If no member owns anything, the group forms at 0 ms; otherwise it is stable then, with what its members own. As `text/csv` or
+    an Arrow stream the answer is the table of rebalances, or with `compare` that of the comparisons.
     """
     timeline = question.timeline
     if query["explain"]:

@@ -1,4 +1,4 @@
-"""What a group goes through under every protocol: the events, restarts one after the other, and the group as an assignor sees it."""
+"""What a group goes through under every protocol: the events, rolling restarts, and the group as an assignor sees it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from service.core.timelines.ledger import Ledger
 from service.core.timelines.members import Member, Members, incarnation
 from service.core.timelines.model import NEVER, Event, NewMember, Rebalance, Request, Timeline
 from service.core.timelines.topics import Topology, View
-
 
 CLIENTS_OWN: Final = ("_return", "_roll")
 """The methods that go on in a converted group: what clients do, and not what its former coordinator waits for."""
@@ -107,14 +106,14 @@ class GroupTimeline(ABC):
         getattr(group, f"_{event.type}")(event)
 
     def last_heir(self) -> GroupTimeline:
-        """This group, or what it was converted to."""
+        """What the group was converted to; itself, if it was not."""
         return self if self.heir is None else self.heir.last_heir()
 
     def inherit(self, group: GroupTimeline) -> None:
         """Take over another group's clients, in the middle of its timeline: the group is converted to another protocol."""
         for name in ("clock", "members", "topology", "ledger", "present", "rebalances", "cause", "requests_total"):
             setattr(self, name, getattr(group, name))
-        self._latest, self._counted_topics = group._latest, group._counted_topics  # noqa: SLF001
+        self._latest, self._counted_topics = group._latest, group._counted_topics
         group.heir = self
 
     def _find(self, event: Event) -> Member:

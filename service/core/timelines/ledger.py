@@ -93,15 +93,17 @@ class Ledger:
     def hand_out(self, owner: Int32s, start_of: Int64s, now_ms: int, rebalance: Rebalance) -> tuple[Int32s, Float64s]:
         """Partitions change to these owners: who loses one stops reading it, who gets one reads it.
 
-        owner : int32[partitions], the number of the new owner, or NONE; start_of : int64[members], from when each reads what it gets
+        owner : int32[partitions], the number of the new owner, or NONE; start_of : int64[members], from when each reads what it
+        gets
             and stops reading what it loses (NEVER for one whose process has ended)
 
-        Returns int32[...], the numbers of the members that lose something, and float64[members], what has come in for each meanwhile.
+        Returns int32[...], the numbers of the members that lose something, and float64[members], what has come in for each
+        meanwhile.
         """
         weights = np.zeros(0) if self.weights is None else self.weights
         before = self.reader.copy() if self.log is not None else self.reader
         loses, missed, total, longest = _hand_out(
-            self.reader, self.idle_since, self.counted, owner, start_of, np.int64(now_ms), np.int64(NEVER), weights
+            self.reader, self.idle_since, self.counted, owner, start_of, now_ms, NEVER, weights
         )
         if self.log is not None:
             changed = before != self.reader
@@ -154,7 +156,7 @@ def _hand_out(
 
     Plain-Python twin: tests/reference/ledger.py.
     """
-    loses = np.zeros(len(start_of), np.bool_)
+    loses: Bools = np.zeros(len(start_of), np.bool_)
     missed = np.zeros(len(start_of), np.float64)
     total = longest = np.int64(0)
     for partition in range(len(reader)):
@@ -176,4 +178,4 @@ def _hand_out(
             longest = max(longest, idle)
             if len(weights) > 0:
                 missed[new] += weights[partition] * idle / 1000
-    return loses, missed, total, longest
+    return loses, missed, int(total), int(longest)

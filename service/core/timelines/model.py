@@ -184,7 +184,7 @@ class Totals:
 
 @dataclass(frozen=True)
 class Reading:
-    """One incarnation of a member. reads : (time, partitions that it reads from then on), in order; ended_ms : None while it runs"""
+    """One incarnation of a member. reads : (time, partitions that it reads from then on); ended_ms : None while it runs"""
 
     member_id: str
     first_member_id: str

@@ -1,7 +1,7 @@
 """Share groups (KIP-932), as far as their assignment goes: the coordinator assigns, and nobody has to revoke.
 
-As in the consumer protocol a change raises the group epoch and the next heartbeat of any member has the target assignment computed. A
-member has its partitions from its own next heartbeat on, whoever else reads them.
+As in the consumer protocol a change raises the group epoch and the next heartbeat of any member has the target assignment
+computed. A member has its partitions from its own next heartbeat on, whoever else reads them.
 
 Source: org.apache.kafka.coordinator.group.GroupMetadataManager.shareGroupHeartbeat, modern.share.ShareGroup (Apache Kafka 4.3.1).
 """
@@ -12,7 +12,8 @@ import numpy as np
 
 from service.core.model import NONE, Int32s, Ragged
 from service.core.ragged import transposed
-from service.core.timelines.consumer import EMPTY, STABLE, ConsumerTimeline
+from service.core.timelines.consumer.clients import ConsumerTimeline
+from service.core.timelines.consumer.coordinator import EMPTY, STABLE
 from service.core.timelines.members import Member
 from service.core.timelines.model import NEVER
 
@@ -95,7 +96,7 @@ class ShareTimeline(ConsumerTimeline):
         missed = self.ledger.start(read[unread], numbers[slots[unread]], soonest[unread], current)
         if missed is not None:
             gets = slots[unread][soonest[unread] < NEVER]
-            self.backlog(current, np.bincount(gets, missed, len(order)), assignment.rows, view)
+            self.backlog(current, np.bincount(gets, missed, len(order)).astype(np.float64, copy=False), assignment.rows, view)
         self._enter(STABLE)
         current.stable_at_ms = int(beats[beats < NEVER].max(initial=now))
         self._round += 1

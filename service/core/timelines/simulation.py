@@ -7,8 +7,8 @@ from itertools import accumulate
 from typing import Final
 
 from service.core.assignors import Assignor
-from service.core.timelines.classic import ClassicTimeline
-from service.core.timelines.consumer import ConsumerTimeline
+from service.core.timelines.classic.clients import ClassicTimeline
+from service.core.timelines.consumer.clients import ConsumerTimeline
 from service.core.timelines.group import GroupTimeline
 from service.core.timelines.model import NEVER, Event, Outcome, Reading, Tick, Timeline, Totals
 from service.core.timelines.share import ShareTimeline
@@ -36,7 +36,7 @@ class Simulation:
         return self._first.last_heir()
 
     def run(self, tick: Tick = lambda: None, until_ms: int = NEVER) -> None:
-        """Go on to ``until_ms``, or to the end. Raises what ``tick`` raises, and InvalidQuestion for an event that cannot happen."""
+        """Go on to ``until_ms``, or to the end. Raises InvalidQuestion for an event that cannot happen."""
         self.group.clock.run(tick, until_ms)
 
     def outcome(self) -> Outcome:

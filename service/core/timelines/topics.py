@@ -19,8 +19,8 @@ class View:
     """The topics at one time.
 
     topics : as assignors take them
-    topic_index : int32[names], the index in a ``Group`` of each name of the world: of a topic, or beyond for one that does not exist
-    missing : the names that do not exist
+    topic_index : int32[names], the index in a ``Group`` of each name of the world: of a topic, or beyond for one that does not
+    exist missing : the names that do not exist
     to_world : int32[partitions], the world's index of each partition
     from_world : int32[world's partitions], the other way, or NONE
     """
@@ -112,7 +112,8 @@ class Topology:
 
         A created topic is seen at once: a subscription to a topic that does not exist has the client ask again and again.
 
-        Reproduces Metadata.timeToNextUpdate, and the retry for UNKNOWN_TOPIC_OR_PARTITION in Metadata.update (Apache Kafka 4.3.1).
+        Reproduces Metadata.timeToNextUpdate, and the retry for UNKNOWN_TOPIC_OR_PARTITION in Metadata.update (Apache Kafka
+        4.3.1).
         """
         at_ms, counts = self.versions[version]
         if started_ms >= at_ms:

@@ -1,4 +1,4 @@
-"""The classic protocol: the coordinator's join and sync barriers, and consumers that are eager or cooperative.
+"""The coordinator of the classic protocol: its join and sync barriers, for consumers that are eager or cooperative.
 
 ::
 
@@ -7,14 +7,16 @@
       └────────────┘  └─────────────────────┴───────────────────┘
 
 A rebalance begins with a member that joins, rejoins, leaves or fails (``prepare``). The others notice it at their next heartbeat,
-and send JoinGroup at their next poll; an eager member stops reading then. When all have joined, or the rebalance time-out is over,
-the next generation begins (``complete``), and with the leader's SyncGroup its assignment holds (``stabilize``). A cooperative
-member that has to revoke partitions then joins once more, and so begins the second rebalance.
+and send JoinGroup at their next poll; an eager member stops reading then. When all have joined, or the rebalance time-out is
+over, the next generation begins (``complete``), and with the leader's SyncGroup its assignment holds (``stabilize``). A
+cooperative member that has to revoke partitions then joins once more, and so begins the second rebalance.
 
-For a whole group the times of the JoinGroups are computed at once, as columns; there is one call per rebalance, not one per member.
+For a whole group the times of the JoinGroups are computed at once, as columns; there is one call per rebalance, not one per
+member.
 
 Source: org.apache.kafka.coordinator.group.GroupMetadataManager, classic.ClassicGroup and classic.ClassicGroupMember;
-org.apache.kafka.clients.consumer.internals.ConsumerCoordinator and AbstractCoordinator (Apache Kafka 4.3.1). Each method names its own.
+org.apache.kafka.clients.consumer.internals.ConsumerCoordinator and AbstractCoordinator (Apache Kafka 4.3.1). Each method names
+its own.
 """
 
 from __future__ import annotations
@@ -26,10 +28,9 @@ import numpy as np
 from service.core.jvm.hashing import java_hash_codes
 from service.core.jvm.ordering import DEFAULT_CAPACITY, iteration_order
 from service.core.model import NONE, Group, Int32s, Ragged
-from service.core.timelines.consumer import ConsumerTimeline
 from service.core.timelines.group import GroupTimeline
 from service.core.timelines.members import Member
-from service.core.timelines.model import JOIN_TIMEOUT_MS, NEVER, Rebalance, Timeline
+from service.core.timelines.model import NEVER, Rebalance, Timeline
 from service.core.timelines.topics import View
 
 EMPTY, PREPARING, COMPLETING, STABLE = "Empty", "PreparingRebalance", "CompletingRebalance", "Stable"
@@ -41,7 +42,7 @@ REVOKED = "need to revoke partitions and re-join"
 """The reasons of a client's JoinGroup: AbstractCoordinator.requestRejoin."""
 
 
-class ClassicTimeline(GroupTimeline):
+class ClassicCoordinator(GroupTimeline):
     """A group of the classic protocol.
 
     owner : int32[partitions], to whom the last assignment gave each, also while it is revoked: what StickyAssignor remembers
@@ -69,103 +70,6 @@ class ClassicTimeline(GroupTimeline):
         """See GroupTimeline."""
         return self._state
 
-    # ---- the start -----------------------------------------------------------------------------------------------------
-
-    def begin(self) -> None:
-        """See GroupTimeline. In a group that has just become stable all heartbeats are due at the same times."""
-        group = self.timeline.group
-        stable = len(group.owned.values) > 0
-        for i, topics in enumerate(self.timeline.subscriptions):
-            member = self.start(self.first_member(group, i, topics))
-            if not stable:
-                self.join(member)
-                continue
-            self.present[member.number] = member
-            member.joined_topics, member.is_new = topics, False
-            member.generation = int(group.generations[i]) if group.generations[i] != NONE else 1
-        if stable:
-            self._most_members = len(self.present)
-            self.owner[group.owned.values] = group.owned.row_of_each_value()
-            self.ledger.start(
-                group.owned.values, group.owned.row_of_each_value(), np.zeros(len(group.owned.values), np.int64), None
-            )
-            self.generation = max(member.generation for member in self.present.values())
-            self.leader = 0
-            self._state = STABLE
-
-    # ---- members that join ---------------------------------------------------------------------------------------------
-
-    def join(self, member: Member) -> None:
-        """A new member's FindCoordinator and JoinGroup.
-
-        Reproduces GroupMetadataManager.classicGroupJoinNewMember, classicGroupJoinNewStaticMember, classicGroupJoinNewDynamicMember and
-        addMemberThenRebalanceOrCompleteJoin. A dynamic member is told its id first, and joins again with it (KIP-394).
-        """
-        if member.protocol != self.protocol:
-            ConsumerTimeline.converted(self, self.owner, self.generation).join(member)
-            return
-        member.joined_topics = member.topics
-        old = next((other for other in self.present.values() if other.instance_id == member.instance_id), None)
-        if member.is_static and old is not None:
-            self._replace(old, member)
-            return
-        now = self.clock.now
-        reason = "not provided" if member.is_static else f"need to re-join with the given member-id: {member.member_id}"
-        if self._state == PREPARING and self._previous_state == EMPTY:
-            self._new_member_added = True
-        self.present[member.number] = member
-        self._most_members = max(self._most_members, len(self.present))
-        self.members.joins[member.number] = now
-        if self.leader == NONE:
-            self.leader = member.number
-        began = self._state != PREPARING
-        if began:
-            text = f"Adding new member {member.member_id} with group instance id {member.instance_id or 'null'}; client reason: {reason}"
-            self.prepare(text)
-        self.request("FindCoordinator", member, now)
-        if not member.is_static:
-            self.request("JoinGroup", member, now, "MEMBER_ID_REQUIRED")
-        if not began:
-            self._look()
-
-    def _replace(self, old: Member, member: Member) -> None:
-        """A static member comes back before its session is over: no rebalance in a stable group whose protocol stays the same.
-
-        Reproduces GroupMetadataManager.updateStaticMemberThenRebalanceOrCompleteJoin and ClassicGroup.replaceStaticMember (KIP-345,
-        KIP-814).
-        """
-        now = self.clock.now
-        del self.present[old.number]
-        self.present[member.number] = member
-        self._expiries.pop(old.number, None)
-        member.is_new, member.generation = False, old.generation
-        if self.leader == old.number:
-            self.leader = member.number
-        self.request("FindCoordinator", member, now)
-        if self._state == STABLE and self._selected() == self._protocol:
-            self.request("JoinGroup", member, now)
-            self.request("SyncGroup", member, now)
-            mine = np.flatnonzero(self.owner == old.number).astype(np.int32)
-            self.owner[mine] = member.number
-            self.ledger.start_one(mine, member.number, now, None)
-            member.generation = self.generation
-            self._watch_metadata()
-            return
-        self.owner[self.owner == old.number] = NONE
-        self.members.joins[member.number] = now
-        if self._state == STABLE:
-            self.prepare(
-                f"Group's selectedProtocol will change because static member {member.member_id} with instance id "
-                f"{member.instance_id} joined with change of protocol; client reason: not provided"
-            )
-        elif self._state == COMPLETING:
-            self.prepare(
-                f"Updating metadata for static member {member.member_id} with instance id {member.instance_id}; "
-                "client reason: not provided"
-            )
-        else:
-            self._look()
-
     def rejoin(self, member: Member, reason: str) -> None:
         """A member of the group sends JoinGroup on its own account.
 
@@ -185,12 +89,11 @@ class ClassicTimeline(GroupTimeline):
             begins = f"Updating metadata for member {member.member_id}"
         self.prepare(f"{begins} during {self._state}; client reason: {reason}")
 
-    # ---- a rebalance ---------------------------------------------------------------------------------------------------
-
     def prepare(self, reason: str) -> None:
         """Begin a rebalance: GroupMetadataManager.prepareRebalance.
 
-        Members that wait for their assignment are told at once, the others by their next heartbeat: Heartbeat's REBALANCE_IN_PROGRESS.
+        Members that wait for their assignment are told at once, the others by their next heartbeat: Heartbeat's
+        REBALANCE_IN_PROGRESS.
         """
         now, state = self.clock.now, self._state
         self.rebalances.append(Rebalance(now, self.cause, reason, self.protocol, [(now, PREPARING)]))
@@ -217,7 +120,7 @@ class ClassicTimeline(GroupTimeline):
         self._look()
 
     def _end_initial_delay(self, this_round: int, delay: int, remaining: int) -> None:
-        """GroupMetadataManager.tryCompleteInitialRebalanceElseSchedule: each delay in which a member joins is followed by another."""
+        """Wait once more if a member has joined meanwhile: GroupMetadataManager.tryCompleteInitialRebalanceElseSchedule."""
         if this_round != self._round or self._state != PREPARING:
             return
         if self._new_member_added and remaining:
@@ -271,15 +174,20 @@ class ClassicTimeline(GroupTimeline):
         self.requests("JoinGroup", numbers.tolist(), np.where(columns.joins[numbers] <= now, columns.joins[numbers], NEVER))
         self._protocol = self._selected()
         self._enter(COMPLETING)
-        has_joined, alive = columns.joins[numbers] <= now, columns.died[numbers] == NEVER
-        columns.beat[numbers] = now
-        syncs = np.where(has_joined & alive, np.maximum(columns.stalled_until[numbers], now), NEVER)
-        columns.syncs[numbers] = syncs
         for member in joined:
             member.is_new = False
             if member.number not in self._changed_late:
                 member.joined_topics = member.topics
         self._changed_late.clear()
+        self._answer_joins(numbers)
+
+    def _answer_joins(self, numbers: Int32s) -> None:
+        """The responses to JoinGroup, upon which members send SyncGroup: the end of completeClassicGroupJoin, schedulePendingSync."""
+        now, columns = self.clock.now, self.members
+        has_joined, alive = columns.joins[numbers] <= now, columns.died[numbers] == NEVER
+        columns.beat[numbers] = now
+        syncs = np.where(has_joined & alive, np.maximum(columns.stalled_until[numbers], now), NEVER)
+        columns.syncs[numbers] = syncs
         columns.joins[numbers] = NEVER
         for number in numbers[~alive].tolist():
             self._expire_at(number, now + self.timing.session_timeout_ms)
@@ -332,8 +240,8 @@ class ClassicTimeline(GroupTimeline):
     def _claims(self, order: list[Member], view: View, before: Group) -> Group:
         """The group as its leader sees it: what each member's subscription claims.
 
-        StickyAssignor remembers its last assignment itself (userData). To CooperativeStickyAssignor a member claims what it still reads,
-        which for a member with an eager assignor in its list is nothing.
+        StickyAssignor remembers its last assignment itself (userData). To CooperativeStickyAssignor a member claims what it
+        still reads, which for a member with an eager assignor in its list is nothing.
         """
         if self._protocol != "cooperative-sticky":
             return before
@@ -388,41 +296,6 @@ class ClassicTimeline(GroupTimeline):
             names = ", ".join(member.member_id for member in late)
             self.prepare(f"Removing [{names}] on pending sync request expiration")
 
-    # ---- members that go -----------------------------------------------------------------------------------------------
-
-    def leave(self, member: Member, client_reason: str) -> None:
-        """A dynamic member sends LeaveGroup: GroupMetadataManager.classicGroupLeaveToClassicGroup. A static one stays silent."""
-        if member.is_static:
-            self.crash(member)
-            return
-        self.ledger.stop_member(member.number, self.clock.now)
-        if member.number not in self.present:
-            return
-        self._remove(member)
-        reason = f"explicit `LeaveGroup` request for ({member.member_id}) members."
-        if self._state in (STABLE, COMPLETING):
-            self.prepare(reason)
-            self.request("LeaveGroup", member, self.clock.now)
-        else:
-            self.request("LeaveGroup", member, self.clock.now)
-            self._look()
-
-    def crash(self, member: Member) -> None:
-        """Heartbeats stop. A member that waits for others to join is only missed in the next generation.
-
-        Reproduces ClassicGroupMember.hasSatisfiedHeartbeat.
-        """
-        now, number = self.clock.now, member.number
-        self.ledger.stop_member(number, now)
-        if number not in self.present:
-            return
-        if self._state == PREPARING and self.members.joins[number] <= now:
-            if member.is_new:
-                self._expire_at(number, member.started_ms + JOIN_TIMEOUT_MS)
-            return
-        self.members.joins[number] = self.members.syncs[number] = NEVER
-        self._expire_at(number, self.last_beat(number, now) + self.timing.session_timeout_ms)
-
     def _expire_at(self, number: int, at_ms: int) -> None:
         self._expiries[number] = at_ms
         self.later(at_ms, self._expire, number, at_ms)
@@ -465,50 +338,6 @@ class ClassicTimeline(GroupTimeline):
             self.members.died[member.number] = self.clock.now
             self.join(self.successor(member))
 
-    # ---- members that stall or change ----------------------------------------------------------------------------------
-
-    def stall(self, member: Member) -> None:
-        """A member that does not poll joins later; beyond ``max.poll.interval.ms`` it leaves, or if static falls silent.
-
-        Reproduces AbstractCoordinator.HeartbeatThread, handlePollTimeoutExpiry and maybeLeaveGroup.
-        """
-        number, now = member.number, self.clock.now
-        until = int(self.members.stalled_until[number])
-        if self._state == PREPARING and now < self.members.joins[number] < until:
-            self.members.joins[number] = until
-        if until - now > self.timing.rebalance_timeout_ms:
-            self.later(now + self.timing.rebalance_timeout_ms, self._stop_polling, member, until)
-
-    def _stop_polling(self, member: Member, until: int) -> None:
-        if self.members.died[member.number] != NEVER or member.number not in self.present:
-            return
-        self.members.died[member.number] = self.clock.now
-        self.leave(member, "consumer poll timeout has expired.")
-        self.later(until, self._poll_again, member)
-
-    def _poll_again(self, member: Member) -> None:
-        self.join(self.successor(member))
-
-    def resubscribe(self, member: Member) -> None:
-        """The next poll joins again: ConsumerCoordinator.rejoinNeededOrPending. A member that waits for others does so afterwards."""
-        at = int(self.next_polls(np.array([member.number], np.int32), np.array([self.clock.now], np.int64))[0])
-        self.later(at, self._join_with_new_subscription, member)
-
-    def _join_with_new_subscription(self, member: Member) -> None:
-        waits = self._state == PREPARING and self.members.joins[member.number] <= self.clock.now
-        if waits:
-            self._changed_late.add(member.number)
-        elif member.topics != member.joined_topics:
-            if not self.members.eager[member.number]:
-                unread = [topic for topic in member.joined_topics if topic not in member.topics]
-                mine = np.flatnonzero((self.ledger.reader == member.number) & np.isin(self.topology.topic_of, unread))
-                self.ledger.stop(mine.astype(np.int32), self.clock.now)
-            self.rejoin(member, SUBSCRIPTION)
-
-    def topics_changed(self) -> None:
-        """The leader sees it when it refreshes its metadata, and joins again if a topic of the group has changed."""
-        self._watch_metadata()
-
     def _seen(self, number: int) -> int:
         return self.topology.seen_at(self.clock.now, self.members.all[number].started_ms, self.timing.metadata_max_age_ms)
 
@@ -528,8 +357,6 @@ class ClassicTimeline(GroupTimeline):
         seen = self._seen(number)
         if (self.topology.view(seen).counts[topics] != self.topology.view(self.snapshot).counts[topics]).any():
             self.rejoin(self.members.all[number], METADATA)
-
-    # ---- small parts ---------------------------------------------------------------------------------------------------
 
     _protocol = ""
     _revokers: Int32s = np.empty(0, np.int32)

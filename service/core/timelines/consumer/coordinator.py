@@ -1,15 +1,16 @@
-"""The consumer protocol (KIP-848): the coordinator assigns, and each member reconciles at its own pace.
+"""The coordinator of the consumer protocol (KIP-848): it assigns, and each member reconciles at its own pace.
 
-A change (a member that joins, leaves or subscribes otherwise; a topic) raises the *group epoch* (``_bump``). The next heartbeat of any
-member has the target assignment computed, at most once in an assignment interval (``_assign``). A member learns of it at its own
-next heartbeat (``_heartbeat``): it revokes what it loses and confirms that by a heartbeat at once; what it gains it gets as soon as
-nobody else has it, at that heartbeat or a later one. The group is stable when all members have reached the target epoch.
+A change (a member that joins, leaves or subscribes otherwise; a topic) raises the *group epoch* (``_bump``). The next heartbeat
+of any member has the target assignment computed, at most once in an assignment interval (``_assign``). A member learns of it at
+its own next heartbeat (``_heartbeat``): it revokes what it loses and confirms that by a heartbeat at once; what it gains it gets
+as soon as nobody else has it, at that heartbeat or a later one. The group is stable when all members have reached the target
+epoch.
 
 Only members whose partitions change are followed heartbeat by heartbeat; when the others reach the epoch is computed at once.
 
 Source: org.apache.kafka.coordinator.group.GroupMetadataManager, modern.consumer.CurrentAssignmentBuilder and ConsumerGroup,
-modern.TargetAssignmentBuilder; org.apache.kafka.clients.consumer.internals.AbstractMembershipManager, ConsumerMembershipManager and
-AbstractHeartbeatRequestManager (Apache Kafka 4.3.1). Each method names its own.
+modern.TargetAssignmentBuilder; org.apache.kafka.clients.consumer.internals.AbstractMembershipManager, ConsumerMembershipManager
+and AbstractHeartbeatRequestManager (Apache Kafka 4.3.1). Each method names its own.
 """
 
 from __future__ import annotations
@@ -20,13 +21,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from service.core.assignors import Assignor
-from service.core.errors import InvalidQuestion
-from service.core.model import NONE, Assignment, Group, Int32s, Ragged
+from service.core.model import NONE, Assignment, Int32s, Ragged
 from service.core.ragged import grouped
 from service.core.timelines.group import GroupTimeline
 from service.core.timelines.members import Member
 from service.core.timelines.model import NEVER, Rebalance, Timeline
-from service.core.timelines.topics import View
 
 EMPTY, ASSIGNING, RECONCILING, STABLE = "Empty", "Assigning", "Reconciling", "Stable"
 
@@ -43,11 +42,11 @@ class Work:
     revoking: Int32s = field(default_factory=lambda: np.empty(0, np.int32))
 
 
-class ConsumerTimeline(GroupTimeline):
+class ConsumerCoordinator(GroupTimeline):
     """A group of the consumer protocol.
 
-    holder : int32[partitions], the member that has each in its current assignment or has not yet confirmed its revocation, or NONE
-    target : int32[partitions], the member to which the target assignment gives each, or NONE
+    holder : int32[partitions], the member that has each in its current assignment or has not yet confirmed its revocation, or
+    NONE target : int32[partitions], the member to which the target assignment gives each, or NONE
     """
 
     protocol = "consumer"
@@ -70,51 +69,9 @@ class ConsumerTimeline(GroupTimeline):
         self._rows = Ragged(np.zeros(1, np.int32), np.empty(0, np.int32))
         self._view = self.topology.view(0)
 
-    @classmethod
-    def converted(cls, classic: GroupTimeline, owner: Int32s, generation: int) -> ConsumerTimeline:
-        """A classic group that a member of the consumer protocol joins; its other members go on as they are until they restart.
-
-        To a classic member the coordinator answers Heartbeat, JoinGroup and SyncGroup as it would answer its heartbeats, so its part of a
-        rebalance takes as long.
-
-        Reproduces GroupMetadataManager.convertToConsumerGroup and ConsumerGroup.fromClassicGroup.
-        """
-        group = cls(classic.timeline, begins=False)
-        group.inherit(classic)
-        group.holder, group.target = owner.copy(), owner.copy()
-        group.epoch = group.target_epoch = generation
-        group._state = STABLE if group.present else EMPTY
-        for number, member in group.present.items():
-            member.generation = generation
-            if group.members.died[number] != NEVER:
-                group._expire_at(number, group.last_beat(number, group.clock.now) + group.timing.session_timeout_ms)
-        return group
-
     def state(self) -> str:
         """See GroupTimeline."""
         return self._state
-
-    def begin(self) -> None:
-        """See GroupTimeline."""
-        group = self.timeline.group
-        stable = len(group.owned.values) > 0
-        for i, topics in enumerate(self.timeline.subscriptions):
-            member = self.start(self.first_member(group, i, topics))
-            if stable:
-                self.present[member.number] = member
-                member.joined_topics = topics
-            else:
-                self.join(member)
-        if stable:
-            owned, owners = group.owned.values, group.owned.row_of_each_value()
-            self.holder[owned] = self.target[owned] = owners
-            self.ledger.start(owned, owners, np.zeros(len(owned), np.int64), None)
-            self.epoch = self.target_epoch = max(int(group.generations.max()), FIRST_EPOCH + 1)
-            self._state = STABLE
-            for member in self.present.values():
-                member.generation = self.epoch
-
-    # ---- the group epoch and the target assignment -----------------------------------------------------------------------
 
     def _bump(self, reason: str) -> None:
         """Raise the group epoch; several changes may wait for one target assignment, whose reason is then the first."""
@@ -228,7 +185,7 @@ class ConsumerTimeline(GroupTimeline):
     _beating = NONE
 
     def _settle(self, this_round: int) -> None:
-        """Stable once every member has reached the target epoch with all that it is assigned: ConsumerGroup.maybeUpdateGroupState."""
+        """Stable once every member has reached the target epoch: ConsumerGroup.maybeUpdateGroupState."""
         if this_round != self._round or self._state != RECONCILING or self._work or self.clock.now < self._settles_at:
             return
         behind = [number for number in self._away if number in self.present]
@@ -239,8 +196,6 @@ class ConsumerTimeline(GroupTimeline):
             member.generation = self.target_epoch
         self._enter(STABLE)
         self.rebalances[-1].stable_at_ms = self.clock.now
-
-    # ---- a member's heartbeat ------------------------------------------------------------------------------------------
 
     def _follow(self, number: int, this_round: int) -> None:
         if this_round == self._round and number in self.present and self._beats(number):
@@ -320,7 +275,7 @@ class ConsumerTimeline(GroupTimeline):
             self.backlog(current, of_members, self._rows, self._view)
 
     def _drop_unsubscribed(self, member: Member) -> None:
-        """What it no longer subscribes to it must revoke, whatever the target: CurrentAssignmentBuilder.updateCurrentAssignment."""
+        """Have it revoke what it no longer subscribes to: CurrentAssignmentBuilder.updateCurrentAssignment."""
         mine = np.flatnonzero((self.holder == member.number) & ~np.isin(self.topology.topic_of, member.topics)).astype(np.int32)
         if len(mine):
             work = self._work.setdefault(member.number, Work())
@@ -328,78 +283,6 @@ class ConsumerTimeline(GroupTimeline):
 
     def _names(self, member: Member) -> str:
         return "[" + ", ".join(self.timeline.world.names[topic] for topic in member.topics) + "]"
-
-    # ---- members that come and go --------------------------------------------------------------------------------------
-
-    def join(self, member: Member) -> None:
-        """A client's first heartbeat, with epoch 0.
-
-        Reproduces GroupMetadataManager.getOrMaybeSubscribeDynamicConsumerGroupMember and getOrMaybeSubscribeStaticConsumerGroupMember:
-        a static member that has left with epoch -2 is replaced, without a new group epoch.
-        """
-        old = next((other for other in self.present.values() if other.instance_id == member.instance_id), None)
-        if member.is_static and old is not None:
-            self._replace(old, member)
-            return
-        member.joined_topics = member.topics
-        self.present[member.number] = member
-        with_instance = f" with instance id {member.instance_id}" if member.is_static else ""
-        kind = "Static member" if member.is_static else "Member"
-        self._bump(f"{kind} {member.member_id}{with_instance} joins the consumer group using the {member.protocol} protocol.")
-        self.request("FindCoordinator", member, self.clock.now)
-        self._heartbeat(member.number)
-
-    def _replace(self, old: Member, member: Member) -> None:
-        if old.number not in self._away:
-            detail = f"Static member {member.member_id} with instance id {member.instance_id} cannot join the group because the "
-            detail += f"instance id is owned by {old.member_id} member (UNRELEASED_INSTANCE_ID)."
-            raise InvalidQuestion(detail, "events", self.cause or 0)
-        now = self.clock.now
-        present = {number: other for number, other in self.present.items() if number != old.number}
-        self.present = {**present, member.number: member}
-        self._away.discard(old.number)
-        self._expiries.pop(old.number, None)
-        member.joined_topics = old.joined_topics
-        for owners in (self.holder, self.target):
-            owners[owners == old.number] = member.number
-        work = self._work.pop(old.number, None)
-        if work is not None:
-            self._work[member.number] = Work(loses=np.union1d(work.loses, work.revoking).astype(np.int32), gains=work.gains)
-        if old.number in self._slots:
-            self._slots[member.number] = self._slots.pop(old.number)
-        self.ledger.start_one(np.flatnonzero(self.holder == member.number).astype(np.int32), member.number, now, None)
-        member.generation = self.target_epoch
-        self.request("FindCoordinator", member, now)
-        self._heartbeat(member.number)
-
-    def leave(self, member: Member, client_reason: str) -> None:
-        """A leaving heartbeat: epoch -1, of a static member -2, which keeps its partitions until its session is over.
-
-        Reproduces GroupMetadataManager.consumerGroupLeave and consumerGroupStaticMemberGroupLeave (KIP-848).
-        """
-        number, now = member.number, self.clock.now
-        self.ledger.stop_member(number, now)
-        if number not in self.present:
-            return
-        self.request("ConsumerGroupHeartbeat", member, now)
-        if member.is_static:
-            self._away.add(number)
-            self._expire_at(number, self.last_beat(number, now) + self.timing.session_timeout_ms)
-            if self._pending is not None:
-                self._await_heartbeat()
-        elif member.protocol == "classic":
-            explicit = "has left group through explicit `LeaveGroup` request"
-            self._fence(member, f"Member {member.member_id} {explicit}; client reason: {client_reason}")
-        else:
-            self._fence(member, f"Member {member.member_id} left the consumer group.")
-
-    def crash(self, member: Member) -> None:
-        """Heartbeats stop; its session expires."""
-        self.ledger.stop_member(member.number, self.clock.now)
-        if member.number in self.present:
-            self._expire_at(member.number, self.last_beat(member.number, self.clock.now) + self.timing.session_timeout_ms)
-            if self._pending is not None:
-                self._await_heartbeat()
 
     def _expire_at(self, number: int, at_ms: int) -> None:
         self._expiries[number] = at_ms
@@ -420,7 +303,8 @@ class ConsumerTimeline(GroupTimeline):
         within = self.timing.rebalance_timeout_ms
         self._fence(
             member,
-            f"Member {member.member_id} fenced from the group because it failed to transition from epoch {epoch} within {within}ms.",
+            f"Member {member.member_id} fenced from the group because it failed to transition from epoch {epoch} "
+            f"within {within}ms.",
         )
         beat = int(self.next_beats(np.array([number], np.int32), self.clock.now)[0])
         self.later(beat, self._join_again, member)
@@ -436,23 +320,6 @@ class ConsumerTimeline(GroupTimeline):
             owners[owners == number] = NONE
         self._bump(reason)
 
-    # ---- members that stall or change, topics --------------------------------------------------------------------------
-
-    def stall(self, member: Member) -> None:
-        """A member that does not poll heartbeats on, but revokes nothing; beyond ``max.poll.interval.ms`` it leaves.
-
-        Reproduces AbstractHeartbeatRequestManager.poll: its background thread sends the leaving heartbeat, and it joins again, with the
-        same member id, when it polls.
-        """
-        until = int(self.members.stalled_until[member.number])
-        if until - self.clock.now > self.timing.rebalance_timeout_ms:
-            self.later(self.clock.now + self.timing.rebalance_timeout_ms, self._stop_polling, member, until)
-
-    def _stop_polling(self, member: Member, until: int) -> None:
-        if self.members.died[member.number] == NEVER and member.number in self.present:
-            self.leave(member, "")
-            self.later(until, self._join_again, member)
-
     def _join_again(self, member: Member) -> None:
         """The same client, with the same member id, joins with epoch 0."""
         if self.members.died[member.number] != NEVER:
@@ -466,26 +333,6 @@ class ConsumerTimeline(GroupTimeline):
             self._heartbeat(member.number)
         else:
             self.join(member)
-
-    def resubscribe(self, member: Member) -> None:
-        """Its next heartbeat tells: AbstractMembershipManager.onSubscriptionUpdated."""
-        at = int(self.next_beats(np.array([member.number], np.int32), self.clock.now)[0])
-        self.later(at, self._tell_subscription, member)
-
-    def _tell_subscription(self, member: Member) -> None:
-        if member.number in self.present and self._beats(member.number) and member.topics != member.joined_topics:
-            self._heartbeat(member.number)
-
-    def topics_changed(self) -> None:
-        """The coordinator sees it at once; the next heartbeat raises the epoch: GroupMetadataManager.onMetadataUpdate."""
-        old, new = self.topology.versions[-2][1], self.topology.versions[-1][1]
-        topics = sorted({topic for member in self.present.values() for topic in member.joined_topics})
-        if topics and (old[topics] != new[topics]).any():
-            self._refresh = True
-            numbers = np.array([number for number in self.present if self._beats(number)], np.int32)
-            if len(numbers):
-                beats = self.next_beats(numbers, self.clock.now)
-                self.later(int(beats.min()), self._beat, int(numbers[int(beats.argmin())]), self.epoch)
 
     def _enter(self, state: str) -> None:
         self._state = state
