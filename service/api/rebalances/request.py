@@ -261,8 +261,9 @@ def _timing(body: dict[str, Any], protocol: str) -> Timing:
         faults["session_timeout_ms"] = [f"Above the broker's maximum of {most} ms (INVALID_SESSION_TIMEOUT)."]
     if heartbeat >= session:
         faults["heartbeat_interval_ms"] = ["Heartbeat must be set lower than the session timeout."]
-    if body["poll_interval_ms"] > body["rebalance_timeout_ms"]:
-        faults["poll_interval_ms"] = ["Above rebalance_timeout_ms: members would leave the group between two polls."]
+    if body["rebalance_timeout_ms"] < heartbeat + body["poll_interval_ms"]:
+        detail = "Shorter than a heartbeat interval and a poll interval: members would be removed before they notice a rebalance."
+        faults["rebalance_timeout_ms"] = [detail]
     if faults:
         raise ValidationError({"timing": faults})
     known = {name: value for name, value in body.items() if name not in ("min_session_timeout_ms", "heartbeat_interval_ms")}

@@ -93,9 +93,9 @@ class Ledger:
     def hand_out(self, owner: Int32s, start_of: Int64s, now_ms: int, rebalance: Rebalance) -> tuple[Int32s, Float64s]:
         """Partitions change to these owners: who loses one stops reading it, who gets one reads it.
 
-        owner : int32[partitions], the number of the new owner, or NONE; start_of : int64[members], from when each reads what it
-        gets
-            and stops reading what it loses (NEVER for one whose process has ended)
+        owner : int32[partitions], the number of the new owner, or NONE
+        start_of : int64[members], when each hears of it. One that hears later keeps until then what it reads, and gets nothing; so
+            does one with NEVER, whose process has ended
 
         Returns int32[...], the numbers of the members that lose something, and float64[members], what has come in for each
         meanwhile.
@@ -108,8 +108,8 @@ class Ledger:
         if self.log is not None:
             changed = before != self.reader
             old, new = before[changed], self.reader[changed]
-            self._note(old, np.where(start_of[old] < NEVER, start_of[old], now_ms), -1)
-            self._note(new[new != NONE], start_of[new[new != NONE]], 1)
+            self._note(old, now_ms, -1)
+            self._note(new[new != NONE], now_ms, 1)
         self.ended_ms += total
         self.longest_ms = max(self.longest_ms, longest)
         self.undelivered += float(missed.sum())
@@ -164,16 +164,18 @@ def _hand_out(
         if old == new:
             continue
         if old != NONE:
+            if now < start_of[old] < never:
+                continue
             loses[old] = True
             reader[partition] = NONE
-            idle_since[partition] = start_of[old] if start_of[old] < never else now
-        if new == NONE or not counted[partition] or start_of[new] == never:
+            idle_since[partition] = now
+        if new == NONE or not counted[partition] or start_of[new] > now:
             continue
         since = idle_since[partition]
         reader[partition] = new
         idle_since[partition] = never
-        if since < start_of[new]:
-            idle = start_of[new] - since
+        if since < now:
+            idle = now - since
             total += idle
             longest = max(longest, idle)
             if len(weights) > 0:

@@ -22,6 +22,7 @@ class Member:
     number : its index in ``Members``; name : the member_id that the request gave its first incarnation
     topics : what it subscribes to now, as World.names indices; joined_topics : what it said when it last joined
     assignors : its ``partition.assignment.strategy``; protocol : its ``group.protocol``
+    seen_version : a version of the topology that it has seen: who is assigned a partition that it does not know asks for metadata
     """
 
     number: int
@@ -37,6 +38,7 @@ class Member:
     joined_topics: tuple[int, ...] = ()
     generation: int = -1
     is_new: bool = True
+    seen_version: int = 0
 
     @property
     def is_static(self) -> bool:

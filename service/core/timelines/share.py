@@ -85,7 +85,12 @@ class ShareTimeline(ConsumerTimeline):
             for slot, number in enumerate(numbers.tolist())
             if beats[slot] < NEVER
         }
-        readers = transposed(Ragged(assignment.rows.offsets, view.to_world[assignment.rows.values]), len(self.ledger.reader))
+        alive = beats < NEVER
+        kept = alive[assignment.rows.row_of_each_value()]
+        lengths = np.where(alive, assignment.rows.lengths(), 0)
+        offsets = np.append(0, np.cumsum(lengths)).astype(np.int32)
+        readers = transposed(Ragged(offsets, view.to_world[assignment.rows.values[kept]]), len(self.ledger.reader))
+        self.ledger.stop(np.flatnonzero((readers.lengths() == 0) & (self.ledger.reader != NONE)).astype(np.int32), now)
         read = np.flatnonzero(readers.lengths()).astype(np.int32)
         slots = readers.values[readers.offsets[read]]
         unread = self.ledger.reader[read] == NONE

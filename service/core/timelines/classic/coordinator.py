@@ -232,7 +232,7 @@ class ClassicCoordinator(GroupTimeline):
         self._hand_out(numbers, assignment.rows, view, current)
         for member in order:
             if self.members.syncs[member.number] < NEVER:
-                member.generation = self.generation
+                member.generation, member.seen_version = self.generation, self.snapshot
         self._round += 1
         self._after_sync(order)
         self._watch_metadata()
@@ -261,6 +261,19 @@ class ClassicCoordinator(GroupTimeline):
         self._revokers, missed = self.ledger.hand_out(owner, starts, self.clock.now, current)
         self.backlog(current, missed[numbers], rows, view)
         self.owner = owner
+        for number in numbers[(starts[numbers] > self.clock.now) & (starts[numbers] < NEVER)].tolist():
+            self.later(int(starts[number]), self._sync_late, number, self.generation)
+
+    def _sync_late(self, number: int, generation: int) -> None:
+        """A member that did not poll gets its assignment."""
+        if number not in self.present or self.members.died[number] != NEVER or generation != self.generation:
+            return
+        gains = np.flatnonzero((self.owner == number) & (self.ledger.reader == NONE)).astype(np.int32)
+        loses = np.flatnonzero((self.ledger.reader == number) & (self.owner != number)).astype(np.int32)
+        self.ledger.start_one(gains, number, self.clock.now, self.rebalances[-1])
+        if len(loses):
+            self.ledger.stop(loses, self.clock.now)
+            self.rejoin(self.present[number], REVOKED)
 
     def _after_sync(self, order: list[Member]) -> None:
         """Who joins again at once: ConsumerCoordinator.onJoinComplete (KIP-429), rejoinNeededOrPending."""
@@ -339,7 +352,8 @@ class ClassicCoordinator(GroupTimeline):
             self.join(self.successor(member))
 
     def _seen(self, number: int) -> int:
-        return self.topology.seen_at(self.clock.now, self.members.all[number].started_ms, self.timing.metadata_max_age_ms)
+        member = self.members.all[number]
+        return max(member.seen_version, self.topology.seen_at(self.clock.now, member.started_ms, self.timing.metadata_max_age_ms))
 
     def _watch_metadata(self) -> None:
         if self.leader == NONE:
