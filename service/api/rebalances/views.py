@@ -37,7 +37,7 @@ def simulate_rebalances(question: RebalancesQuestion, query: dict[str, bool]) ->
     timeline = question.timeline
     if query["explain"]:
         timeline = replace(timeline, most_explained=settings().max_explained)
-    report = decision("rebalances", f"{timeline.group_protocol}-{timeline.assignor.name}")
+    report = decision("rebalance", f"{timeline.group_protocol}-{timeline.assignor.name}")
     report.sees(partitions=int(timeline.world.counts.sum()), members=len(timeline.group))
     with report.compute():
         outcome = _simulated(timeline, question.most_rebalances)

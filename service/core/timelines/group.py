@@ -29,6 +29,7 @@ class GroupTimeline(ABC):
     """One group's timeline under one protocol.
 
     heir : what the group was converted to, or None
+    version_causes : the event behind each version of the topology
     present : the members that the coordinator has, by number, in the order in which it got them
     cause : the index of the event from which all that happens now follows; None for the forming of the group
     """
@@ -47,6 +48,7 @@ class GroupTimeline(ABC):
         self.cause: int | None = None
         self.detailed = timeline.detail == "assignments"
         self.requests_total = 0
+        self.version_causes: list[int | None] = [None]
         self._latest: dict[str, Member] = {}
         self._counted_topics: set[tuple[int, ...]] = set()
         for index, event in enumerate(timeline.events if begins else ()):
@@ -111,8 +113,9 @@ class GroupTimeline(ABC):
 
     def inherit(self, group: GroupTimeline) -> None:
         """Take over another group's clients, in the middle of its timeline: the group is converted to another protocol."""
-        for name in ("clock", "members", "topology", "ledger", "present", "rebalances", "cause", "requests_total"):
+        for name in ("clock", "members", "topology", "ledger", "present", "rebalances", "cause", "version_causes"):
             setattr(self, name, getattr(group, name))
+        self.requests_total = group.requests_total
         self._latest, self._counted_topics = group._latest, group._counted_topics
         group.heir = self
 
@@ -120,7 +123,7 @@ class GroupTimeline(ABC):
         """The running member that an event names, by its id or by the id of its first incarnation."""
         member = self._latest.get(event.member_id)
         if member is None or self.members.died[member.number] != NEVER:
-            known = "has ended before" if member else "is not in the group"
+            known = "has ended before" if member else "is not in the group at"
             raise InvalidQuestion(f"Member {event.member_id!r} {known} {event.at_ms} ms.", "events", self.cause or 0, "member_id")
         return member
 
@@ -279,6 +282,7 @@ class GroupTimeline(ABC):
 
     def _change_topic(self, event: Event) -> None:
         self.topology.change(self.clock.now, event.topic, event.partitions_count)
+        self.version_causes.append(self.cause)
         self.count_partitions()
         self.topics_changed()
 

@@ -94,8 +94,8 @@ class Ledger:
         """Partitions change to these owners: who loses one stops reading it, who gets one reads it.
 
         owner : int32[partitions], the number of the new owner, or NONE
-        start_of : int64[members], when each hears of it. One that hears later keeps until then what it reads, and gets nothing; so
-            does one with NEVER, whose process has ended
+        start_of : int64[members], when each hears of it. One that hears later keeps what it reads until then, and gets nothing;
+            one with NEVER, whose process has ended, gets nothing either
 
         Returns int32[...], the numbers of the members that lose something, and float64[members], what has come in for each
         meanwhile.

@@ -182,7 +182,7 @@ class ClassicCoordinator(GroupTimeline):
         self._answer_joins(numbers)
 
     def _answer_joins(self, numbers: Int32s) -> None:
-        """The responses to JoinGroup, upon which members send SyncGroup: the end of completeClassicGroupJoin, schedulePendingSync."""
+        """The responses to JoinGroup, upon which members send SyncGroup: completeClassicGroupJoin, schedulePendingSync."""
         now, columns = self.clock.now, self.members
         has_joined, alive = columns.joins[numbers] <= now, columns.died[numbers] == NEVER
         columns.beat[numbers] = now
@@ -370,6 +370,7 @@ class ClassicCoordinator(GroupTimeline):
         topics = sorted({topic for member in self.present.values() for topic in member.joined_topics})
         seen = self._seen(number)
         if (self.topology.view(seen).counts[topics] != self.topology.view(self.snapshot).counts[topics]).any():
+            self.cause = self.version_causes[seen]
             self.rejoin(self.members.all[number], METADATA)
 
     _protocol = ""
