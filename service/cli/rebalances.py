@@ -92,10 +92,11 @@ def _variant(text: str) -> dict[str, Any]:
 
 def _rebalances(answer: dict[str, Any]) -> Table:
     """One row per rebalance."""
-    return fill(table(*COLUMNS), _rows(answer))
+    return fill(table(*COLUMNS), rebalance_rows(answer))
 
 
-def _rows(answer: dict[str, Any]) -> list[tuple[str, ...]]:
+def rebalance_rows(answer: dict[str, Any]) -> list[tuple[str, ...]]:
+    """The cells of the table of rebalances."""
     return [
         (
             _seconds(one["at_ms"]),
@@ -113,10 +114,11 @@ def _rows(answer: dict[str, Any]) -> list[tuple[str, ...]]:
 
 def _totals(answer: dict[str, Any]) -> Table:
     """The totals, and those of each comparison."""
-    return fill(table(*TOTALS), _total_rows(answer))
+    return fill(table(*TOTALS), total_rows(answer))
 
 
-def _total_rows(answer: dict[str, Any]) -> list[tuple[str, ...]]:
+def total_rows(answer: dict[str, Any]) -> list[tuple[str, ...]]:
+    """The cells of the table of totals."""
     rows = [answer, *answer.get("comparisons", ())]
     return [
         (
@@ -140,4 +142,4 @@ def _seconds(milliseconds: int) -> str:
 
 def _page(answer: dict[str, Any]) -> str:
     """The picture and the tables as one HTML page."""
-    return page(picture(answer), (TOTALS, _total_rows(answer)), (COLUMNS, _rows(answer)))
+    return page(picture(answer), (TOTALS, total_rows(answer)), (COLUMNS, rebalance_rows(answer)))
