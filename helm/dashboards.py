@@ -153,6 +153,10 @@ def service() -> models.Dashboard:
     ):
         board.with_panel(panel)
 
+    board.with_row(dashboard.Row("Simulated rebalances"))
+    for panel in _simulations():
+        board.with_panel(panel)
+
     board.with_row(dashboard.Row("Groups and topics"))
     worst = f'topk(20, max by (decision, subject) (allocator_subject_skew_ratio{{{HERE}, subject=~"$subject"}}))'
     for panel in (
@@ -217,6 +221,31 @@ def service() -> models.Dashboard:
     ):
         board.with_panel(panel)
     return board.build()
+
+
+def _simulations() -> list[Builder[models.Panel]]:
+    """What `/v1/group-rebalances` is asked, and what it costs."""
+    simulated = ', decision="rebalance"'
+    return [
+        chart(
+            "Timelines",
+            "Simulated timelines per second.",
+            units.RequestsPerSecond,
+            [rate("allocator_skew_ratio_count", "strategy", select=simulated)],
+        ),
+        chart(
+            "Partitions moved per timeline",
+            "Partitions that change owner in all rebalances of one timeline.",
+            units.Short,
+            quantiles("allocator_moved_partitions", "strategy", select=simulated, which=(0.5, 0.95)),
+        ),
+        chart(
+            "Simulation time",
+            "Time that a simulation takes, its comparisons included, without parsing and rendering.",
+            units.Seconds,
+            quantiles("allocator_decision_duration_seconds", "strategy", select=simulated + ', phase="compute"'),
+        ),
+    ]
 
 
 def capacity() -> models.Dashboard:

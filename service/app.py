@@ -22,6 +22,7 @@ from service.api.placement_audits.views import blueprint as placement_audits
 from service.api.placements.views import blueprint as placements
 from service.api.reassignment_lints.views import blueprint as reassignment_lints
 from service.api.reassignments.views import blueprint as reassignments
+from service.api.rebalances.views import blueprint as rebalances
 from service.config import Settings
 from service.telemetry.metrics import Metrics
 from service.web.blueprint import create_api
@@ -44,6 +45,7 @@ RESOURCES: tuple[object, ...] = (
     coordinators,
     decodings,
     groups,
+    rebalances,
     catalogue.assignors,
     placements,
     placement_audits,

@@ -16,6 +16,7 @@ from service.cli.partitioners import compare, fingerprint
 from service.cli.pipeline import pipeline
 from service.cli.plan import plan
 from service.cli.reassign import reassign
+from service.cli.rebalances import rebalances
 from service.cli.tokens import token
 
 
@@ -33,6 +34,7 @@ main.add_command(lint)
 main.add_command(pipeline)
 main.add_command(plan)
 main.add_command(reassign)
+main.add_command(rebalances)
 main.add_command(token)
 
 

@@ -49,6 +49,8 @@ def warm(settings: Settings | None = None) -> None:
         _post_arrow(client, column)
     for body in _assignment_requests():
         client.post("/v1/group-assignments", json=body)
+    for body in _rebalance_requests():
+        client.post("/v1/group-rebalances", json=body)
     take_out(b"[0,1,2,3,4,5,6,7,8]")  # which happens to large bodies
     for body in _placement_requests():
         client.post("/v1/replica-placements?explain=true", json=body)
@@ -103,6 +105,17 @@ def _post_arrow(client: Client, column: pa.Array) -> None:
     for partitioner in PARTITIONERS:
         query = {"partitioner": partitioner.name, "partitions_count": 3}
         client.post("/v1/partitions", query_string=query, data=sink.getvalue().to_pybytes(), content_type=ARROW_STREAM)
+
+
+def _rebalance_requests() -> Iterator[dict[str, Any]]:
+    topics = [{"topic_name": "t", "partitions_count": 3, "partition_weights": [1, 2, 3]}]
+    events = [
+        {"at_ms": 1_000, "type": "member_joins", "member": {"member_id": "n"}},
+        {"at_ms": 2_000, "type": "partitions_added", "topic_name": "t", "partitions_count": 4},
+        {"at_ms": 400_000, "type": "member_leaves", "member_id": "m"},
+    ]
+    for protocol in GROUP_PROTOCOLS:
+        yield {"group_protocol": protocol, "topics": topics, "members": [{"member_id": "m"}], "events": events}
 
 
 def _assignment_requests() -> Iterator[dict[str, Any]]:

@@ -1,7 +1,5 @@
 """Bodies that are JSON lines: each line is an element of the request's large list, the query's parameters are the rest."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import orjson

@@ -156,6 +156,40 @@ BODIES: Final[dict[str, tuple[dict[str, Any], ...]]] = {
             "topics": [{"topic_name": "t", "topic_id": "uxT2hl6X6HiUYlFlNWKCZQ"}],
         },
     ),
+    "/v1/group-rebalances": (
+        {
+            "assignor": "cooperative-sticky",
+            "topics": [{"topic_name": "t", "partitions_count": 4, "partition_weights": [1, 2, 3, 4]}],
+            "members": [{"member_id": "a", "instance_id": "i"}, {"member_id": "b", "topic_names": ["t", "u"]}],
+            "timing": {"session_timeout_ms": 45_000, "heartbeat_interval_ms": 3_000, "consumption_rate": 20.0},
+            "events": [
+                {"at_ms": 10, "type": "member_joins", "member": {"member_id": "c", "rack_id": "r"}},
+                {"at_ms": 20, "type": "member_stalls", "member_id": "a", "for_ms": 5_000},
+                {
+                    "at_ms": 9_000,
+                    "type": "topic_created",
+                    "topic": {"topic_name": "u", "partitions_count": 1, "partition_weights": [1]},
+                },
+                {"at_ms": 9_000, "type": "scales", "members_count": 4},
+                {"at_ms": 90_000, "type": "rolling_restart", "down_ms": 500, "pause_ms": 1_000},
+            ],
+            "compare": [{"group_protocol": "consumer", "static": True}],
+        },
+        {
+            "group_protocol": "consumer",
+            "topics": [{"topic_name": "t", "partitions_count": 3}],
+            "members": [
+                {"member_id": "a", "generation_id": 7, "owned_partitions": [{"topic_name": "t", "partition_ids": [0, 2]}]}
+            ],
+            "timing": {"assignment_interval_ms": 100, "poll_interval_ms": 50, "rebalance_timeout_ms": 60_000},
+            "events": [
+                {"at_ms": 5, "type": "partitions_added", "topic_name": "t", "partitions_count": 5},
+                {"at_ms": 6, "type": "member_restarts", "member_id": "a", "down_ms": 3, "new_member_id": "b"},
+                {"at_ms": 7, "type": "assignor_changes", "assignors": ["range"]},
+            ],
+            "detail": "rebalances",
+        },
+    ),
     "/v1/group-assignments": (
         {
             "group_protocol": "consumer",

@@ -1,7 +1,5 @@
 """The answers of ``POST /v1/decodings`` to many records: JSON lines, a table, or the groups that they describe."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, Final

@@ -3,8 +3,6 @@
 They are considered only if the partitioners of the list leave records unexplained, and only if the caller names none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import partial
 from typing import Final

@@ -4,8 +4,6 @@ Each writes to ``text[to:]`` and returns the end of what it wrote. Beyond the en
 see how much room it takes.
 """
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The schemas of ``schemas.py`` as tables, for kernels."""
 
-from __future__ import annotations
-
 import json
 import struct
 from collections.abc import Mapping
