@@ -14,6 +14,7 @@ from service.cli.local_client import settings
 from service.cli.partitioners import compare, fingerprint
 from service.cli.pipeline import pipeline
 from service.cli.plan import plan
+from service.cli.snapshot import snapshot
 from service.cli.tokens import token
 
 
@@ -27,6 +28,7 @@ main.add_command(compare)
 main.add_command(fingerprint)
 main.add_command(pipeline)
 main.add_command(plan)
+main.add_command(snapshot)
 main.add_command(token)
 
 

@@ -128,12 +128,16 @@ def _bytes(text: bytes | str | None) -> bytes | None:
 
 
 @contextmanager
-def running_broker() -> Iterator[Broker]:
-    """A broker on free ports, its data in a temporary folder; it ends with the block, or with the tests if they are killed."""
+def running_broker(more: str = "") -> Iterator[Broker]:
+    """A broker on free ports, its data in a temporary folder; it ends with the block, or with the tests if they are killed.
+
+    more : further lines of its properties, with ``{port}`` and ``{controller_port}``
+    """
     with TemporaryDirectory(prefix="kafka-", ignore_cleanup_errors=True) as folder:
         port, controller_port = _free_ports(2)
         properties, log = Path(folder, "server.properties"), Path(folder, "broker.log")
-        properties.write_text(_PROPERTIES.format(folder=folder, port=port, controller_port=controller_port), encoding="utf-8")
+        lines = (_PROPERTIES + more).format(folder=folder, port=port, controller_port=controller_port)
+        properties.write_text(lines, encoding="utf-8")
         with log.open("w", encoding="utf-8") as output:
             gateway_port, process = launch_gateway(
                 classpath=":".join((*fetch(*JARS), f"{_find_spark_home()}/jars/*")),
