@@ -16,6 +16,7 @@ from service.cli.pipeline import pipeline
 from service.cli.plan import plan
 from service.cli.snapshot import snapshot
 from service.cli.tokens import token
+from service.cli.verify import verify
 
 
 @click.group(commands=COMMANDS)
@@ -30,6 +31,7 @@ main.add_command(pipeline)
 main.add_command(plan)
 main.add_command(snapshot)
 main.add_command(token)
+main.add_command(verify)
 
 
 @main.command()

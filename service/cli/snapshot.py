@@ -13,10 +13,13 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet
 
+from service.web.json_codec import loads
+
 if TYPE_CHECKING:
     from service.kafka.client import ClusterClient
     from service.kafka.snapshot import Extent
 
+SNAPSHOT_VERSION: Final = 1
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -67,6 +70,27 @@ def extent_of(
     from service.kafka.snapshot import Extent  # noqa: PLC0415 - see cluster_client
 
     return Extent(topic_names, group_ids, interval, with_offsets_topic)
+
+
+def read_snapshot(file: Path) -> dict[str, Any]:
+    """A snapshot from a file, in any of the formats. Raises ClickException."""
+    try:
+        data = file.read_bytes()
+        if data[:4] == b"PAR1":
+            lines = [loads(line) for line in pa.parquet.read_table(pa.BufferReader(data)).column("line").to_pylist()]
+        else:
+            try:
+                lines = [loads(data)]
+            except ValueError:
+                lines = [loads(line) for line in data.splitlines() if line.strip()]
+    except (OSError, ValueError, KeyError, pa.ArrowException) as error:
+        raise click.ClickException(f"{file}: {error}") from None
+    document: dict[str, Any] = lines[0] if lines and isinstance(lines[0], dict) else {}
+    if document.get("snapshot_version") != SNAPSHOT_VERSION:
+        raise click.ClickException(f"{file}: not a snapshot of version {SNAPSHOT_VERSION}")
+    for name, part in _PARTS.items():
+        document.setdefault(name, [line[part] for line in lines[1:] if part in line])
+    return document
 
 
 @click.command()

@@ -1,0 +1,44 @@
+"""A sample of a topic's newest records: each key, and the partition that it was written to."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka import KafkaConsumer, TopicPartition
+
+if TYPE_CHECKING:
+    from service.kafka.client import ClusterClient
+
+SECONDS: Final = 10.0
+"""The longest time for one topic."""
+
+
+def sample_keys(client: ClusterClient, topic: Mapping[str, Any], count: int) -> list[tuple[bytes, int]]:
+    """About ``count`` records with a key, equally many of each partition: the key and the partition. topic : of a snapshot"""
+    begins: Sequence[int | None] = topic.get("log_start_offsets", ())
+    ends: Sequence[int | None] = topic.get("log_end_offsets", ())
+    share = -(-count // max(1, len(ends)))
+    ranges = {
+        TopicPartition(topic["topic_name"], i): (max(begin, end - share), end)
+        for i, (begin, end) in enumerate(zip(begins, ends, strict=False))
+        if begin is not None and end is not None and begin < end
+    }
+    if not ranges:
+        return []
+    keys: list[tuple[bytes, int]] = []
+    consumer = KafkaConsumer(**client.consumer_settings(), enable_auto_commit=False, group_id=None)
+    try:
+        consumer.assign(list(ranges))
+        for partition, (begin, _) in ranges.items():
+            consumer.seek(partition, begin)
+        until = time.monotonic() + SECONDS
+        left = set(ranges)
+        while left and time.monotonic() < until:
+            for records in consumer.poll(500).values():
+                keys += [(record.key, record.partition) for record in records if record.key is not None]
+            left = {partition for partition in left if consumer.position(partition) < ranges[partition][1]}
+    finally:
+        consumer.close(autocommit=False)
+    return keys
