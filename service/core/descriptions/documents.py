@@ -1,0 +1,157 @@
+"""JSON that describes a cluster: a snapshot or parts of one, a reassignment, Cruise Control's ``kafka_cluster_state``."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Final, NoReturn
+
+from service.core.descriptions.json_lines import Path, line_of
+from service.core.descriptions.model import Description, Json, UnreadableDescription, brokers_of
+
+_PARTS: Final = {"brokers": "broker_id", "topics": "topic_name", "groups": "group_id"}
+"""The lists of a snapshot, each with the member that names a row."""
+
+_TYPES: Final = {dict: "an object", list: "a list", int: "an integer", str: "a string"}
+
+
+def read_document(text: str) -> Description:
+    """The description that this JSON is. Raises UnreadableDescription."""
+    try:
+        document = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise UnreadableDescription(f"Malformed JSON: {error.msg}.", error.lineno) from None
+    except RecursionError:
+        raise UnreadableDescription("Malformed JSON: nested too deeply.", 1) from None
+    except ValueError:  # an integer of thousands of digits
+        raise UnreadableDescription("Malformed JSON: an integer is too long.", 1) from None
+    source = _Source(text)
+    source.check(document, dict, ())
+    if "partitions" in document:
+        return _read_reassignment(document, source)
+    if "KafkaPartitionState" in document:
+        return _read_cruise_control(document, source)
+    if "snapshot_version" in document or document.keys() & _PARTS.keys():
+        return _read_snapshot(document, source)
+    return source.refuse("Neither a snapshot, a reassignment, nor Cruise Control's kafka_cluster_state.", ())
+
+
+class _Source:
+    """The text, for the line of a fault."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def refuse(self, detail: str, path: Path) -> NoReturn:
+        """Raise UnreadableDescription for the value at this path."""
+        raise UnreadableDescription(detail, line_of(self.text, path))
+
+    def check(self, value: Any, kind: type, path: Path) -> Any:
+        """The value, which must be of this kind."""
+        if type(value) is not kind:
+            name = next((str(part) for part in reversed(path) if isinstance(part, str)), "The text")
+            self.refuse(f"{name}: not {_TYPES[kind]}.", path)
+        return value
+
+    def member(self, row: Json, name: str, kind: type, path: Path) -> Any:
+        """A required member of an object."""
+        if name not in row:
+            self.refuse(f"{name} is missing.", path)
+        return self.check(row[name], kind, (*path, name))
+
+    def rows(self, document: Json, name: str, path: Path) -> list[Json]:
+        """A list of objects, empty if it is absent."""
+        rows = self.check(document.get(name, []), list, (*path, name))
+        for i, row in enumerate(rows):
+            self.check(row, dict, (*path, name, i))
+        return rows  # type: ignore[no-any-return]  # checked
+
+    def broker_ids(self, row: Json, name: str, path: Path) -> list[int]:
+        """A required list of integers."""
+        ids = self.member(row, name, list, path)
+        for i, broker_id in enumerate(ids):
+            self.check(broker_id, int, (*path, name, i))
+        return ids  # type: ignore[no-any-return]  # checked
+
+
+def _read_snapshot(document: Json, source: _Source) -> Description:
+    """Its parts as they are; only the names of their rows, and the placements, are checked here."""
+    version = document.get("snapshot_version", 1)
+    if version != 1:
+        source.refuse(f"snapshot_version {version} is not supported; 1 is.", ("snapshot_version",))
+    parts = {}
+    for part, name in _PARTS.items():
+        rows, names = source.rows(document, part, ()), set()
+        for i, row in enumerate(rows):
+            value = source.member(row, name, int if part == "brokers" else str, (part, i))
+            if value in names:
+                source.refuse(f"Duplicate {name} {value!r}.", (part, i, name))
+            names.add(value)
+        parts[part] = tuple(rows)
+    for i, topic in enumerate(parts["topics"]):
+        for j, placement in enumerate(source.rows(topic, "placements", ("topics", i))):
+            source.member(placement, "partition_id", int, ("topics", i, "placements", j))
+            source.broker_ids(placement, "replicas", ("topics", i, "placements", j))
+    for i, group in enumerate(parts["groups"]):
+        for j, member in enumerate(source.rows(group, "members", ("groups", i))):
+            source.member(member, "member_id", str, ("groups", i, "members", j))
+    return Description("snapshot", parts["brokers"], parts["topics"], parts["groups"])
+
+
+def _read_reassignment(document: Json, source: _Source) -> Description:
+    """``{"version": 1, "partitions": [{"topic", "partition", "replicas"}]}``; ``log_dirs`` are ignored."""
+    if document.get("version", 1) != 1:
+        source.refuse("version: 1 is expected.", ("version",))
+    placements = _Placements(source)
+    for i, row in enumerate(source.rows(document, "partitions", ())):
+        placements.add(row, ("partitions", i), {})
+    return placements.description("reassignment")
+
+
+def _read_cruise_control(document: Json, source: _Source) -> Description:
+    """The answer of ``GET kafkacruisecontrol/kafka_cluster_state?json=true&verbose=true``, which lists all partitions.
+
+    A partition is listed under each of the states that it is in: offline, urp, with-offline-replicas, under-min-isr, or other.
+    """
+    state = source.member(document, "KafkaPartitionState", dict, ())
+    if "other" not in state:
+        source.refuse("Partitions are missing: ask Cruise Control with verbose=true.", ("KafkaPartitionState",))
+    placements = _Placements(source, repeated=True)
+    for name in state:
+        for i, row in enumerate(source.rows(state, name, ("KafkaPartitionState",))):
+            path = ("KafkaPartitionState", name, i)
+            placements.add(row, path, {"in_sync_replicas": source.broker_ids(row, "in-sync", path)})
+    of_brokers = source.check(document.get("KafkaBrokerState", {}), dict, ("KafkaBrokerState",))
+    counts = source.check(of_brokers.get("ReplicaCountByBrokerId", {}), dict, ("KafkaBrokerState", "ReplicaCountByBrokerId"))
+    listed = source.check(of_brokers.get("IsController", {}), dict, ("KafkaBrokerState", "IsController"))
+    if not all(re.fullmatch("[0-9]{1,10}", broker_id) for broker_id in (*counts, *listed)):
+        source.refuse("KafkaBrokerState: not a broker id.", ("KafkaBrokerState",))
+    broker_ids = {int(broker_id) for broker_id in (*counts, *listed)}
+    return placements.description("cruise-control", complete=True, broker_ids=broker_ids)
+
+
+class _Placements:
+    """Topics from rows of ``topic``, ``partition`` and ``replicas``. repeated : a partition may have several equal rows"""
+
+    def __init__(self, source: _Source, *, repeated: bool = False) -> None:
+        self.source, self.repeated = source, repeated
+        self.topics: dict[str, dict[int, Json]] = {}
+
+    def add(self, row: Json, path: Path, more: Json) -> None:
+        """Add the placement of one row, with further members."""
+        name, partition_id = self.source.member(row, "topic", str, path), self.source.member(row, "partition", int, path)
+        placement = {"partition_id": partition_id, "replicas": self.source.broker_ids(row, "replicas", path), **more}
+        placements = self.topics.setdefault(name, {})
+        if placements.setdefault(partition_id, placement) != placement or (
+            placements[partition_id] is not placement and not self.repeated
+        ):
+            self.source.refuse(f"Duplicate partition {partition_id} of topic {name!r}.", path)
+
+    def description(self, form: str, *, complete: bool = False, broker_ids: set[int] | None = None) -> Description:
+        """The description. complete : every partition is listed; broker_ids : brokers that may have no replicas"""
+        topics = []
+        for name, placements in self.topics.items():
+            topic: Json = {"topic_name": name, "placements": [placements[partition_id] for partition_id in sorted(placements)]}
+            topics.append({**topic, "partitions_count": len(placements)} if complete else topic)
+        ids = {broker["broker_id"] for broker in brokers_of(tuple(topics))} | (broker_ids or set())
+        return Description(form, tuple({"broker_id": broker_id} for broker_id in sorted(ids)), tuple(topics))

@@ -1,0 +1,61 @@
+"""What a description of a cluster says, in the shape of the request bodies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from service.core.errors import InvalidQuestion
+
+Json = dict[str, Any]
+
+
+class UnreadableDescription(InvalidQuestion):
+    """A text that is in none of the known forms, or breaks the rules of its form.
+
+    line : the number of the offending line, from 1
+    """
+
+    def __init__(self, detail: str, line: int) -> None:
+        super().__init__(f"line {line}: {detail}")
+        self.line = line
+
+
+@dataclass(frozen=True)
+class Description:
+    """Brokers, topics and groups of a cluster.
+
+    form : the form of the text, one of FORMS in ``service.core.descriptions``
+    brokers : ``{"broker_id", "rack_id", "fenced", …}`` each; a form that does not list the brokers has those that hold replicas
+    topics : ``{"topic_name", "topic_id", "partitions_count", "placements", …}`` each
+    groups : ``{"group_id", "group_protocol", "assignor", "members", …}`` each
+
+    A member that the text does not tell is absent.
+    """
+
+    form: str
+    brokers: tuple[Json, ...] = ()
+    topics: tuple[Json, ...] = ()
+    groups: tuple[Json, ...] = ()
+
+    def merged(self, other: Description) -> Description:
+        """Both descriptions as one. Where both describe the same broker, topic or group, the other's members win."""
+        return Description(
+            other.form,
+            _united(self.brokers, other.brokers, "broker_id"),
+            _united(self.topics, other.topics, "topic_name"),
+            _united(self.groups, other.groups, "group_id"),
+        )
+
+
+def brokers_of(topics: tuple[Json, ...]) -> tuple[Json, ...]:
+    """The brokers that hold replicas of the topics, by ascending id."""
+    ids = {broker for topic in topics for placement in topic["placements"] for broker in placement["replicas"]}
+    return tuple({"broker_id": broker_id} for broker_id in sorted(ids))
+
+
+def _united(some: tuple[Json, ...], others: tuple[Json, ...], key: str) -> tuple[Json, ...]:
+    united = {one[key]: one for one in some}
+    for one in others:
+        united[one[key]] = {**united.get(one[key], {}), **one}
+    return tuple(united.values())

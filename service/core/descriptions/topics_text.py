@@ -1,0 +1,67 @@
+"""The output of ``kafka-topics --describe``: a line for each topic, and a line with a tab before it for each of its partitions.
+
+The fields are those of TopicCommand in Kafka 0.10 to 4.3: older releases print no space after the colons, no ``TopicId`` and no
+``Elr``. While a partition is being reassigned, its placement is the one it is going to have: without ``Removing Replicas``.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from service.core.descriptions.model import Description, Json, UnreadableDescription, brokers_of
+
+_TOPIC: Final = re.compile(
+    r"Topic: ?(?P<name>\S+)\s+(?:TopicId: ?(?P<id>\S+)\s+)?PartitionCount: ?(?P<count>[0-9]{1,10})\s+"
+    r"ReplicationFactor: ?[0-9]{1,10}\s+Configs: ?.*"
+)
+_ID: Final = r"[0-9]{1,10}"
+_IDS: Final = rf"(?:{_ID}(?:,{_ID})*)?"
+_PARTITION: Final = re.compile(
+    rf"\s*Topic: ?(?P<name>\S+)\s+Partition: ?(?P<id>{_ID})\s+Leader: ?(?:-?{_ID}|none)\s+Replicas: ?(?P<replicas>{_IDS})"
+    rf"\s+Isr: ?(?P<isr>{_IDS})(?:\s+Adding Replicas: ?{_IDS}\s+Removing Replicas: ?(?P<removing>{_IDS}))?"
+    rf"(?:\s+Elr: ?(?:{_IDS}|N/A))?(?:\s+LastKnownElr: ?(?:{_IDS}|N/A))?\s*"
+)
+
+
+def read_topics(lines: list[tuple[int, str]]) -> Description:
+    """The topics of these lines, each with its number. Raises UnreadableDescription."""
+    topics: dict[str, Json] = {}
+    first_lines: dict[str, int] = {}
+    for number, line in lines:
+        if match := _TOPIC.fullmatch(line):
+            if match["name"] in topics:
+                raise UnreadableDescription(f"Duplicate topic {match['name']!r}.", number)
+            topic: Json = {"topic_name": match["name"], "partitions_count": int(match["count"]), "placements": []}
+            topics[match["name"]] = {**topic, "topic_id": match["id"]} if match["id"] else topic
+            first_lines[match["name"]] = number
+        elif match := _PARTITION.fullmatch(line):
+            _add(topics, match, number)
+        else:
+            raise UnreadableDescription("Not a line of kafka-topics --describe.", number)
+    for name, topic in topics.items():
+        count, described = topic["partitions_count"], len(topic["placements"])
+        if count != described:
+            detail = f"Topic {name!r} has {count} partitions, but {described} are described."
+            raise UnreadableDescription(detail, first_lines[name])
+    described_topics = tuple(topics.values())
+    return Description("kafka-topics", brokers_of(described_topics), described_topics)
+
+
+def _add(topics: dict[str, Json], match: re.Match[str], number: int) -> None:
+    """Append the partition of this line to its topic."""
+    name, partition_id = match["name"], int(match["id"])
+    if name not in topics:
+        detail = f"Partition of topic {name!r}, which has no line with its PartitionCount; describe whole topics."
+        raise UnreadableDescription(detail, number)
+    placements = topics[name]["placements"]
+    if partition_id != len(placements):
+        detail = f"Partition {partition_id} of topic {name!r} where partition {len(placements)} is expected."
+        raise UnreadableDescription(detail, number)
+    removing = _ids(match["removing"] or "")
+    replicas = [broker for broker in _ids(match["replicas"]) if broker not in removing]
+    placements.append({"partition_id": partition_id, "replicas": replicas, "in_sync_replicas": _ids(match["isr"])})
+
+
+def _ids(text: str) -> list[int]:
+    return [int(part) for part in text.split(",") if part]
