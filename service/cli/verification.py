@@ -17,6 +17,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal
 
 from service.cli.local_client import Refused
+from service.core.descriptions.bodies import group_assignment, picked
+from service.core.descriptions.model import Description
+from service.core.errors import InvalidQuestion
 
 Json = dict[str, Any]
 Ask = Callable[[str, Json], Json]
@@ -30,7 +33,7 @@ LISTED: Final = 20
 """Differences that a finding lists."""
 JAVA_ASSIGNMENT: Final = 3
 """The version of the assignments that Kafka's own client writes since 3.5."""
-_BODY_MEMBER: Final = ("member_id", "instance_id", "rack_id", "topic_names")
+_WHO: Final = ("member_id", "instance_id", "rack_id", "topic_names")
 
 
 @dataclass(frozen=True)
@@ -55,22 +58,24 @@ class Finding:
         return asdict(self)
 
 
-def check_groups(snapshot: Json, ask: Ask) -> Iterator[Finding]:
-    """A finding for each group with members."""
-    topics = {topic["topic_name"]: topic for topic in snapshot["topics"]}
-    racks = {broker["broker_id"]: broker.get("rack_id") for broker in snapshot["brokers"]}
+def check_groups(snapshot: Json, group_ids: Sequence[str], ask: Ask) -> Iterator[Finding]:
+    """A finding for each group with members. group_ids : those to check; none of them means all"""
+    description = Description("snapshot", *(tuple(snapshot[part]) for part in ("brokers", "topics", "groups")))
+    counts = {topic["topic_name"]: topic["partitions_count"] for topic in snapshot["topics"]}
     for group in snapshot["groups"]:
-        reason = _why_not_checked(group, topics)
+        if group_ids and group["group_id"] not in group_ids:
+            continue
+        reason = _why_not_checked(group)
+        if reason is None and group["members"]:
+            try:
+                yield _check_group(group, group_assignment(description, group["group_id"]), counts, ask)
+            except (Refused, InvalidQuestion) as refusal:
+                reason = str(refusal)
         if reason is not None:
             yield Finding("group", group["group_id"], group.get("assignor", ""), "not_checked", reason)
-        elif group["members"]:
-            try:
-                yield _check_group(group, topics, racks, ask)
-            except Refused as refusal:
-                yield Finding("group", group["group_id"], group["assignor"], "not_checked", str(refusal))
 
 
-def _why_not_checked(group: Json, topics: dict[str, Json]) -> str | None:
+def _why_not_checked(group: Json) -> str | None:
     if "members" not in group:
         state = group.get("group_state")
         return f"Its members are not known; its state is {state}." if state else "Its members are not known."
@@ -80,16 +85,12 @@ def _why_not_checked(group: Json, topics: dict[str, Json]) -> str | None:
         return f"The coordinator has not assigned epoch {group['group_epoch']} yet."
     if group.get("metadata_hash") == 0 and group["group_protocol"] == "consumer":
         return "The coordinator does not know the group's topics yet."
-    subscribed = {name for member in group["members"] for name in member["topic_names"]}
-    if group["members"] and not subscribed & topics.keys():
-        return "None of its topics is in the snapshot."
     return None
 
 
-def _check_group(group: Json, topics: dict[str, Json], racks: dict[int, str | None], ask: Ask) -> Finding:
+def _check_group(group: Json, steady: Json, counts: dict[str, int], ask: Ask) -> Finding:
+    """Steady : the body for the next rebalance; counts : the partitions of each topic"""
     actual = owners(group["members"])
-    counts = {name: topic["partitions_count"] for name, topic in topics.items()}
-    steady = group_body(group, topics, racks)
     classic = group["group_protocol"] == "classic"
     expected: Owners = {}
     if classic:
@@ -110,37 +111,10 @@ def _check_group(group: Json, topics: dict[str, Json], racks: dict[int, str | No
     return _differs(group, actual, expected if classic else at_rest)
 
 
-def group_body(group: Json, topics: dict[str, Json], racks: dict[int, str | None]) -> Json:
-    """The body of ``POST /v1/group-assignments`` for the next rebalance of a group."""
-    names = sorted({name for member in group["members"] for name in member["topic_names"]} & topics.keys())
-    with_racks = any(member.get("rack_id") for member in group["members"]) and any(racks.values())
-    return {
-        "group_protocol": group["group_protocol"],
-        "assignor": group["assignor"],
-        "topics": [_body_topic(topics[name], racks if with_racks else {}) for name in names],
-        "members": [_body_member(member, member["owned_partitions"], group.get("generation_id")) for member in group["members"]],
-    }
-
-
-def _body_topic(topic: Json, racks: dict[int, str | None]) -> Json:
-    body: Json = {name: topic[name] for name in ("topic_name", "topic_id", "partitions_count") if name in topic}
-    if racks:
-        body["partition_racks"] = [
-            [rack for broker in placement["replicas"] if (rack := racks.get(broker)) is not None]
-            for placement in topic["placements"]
-        ]
-    return body
-
-
-def _body_member(member: Json, owned: list[Json], generation_id: int | None) -> Json:
-    body = {name: member[name] for name in _BODY_MEMBER if member.get(name) is not None}
-    return body | {"owned_partitions": owned} | ({} if generation_id is None else {"generation_id": generation_id})
-
-
 def _joining_member(member: Json) -> Json:
     """The member as it joined, before the assignment that it has now."""
     sent = member["subscription"]
-    return _body_member(member, sent["owned_partitions"], sent.get("generation_id"))
+    return picked(member, _WHO) | picked(sent, ("owned_partitions", "generation_id"))
 
 
 def _with_counts(topics: Sequence[Json], counts: dict[str, int]) -> list[Json]:

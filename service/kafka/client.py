@@ -90,6 +90,7 @@ class ClusterClient:
         if hasattr(self, "_manager"):
             self._manager.close()
             self._net.run(self._settle)
+        self._net.close()
         logging.getLogger("kafka").removeHandler(self._warning)
 
     async def _settle(self) -> None:

@@ -75,7 +75,15 @@ class Members:
         """A consumer of kafka-python."""
         consumer = kafka.KafkaConsumer(bootstrap_servers=self.broker.bootstrap, group_id=group_id, **config)
         consumer.subscribe(topics)
-        self._add(lambda: consumer.poll(20), consumer.close)
+
+        def run() -> None:  # one thread each: a member that joins waits for the others
+            while not self._stop.is_set():
+                consumer.poll(100)
+            consumer.close()
+
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        self._closes.append(thread.join)
 
 
 @contextmanager
