@@ -112,13 +112,14 @@ def snapshot(
         extent = extent_of(topic_names, group_ids, interval=interval, with_offsets_topic=with_offsets_topic)
         document = take_snapshot(client, extent)
     if output is None:
-        _write(document, form, sys.stdout.buffer)
+        write_snapshot(document, form, sys.stdout.buffer)
     else:
         with output.open("wb") as file:
-            _write(document, form, file)
+            write_snapshot(document, form, file)
 
 
-def _write(document: dict[str, Any], form: str, file: Any) -> None:
+def write_snapshot(document: dict[str, Any], form: str, file: Any) -> None:
+    """Write a snapshot into a binary file. form : json, jsonl or parquet, which is the lines of jsonl in a column"""
     if form == "json":
         file.write(orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
     elif form == "jsonl":

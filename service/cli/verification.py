@@ -103,6 +103,10 @@ def _check_group(group: Json, steady: Json, counts: dict[str, int], ask: Ask) ->
         return _alike(
             group, "; ".join(filter(None, (_progress(group), "the next rebalance would move nothing", _foreign(group))))
         )
+    if group["group_protocol"] == "share" and at_rest.keys() - actual.keys():
+        waiting = len(at_rest.keys() - actual.keys())
+        reason = f"{waiting} partitions have no member yet; a share group assigns a partition once its state is initialized"
+        return Finding("group", group["group_id"], group["assignor"], "not_checked", reason)
     if classic:
         older = _older_counts(actual, counts)
         if older and _predicted(replay | {"topics": _with_counts(replay["topics"], older)}, ask) == actual:

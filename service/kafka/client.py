@@ -7,6 +7,7 @@ If a broker is gone or too slow, an error takes the place of its answer, so that
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections import defaultdict
 from collections.abc import Sequence
@@ -27,6 +28,7 @@ BOOTSTRAP_MS: Final = 20_000
 REQUEST_MS: Final = 20_000
 RETRY_SECONDS: Final = 10.0
 """How long a request to a broker that is loading, or cannot be reached, is repeated."""
+POLL_MS: Final = 100
 PAUSE_SECONDS: Final = 0.1
 GROUPS_PER_REQUEST: Final = 100
 
@@ -39,19 +41,27 @@ _PASSING: Final = (
 )
 """Errors that may be gone a moment later."""
 
+_FATAL: Final = ("AuthenticationFailed", "UnsupportedSaslMechanism", "certificate", "alert")
+"""Signs of a failure that is the same however often one tries."""
+
 Answer = Any
 """A response, or the ``KafkaError`` in its place."""
 
 
-class _LastWarning(logging.Handler):
-    """Keeps the library's last warning: it alone says why a connection failed."""
+class _Warnings(logging.Handler):
+    """Keeps the library's last warning, which alone says why a connection failed, and the first one that no retry helps against."""
 
-    text = ""
+    last = ""
+    fatal = ""
 
     def emit(self, record: logging.LogRecord) -> None:
         text = record.getMessage()
-        if not text.startswith("Bootstrap"):  # these only repeat it
-            self.text = text
+        if text.startswith("Bootstrap failed"):
+            return  # without the reason
+        text = re.sub(r"^.*?(?:failed|lost): (.*?)(?: \(backoff.*)?$", r"\1", text, flags=re.DOTALL)
+        self.last = text
+        if not self.fatal and any(sign in text for sign in _FATAL):
+            self.fatal = text
 
 
 class ClusterClient:
@@ -63,21 +73,29 @@ class ClusterClient:
 
     def __init__(self, bootstrap_servers: str, settings: dict[str, Any], bootstrap_ms: int = BOOTSTRAP_MS) -> None:
         defaults = {"client_id": CLIENT_ID, "request_timeout_ms": REQUEST_MS, "receive_message_max_bytes": LONGEST_RESPONSE}
-        log, self._warning = logging.getLogger("kafka"), _LastWarning(logging.WARNING)
+        log, self._warnings = logging.getLogger("kafka"), _Warnings(logging.WARNING)
         log.propagate = False  # every failure is told once, by this program
-        log.addHandler(self._warning)
+        log.addHandler(self._warnings)
         self._net = NetworkSelector(slow_task_threshold_secs=0)
         servers = [server.strip() for server in bootstrap_servers.split(",")]
         self._settings = {**defaults, **settings, "bootstrap_servers": servers}
         try:
             self._manager = KafkaConnectionManager(self._net, **self._settings)
-            self._manager.bootstrap(bootstrap_ms)
-        except (kafka_errors.KafkaError, ValueError, OSError) as error:
-            reason = (
-                self._warning.text if isinstance(error, kafka_errors.KafkaTimeoutError) and self._warning.text else str(error)
-            )
+            self._bootstrap(bootstrap_ms)
+        except (kafka_errors.KafkaError, Unreachable, ValueError, OSError) as error:
+            reason = self._warnings.fatal or self._warnings.last or str(error)
             self.close()
             raise Unreachable(f"{bootstrap_servers}: no connection to the cluster: {reason}") from None
+
+    def _bootstrap(self, bootstrap_ms: int) -> None:
+        """Connect to a bootstrap server, and give up early if no retry can help."""
+        future = self._manager.bootstrap_async(bootstrap_ms)
+        while not future.is_done:
+            self._net.poll(timeout_ms=POLL_MS, future=future)
+            if self._warnings.fatal:
+                raise Unreachable(self._warnings.fatal)
+        if future.exception is not None:
+            raise future.exception
 
     def __enter__(self) -> Self:
         return self
@@ -91,7 +109,7 @@ class ClusterClient:
             self._manager.close()
             self._net.run(self._settle)
         self._net.close()
-        logging.getLogger("kafka").removeHandler(self._warning)
+        logging.getLogger("kafka").removeHandler(self._warnings)
 
     async def _settle(self) -> None:
         await self._net.sleep(0)

@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafka import KafkaConsumer, TopicPartition
 from kafka import errors as kafka_errors
+from kafka.protocol.metadata import MetadataRequest
 
 from service.core.wire.coordinator_records import read_group_record
 from service.core.wire.errors import Unreadable
-from service.kafka.client import ClusterClient, reason
+from service.kafka.client import ClusterClient, kafka_error, reason
 
 if TYPE_CHECKING:
     from service.kafka.not_known import NotKnown
@@ -39,9 +40,18 @@ State = dict[tuple[str, ...], Document]
 
 def add_coordinator_state(client: ClusterClient, groups: Sequence[Document], not_known: NotKnown) -> None:
     """Write into the groups what the coordinators' records tell."""
-    try:
-        state = _read_state(client)
-    except (kafka_errors.KafkaError, TimeoutError) as error:
+    request = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=TOPIC)], allow_auto_topic_creation=False)
+    (answer,) = client.ask([(None, request)])
+    error = answer if isinstance(answer, Exception) else kafka_error(answer.topics[0].error_code)
+    if isinstance(error, kafka_errors.UnknownTopicOrPartitionError):
+        return  # there has never been a group
+    state: State = {}
+    if isinstance(error, kafka_errors.NoError):
+        try:
+            state = _read_state(client, len(answer.topics[0].partitions))
+        except (kafka_errors.KafkaError, TimeoutError) as fault:
+            error = fault
+    if not isinstance(error, kafka_errors.NoError):
         not_known.add("groups[].generation_id", f"{TOPIC}: {reason(error)}")
         return
     for group in groups:
@@ -49,9 +59,9 @@ def add_coordinator_state(client: ClusterClient, groups: Sequence[Document], not
             _ADD[group["group_protocol"]](group, state)
 
 
-def _read_state(client: ClusterClient) -> State:
+def _read_state(client: ClusterClient, partitions_count: int) -> State:
     state: State = {}
-    for key, value in _records(client):
+    for key, value in _records(client, partitions_count):
         try:
             record = read_group_record(key, value)
         except Unreadable:
@@ -64,15 +74,14 @@ def _read_state(client: ClusterClient) -> State:
     return state
 
 
-def _records(client: ClusterClient) -> Iterator[tuple[bytes, bytes | None]]:
+def _records(client: ClusterClient, partitions_count: int) -> Iterator[tuple[bytes, bytes | None]]:
     """Every record but commits, up to where the topic ends now. Raises TimeoutError if a partition stops to answer."""
     consumer = KafkaConsumer(**client.consumer_settings(), enable_auto_commit=False, group_id=None, exclude_internal_topics=False)
     try:
-        ids = consumer.partitions_for_topic(TOPIC) or set()
-        partitions = [TopicPartition(TOPIC, i) for i in sorted(ids)]
+        partitions = [TopicPartition(TOPIC, i) for i in range(partitions_count)]
         consumer.assign(partitions)
         consumer.seek_to_beginning()
-        ends = consumer.end_offsets(partitions) if partitions else {}
+        ends = consumer.end_offsets(partitions)
         left, idle = {partition for partition, end in ends.items() if consumer.position(partition) < end}, 0
         while left:
             batches = consumer.poll(POLL_MS, max_records=10_000)

@@ -41,7 +41,8 @@ listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL,
 SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL
 sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,SCRAM-SHA-512
 authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
-super.users=User:ANONYMOUS;User:CN=admin
+super.users=User:ANONYMOUS;User:admin
+ssl.principal.mapping.rules=RULE:^.*CN=([a-z]+).*$/$1/
 ssl.keystore.type=PKCS12
 ssl.keystore.location={folder}/broker.p12
 ssl.keystore.password=store-secret
@@ -62,7 +63,7 @@ class SecuredBroker:
     tls: str
     sasl_tls: str
     folder: Path
-    """``authority.pem``, ``client.pem`` (key and certificate of CN=admin), ``authority.p12`` and ``client.p12`` with PASSWORD."""
+    """``authority.pem``, ``client.pem`` (key and certificate of admin), ``authority.p12`` and ``client.p12`` with PASSWORD."""
 
 
 @pytest.fixture(scope="session")

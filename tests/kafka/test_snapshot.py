@@ -42,7 +42,10 @@ def are_settled(snapshot: dict[str, Any]) -> bool:
         group["group_state"] == "Stable"
         and len(group.get("members", ())) == 2
         and all(member["owned_partitions"] for member in group["members"])
-        and all(member.get("assigned_partitions", member["owned_partitions"]) == member["owned_partitions"] for member in group["members"])
+        and all(
+            member.get("assigned_partitions", member["owned_partitions"]) == member["owned_partitions"]
+            for member in group["members"]
+        )
         for group in groups
     )
 
