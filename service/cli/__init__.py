@@ -17,6 +17,7 @@ from service.cli.plan import plan
 from service.cli.snapshot import snapshot
 from service.cli.tokens import token
 from service.cli.verify import verify
+from service.cli.watch import watch
 
 
 @click.group(commands=COMMANDS)
@@ -32,6 +33,7 @@ main.add_command(plan)
 main.add_command(snapshot)
 main.add_command(token)
 main.add_command(verify)
+main.add_command(watch)
 
 
 @main.command()

@@ -121,7 +121,7 @@ def snapshot(
 def write_snapshot(document: dict[str, Any], form: str, file: Any) -> None:
     """Write a snapshot into a binary file. form : json, jsonl or parquet, which is the lines of jsonl in a column"""
     if form == "json":
-        file.write(orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
+        file.write(orjson.dumps(document) + b"\n")
     elif form == "jsonl":
         for line in json_lines(document):
             file.write(orjson.dumps(line) + b"\n")

@@ -69,13 +69,18 @@ def _check_keys(
     client: ClusterClient, document: dict[str, Any], topic_names: Sequence[str], count: int, ask: Ask
 ) -> Iterator[Finding]:
     """Which partitioner wrote each topic."""
-    from service.kafka.sample import sample_keys  # noqa: PLC0415 - needs the Kafka client
+    from service.kafka.errors import ClusterError  # noqa: PLC0415 - needs the Kafka client
+    from service.kafka.sample import sample_keys  # noqa: PLC0415
 
     for topic in document["topics"]:
         name = topic["topic_name"]
         if topic["internal"] or (topic_names and name not in topic_names):
             continue
-        sample = sample_keys(client, topic, count)
+        try:
+            sample = sample_keys(client, topic, count)
+        except ClusterError as error:
+            yield Finding("keys", name, "", "not_checked", str(error))
+            continue
         if not sample:
             yield Finding("keys", name, "", "not_checked", "no records with a key")
             continue

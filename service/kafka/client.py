@@ -26,8 +26,8 @@ CLIENT_ID: Final = "partition-allocator"
 LONGEST_RESPONSE: Final = 2**30
 BOOTSTRAP_MS: Final = 20_000
 REQUEST_MS: Final = 20_000
-RETRY_SECONDS: Final = 10.0
-"""How long a request to a broker that is loading, or cannot be reached, is repeated."""
+API_TIMEOUT_MS: Final = 10_000
+"""How long a request to a broker that is loading, or cannot be reached, is repeated, unless ``default.api.timeout.ms`` says."""
 POLL_MS: Final = 100
 PAUSE_SECONDS: Final = 0.1
 GROUPS_PER_REQUEST: Final = 100
@@ -49,15 +49,15 @@ Answer = Any
 
 
 class _Warnings(logging.Handler):
-    """Keeps the library's last warning, which alone says why a connection failed, and the first one that no retry helps against."""
+    """Keeps the library's last warning, which alone says why a connection failed, and the first that no retry helps against."""
 
     last = ""
     fatal = ""
 
     def emit(self, record: logging.LogRecord) -> None:
         text = record.getMessage()
-        if text.startswith("Bootstrap failed"):
-            return  # without the reason
+        if text.startswith("Bootstrap failed") or "not ready" in text:
+            return  # without a reason
         text = re.sub(r"^.*?(?:failed|lost): (.*?)(?: \(backoff.*)?$", r"\1", text, flags=re.DOTALL)
         self.last = text
         if not self.fatal and any(sign in text for sign in _FATAL):
@@ -79,6 +79,8 @@ class ClusterClient:
         self._net = NetworkSelector(slow_task_threshold_secs=0)
         servers = [server.strip() for server in bootstrap_servers.split(",")]
         self._settings = {**defaults, **settings, "bootstrap_servers": servers}
+        self._retry_seconds = self._settings.pop("default_api_timeout_ms", API_TIMEOUT_MS) / 1000
+        self._gone: set[int | None] = set()
         try:
             self._manager = KafkaConnectionManager(self._net, **self._settings)
             self._bootstrap(bootstrap_ms)
@@ -148,14 +150,18 @@ class ClusterClient:
     async def _ask_broker(
         self, broker_id: int | None, requests: Sequence[tuple[int | None, Any]], indices: list[int], answers: list[Answer]
     ) -> None:
-        until = time.monotonic() + RETRY_SECONDS
         for i in indices:
+            until = time.monotonic() + (0 if broker_id in self._gone else self._retry_seconds)
             while True:
                 try:
                     answers[i] = await self._manager.send(requests[i][1], broker_id)
                 except kafka_errors.KafkaError as error:
                     answers[i] = error
-                if not isinstance(answers[i], _PASSING) or time.monotonic() > until:
+                if not isinstance(answers[i], _PASSING):
+                    self._gone.discard(broker_id)
+                    break
+                if time.monotonic() > until:
+                    self._gone.add(broker_id)  # it has had its chance; nobody waits for it again
                     break
                 await self._net.sleep(PAUSE_SECONDS)
 

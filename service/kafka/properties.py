@@ -29,6 +29,7 @@ _NUMBERS: Final = {
     name: name.replace(".", "_")
     for name in (
         "connections.max.idle.ms",
+        "default.api.timeout.ms",
         "metadata.max.age.ms",
         "reconnect.backoff.max.ms",
         "reconnect.backoff.ms",
@@ -97,7 +98,7 @@ def _unescaped(text: str) -> str:
 
 
 def client_settings(properties: dict[str, str]) -> dict[str, Any]:
-    """The settings of ``kafka.net.manager.KafkaConnectionManager``.
+    """The settings of ``client.ClusterClient``.
 
     Raises WrongProperties for a property about security that cannot be used, and for a value that is not one of its kind.
     """

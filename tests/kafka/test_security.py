@@ -105,8 +105,21 @@ def test_mutual_tls(secured: SecuredBroker, tmp_path: Path, kind: str) -> None:
         paths = {name: str(secured.folder / f"{name}.{'pem' if kind == 'PEM' else 'p12'}") for name in ("authority", "client")}
         if kind == "JKS":
             subprocess.run(
-                ["keytool", "-importcert", "-noprompt", "-file", str(secured.folder / "authority.pem"), "-alias", "authority"]
-                + ["-keystore", str(tmp_path / "authority.jks"), "-storetype", "JKS", "-storepass", PASSWORD],
+                [
+                    "keytool",
+                    "-importcert",
+                    "-noprompt",
+                    "-file",
+                    str(secured.folder / "authority.pem"),
+                    "-alias",
+                    "authority",
+                    "-keystore",
+                    str(tmp_path / "authority.jks"),
+                    "-storetype",
+                    "JKS",
+                    "-storepass",
+                    PASSWORD,
+                ],
                 check=True,
                 capture_output=True,
             )

@@ -178,7 +178,7 @@ def test_other_leaders(snapshot: dict[str, Any]) -> None:
         assert {i for member in group["members"] for part in member["owned_partitions"] for i in part["partition_ids"]}
 
 
-def test_what_is_not_known(secured: SecuredBroker, snapshot: dict[str, Any], topics: tuple[str, str]) -> None:
+def test_what_is_not_known(secured: SecuredBroker, snapshot: dict[str, Any]) -> None:
     """Everything but the patch release is known; without __consumer_offsets, not the generation either."""
     assert [entry["field"] for entry in snapshot["not_known"]] == ["kafka_version"]
     missing = look(secured.plain, "no-such-group")
