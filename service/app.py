@@ -18,6 +18,7 @@ from service.api.groups.views import blueprint as groups
 from service.api.keyless.views import blueprint as keyless
 from service.api.partition_counts.views import blueprint as partition_counts
 from service.api.partitions.views import blueprint as partitions
+from service.api.placement_audits.views import blueprint as placement_audits
 from service.api.placements.views import blueprint as placements
 from service.config import Settings
 from service.telemetry.metrics import Metrics
@@ -43,6 +44,7 @@ RESOURCES: tuple[object, ...] = (
     groups,
     catalogue.assignors,
     placements,
+    placement_audits,
     catalogue.placers,
 )
 

@@ -7,9 +7,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from service.arrow.groups import LONGEST_TOPIC_NAME, NAME, plain_names
-from service.core.model import NONE, Cluster
+from service.core.measures import LARGEST, SMALLEST
+from service.core.model import NONE, BrokerLoad, Cluster, Int32s, Ragged
+from service.core.placers.load import load_of
 
-BROKER = pa.struct({"broker_id": pa.int32(), "rack_id": NAME, "fenced": pa.bool_()})
+BROKER = pa.struct({"broker_id": pa.int32(), "rack_id": NAME, "fenced": pa.bool_(), "weight": pa.float64()})
+PLACEMENT = pa.struct({"partition_id": pa.int32(), "replicas": pa.list_(pa.int32())})
 CURRENT = pa.struct({"topic_name": NAME, "partition_id": pa.int32(), "replicas": pa.list_(pa.int32())})
 
 
@@ -23,9 +26,39 @@ def plain_current(rows: pa.StructArray) -> bool:
     )
 
 
+def plain_placements(rows: pa.StructArray) -> bool:
+    """Is every row of type PLACEMENT, none null, well-formed by itself?"""
+    ids, replicas = rows.field("partition_id"), rows.field("replicas")
+    return bool(
+        ids.null_count == replicas.null_count == replicas.values.null_count == 0 and (len(rows) == 0 or pc.min(ids).as_py() >= 0)
+    )
+
+
+def read_placement(rows: pa.StructArray, cluster: Cluster) -> tuple[Int32s, Ragged]:
+    """The ids of these partitions, and of each the brokers as indices of the cluster, NONE for one that it does not have.
+
+    rows : of type PLACEMENT; the cluster has no broker id twice
+    """
+    replicas = rows.field("replicas")
+    lengths = np.array(pc.list_value_length(replicas), np.int64)
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    ids = np.array(replicas.flatten(), np.int32)
+    if not len(cluster):
+        return np.array(rows.field("partition_id"), np.int32), Ragged(offsets, np.full(len(ids), NONE, np.int32))
+    order = np.argsort(cluster.broker_ids, kind="stable")
+    at = np.minimum(np.searchsorted(cluster.broker_ids[order], ids), len(order) - 1)
+    brokers = np.where(cluster.broker_ids[order[at]] == ids, order[at], NONE).astype(np.int32)
+    return np.array(rows.field("partition_id"), np.int32), Ragged(offsets, brokers)
+
+
 def plain_brokers(rows: pa.StructArray) -> bool:
     """Is every row of type BROKER, none null, well-formed by itself?"""
-    return bool(rows.field("broker_id").null_count == 0 and plain_names(rows.field("rack_id"), shortest=0))
+    weights = rows.field("weight")
+    return bool(
+        rows.field("broker_id").null_count == 0
+        and plain_names(rows.field("rack_id"), shortest=0)
+        and (weights.null_count == len(rows) or (pc.min(weights).as_py() >= SMALLEST and pc.max(weights).as_py() <= LARGEST))
+    )
 
 
 def read_cluster(brokers: pa.StructArray) -> Cluster:
@@ -37,3 +70,14 @@ def read_cluster(brokers: pa.StructArray) -> Cluster:
         np.array(pc.fill_null(racks.indices, NONE), np.int32),
         np.array(pc.fill_null(brokers.field("fenced"), False), np.bool_),
     )
+
+
+def read_load(brokers: pa.StructArray, current: pa.StructArray | None, cluster: Cluster) -> BrokerLoad:
+    """What the brokers have already. current : of type CURRENT; None: nothing. Brokers that the cluster does not have are left out"""
+    weights = np.array(pc.fill_null(brokers.field("weight"), 1.0), np.float64)
+    nothing = np.zeros(len(cluster), np.int64)
+    if current is None:
+        return BrokerLoad(weights, nothing, nothing)
+    _, placement = read_placement(current, cluster)
+    load = load_of(cluster, placement)
+    return BrokerLoad(weights, load.replicas, load.leaders)

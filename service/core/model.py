@@ -170,6 +170,25 @@ class Assignment:
 
 
 @dataclass(frozen=True)
+class BrokerLoad:
+    """What brokers have already, and are to have.
+
+    weights : float64[brokers]            the share of the load that each is to have, relative to the others
+    replicas, leaders : int64[brokers]    what each has
+    """
+
+    weights: Float64s
+    replicas: Int64s
+    leaders: Int64s
+
+    def added(self, placement: Int32s) -> BrokerLoad:
+        """The load with this placement, int32[partitions, replication_factor], on top."""
+        count = len(self.weights)
+        replicas = self.replicas + np.bincount(placement.ravel(), minlength=count)
+        return BrokerLoad(self.weights, replicas, self.leaders + np.bincount(placement[:, 0], minlength=count))
+
+
+@dataclass(frozen=True)
 class Cluster:
     """The brokers that replicas are placed on, in request order.
 
@@ -177,15 +196,25 @@ class Cluster:
     rack_ids : the rack_id of each rack, in the order in which they first appear
     racks : int32[brokers]        each broker's rack, or NONE
     fenced : bool[brokers]        registered, but not allowed to lead (KIP-631)
+    known_load : what the brokers have already; None: nothing, all with the same weight
     """
 
     broker_ids: Int32s
     rack_ids: tuple[str, ...]
     racks: Int32s
     fenced: Bools
+    known_load: BrokerLoad | None = None
 
     def __len__(self) -> int:
         return len(self.broker_ids)
+
+    @property
+    def load(self) -> BrokerLoad:
+        """What the brokers have already."""
+        if self.known_load is not None:
+            return self.known_load
+        nothing = np.zeros(len(self), np.int64)
+        return BrokerLoad(np.ones(len(self), np.float64), nothing, nothing)
 
 
 @dataclass(frozen=True)

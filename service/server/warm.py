@@ -54,6 +54,8 @@ def warm(settings: Settings | None = None) -> None:
     take_out(b"[0,1,2,3,4,5,6,7,8]")  # which happens to large bodies
     for body in _placement_requests():
         client.post("/v1/replica-placements?explain=true", json=body)
+    for body in _audit_requests():
+        client.post("/v1/placement-audits", json=body)
     client.get("/v1/coordinators", query_string={"group_id": "group"})
     client.post("/v1/partitioner-comparisons", json={"partitions_count": 3, "keys": ["a", "b"]})
     client.post("/v1/partitioner-fingerprints", json={"observations": [{"key": "a", "partition_id": 2}]})
@@ -132,6 +134,13 @@ def _placement_requests() -> Iterator[dict[str, Any]]:
     }  # fmt: skip
     topics = [{"topic_name": "t", "partitions_count": 2, "replication_factor": 1}]
     yield {"placer": "striped", "brokers": brokers, "operations": [{"operation": "create_topics", "topics": topics}]}
+
+
+def _audit_requests() -> Iterator[dict[str, Any]]:
+    brokers = [{"broker_id": i, "rack_id": "abc"[i]} for i in range(3)]
+    placements = [{"partition_id": i, "replicas": [i % 3, (i + 1) % 3]} for i in range(4)]
+    for placer in PLACERS:
+        yield {"placer": placer.name, "brokers": brokers, "placements": placements}
 
 
 if __name__ == "__main__":

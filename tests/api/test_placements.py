@@ -204,5 +204,40 @@ def test_an_explanation_is_bounded():
 
 def test_placers_are_listed(client):
     listed = client.get("/v1/placers").json["placers"]
-    assert [one["placer"] for one in listed] == ["modulo", "rack-unaware", "rack-aware", "striped", "kafka-reassign-generate"]
+    assert [one["placer"] for one in listed] == [
+        "modulo",
+        "rack-unaware",
+        "rack-aware",
+        "striped",
+        "balanced",
+        "kafka-reassign-generate",
+    ]
     assert all(one["reproduces"] and one["summary"] and one["kafka_versions"] for one in listed)
+
+
+BALANCED = {
+    "placer": "balanced",
+    "partitions_count": 4,
+    "replication_factor": 1,
+    "brokers": [{"broker_id": 1}, {"broker_id": 2, "weight": 2}, {"broker_id": 3}],
+    "current_assignments": [{"topic_name": "t", "partition_id": i, "replicas": [1]} for i in range(2)],
+}
+
+
+def test_balanced_looks_at_what_brokers_have_and_are_to_have(client):
+    load = client.post("/v1/replica-placements", json=BALANCED).get_json()["broker_load"]["replicas"]["counts"]
+    assert load == [0, 3, 1]
+    topics = [{"topic_name": name, "partitions_count": 2, "replication_factor": 1} for name in "uv"]
+    body = {name: BALANCED[name] for name in ("placer", "brokers", "current_assignments")}
+    load = client.post("/v1/replica-placements", json={**body, "topics": topics}).get_json()["broker_load"]["replicas"]["counts"]
+    assert load == [0, 3, 1], "the second topic counts the first"
+
+
+def test_other_placers_have_no_weights_and_no_current_assignments(client):
+    answer = client.post("/v1/replica-placements", json={**BALANCED, "placer": "striped"})
+    assert answer.status_code == 422
+    assert {error["pointer"] for error in answer.get_json()["errors"]} == {"/current_assignments", "/brokers/1/weight"}
+    for weight in (0, -1, True, "1", 1e200):
+        brokers = [{"broker_id": 1, "weight": weight}]
+        answer = client.post("/v1/replica-placements", json={**BALANCED, "brokers": brokers})
+        assert [error["pointer"] for error in answer.get_json()["errors"]] == ["/brokers/0/weight"], weight

@@ -77,6 +77,19 @@ TEXTS: Final = (
 OTHERS: Final = (None, True, [], {}, [[]], [None], "AAAAAAAAAAAAAAAAAAAAAA")
 
 BODIES: Final[dict[str, tuple[dict[str, Any], ...]]] = {
+    "/v1/placement-audits": (
+        {
+            "placer": "striped",
+            "brokers": [{"broker_id": i, "rack_id": "ab"[i % 2], "fenced": i == 3} for i in range(4)],
+            "placements": [{"partition_id": i, "replicas": [i % 3, (i + 1) % 3]} for i in range(6)],
+            "additions": [4],
+        },
+        {
+            "placer": "rack-aware",
+            "brokers": [{"broker_id": i, "rack_id": "ab"[i % 2]} for i in range(4)],
+            "placements": [{"partition_id": i, "replicas": [i % 4, (i + 1) % 4]} for i in range(6)],
+        },
+    ),
     "/v1/partitioner-comparisons": (
         {"keys": ["a", "b", None], "partitions_count": 12},
         {"keys": [1, 2, 3], "key_format": "long", "partitions_count": 6, "partitioners": ["java", "sarama:hash"], "examples": 2},

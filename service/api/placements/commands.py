@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -54,15 +54,19 @@ class Place(Command):
         results: list[Placed | tuple[str, KafkaError]] = []
         explanations: list[dict[str, Any]] = []
         each = max(1, explained // max(1, len(self.requests)))
+        cluster = self.cluster
         for name, request in self.requests:
             before = random.copy()
             try:
-                results.append(Placed(name, request.partition_ids(), placer.run(self.cluster, request, random)))
+                placement = placer.run(cluster, request, random)
             except KafkaError as refusal:
                 if self.alone:
                     raise
                 results.append((name, refusal))
                 continue
+            results.append(Placed(name, request.partition_ids(), placement))
+            if cluster.known_load is not None:
+                cluster = replace(cluster, known_load=cluster.known_load.added(placement))
             if placer.explain and len(explanations) < explained:
                 explanations.append({"topic_name": name, **placer.explain(self.cluster, request, before, each)})
         placed = [result for result in results if isinstance(result, Placed)]

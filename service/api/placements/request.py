@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -12,7 +12,7 @@ from marshmallow import Schema, ValidationError, fields, post_load, validate
 from service.api.groups.request import Rows
 from service.api.placements.commands import Command, Generate, Operate, Place
 from service.api.placements.response import UNNAMED
-from service.arrow.clusters import BROKER, CURRENT, plain_brokers, plain_current, read_cluster
+from service.arrow.clusters import BROKER, CURRENT, plain_brokers, plain_current, read_cluster, read_load
 from service.core.kafka_versions import LATEST
 from service.core.model import PlacementRequest
 from service.core.placers import PLACERS, Placer
@@ -20,7 +20,7 @@ from service.core.placers.controller import DEFAULT, TopicRequest
 from service.core.placers.reassign_generate import CurrentTopic
 from service.web import responses
 from service.web.context import check_limit, reserve
-from service.web.fields import INT64, Boolean, Integer, List, Name, TopicName, about
+from service.web.fields import INT64, Boolean, Integer, List, Name, Number, TopicName, about
 from service.web.json_codec import dumps
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ class BrokerSchema(Schema):
         empty=True, allow_none=True, metadata=about("`broker.rack`; absent: none, which `striped` takes for a rack of its own")
     )
     fenced = Boolean(metadata=about("registered, but not in service (KRaft): may follow, may not lead; default false"))
+    weight = Number(metadata=about("`balanced`: the share of the load that it is to have, relative to the others; default 1"))
 
 
 class CurrentPartitionSchema(Schema):
@@ -111,7 +112,10 @@ class ReplicaPlacementSchema(TopicRequestSchema):
     random_seed = Integer(
         minimum=-INT64 - 1,
         maximum=INT64,
-        metadata=about("of the one `java.util.Random` from which everything is drawn; default 0"),
+        metadata=about(
+            "of the one `java.util.Random` from which everything is drawn; default 0. The first draws of neighbouring seeds "
+            "hardly differ: for other placements take seeds far apart. POST /v1/placement-audits finds a seed for a placement"
+        ),
     )
     brokers = brokers_field(metadata=about("all but `kafka-reassign-generate`: the cluster, in Kafka's order"))
     topics = List(
@@ -132,7 +136,10 @@ class ReplicaPlacementSchema(TopicRequestSchema):
         metadata=about("kafka-reassign-generate: the brokers in the order in which the cluster lists them")
     )
     current_assignments = current_field(
-        metadata=about("kafka-reassign-generate: what the topics have, in the order in which the cluster says it")
+        metadata=about(
+            "kafka-reassign-generate: what the topics have, in the order in which the cluster says it. `balanced`: what the "
+            "cluster's topics have, in any order, which it evens out"
+        )
     )
     rack_aware = Boolean(metadata=about("kafka-reassign-generate: false is `--disable-rack-aware`; default true"))
 
@@ -181,7 +188,7 @@ class Form:
 
 def _read_topic(body: dict[str, Any], placer: Placer, version: str) -> Command:
     request = _placement_request(body, placer, version)
-    cluster, name = read_cluster(body["brokers"]), body.get("topic_name", UNNAMED)
+    cluster, name = _loaded_cluster(body, placer), body.get("topic_name", UNNAMED)
     _check_size(cluster, [(name, request.partitions_count, request.replication_factor)], "partitions_count")
     return Place(cluster, ((name, request),), alone=True)
 
@@ -195,7 +202,7 @@ def _read_topics(body: dict[str, Any], placer: Placer, version: str) -> Command:
             requests.append((topic["topic_name"], _placement_request(topic, placer, version)))
         except ValidationError as error:
             raise ValidationError({"topics": {i: error.messages}}) from None
-    cluster = read_cluster(body["brokers"])
+    cluster = _loaded_cluster(body, placer)
     _check_size(cluster, [(name, request.partitions_count, request.replication_factor) for name, request in requests], "topics")
     return Place(cluster, tuple(requests), alone=False)
 
@@ -258,11 +265,11 @@ FORMS: Final = (
         frozenset({"rack_aware"}),
         _read_generation,
     ),
-    Form("topics", frozenset({"brokers", "topics"}), frozenset(), _read_topics),
+    Form("topics", frozenset({"brokers", "topics"}), frozenset({"current_assignments"}), _read_topics),
     Form(
         "partitions_count",
         frozenset({"brokers", "partitions_count", "replication_factor"}),
-        _OF_A_TOPIC | {"topic_name"},
+        _OF_A_TOPIC | {"topic_name", "current_assignments"},
         _read_topic,
     ),
 )
@@ -282,6 +289,22 @@ def _form(body: dict[str, Any], placer: Placer) -> Form:
     if faults:
         raise ValidationError(faults)
     return form
+
+
+def _loaded_cluster(body: dict[str, Any], placer: Placer) -> Cluster:
+    """The brokers, with what they have already if the placer looks at it. Raises ValidationError if it does not, but is given."""
+    brokers, current = body["brokers"], body.get("current_assignments")
+    cluster = read_cluster(brokers)
+    weights = brokers.field("weight")
+    faults = {}
+    if current is not None and "current_assignments" not in placer.options:
+        faults["current_assignments"] = [f"Not supported by the placer {placer.name}."]
+    if weights.null_count < len(brokers) and "weight" not in placer.options:
+        first = int(np.flatnonzero(np.array(pc.is_valid(weights)))[0])
+        faults["brokers"] = {first: {"weight": [f"Not supported by the placer {placer.name}."]}}  # type: ignore[assignment]
+    if faults:
+        raise ValidationError(faults)
+    return replace(cluster, known_load=read_load(brokers, current, cluster)) if "weight" in placer.options else cluster
 
 
 def _placement_request(topic: dict[str, Any], placer: Placer, version: str) -> PlacementRequest:

@@ -16,7 +16,10 @@ from typing import Any, Final
 from service.core.jvm.random import JavaRandom
 from service.core.kafka_versions import ADMIN_UTILS, LATEST
 from service.core.model import Cluster, PlacementRequest
-from service.core.placers import admin_utils, explanations, modulo, plugins, reassign_generate, striped
+from service.core.placers import admin_utils, balanced, explanations, modulo, plugins, reassign_generate, striped
+from service.core.placers.draws import RandomDraws, nothing_drawn
+from service.core.placers.draws import admin_utils as admin_utils_draws
+from service.core.placers.draws import striped as striped_draws
 from service.core.registry import Registry, Strategy
 
 
@@ -27,6 +30,7 @@ class Placer(Strategy):
     kafka_versions : the releases whose answers it can give
     forms : the forms of a request that it supports, each by the field that marks it
     options : the fields of PlacementRequest, beyond the counts and the first id, that it uses
+    draws : what it draws at random, where that can be told from a placement; None: nothing, or it is not known
     explain : how ``run`` arrives at its answer, as a JSON object: ``(cluster, request, generator as before the run, most
         entries of a list)``; None if there is nothing to explain
     """
@@ -34,6 +38,7 @@ class Placer(Strategy):
     kafka_versions: tuple[str, ...] = (LATEST,)
     forms: tuple[str, ...] = ("partitions_count", "topics")
     options: tuple[str, ...] = ()
+    draws: RandomDraws | None = None
     explain: Callable[[Cluster, PlacementRequest, JavaRandom, int], dict[str, Any]] | None = None
 
 
@@ -44,6 +49,7 @@ BUILT_IN: Final[tuple[Placer, ...]] = (
         reproduces="the rule of thumb; no class of Kafka's",
         summary="Partition i on broker i mod n, replica j on broker (i + j) mod n, in the order given.",
         kafka_versions=ADMIN_UTILS,
+        draws=nothing_drawn(modulo.place, "The rule"),
         explain=explanations.explain_modulo,
     ),
     Placer(
@@ -53,6 +59,7 @@ BUILT_IN: Final[tuple[Placer, ...]] = (
         summary="Round robin from a random start, followers at a random distance that grows each time round.",
         kafka_versions=ADMIN_UTILS,
         options=("start_index", "replica_shift", "partition_0_leader"),
+        draws=admin_utils_draws.RACK_UNAWARE,
         explain=explanations.explain_rack_unaware,
     ),
     Placer(
@@ -62,6 +69,7 @@ BUILT_IN: Final[tuple[Placer, ...]] = (
         summary="The same over a list in which racks alternate; followers go to racks without a replica first.",
         kafka_versions=ADMIN_UTILS,
         options=("start_index", "replica_shift", "partition_0_leader"),
+        draws=admin_utils_draws.RACK_AWARE,
         explain=explanations.explain_rack_aware,
     ),
     Placer(
@@ -70,7 +78,16 @@ BUILT_IN: Final[tuple[Placer, ...]] = (
         reproduces="StripedReplicaPlacer, kafka-metadata 4.3.1 (KRaft controllers)",
         summary="Stripes over racks, then over brokers; unfenced brokers lead, and order is shuffled after each full round.",
         forms=("partitions_count", "topics", "operations"),
+        draws=striped_draws.STRIPED,
         explain=explanations.explain_striped,
+    ),
+    Placer(
+        name="balanced",
+        run=balanced.place,
+        reproduces="this service's own optimum; no class of Kafka's",
+        summary="As many racks as possible, then replicas and leaders as even as can be, with what the brokers already have.",
+        options=("weight", "current_assignments"),
+        draws=nothing_drawn(balanced.place, "The most even placement"),
     ),
     Placer(
         name="kafka-reassign-generate",

@@ -53,7 +53,8 @@ def place_rack_unaware(cluster: Cluster, request: PlacementRequest, random: Java
     check_counts(cluster, request)
     start, shift = start_and_shift(cluster, request, len(cluster), random)
     placement = np.empty((request.partitions_count, request.replication_factor), np.int32)
-    _check_index(_rack_unaware(len(cluster), max(0, request.start_partition_id), start, shift, placement), len(cluster), request)
+    negative = fill_rack_unaware(len(cluster), max(0, request.start_partition_id), start, shift, placement)
+    _check_index(negative, len(cluster), request)
     return placement if request.partition_0_leader is None else by_id(cluster)[placement]
 
 
@@ -78,7 +79,7 @@ def place_rack_aware(cluster: Cluster, request: PlacementRequest, random: JavaRa
     # A rack whose every broker id is repeated in another rack has no broker left, and is not counted.
     racks = np.unique(cluster.racks[brokers], return_inverse=True)[1].astype(np.int32)
     _check_index(
-        _rack_aware(racks, max(0, request.start_partition_id), start, shift, positions), len(brokers), request, buffered=True
+        fill_rack_aware(racks, max(0, request.start_partition_id), start, shift, positions), len(brokers), request, buffered=True
     )
     return brokers[positions]
 
@@ -200,7 +201,7 @@ def _replica_index(first: int, shift: int, counter: int, brokers: int) -> int:
 
 
 @njit(nogil=True, cache=True)
-def _rack_unaware(brokers: int, first_id: int, start: int, shift: int, placement: Int32s) -> int:
+def fill_rack_unaware(brokers: int, first_id: int, start: int, shift: int, placement: Int32s) -> int:
     """Fills ``placement``; returns 0, or the negative index at which Java's list access fails."""
     for row in range(len(placement)):
         partition = _int(first_id + row)
@@ -219,8 +220,8 @@ def _rack_unaware(brokers: int, first_id: int, start: int, shift: int, placement
 
 
 @njit(nogil=True, cache=True)
-def _rack_aware(racks: Int32s, first_id: int, start: int, shift: int, positions: Int32s) -> int:
-    """Fills ``positions`` in the alternated list; returns as ``_rack_unaware`` does.
+def fill_rack_aware(racks: Int32s, first_id: int, start: int, shift: int, positions: Int32s) -> int:
+    """Fills ``positions`` in the alternated list; returns as ``fill_rack_unaware`` does.
 
     racks : int32[brokers]   the rack at each position of the list, 0 … racks - 1, each with a broker at least
     """

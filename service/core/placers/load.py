@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from service.core.measures import Spread, spread
-from service.core.model import NONE, Cluster, Int32s, Int64s
+from service.core.model import NONE, Cluster, Int32s, Int64s, Ragged
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,15 @@ def broker_load(cluster: Cluster, placements: Sequence[Int32s]) -> Load:
     for placement in placements:
         replicas += np.bincount(placement.ravel(), minlength=len(cluster))
         leaders += np.bincount(placement[:, 0], minlength=len(cluster))
+    return Load(replicas, leaders)
+
+
+def load_of(cluster: Cluster, placement: Ragged) -> Load:
+    """Replicas and leaders of each broker. placement : Ragged partition → brokers, NONE for one that the cluster does not have"""
+    first = placement.values[placement.offsets[:-1][placement.lengths() > 0]]
+    replicas, leaders = (
+        np.bincount(brokers[brokers != NONE], minlength=len(cluster)).astype(np.int64) for brokers in (placement.values, first)
+    )
     return Load(replicas, leaders)
 
 

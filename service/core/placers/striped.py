@@ -35,12 +35,24 @@ def place(cluster: Cluster, request: PlacementRequest, random: JavaRandom) -> In
     Returns int32[partitions, replication_factor], indices of brokers, the leader in column 0, which is never fenced.
     Raises InvalidReplicationFactor, IllegalArgument (a negative partition count).
     """
-    model = model_of(cluster)
+    return place_on(model_of(cluster), cluster, request, random)
+
+
+def place_on(model: Model, cluster: Cluster, request: PlacementRequest, random: JavaRandom) -> Int32s:
+    """``place`` on a cluster whose model is known, and stays as it is."""
     offsets, rack_offset = draw(model.sizes, len(model.rack_list), random.state)
     check(cluster, request)
+    return place_from(model, offsets, rack_offset, cluster, request, random)
+
+
+def place_from(
+    model: Model, offsets: Int32s, rack_offset: int, cluster: Cluster, request: PlacementRequest, random: JavaRandom
+) -> Int32s:
+    """The placement after these first draws. random : shuffles after each round"""
     placement = np.empty((request.partitions_count, request.replication_factor), np.int32)
     unfenced = int(np.count_nonzero(~cluster.fenced))
-    _stripe(model.lists(offsets), model.brokers, model.rack_list, rack_offset, unfenced, random.state, placement)
+    brokers, rack_list = model.brokers.copy(), model.rack_list.copy()
+    _stripe(model.lists(offsets), brokers, rack_list, rack_offset, unfenced, random.state, placement)
     return placement
 
 

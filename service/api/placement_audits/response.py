@@ -1,0 +1,171 @@
+"""The answer of ``POST /v1/placement-audits``: its schema, its JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from marshmallow import Schema, fields
+
+from service.api.placement_audits.request import PlacementAuditQuestion
+from service.api.placements.response import BrokerLoadSchema, RackLoadSchema
+from service.core.measures import spread
+from service.core.model import NONE
+from service.core.placement_audits.audit import BrokenRule, Part, PlacementAudit
+from service.core.placement_audits.evenness import MEASURES, Evenness
+from service.core.placers.load import Load, rack_load
+from service.web.fields import about
+from service.web.schemas import counts_document
+
+
+class PartSchema(Schema):
+    """Partitions that were placed together."""
+
+    start_partition_id = fields.Integer()
+    partitions_count = fields.Integer()
+    brokers = fields.String(
+        metadata=about(
+            "`as_given`; `unfenced`: the given brokers by ascending id, none of them fenced; `holders`: likewise, but only the "
+            "brokers that hold replicas of the topic"
+        )
+    )
+    draws = fields.Dict(
+        metadata=about(
+            "what the placer drew. AdminUtils: `start_index` and all `replica_shifts` that give this placement. Striped: "
+            "`rack_offset`, and for each rack in sorted order `unfenced_offset` and `fenced_offset`, null where no replica "
+            "tells; later shuffles are not listed. Empty: it draws nothing"
+        )
+    )
+    random_seed = fields.Integer(
+        allow_none=True,
+        metadata=about(
+            "a seed that gives this part, for /v1/replica-placements. Null: nothing is drawn, or none of the seeds that were "
+            "tried gives it, as is usual for a topic with several times as many partitions as there are brokers"
+        ),
+    )
+
+
+class BrokenRuleSchema(Schema):
+    """The first rule that the placement breaks, partitions in the order of their ids."""
+
+    rule = fields.String(
+        metadata=about(
+            "`replication-factor`, `unknown-broker`, `distinct-brokers`, `fenced-leader`; `racks`: another rack has its turn; "
+            "`draws`: no draws put this broker here; or Kafka's name of the error, if the placer refuses such a topic",
+            example="draws",
+        )
+    )
+    detail = fields.String()
+    pointer = fields.String(allow_none=True, metadata=about("into the body", example="/placements/3/replicas/0"))
+    partition_id = fields.Integer(allow_none=True)
+    replica = fields.Integer(allow_none=True, metadata=about("index in `replicas`; null: the whole partition"))
+    broker_id = fields.Integer(allow_none=True, metadata=about("the broker that the cluster has at this place"))
+
+
+class SkewRangeSchema(Schema):
+    """A skew (max ÷ mean; 1.0 is perfectly even) over all that the placer can draw."""
+
+    actual = fields.Float(metadata=about("of the placement in the request"))
+    best = fields.Float()
+    typical = fields.Float(metadata=about("the median"))
+    worst = fields.Float()
+
+
+class SkewsSchema(Schema):
+    """How even the placer makes such a topic."""
+
+    draws_considered = fields.Integer(metadata=about("placements that were made"))
+    exhaustive = fields.Boolean(
+        metadata=about("these are all draws, which are equally likely; else they were drawn from a java.util.Random with seed 0")
+    )
+    broker_replicas = fields.Nested(SkewRangeSchema)
+    broker_leaders = fields.Nested(SkewRangeSchema)
+    rack_replicas = fields.Nested(SkewRangeSchema)
+    rack_leaders = fields.Nested(SkewRangeSchema)
+
+
+class PlacementAuditAnswerSchema(Schema):
+    """The audit."""
+
+    kafka_version = fields.String()
+    placer = fields.String()
+    topic_name = fields.String()
+    possible = fields.Boolean(
+        metadata=about("could the placer have placed the topic so, on these brokers, with the additions that the request names?")
+    )
+    parts = fields.List(
+        fields.Nested(PartSchema), metadata=about("if it is possible: the creation of the topic, and each addition")
+    )
+    broken_rule = fields.Nested(BrokenRuleSchema, allow_none=True, metadata=about("null if it is possible"))
+    other_history = fields.List(
+        fields.Nested(PartSchema),
+        metadata=about(
+            "if it is not possible: how it could have been, if one addition (found by trying), or brokers that were unfenced or "
+            "not there yet, explain it; empty if they do not"
+        ),
+    )
+    broker_load = fields.Nested(BrokerLoadSchema)
+    rack_load = fields.Nested(RackLoadSchema)
+    skew = fields.Nested(
+        SkewsSchema, allow_none=True, metadata=about("null if the placer refuses such a topic, or partitions differ in replicas")
+    )
+
+
+def audit_document(
+    question: PlacementAuditQuestion, audit: PlacementAudit, evenness: Evenness | None, load: Load
+) -> dict[str, Any]:
+    """The answer. load : of the brokers, as it is"""
+    rack_ids, of_racks = rack_load(question.cluster, load)
+    named = {} if question.topic_name is None else {"topic_name": question.topic_name}
+    return {
+        "kafka_version": question.kafka_version,
+        "placer": question.placer.name,
+        **named,
+        "possible": audit.broken_rule is None,
+        "parts": [_part(part, question.first_id) for part in audit.parts],
+        "broken_rule": audit.broken_rule and _broken_rule(question, audit.broken_rule),
+        "other_history": [_part(part, question.first_id) for part in audit.other_history],
+        "broker_load": {"broker_ids": question.cluster.broker_ids, **_load(load)},
+        "rack_load": {"rack_ids": rack_ids, **_load(of_racks)},
+        "skew": evenness and _skews(evenness, [spread(counts).skew for each in (load, of_racks) for counts in _counts(each)]),
+    }
+
+
+def _counts(load: Load) -> Sequence[Any]:
+    return load.replicas, load.leaders
+
+
+def _load(load: Load) -> dict[str, Any]:
+    replicas, leaders = load.spreads()
+    return {"replicas": counts_document(load.replicas, replicas), "leaders": counts_document(load.leaders, leaders)}
+
+
+def _part(part: Part, first_id: int) -> dict[str, Any]:
+    return {
+        "start_partition_id": first_id + part.first,
+        "partitions_count": part.rows,
+        "brokers": part.cluster,
+        "draws": part.draws.drawn,
+        "random_seed": part.random_seed,
+    }
+
+
+def _broken_rule(question: PlacementAuditQuestion, broken: BrokenRule) -> dict[str, Any]:
+    where: dict[str, Any] = dict.fromkeys(("pointer", "partition_id", "replica", "broker_id"))
+    if broken.row is not None:
+        where |= {"pointer": f"/placements/{question.position[broken.row]}", "partition_id": question.first_id + broken.row}
+        if broken.replica is not None:
+            broker = question.placement.values[question.placement.offsets[broken.row] + broken.replica]
+            where["pointer"] += f"/replicas/{broken.replica}"
+            where["replica"] = broken.replica
+            where["broker_id"] = None if broker == NONE else question.cluster.broker_ids[broker]
+    return {"rule": broken.rule, "detail": broken.detail, **where}
+
+
+def _skews(evenness: Evenness, actual: list[float]) -> dict[str, Any]:
+    ranges = {
+        name: {"actual": actual[i], "best": column.min(), "typical": np.median(column), "worst": column.max()}
+        for i, (name, column) in enumerate(zip(MEASURES, evenness.skews.T, strict=True))
+    }
+    return {"draws_considered": evenness.placements, "exhaustive": evenness.exhaustive, **ranges}

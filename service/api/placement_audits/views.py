@@ -1,0 +1,44 @@
+"""``POST /v1/placement-audits``: a topic's placement → could its placer have made it?"""
+
+from __future__ import annotations
+
+from flask import Response
+
+from service.api.placement_audits.request import PlacementAuditQuestion, PlacementAuditSchema
+from service.api.placement_audits.response import PlacementAuditAnswerSchema, audit_document
+from service.core.measures import spread
+from service.core.model import PlacementRequest
+from service.core.placement_audits.audit import audit
+from service.core.placement_audits.evenness import evenness
+from service.core.placers.load import load_of
+from service.web import responses
+from service.web.blueprint import Blueprint
+from service.web.context import decision
+
+blueprint = Blueprint("placement_audits", __name__, description="a topic's placement → could its placer have made it?")
+
+
+@blueprint.post("/v1/placement-audits")
+@blueprint.arguments(PlacementAuditSchema)
+@blueprint.response(200, PlacementAuditAnswerSchema)
+@blueprint.doc(operationId="auditPlacement")
+def audit_placement(question: PlacementAuditQuestion) -> Response:
+    """Say whether a placer could have placed a topic so, by which draws, and how evenly it places such a topic.
+
+    If it could not, the answer names the first rule that the placement breaks, and whether the topic may have been grown, or
+    placed on other brokers. `skew` compares the placement with the best, typical and worst that the placer's draws give.
+    """
+    placer, cluster, placement = question.placer, question.cluster, question.placement
+    report = decision("audit", placer.name)
+    with report.compute():
+        result = audit(placer, cluster, placement, question.first_id, question.additions)
+        lengths = placement.lengths()
+        factor = int(lengths[0])
+        refused = result.broken_rule is not None and result.broken_rule.row is None
+        request = PlacementRequest(len(placement), factor, question.first_id)
+        even = None if refused or (lengths != factor).any() else evenness(placer, cluster, request)
+        load = load_of(cluster, placement)
+        report.sees(partitions=len(placement), brokers=len(cluster))
+        report.gives(spread(load.replicas).skew, subject=question.topic_name)
+    with report.render():
+        return responses.answer(audit_document(question, result, even, load))

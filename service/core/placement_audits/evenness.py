@@ -1,0 +1,68 @@
+"""How even a placer makes a topic: the skew of leaders and replicas over brokers and racks, over all that it can draw.
+
+Where the draws are few, each is placed; otherwise some of them, drawn from one java.util.Random with seed 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import numpy as np
+
+from service.core.jvm.random import JavaRandom
+from service.core.model import Cluster, Float64s, Int32s, PlacementRequest
+from service.core.placers import Placer
+from service.core.placers.load import broker_load, rack_load
+
+MAX_EVERY: Final = 4_096
+"""Draws up to which each is made."""
+
+MAX_DRAWS: Final = 512
+"""Placements that are made otherwise."""
+
+MAX_REPLICAS: Final = 20_000_000
+"""Replicas that are placed at most, and brokers counted, but FEWEST_DRAWS placements are made in any case."""
+
+FEWEST_DRAWS: Final = 8
+
+MEASURES: Final = ("broker_replicas", "broker_leaders", "rack_replicas", "rack_leaders")
+
+
+@dataclass(frozen=True)
+class Evenness:
+    """The skew of each measure over the placements made.
+
+    placements : how many were made; exhaustive : these are all draws, each once
+    skews : float64[placements, 4]   the skew of each of MEASURES
+    """
+
+    placements: int
+    exhaustive: bool
+    skews: Float64s
+
+
+def skews_of(cluster: Cluster, placement: Int32s) -> list[float]:
+    """The skew of each of MEASURES in this placement."""
+    of_brokers = broker_load(cluster, [placement])
+    _, of_racks = rack_load(cluster, of_brokers)
+    return [evenness.skew for load in (of_brokers, of_racks) for evenness in load.spreads()]
+
+
+def evenness(placer: Placer, cluster: Cluster, request: PlacementRequest) -> Evenness:
+    """How even the placer makes a topic of this size. Raises what the placer raises."""
+    replicas = request.partitions_count * request.replication_factor
+    allowed = max(FEWEST_DRAWS, MAX_REPLICAS // (replicas + len(cluster)))
+    count, placements = (placer.draws and placer.draws.every(cluster, request)) or (None, iter(()))
+    if count is None or count > min(MAX_EVERY, allowed):
+        count, random = (min(MAX_DRAWS, allowed) if placer.draws else 1), JavaRandom(0)
+        place = placer.draws.on(cluster) if placer.draws else partial(placer.run, cluster)
+        placements = (place(request, random) for _ in range(count))
+        return Evenness(count, False, _skews(cluster, placements))
+    return Evenness(count, True, _skews(cluster, placements))
+
+
+def _skews(cluster: Cluster, placements: Iterator[Int32s]) -> Float64s:
+    return np.array([skews_of(cluster, placement) for placement in placements], np.float64)

@@ -1,0 +1,270 @@
+"""Replica sets that change by exchanges, and which exchanges there are.
+
+An *exchange* of a partition replaces one of its brokers, a, by another, b. It costs 1 if a replica is copied that was not before
+(a is a current broker of the partition, its *home*, and b is not), -1 if a copy is saved (the reverse), otherwise 0. All sets that
+keep the rack rule form the flows of a network (source → partition → partition's rack → broker → sink), and a path of exchanges
+from broker to broker is a path in its residual network. So a set is optimal if and only if no path and no cycle improves it.
+
+``available`` counts the partitions that can make each exchange at each cost, -1 and 0 exactly. For cost 1 it may be more than 0
+though no partition can: nearly all partitions could, and counting them would take most of the time. Whoever finds none sets it to 0.
+
+Leaders are sets of one: with the rule CHOICES a partition's only broker is its leader, and its replicas are its choices.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from service.core.model import NONE, Bools, Int32s, Int64s
+
+ANY_RACK, ONE_PER_RACK, EVERY_RACK, LIMITED, CHOICES = 0, 1, 2, 3, 4
+"""The rules of a partition: none; at most one replica per rack; at least one on each rack; at most a given number per rack; the
+leader is one of the replicas."""
+
+IMPOSSIBLE: Final = 2
+"""Instead of the cost of an exchange that a rule forbids."""
+
+
+class State(NamedTuple):
+    """The sets, and the exchanges available.
+
+    offsets, members : int32   Ragged partition → brokers: the sets
+    home_offsets, homes : int32    Ragged partition → its current brokers; pinned : bool, of each home, whether it must stay
+    rules : int8[partitions]
+    level_rows : int32[partitions], levels : int32[rows, racks]   LIMITED: the most replicas of a partition on each rack
+    choice_offsets, choices : int32   CHOICES: Ragged partition → the brokers that it may choose from
+    racks : int32[brokers]; usable : bool[brokers]
+    loads, most : int64[brokers]   replicas of each broker, and the most that it may have
+    weights : int64[brokers]
+    first : int32[brokers], after, before : int32[members]   for each broker the linked list of the places that hold it
+    row_of : int32[members]   the partition of each place
+    available : int32[3, brokers, brokers]   at the costs -1, 0, 1
+    cheapest : int8[brokers, brokers]   the least cost, or IMPOSSIBLE
+    paid : bool[1]   whether exchanges of cost 1 are considered
+    """
+
+    offsets: Int32s
+    members: Int32s
+    home_offsets: Int32s
+    homes: Int32s
+    pinned: Bools
+    rules: np.ndarray  # type: ignore[type-arg]
+    level_rows: Int32s
+    levels: Int32s
+    choice_offsets: Int32s
+    choices: Int32s
+    racks: Int32s
+    usable: Bools
+    loads: Int64s
+    most: Int64s
+    weights: Int64s
+    first: Int32s
+    after: Int32s
+    before: Int32s
+    row_of: Int32s
+    available: Int32s
+    cheapest: np.ndarray  # type: ignore[type-arg]
+    paid: Bools
+
+
+@njit(nogil=True, cache=True, inline="always")
+def exchange_cost(s: State, partition: int, a: int, b: int) -> int:
+    """The cost for the partition to replace its broker a by b: -1, 0, 1 or IMPOSSIBLE."""
+    if not s.usable[b] or not _allowed(s, partition, a, b):
+        return IMPOSSIBLE
+    cost = 0
+    for i in range(s.home_offsets[partition], s.home_offsets[partition + 1]):
+        if s.homes[i] == a:
+            if s.pinned[i]:
+                return IMPOSSIBLE
+            cost += 1
+        elif s.homes[i] == b:
+            cost -= 1
+    return cost
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _allowed(s: State, partition: int, a: int, b: int) -> bool:
+    """Does the partition's rule allow to replace a by b?"""
+    rule = s.rules[partition]
+    if rule == CHOICES:
+        for i in range(s.choice_offsets[partition], s.choice_offsets[partition + 1]):
+            if s.choices[i] == b:
+                return b != a
+        return False
+    leaving, coming = s.racks[a], s.racks[b]
+    on_leaving = on_coming = 0
+    for i in range(s.offsets[partition], s.offsets[partition + 1]):
+        member = s.members[i]
+        if member == b:
+            return False
+        on_leaving += s.racks[member] == leaving
+        on_coming += s.racks[member] == coming
+    if rule == ANY_RACK or leaving == coming:
+        return True
+    if rule == ONE_PER_RACK:
+        return on_coming == 0
+    if rule == EVERY_RACK:
+        return on_leaving >= 2
+    return on_coming < rack_limit(s, partition, coming)
+
+
+@njit(nogil=True, cache=True, inline="always")
+def rack_limit(s: State, partition: int, rack: int) -> int:
+    """LIMITED: the most replicas that the partition may have on the rack: its level, or as many as are there now."""
+    now = 0
+    for i in range(s.home_offsets[partition], s.home_offsets[partition + 1]):
+        now += s.racks[s.homes[i]] == rack
+    return max(now, s.levels[s.level_rows[partition], rack])
+
+
+@njit(nogil=True, cache=True)
+def link(s: State) -> None:
+    """Fill ``first``, ``after``, ``before`` and ``row_of``. The first partitions come first in each list."""
+    s.first[:] = NONE
+    for partition in range(len(s.offsets) - 2, -1, -1):
+        for i in range(s.offsets[partition], s.offsets[partition + 1]):
+            s.row_of[i] = partition
+            _insert(s, i, s.members[i])
+
+
+@njit(nogil=True, cache=True)
+def _insert(s: State, place: int, broker: int) -> None:
+    head = s.first[broker]
+    s.after[place], s.before[place] = head, NONE
+    if head != NONE:
+        s.before[head] = place
+    s.first[broker] = place
+
+
+@njit(nogil=True, cache=True)
+def _remove(s: State, place: int, broker: int) -> None:
+    before, after = s.before[place], s.after[place]
+    if before == NONE:
+        s.first[broker] = after
+    else:
+        s.after[before] = after
+    if after != NONE:
+        s.before[after] = before
+
+
+@njit(nogil=True, cache=True)
+def list_exchanges(s: State) -> None:
+    """Fill ``available`` and ``cheapest``."""
+    brokers = len(s.loads)
+    s.available[:] = 0
+    s.cheapest[:] = IMPOSSIBLE
+    for partition in range(len(s.offsets) - 1):
+        if s.rules[partition] == CHOICES or _touched(s, partition):
+            _count(s, partition, 1)
+    if s.paid[0] and len(s.choices) == 0:
+        for a in range(brokers):
+            for b in range(brokers):
+                if a != b and s.usable[b]:
+                    s.available[2, a, b] = 1
+                    if s.cheapest[a, b] == IMPOSSIBLE:
+                        s.cheapest[a, b] = 1
+
+
+@njit(nogil=True, cache=True)
+def _touched(s: State, partition: int) -> bool:
+    """Has the partition an exchange that costs less than 1: a broker that is not its home, or a usable home that it left?"""
+    at_home = 0
+    start, end = s.offsets[partition], s.offsets[partition + 1]
+    usable_homes = 0
+    for i in range(s.home_offsets[partition], s.home_offsets[partition + 1]):
+        home = s.homes[i]
+        usable_homes += s.usable[home]
+        for j in range(start, end):
+            at_home += s.members[j] == home
+    return at_home < end - start or usable_homes > at_home
+
+
+@njit(nogil=True, cache=True)
+def _count(s: State, partition: int, change: int) -> None:
+    """Add the partition's exchanges to ``available`` (change 1), or take them out (-1)."""
+    if s.rules[partition] == CHOICES:
+        a = s.members[s.offsets[partition]]
+        for i in range(s.choice_offsets[partition], s.choice_offsets[partition + 1]):
+            cost = exchange_cost(s, partition, a, s.choices[i])
+            if cost != IMPOSSIBLE:
+                _list(s.available, s.cheapest, a, s.choices[i], cost, change)
+        return
+    # The same as exchange_cost for each pair, with what depends on one of the two brokers only computed once: it takes a tenth.
+    members, racks, usable = s.members[s.offsets[partition] : s.offsets[partition + 1]], s.racks, s.usable
+    homes = s.homes[s.home_offsets[partition] : s.home_offsets[partition + 1]]
+    pinned = s.pinned[s.home_offsets[partition] : s.home_offsets[partition + 1]]
+    rule, count = s.rules[partition], len(members)
+    leaving = np.zeros(count, np.int8)  # 1: from a home; IMPOSSIBLE: pinned
+    crowded = np.zeros(count, np.bool_)  # another replica is on the same rack
+    for i in range(count):
+        for j in range(len(homes)):
+            if homes[j] == members[i]:
+                leaving[i] = IMPOSSIBLE if pinned[j] else 1
+        for j in range(count):
+            crowded[i] |= i != j and racks[members[i]] == racks[members[j]]
+    for b in range(len(usable)):
+        if not usable[b]:
+            continue
+        rack = racks[b]
+        on_rack = returning = 0
+        present = False
+        for member in members:
+            present |= member == b
+            on_rack += racks[member] == rack
+        if present:
+            continue
+        for home in homes:
+            returning += home == b
+        full = (rule == ONE_PER_RACK and on_rack > 0) or (rule == LIMITED and on_rack >= rack_limit(s, partition, rack))
+        for i in range(count):
+            cost = leaving[i] - returning
+            if leaving[i] == IMPOSSIBLE or (cost == 1 and (change < 0 or not s.paid[0])):
+                continue
+            a = members[i]
+            if racks[a] == rack or not (full or (rule == EVERY_RACK and not crowded[i])):
+                _list(s.available, s.cheapest, a, b, cost, change)
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _list(available: Int32s, cheapest: np.ndarray, a: int, b: int, cost: int, change: int) -> None:  # type: ignore[type-arg]
+    """Count one partition more, or less, that can exchange a for b."""
+    available[cost + 1, a, b] += change
+    least = IMPOSSIBLE
+    if available[0, a, b] > 0:
+        least = -1
+    elif available[1, a, b] > 0:
+        least = 0
+    elif available[2, a, b] > 0:
+        least = 1
+    cheapest[a, b] = least
+
+
+@njit(nogil=True, cache=True)
+def find(s: State, a: int, b: int) -> int:
+    """A partition that can exchange a for b at the least cost listed; NONE if there is none, which then is no longer listed."""
+    cost = s.cheapest[a, b]
+    place = s.first[a]
+    while place != NONE:
+        if exchange_cost(s, s.row_of[place], a, b) == cost:
+            return int(s.row_of[place])
+        place = s.after[place]
+    _list(s.available, s.cheapest, a, b, cost, -s.available[cost + 1, a, b])
+    return NONE
+
+
+@njit(nogil=True, cache=True)
+def exchange(s: State, partition: int, a: int, b: int) -> None:
+    """Replace the partition's broker a by b."""
+    _count(s, partition, -1)
+    for i in range(s.offsets[partition], s.offsets[partition + 1]):
+        if s.members[i] == a:
+            s.members[i] = b
+            _remove(s, i, a)
+            _insert(s, i, b)
+    s.loads[a] -= 1
+    s.loads[b] += 1
+    _count(s, partition, 1)

@@ -1,0 +1,217 @@
+"""What cannot be: which rules clash, and what would mend it.
+
+A rule is left out by changing the question, so the same search that plans decides whether the others can be kept. Rules are left
+out one after another as long as the rest still clashes; then every smaller set is tried. What is left is the smallest clash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+
+from service.core.errors import AllocatorError
+from service.core.model import NONE, Bools, Int32s
+from service.core.reassignments.byte_balance import DONE
+from service.core.reassignments.feasible import feasible_sets, fits
+from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Placements
+
+NAMED = 10
+"""Brokers that one sentence names at most."""
+
+
+@dataclass(frozen=True)
+class Clash:
+    """One of the rules that clash. rule : its name in the request; detail : what it demands here"""
+
+    rule: str
+    detail: str
+
+
+class Infeasible(AllocatorError):
+    """No placement keeps all rules.
+
+    clash : the smallest set of rules that no placement keeps together
+    remedies : what would mend it, each by itself
+    """
+
+    def __init__(self, detail: str, clash: tuple[Clash, ...], remedies: tuple[str, ...]) -> None:
+        super().__init__(detail)
+        self.clash = clash
+        self.remedies = remedies
+
+
+@dataclass(frozen=True)
+class _Question:
+    brokers: Brokers
+    placements: Placements
+    goal: Goal
+    check: Callable[[], None]
+
+    def feasible(self) -> bool:
+        chosen = np.flatnonzero(~self.placements.excluded).astype(np.int32)
+        sets = feasible_sets(self.brokers, self.placements, self.goal, chosen, self.check)
+        return sets.state is not None and sets.feasible and fits(self.brokers, self.placements, chosen, sets.state) != DONE
+
+    def without(self, rule: str) -> _Question:
+        brokers, cluster = self.brokers, self.brokers.cluster
+        none, unlimited = np.zeros(len(brokers), np.bool_), np.full(len(brokers), NO_LIMIT, np.int64)
+        if rule == "racks":
+            return replace(self, goal=replace(self.goal, racks="none"))
+        if rule == "excluded_topics":
+            return replace(self, placements=replace(self.placements, excluded=np.zeros(len(self.placements), np.bool_)))
+        changed = {
+            "fenced": {"cluster": replace(cluster, fenced=none)},
+            "draining": {"draining": none},
+            "max_replicas": {"max_replicas": unlimited},
+            "capacity_bytes": {"capacity_bytes": unlimited},
+            "replaces": {"replaced_by": np.full(len(brokers), NONE, np.int32)},
+        }[rule]
+        return replace(self, brokers=replace(brokers, **changed))
+
+
+def explain(brokers: Brokers, placements: Placements, goal: Goal, chosen: Int32s, check: Callable[[], None]) -> Infeasible:
+    """The reason why there is no plan, which ``feasible_sets`` or ``fits`` has found. chosen : the partitions that may move"""
+    question = _Question(brokers, placements, goal, check)
+    rules = _smallest_clash(question, tuple(_rules(question)))
+    factor = int(placements.replication_factors[chosen].max(initial=0))
+    clash = (Clash("replication_factor", f"Replication factor {factor} needs {factor} brokers."),)
+    clash += tuple(Clash(rule, _demand(question, rule)) for rule in rules)
+    remedies = tuple(_remedies(question, rules, factor))
+    kept = "No placement was found that keeps" if "capacity_bytes" in rules else "No placement keeps"
+    detail = f"{kept} these rules together: {'; '.join(each.detail.rstrip('.') for each in clash)}."
+    return Infeasible(detail, clash, remedies)
+
+
+def _rules(question: _Question) -> Iterator[str]:
+    """The rules that the question has."""
+    brokers = question.brokers
+    if (brokers.capacity_bytes != NO_LIMIT).any():
+        yield "capacity_bytes"
+    if (brokers.max_replicas != NO_LIMIT).any():
+        yield "max_replicas"
+    if question.placements.excluded.any():
+        yield "excluded_topics"
+    if (brokers.replaced_by != NONE).any():
+        yield "replaces"
+    if brokers.cluster.fenced.any():
+        yield "fenced"
+    if brokers.draining.any():
+        yield "draining"
+    if question.goal.racks != "none":
+        yield "racks"
+
+
+def _smallest_clash(question: _Question, rules: tuple[str, ...]) -> tuple[str, ...]:
+    def clash(kept: tuple[str, ...]) -> bool:
+        asked = question
+        for rule in rules:
+            if rule not in kept:
+                asked = asked.without(rule)
+        return not asked.feasible()
+
+    least = rules
+    for rule in rules:
+        fewer = tuple(other for other in least if other != rule)
+        if clash(fewer):
+            least = fewer
+    for size in range(len(least)):
+        for kept in combinations(rules, size):
+            if clash(kept):
+                return kept
+    return least
+
+
+def _demand(question: _Question, rule: str) -> str:
+    """What the rule demands, in a sentence."""
+    brokers = question.brokers
+    cluster, usable = brokers.cluster, brokers.usable
+    if rule == "racks":
+        racks = np.unique(brokers.racks()[usable])
+        names = ["no rack" if rack == len(cluster.rack_ids) else f"rack {cluster.rack_ids[rack]}" for rack in racks[:NAMED]]
+        counts = [int(np.count_nonzero(usable & (brokers.racks() == rack))) for rack in racks[:NAMED]]
+        listed = ", ".join(f"{name} has {count} usable broker{'s' * (count != 1)}" for name, count in zip(names, counts, strict=True))
+        return f'racks = "{question.goal.racks}": {listed}.'
+    if rule == "excluded_topics":
+        return "The excluded topics keep their replicas where they are."
+    return {
+        "fenced": lambda: f"{_named(brokers, cluster.fenced)} fenced.",
+        "draining": lambda: f"{_named(brokers, brokers.draining)} draining.",
+        "max_replicas": lambda: _total("max_replicas", brokers.max_replicas, usable),
+        "capacity_bytes": lambda: _total("capacity_bytes", brokers.capacity_bytes, usable),
+        "replaces": lambda: f"{_named(brokers, brokers.replaced_by != NONE)} replaced one for one.",
+    }[rule]()
+
+
+def _named(brokers: Brokers, which: Bools) -> str:
+    ids = brokers.cluster.broker_ids[which].tolist()
+    more = f" and {len(ids) - NAMED} more" if len(ids) > NAMED else ""
+    return f"Broker{'s' * (len(ids) != 1)} {', '.join(map(str, ids[:NAMED]))}{more} {'is' if len(ids) == 1 else 'are'}"
+
+
+def _total(name: str, limits: np.ndarray, usable: Bools) -> str:  # type: ignore[type-arg]
+    limited = usable & (limits != NO_LIMIT)
+    total = sum(limits[limited].tolist())
+    rest = "" if limited.sum() == usable.sum() else f" of {int(limited.sum())} of the {int(usable.sum())} usable brokers"
+    return f"{name}{rest} add up to {total}."
+
+
+def _remedies(question: _Question, rules: tuple[str, ...], factor: int) -> Iterator[str]:
+    """What would mend it: each is tried before it is told."""
+    brokers = question.brokers
+    words = {
+        "racks": 'racks = "none".',
+        "excluded_topics": "No excluded topics.",
+        "fenced": "Bring the fenced brokers back.",
+        "draining": "Keep the draining brokers.",
+        "max_replicas": "No max_replicas.",
+        "capacity_bytes": "No capacity_bytes.",
+        "replaces": "Brokers that are drained instead of replaced.",
+    }
+    for rule in rules:
+        if question.without(rule).feasible():
+            yield words[rule]
+    for lower in range(factor - 1, 0, -1):
+        placements = question.placements
+        factors = np.minimum(placements.replication_factors, lower).astype(np.int32)
+        if replace(question, placements=replace(placements, replication_factors=factors)).feasible():
+            yield f"Replication factor {lower}."
+            break
+    racks = len(np.unique(brokers.racks()[brokers.usable]))
+    for on_new_rack in (False, True):
+        for more in range(1, max(2, factor + 1)):
+            if replace(question, brokers=_with_more(brokers, more, on_new_rack=on_new_rack)).feasible():
+                count = "One more live broker" if more == 1 else f"{more} more live brokers"
+                yield f"{count} on a {'new rack' if on_new_rack else 'rack that exists'}." if racks else f"{count}."
+                break
+
+
+def _with_more(brokers: Brokers, count: int, *, on_new_rack: bool) -> Brokers:
+    """The brokers and ``count`` more without limits: each on a rack of its own, or one after another on the smallest racks."""
+    cluster = brokers.cluster
+    if on_new_rack:
+        rack_ids = (*cluster.rack_ids, *("" for _ in range(count)))
+        racks = np.arange(len(cluster.rack_ids), len(rack_ids), dtype=np.int32)
+    else:
+        rack_ids = cluster.rack_ids
+        sizes = np.bincount(cluster.racks[brokers.usable & (cluster.racks != NONE)], minlength=len(rack_ids))
+        racks = np.resize(np.argsort(sizes, kind="stable"), count).astype(np.int32) if len(rack_ids) else np.full(count, NONE, np.int32)
+    numbers = np.full(count, NO_LIMIT, np.int64)
+    flags = np.zeros(count, np.bool_)
+    return Brokers(
+        replace(
+            cluster,
+            broker_ids=np.concatenate([cluster.broker_ids, np.full(count, NONE, np.int32)]),
+            rack_ids=rack_ids,
+            racks=np.concatenate([cluster.racks, racks]),
+            fenced=np.concatenate([cluster.fenced, flags]),
+        ),
+        np.concatenate([brokers.draining, flags]),
+        np.concatenate([brokers.listed, ~flags]),
+        np.concatenate([brokers.weights, np.ones(count, np.float64)]),
+        np.concatenate([brokers.max_replicas, numbers]),
+        np.concatenate([brokers.capacity_bytes, numbers]),
+        np.concatenate([brokers.replaced_by, np.full(count, NONE, np.int32)]),
+    )

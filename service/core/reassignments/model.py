@@ -1,0 +1,139 @@
+"""What a reassignment starts from, what it aims at, and the plan.
+
+Brokers are indices into ``Brokers``, partitions are indices into ``Placements``. The first replica of a partition is its preferred
+leader, and counts as its leader.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from service.core.model import NONE, Bools, Cluster, Float64s, Int32s, Int64s, Ragged
+
+NO_LIMIT: Final = 2**62
+"""``max_replicas`` and ``capacity_bytes`` of a broker without one."""
+
+OBJECTIVES: Final = ("fewest-moves", "even")
+RACK_RULES: Final = ("strict", "spread", "none")
+LEADER_RULES: Final = ("balance", "keep", "only")
+BALANCES: Final = ("replicas", "bytes")
+
+
+@dataclass(frozen=True)
+class Brokers:
+    """The brokers of a cluster, first those of the request, then those that only the placements mention.
+
+    cluster : ids, racks, and which are fenced
+    draining : bool[brokers]         to be left by all replicas
+    listed : bool[brokers]           False for those that only the placements mention: they are gone
+    weights : float64[brokers]       the share of the load that each is to have, relative to the others
+    max_replicas, capacity_bytes : int64[brokers]   NO_LIMIT for none
+    replaced_by : int32[brokers]     the broker that takes over all its replicas, or NONE
+    """
+
+    cluster: Cluster
+    draining: Bools
+    listed: Bools
+    weights: Float64s
+    max_replicas: Int64s
+    capacity_bytes: Int64s
+    replaced_by: Int32s
+
+    def __len__(self) -> int:
+        return len(self.cluster)
+
+    @classmethod
+    def of(cls, cluster: Cluster) -> Brokers:
+        """The brokers of a cluster, all with the same weight and without limits."""
+        count = len(cluster)
+        unlimited = np.full(count, NO_LIMIT, np.int64)
+        return cls(
+            cluster,
+            np.zeros(count, np.bool_),
+            np.ones(count, np.bool_),
+            np.ones(count, np.float64),
+            unlimited,
+            unlimited,
+            np.full(count, NONE, np.int32),
+        )
+
+    @property
+    def usable(self) -> Bools:
+        """bool[brokers], which may have replicas: those listed that are neither fenced nor draining nor replaced."""
+        return self.listed & ~self.cluster.fenced & ~self.draining & (self.replaced_by == NONE)
+
+    def racks(self) -> Int32s:
+        """int32[brokers], the rack of each; all those without one share a rack, the last."""
+        return np.where(self.cluster.racks == NONE, len(self.cluster.rack_ids), self.cluster.racks).astype(np.int32)
+
+
+@dataclass(frozen=True)
+class Placements:
+    """The current placement.
+
+    topic_names : the name of each topic
+    topics, partition_ids : int32[partitions]
+    replicas : Ragged partition → brokers, the preferred leader first, none twice
+    replication_factors : int32[partitions]   the number of replicas that each is to have
+    sizes : int64[partitions] bytes; None where unknown
+    rates : float64[partitions] bytes per second that producers write; None where unknown
+    excluded : bool[partitions]   those that stay as they are
+    """
+
+    topic_names: tuple[str, ...]
+    topics: Int32s
+    partition_ids: Int32s
+    replicas: Ragged
+    replication_factors: Int32s
+    sizes: Int64s | None
+    rates: Float64s | None
+    excluded: Bools
+
+    def __len__(self) -> int:
+        return len(self.topics)
+
+    def bytes_of_each(self) -> Int64s:
+        """int64[partitions], zeros where sizes are unknown."""
+        return np.zeros(len(self), np.int64) if self.sizes is None else self.sizes
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What is best.
+
+    objective : "fewest-moves": the fewest copies, then the evenest load; "even": the reverse
+    racks : "strict": each partition on as many racks as there can be; "spread": replicas that share a rack may stay, but none
+        comes to share one; "none"
+    leaders : "balance": evenly over the brokers, then with the fewest changes; "keep": only where a leader's replica moves;
+        "only": replicas stay where they are
+    balance : what is counted, for copies and for evenness: "replicas" or "bytes"
+    per_topic : even out the replicas of each topic too, as far as it costs no copy and no evenness of the whole
+    """
+
+    objective: str = "fewest-moves"
+    racks: str = "strict"
+    leaders: str = "balance"
+    balance: str = "replicas"
+    per_topic: bool = False
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Where everything ends.
+
+    replicas : Ragged partition → brokers, the preferred leader first
+    lower_bound : no plan that is as good in what comes before copies copies less: replicas, or bytes if these are balanced
+    cost : what this plan copies, in the same unit
+    """
+
+    replicas: Ragged
+    lower_bound: int
+    cost: int
+
+    @property
+    def gap(self) -> float:
+        """How far the plan may be from the optimum, as a share of the bound; 0.0 is proven optimal."""
+        return 0.0 if self.cost <= self.lower_bound else (self.cost - self.lower_bound) / max(1, self.lower_bound)

@@ -1,0 +1,94 @@
+"""The order of a partition's replicas, and what is copied."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from service.core.model import NONE, Int32s, Int64s, Ragged
+from service.core.reassignments.exchanges import State
+from service.core.reassignments.model import Brokers, Placements
+
+
+def in_order(brokers: Brokers, placements: Placements, chosen: Int32s, state: State) -> Ragged:
+    """The sets as lists: a replica that stays keeps its place, and a new one takes the place of one that leaves.
+
+    chosen : int32[...]   the partitions whose sets ``state`` has; the others keep their list
+    """
+    now = placements.replicas
+    lengths = now.lengths()
+    lengths[chosen] = np.diff(state.offsets)
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    values = np.empty(offsets[-1], np.int32)
+    index = np.full(len(placements), NONE, np.int32)
+    index[chosen] = np.arange(len(chosen), dtype=np.int32)
+    _order(now.offsets, now.values, index, state.offsets, state.members, brokers.replaced_by, offsets, values)
+    return Ragged(offsets, values)
+
+
+@njit(nogil=True, cache=True)
+def _order(
+    now_of: Int32s, now: Int32s, index: Int32s, set_of: Int32s, members: Int32s, replaced_by: Int32s, offsets: Int32s, values: Int32s
+) -> None:
+    """Fill ``values``. index : int32[partitions]   the row of each partition in ``set_of``, or NONE"""
+    for partition in range(len(index)):
+        row = index[partition]
+        start, end = now_of[partition], now_of[partition + 1]
+        if row == NONE:
+            values[offsets[partition] : offsets[partition + 1]] = now[start:end]
+            continue
+        left = members[set_of[row] : set_of[row + 1]].copy()
+        lists = now[start:end].copy()
+        for i in range(len(lists)):
+            if not _take(left, lists[i]):
+                target = replaced_by[lists[i]]
+                lists[i] = target if target != NONE and _take(left, target) else NONE
+        at = offsets[partition]
+        following = 0
+        for broker in lists:
+            if broker == NONE:
+                following = _next(left, following)
+                if following == len(left):
+                    continue
+                broker = left[following]  # noqa: PLW2901
+                left[following] = NONE
+            values[at] = broker
+            at += 1
+        for broker in left:
+            if broker != NONE:
+                values[at] = broker
+                at += 1
+
+
+@njit(nogil=True, cache=True)
+def _take(left: Int32s, broker: int) -> bool:
+    for i in range(len(left)):
+        if left[i] == broker:
+            left[i] = NONE
+            return True
+    return False
+
+
+@njit(nogil=True, cache=True)
+def _next(left: Int32s, start: int) -> int:
+    while start < len(left) and left[start] == NONE:
+        start += 1
+    return start
+
+
+def copied(placements: Placements, replicas: Ragged) -> Int64s:
+    """int64[partitions], how many brokers of each partition's row it does not have now."""
+    copies: Int64s = _copied(placements.replicas.offsets, placements.replicas.values, replicas.offsets, replicas.values)
+    return copies
+
+
+@njit(nogil=True, cache=True)
+def _copied(now_of: Int32s, now: Int32s, offsets: Int32s, values: Int32s) -> Int64s:
+    copies = np.zeros(len(offsets) - 1, np.int64)
+    for partition in range(len(copies)):
+        for i in range(offsets[partition], offsets[partition + 1]):
+            known = False
+            for j in range(now_of[partition], now_of[partition + 1]):
+                known |= now[j] == values[i]
+            copies[partition] += not known
+    return copies

@@ -1,0 +1,145 @@
+"""The state that the kernels work on, from brokers and placements."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import lcm
+from typing import Final
+
+import numpy as np
+
+from service.core.model import NONE, Bools, Float64s, Int32s, Int64s, Ragged
+from service.core.reassignments.exchanges import ANY_RACK, CHOICES, EVERY_RACK, LIMITED, ONE_PER_RACK, State
+from service.core.reassignments.model import NO_LIMIT, Brokers, Placements
+
+_LARGEST_WEIGHT: Final = 2**30
+"""Times twice the replicas of a broker, this stays within int64."""
+
+
+def integer_weights(weights: Float64s) -> Int64s:
+    """int64[brokers], integers in the same ratios. Exact if they fit into 30 bits, as 1, 2.5 and 0.1 do; otherwise rounded."""
+    if (weights == weights[:1]).all():
+        return np.ones(len(weights), np.int64)
+    exact = [Fraction(repr(weight)) for weight in weights.tolist()]
+    denominator = lcm(*(weight.denominator for weight in exact))
+    largest = max(exact)
+    if largest * denominator > _LARGEST_WEIGHT:
+        return np.array([max(1, round(weight / largest * _LARGEST_WEIGHT)) for weight in exact], np.int64)
+    return np.array([int(weight * denominator) for weight in exact], np.int64)
+
+
+def rows_of(rows: Ragged, chosen: Int32s) -> Ragged:
+    """The rows at these indices."""
+    lengths = rows.lengths()[chosen]
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    places = np.repeat(rows.offsets[chosen] - offsets[:-1], lengths) + np.arange(offsets[-1], dtype=np.int32)
+    return Ragged(offsets, rows.values[places])
+
+
+def homes_of(brokers: Brokers, placements: Placements, chosen: Int32s) -> tuple[Ragged, Bools]:
+    """The homes of these partitions, and which of them are pinned, bool[homes].
+
+    A replica on a replaced broker has the broker that replaces it as its home, and has to go there; not if the partition has one
+    there already, or is to lose a replica.
+    """
+    rows = rows_of(placements.replicas, chosen)
+    row = rows.row_of_each_value()
+    target = brokers.replaced_by[rows.values]
+    pinned = target != NONE
+    pinned &= (placements.replication_factors[chosen] >= rows.lengths())[row]
+    present = row.astype(np.int64) * len(brokers) + rows.values
+    pinned &= ~np.isin(row.astype(np.int64) * len(brokers) + target, present)
+    return Ragged(rows.offsets, np.where(pinned, target, rows.values).astype(np.int32)), pinned
+
+
+def rack_levels(racks: Int32s, usable: Bools, factor: int) -> Int32s:
+    """int32[racks], the least level so that ``factor`` replicas find a place: no rack has more, unless it has fewer brokers."""
+    sizes = np.bincount(racks[usable], minlength=int(racks.max(initial=-1)) + 1)
+    level = next((level for level in range(factor + 1) if np.minimum(sizes, level).sum() >= factor), factor)
+    return np.full(len(sizes), level, np.int32)
+
+
+def replica_state(brokers: Brokers, placements: Placements, chosen: Int32s, racks_rule: str) -> State:
+    """The sets of these partitions, not yet filled; loads are those of the excluded partitions.
+
+    racks_rule : as in Goal
+    """
+    racks, usable = brokers.racks(), brokers.usable
+    factors = placements.replication_factors[chosen]
+    homes, pinned = homes_of(brokers, placements, chosen)
+    racks_usable = len(np.unique(racks[usable]))
+    rules = np.full(len(chosen), {"none": ANY_RACK, "spread": LIMITED, "strict": ONE_PER_RACK}[racks_rule], np.int8)
+    if racks_rule == "strict":
+        rules[factors > racks_usable] = EVERY_RACK
+    distinct, level_rows = np.unique(factors, return_inverse=True)
+    levels = [rack_levels(racks, usable, int(factor)) for factor in distinct] if racks_rule == "spread" else []
+    excluded = rows_of(placements.replicas, np.flatnonzero(placements.excluded).astype(np.int32))
+    loads = np.bincount(excluded.values, minlength=len(brokers))
+    return _state(
+        brokers,
+        np.concatenate([[0], np.cumsum(factors)]),
+        homes,
+        pinned,
+        rules,
+        (level_rows, np.array(levels, np.int32).reshape(len(levels), int(racks.max(initial=-1)) + 1)),
+        Ragged(np.zeros(1, np.int32), np.empty(0, np.int32)),
+        loads,
+        np.where(usable, brokers.max_replicas, NO_LIMIT),
+    )
+
+
+def leader_state(brokers: Brokers, choices: Ragged, leaders: Int32s, loads: Int64s) -> State:
+    """Leaders as sets of one. leaders : int32[partitions], the leader that needs no change, or NONE; loads : of other partitions"""
+    homes = leaders[leaders != NONE]
+    offsets = np.concatenate([[0], np.cumsum(leaders != NONE)]).astype(np.int32)
+    count = len(leaders)
+    return _state(
+        brokers,
+        np.arange(count + 1),
+        Ragged(offsets, homes),
+        np.zeros(len(homes), np.bool_),
+        np.full(count, CHOICES, np.int8),
+        (np.zeros(count, np.int32), np.empty((0, 0), np.int32)),
+        choices,
+        loads,
+        np.full(len(brokers), NO_LIMIT, np.int64),
+    )
+
+
+def _state(
+    brokers: Brokers,
+    offsets: Int64s,
+    homes: Ragged,
+    pinned: Bools,
+    rules: np.ndarray,  # type: ignore[type-arg]
+    levels: tuple[Int32s, Int32s],
+    choices: Ragged,
+    loads: Int64s,
+    most: Int64s,
+) -> State:
+    count, places = len(brokers), int(offsets[-1])
+    return State(
+        offsets.astype(np.int32),
+        np.full(places, NONE, np.int32),
+        homes.offsets,
+        homes.values,
+        pinned,
+        rules,
+        levels[0].astype(np.int32),
+        levels[1],
+        choices.offsets,
+        choices.values,
+        brokers.racks(),
+        brokers.usable,
+        loads.astype(np.int64),
+        most.copy(),
+        integer_weights(brokers.weights),
+        np.full(count, NONE, np.int32),
+        np.full(places, NONE, np.int32),
+        np.full(places, NONE, np.int32),
+        np.empty(places, np.int32),
+        np.zeros((3, count, count), np.int32),
+        np.zeros((count, count), np.int8),
+        np.zeros(1, np.bool_),
+    )
+

@@ -1,0 +1,170 @@
+"""``POST /v1/placement-audits``: what Kafka placed is possible, and its draws place it again; what it did not place is not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from service.api.placement_audits.request import EXAMPLE
+from service.core.descriptions import bodies, read_description
+from tests.support.golden import CHOICE, lines
+
+if TYPE_CHECKING:
+    from flask.testing import FlaskClient
+
+RACKS = {1: "a", 2: "b", 3: "c"}
+
+
+def audited(client: FlaskClient, body: dict[str, Any]) -> dict[str, Any]:
+    answer = client.post("/v1/placement-audits", json=body)
+    assert answer.status_code == 200, answer.text
+    document: dict[str, Any] = answer.get_json()
+    return document
+
+
+def cases(name: str) -> list[dict[str, Any]]:
+    return [case for case in lines(f"placement/{name}") if "placements" in case["expected"]][:20]
+
+
+@pytest.mark.parametrize("name", ["striped", "adminutils"])
+def test_what_kafka_placed_is_possible(client: FlaskClient, name: str) -> None:
+    """The golden vectors; the seed, or start and shift, place the topic again."""
+    seeds = 0
+    for case in cases(name):
+        request, placements = case["request"], case["expected"]["placements"]
+        if not placements or len({broker["broker_id"] for broker in request["brokers"]}) < len(request["brokers"]):
+            continue
+        body = {name: request[name] for name in ("placer", "brokers") if name in request}
+        answer = audited(client, {**body, "placements": placements})
+        assert answer["possible"], case["id"]
+        (part,) = answer["parts"]
+        again = {name: value for name, value in request.items() if name not in ("random_seed", "start_index", "replica_shift")}
+        if part["random_seed"] is not None and "partition_0_replicas" not in again:
+            seeds += 1
+            given = {**again, "random_seed": part["random_seed"]}
+            assert client.post("/v1/replica-placements", json=given).get_json()["placements"] == placements
+        if part["draws"].get("replica_shifts"):
+            for shift in part["draws"]["replica_shifts"][:2]:
+                given = {**again, "start_index": part["draws"]["start_index"], "replica_shift": shift}
+                assert client.post("/v1/replica-placements", json=given).get_json()["placements"] == placements
+    assert seeds >= 5
+
+
+def real_topics() -> list[dict[str, Any]]:
+    """The topics that a real 4.3.1 controller placed on three brokers."""
+    description = read_description((CHOICE / "descriptions" / "kafka-topics.txt").read_text())
+    brokers = [{"broker_id": i, "rack_id": rack} for i, rack in RACKS.items()]
+    return [{**bodies.placement_audit(description, topic["topic_name"]), "brokers": brokers} for topic in description.topics]
+
+
+def test_topics_of_a_real_cluster(client: FlaskClient) -> None:
+    """KRaft places by stripes. AdminUtils could not have placed six partitions so."""
+    answers = [audited(client, body) for body in real_topics()]
+    assert [answer["possible"] for answer in answers] == [True, True, True]
+    assert answers[0]["parts"][0]["draws"]["rack_offset"] == 0
+    orders = audited(client, {**real_topics()[0], "placer": "rack-aware"})
+    assert not orders["possible"]
+    assert orders["broken_rule"]["pointer"] == "/placements/3/replicas/0"
+
+
+def place(client: FlaskClient, **request: Any) -> list[dict[str, Any]]:
+    answer = client.post("/v1/replica-placements", json=request)
+    assert answer.status_code == 200, answer.text
+    placements: list[dict[str, Any]] = answer.get_json()["placements"]
+    return placements
+
+
+BROKERS = [{"broker_id": i, "rack_id": "abc"[i % 3]} for i in range(6)]
+
+
+@pytest.mark.parametrize("placer", ["rack-unaware", "rack-aware", "striped"])
+def test_a_grown_topic(client: FlaskClient, placer: str) -> None:
+    """It is not one creation; with `additions` it is possible, and without them it is found out."""
+    first = place(client, placer=placer, brokers=BROKERS, partitions_count=7, replication_factor=3, random_seed=42)
+    more: dict[str, Any] = {"random_seed": 17} if placer == "striped" else {"partition_0_replicas": first[0]["replicas"]}
+    second = place(client, placer=placer, brokers=BROKERS, partitions_count=7, replication_factor=3, start_partition_id=7, **more)
+    body = {"placer": placer, "brokers": BROKERS, "placements": [*second, *first]}
+    answer = audited(client, body)
+    assert not answer["possible"]
+    assert [part["start_partition_id"] for part in answer["other_history"]] == [0, 7]
+    broken = answer["broken_rule"]
+    assert broken["partition_id"] >= 7
+    assert broken["pointer"].startswith(f"/placements/{broken['partition_id'] - 7}/replicas/")
+    grown = audited(client, {**body, "additions": [7]})
+    assert grown["possible"]
+    assert [part["partitions_count"] for part in grown["parts"]] == [7, 7]
+
+
+def test_brokers_that_have_changed_since(client: FlaskClient) -> None:
+    """A broker that has been added, and one that is fenced now."""
+    placements = place(client, placer="striped", brokers=BROKERS, partitions_count=12, replication_factor=3, random_seed=42)
+    added = [*BROKERS, {"broker_id": 6, "rack_id": "a"}]
+    (part,) = audited(client, {"brokers": added, "placements": placements})["other_history"]
+    assert part["brokers"] == "holders"
+    fenced = [{**broker, "fenced": broker["broker_id"] == 0} for broker in BROKERS]
+    answer = audited(client, {"brokers": fenced, "placements": placements})
+    assert answer["broken_rule"]["rule"] == "fenced-leader"
+    assert [part["brokers"] for part in answer["other_history"]] == ["unfenced"]
+
+
+@pytest.mark.parametrize(
+    ("placements", "rule", "pointer"),
+    [
+        ([[1, 2], [2, 2]], "distinct-brokers", "/placements/1/replicas/1"),
+        ([[1, 2], [2, 9]], "unknown-broker", "/placements/1/replicas/1"),
+        ([[1, 2], [2]], "replication-factor", "/placements/1"),
+        ([[1, 2, 3, 4]], "InvalidReplicationFactor", None),
+        ([[], [1]], "InvalidReplicationFactor", None),
+        ([[1, 2], [3, 2]], "racks", "/placements/1/replicas/0"),
+        ([[1, 2], [2, 9], [2, 2]], "unknown-broker", "/placements/1/replicas/1"),
+    ],
+)
+def test_the_first_broken_rule(client: FlaskClient, placements: list[list[int]], rule: str, pointer: str | None) -> None:
+    """Of several the one of the first partition, with its place."""
+    rows = [{"partition_id": i, "replicas": replicas} for i, replicas in enumerate(placements)]
+    answer = audited(client, {**EXAMPLE, "placements": rows})
+    assert (answer["possible"], answer["broken_rule"]["rule"], answer["broken_rule"]["pointer"]) == (False, rule, pointer)
+    assert answer["broken_rule"]["detail"].endswith(".")
+
+
+def test_the_skew_of_all_draws(client: FlaskClient) -> None:
+    """Six brokers in racks of one and five: all 36 draws of AdminUtils are considered; the actual skew is within their range."""
+    brokers = [{"broker_id": i, "rack_id": "abbbbb"[i]} for i in range(6)]
+    request = {"placer": "rack-aware", "brokers": brokers, "partitions_count": 4, "replication_factor": 2}
+    skews = []
+    for start in range(6):
+        for shift in range(6):
+            answer = client.post("/v1/replica-placements", json={**request, "start_index": start, "replica_shift": shift})
+            skews.append(answer.get_json()["broker_load"]["replicas"]["skew"])
+    placements = place(client, **request, start_index=1, replica_shift=3)
+    skew = audited(client, {"placer": "rack-aware", "brokers": brokers, "placements": placements})["skew"]
+    assert (skew["draws_considered"], skew["exhaustive"]) == (36, True)
+    expected = sorted(skews)
+    measured = skew["broker_replicas"]
+    assert (measured["best"], measured["worst"]) == (expected[0], expected[-1])
+    assert measured["typical"] == (expected[17] + expected[18]) / 2
+    assert measured["best"] <= measured["actual"] <= measured["worst"]
+
+
+@pytest.mark.parametrize(
+    ("change", "pointer"),
+    [
+        ({"placements": []}, "/placements"),
+        ({"brokers": []}, "/brokers"),
+        ({"brokers": [EXAMPLE["brokers"][0]] * 2}, "/brokers/1/broker_id"),
+        ({"placements": [{"partition_id": 1, "replicas": [1]}] * 2}, "/placements/1/partition_id"),
+        ({"placements": [{"partition_id": i, "replicas": [1]} for i in (0, 2)]}, "/placements"),
+        ({"placements": [{"partition_id": -1, "replicas": [1]}]}, "/placements/0/partition_id"),
+        ({"additions": [3]}, "/additions/0"),
+        ({"additions": [2, 1]}, "/additions/1"),
+        ({"placer": "kafka-reassign-generate"}, "/placer"),
+        ({"kafka_version": "1.0"}, "/kafka_version"),
+        ({"partitions": 3}, "/partitions"),
+    ],
+)
+def test_faults_have_their_place(client: FlaskClient, change: dict[str, Any], pointer: str) -> None:
+    """A 422 that points at them."""
+    answer = client.post("/v1/placement-audits", json={**EXAMPLE, **change})
+    assert answer.status_code == 422
+    assert [error["pointer"] for error in answer.get_json()["errors"]] == [pointer]

@@ -1,0 +1,120 @@
+"""Plans against trying everything, and the properties that every plan has."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from service.core.model import NONE, Cluster, Ragged
+from service.core.reassignments.infeasibility import Infeasible
+from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Placements
+from service.core.reassignments.plan import plan
+from tests.reference.reassignments import best, best_by_program, best_leaders, judged
+
+
+def a_cluster(racks, **given):
+    count = len(racks)
+    ids = tuple(sorted({rack for rack in racks if rack is not None}))
+    index = np.array([NONE if rack is None else ids.index(rack) for rack in racks], np.int32)
+    brokers = Brokers.of(Cluster(np.arange(count, dtype=np.int32), ids, index, np.zeros(count, np.bool_)))
+    return replace(brokers, **{name: np.asarray(values, getattr(brokers, name).dtype) for name, values in given.items()})
+
+
+def some_placements(rows, factors=None, sizes=None, excluded=None):
+    offsets = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int32)
+    count = len(rows)
+    return Placements(
+        ("t",),
+        np.zeros(count, np.int32),
+        np.arange(count, dtype=np.int32),
+        Ragged(offsets, np.array([b for row in rows for b in row], np.int32)),
+        np.array(factors or [len(row) for row in rows], np.int32),
+        None if sizes is None else np.array(sizes, np.int64),
+        None,
+        np.zeros(count, np.bool_) if excluded is None else np.array(excluded, np.bool_),
+    )
+
+
+def lists_of(rows):
+    return [rows.row(i).tolist() for i in range(len(rows))]
+
+
+@st.composite
+def questions(draw):
+    count = draw(st.integers(2, 5))
+    racks = draw(st.lists(st.sampled_from(["a", "b", "c", None]), min_size=count, max_size=count))
+    flags = st.lists(st.sampled_from([False, False, False, True]), min_size=count, max_size=count)
+    brokers = a_cluster(racks, draining=draw(flags), weights=draw(st.lists(st.sampled_from([1.0, 1.0, 2.0, 0.5, 3.0]), min_size=count, max_size=count)))
+    if draw(st.integers(0, 2)) == 0:
+        limits = draw(st.lists(st.sampled_from([0, 1, 2, 3, NO_LIMIT]), min_size=count, max_size=count))
+        brokers = replace(brokers, max_replicas=np.array(limits, np.int64))
+    rows = draw(st.lists(st.permutations(range(count)).flatmap(lambda p: st.integers(1, min(3, count)).map(lambda n: p[:n])), min_size=1, max_size=4))
+    factors = [draw(st.sampled_from([len(row), len(row), max(1, len(row) - 1), min(3, len(row) + 1)])) for row in rows]
+    excluded = [draw(st.integers(0, 5)) == 0 for _ in rows]
+    if draw(st.integers(0, 3)) == 0:
+        replaced = np.full(count, NONE, np.int32)
+        old, new = draw(st.permutations(range(count)))[:2]
+        if not brokers.draining[new]:
+            replaced[old] = new
+            brokers = replace(brokers, replaced_by=replaced)
+    goal = Goal(draw(st.sampled_from(["fewest-moves", "even"])), draw(st.sampled_from(["strict", "spread", "none"])))
+    return brokers, some_placements(rows, factors, excluded=excluded), goal
+
+
+@settings(max_examples=400)
+@given(questions())
+def test_a_plan_is_as_good_as_the_best_of_all_placements(question):
+    brokers, placements, goal = question
+    expected = best(brokers, placements, goal)
+    if expected is None:
+        with pytest.raises(Infeasible):
+            plan(brokers, placements, goal)
+        return
+    answer = plan(brokers, placements, goal)
+    now = lists_of(placements.replicas)
+    after = lists_of(answer.replicas)
+    assert judged(brokers, now, [frozenset(row) for row in after], goal) == expected
+    copies = expected[0 if goal.objective == "fewest-moves" else 1]
+    assert (answer.cost, answer.lower_bound, answer.gap) == (copies, copies, 0.0)
+    assert all(len(set(row)) == len(row) for row in after)
+    free = [not excluded for excluded in placements.excluded]
+    leaders = [row[0] for row in now]
+    counts = [sum(row[0] == b for row in after) for b in range(len(brokers))]
+    squares = sum(counts[b] ** 2 / float(brokers.weights[b]) for b in range(len(brokers)) if brokers.usable[b])
+    changes = sum(row[0] != leader for row, leader in zip(after, leaders, strict=True))
+    assert (round(squares, 9), changes) == best_leaders(brokers, after, leaders, free)
+
+
+@settings(max_examples=100)
+@given(questions())
+def test_a_second_plan_from_the_result_of_the_first_changes_nothing(question):
+    brokers, placements, goal = question
+    try:
+        answer = plan(brokers, placements, goal)
+    except Infeasible:
+        return
+    again = plan(brokers, replace(placements, replicas=answer.replicas), goal)
+    assert again.cost == 0
+    assert lists_of(again.replicas) == lists_of(answer.replicas)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_larger_plan_is_as_good_as_an_integer_program(seed):
+    draw = np.random.default_rng(seed)
+    count, partitions = 9, 30
+    brokers = a_cluster([("a", "b", "c", "d")[draw.integers(4)] for _ in range(count)])
+    brokers.draining[0] = True
+    if seed % 3 == 0:
+        brokers = replace(brokers, max_replicas=np.full(count, 11 + seed, np.int64))
+    rows = [draw.permutation(count - seed % 3)[: draw.integers(1, 4)].tolist() for _ in range(partitions)]
+    placements = some_placements(rows, [int(min(4, max(1, len(row) + draw.integers(-1, 2)))) for row in rows])
+    for objective in ("fewest-moves", "even"):
+        goal = Goal(objective)
+        answer = plan(brokers, placements, goal)
+        counts = np.bincount(answer.replicas.values, minlength=count)
+        assert (answer.cost, int((counts**2).sum())) == best_by_program(brokers, placements, goal)
+        assert answer.gap == 0

@@ -1,0 +1,111 @@
+"""Plans by trying everything: the plain twin of ``service.core.reassignments``, for small clusters."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
+
+from service.core.reassignments.model import Brokers, Goal, Placements
+
+
+def allowed_sets(brokers: Brokers, now: list[int], factor: int, rule: str) -> list[frozenset[int]]:
+    """Every set of brokers that a partition may have by itself."""
+    usable = [b for b in range(len(brokers)) if brokers.usable[b]]
+    racks = brokers.racks().tolist()
+    sizes = {rack: sum(racks[b] == rack for b in usable) for rack in {racks[b] for b in usable}}
+    level = next((n for n in range(factor + 1) if sum(min(size, n) for size in sizes.values()) >= factor), factor)
+    must = set()
+    if factor >= len(now):
+        must = {int(brokers.replaced_by[b]) for b in now} - {-1} - set(now)
+    homes = [int(brokers.replaced_by[b]) if int(brokers.replaced_by[b]) in must else b for b in now]
+    sets = []
+    for chosen in map(frozenset, combinations(usable, factor)):
+        on = {rack: sum(racks[b] == rack for b in chosen) for rack in sizes}
+        if rule == "strict" and sum(count > 0 for count in on.values()) < min(factor, len(sizes)):
+            continue
+        if rule == "spread" and any(count > max(level, sum(racks[b] == rack for b in homes)) for rack, count in on.items()):
+            continue
+        if must <= chosen:
+            sets.append(chosen)
+    return sets
+
+
+def best(brokers: Brokers, placements: Placements, goal: Goal) -> tuple[Any, ...] | None:
+    """The least (copies, sum of squares ÷ weight), in the order of the objective; None if no placement keeps the rules."""
+    rows = [placements.replicas.row(i).tolist() for i in range(len(placements))]
+    choices = [
+        [frozenset(row)] if placements.excluded[i] else allowed_sets(brokers, row, int(placements.replication_factors[i]), goal.racks)
+        for i, row in enumerate(rows)
+    ]
+    found = None
+    for sets in product(*choices):
+        counts = [sum(b in chosen for chosen in sets) for b in range(len(brokers))]
+        if any(counts[b] > brokers.max_replicas[b] for b in range(len(brokers)) if brokers.usable[b]):
+            continue
+        value = judged(brokers, rows, sets, goal)
+        if found is None or value < found:
+            found = value
+    return found
+
+
+def judged(brokers: Brokers, rows: list[list[int]], sets: Any, goal: Goal) -> tuple[Any, ...]:
+    """The value of some sets: what ``best`` makes least."""
+    copies = sum(len(set(chosen) - set(row)) for chosen, row in zip(sets, rows, strict=True))
+    counts = [sum(b in chosen for chosen in sets) for b in range(len(brokers))]
+    weights = [float(weight) for weight in brokers.weights]
+    squares = round(sum(counts[b] ** 2 / weights[b] for b in range(len(brokers)) if brokers.usable[b]), 9)
+    return (copies, squares) if goal.objective == "fewest-moves" else (squares, copies)
+
+
+def best_leaders(brokers: Brokers, lists: list[list[int]], leaders: list[int], free: list[bool]) -> tuple[float, int]:
+    """The least (sum of squares of leaders ÷ weight, changes), over all choices of a usable leader for the free partitions."""
+    options = [
+        [b for b in row if brokers.usable[b]] or [row[0]] if may else [row[0]] for row, may in zip(lists, free, strict=True)
+    ]
+    values = []
+    for chosen in product(*options):
+        counts = [chosen.count(b) for b in range(len(brokers))]
+        squares = sum(counts[b] ** 2 / float(brokers.weights[b]) for b in range(len(brokers)) if brokers.usable[b])
+        values.append((round(squares, 9), sum(a != b for a, b in zip(chosen, leaders, strict=True))))
+    return min(values)
+
+
+def best_by_program(brokers: Brokers, placements: Placements, goal: Goal) -> tuple[int, int]:
+    """The least (copies, sum of squares) of a cluster with racks and equal weights, as an integer program. For "strict"."""
+    partitions, count = len(placements), len(brokers)
+    factor = placements.replication_factors.tolist()
+    racks = brokers.racks()
+    names = sorted({int(racks[b]) for b in range(count) if brokers.usable[b]})
+    placed = partitions * count
+    steps = partitions * count  # step k of a broker costs 2k + 1
+    copies = np.ones((partitions, count))
+    for partition in range(partitions):
+        copies[partition, placements.replicas.row(partition)] = 0
+    squares = np.tile(2 * np.arange(partitions) + 1, (count, 1))
+    first, second = (10_000.0, 1.0) if goal.objective == "fewest-moves" else (1.0, 10_000.0)
+    cost = np.concatenate([first * copies.ravel(), second * squares.ravel()])
+    upper = np.concatenate([np.tile(brokers.usable, partitions), np.ones(steps)]).astype(float)
+    rows, least, most = [], [], []
+
+    def rule(low: float, high: float) -> np.ndarray:
+        rows.append(np.zeros(placed + steps))
+        least.append(low)
+        most.append(high)
+        return rows[-1]
+
+    for partition in range(partitions):
+        rule(factor[partition], factor[partition])[partition * count : (partition + 1) * count] = 1
+        for rack in names:
+            few = factor[partition] <= len(names)
+            rule(0 if few else 1, 1 if few else np.inf)[partition * count + np.flatnonzero((racks == rack) & brokers.usable)] = 1
+    for b in range(count):
+        row = rule(0, 0)
+        row[b:placed:count] = 1
+        row[placed + b * partitions : placed + (b + 1) * partitions] = -1
+        rule(0, min(float(brokers.max_replicas[b]), 1e9))[b:placed:count] = 1
+    solved = milp(cost, constraints=LinearConstraint(np.array(rows), least, most), bounds=Bounds(0, upper), integrality=np.ones(len(cost)))
+    answer = np.round(solved.x)
+    return int(copies.ravel() @ answer[:placed]), int(squares.ravel() @ answer[placed:])
