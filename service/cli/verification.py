@@ -13,13 +13,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, Literal
 
+import pyarrow as pa
+
+from service.arrow.clusters import BROKER, PLACEMENT, read_cluster, read_placement
 from service.cli.local_client import Refused
-from service.core.descriptions.bodies import group_assignment, picked
+from service.core.descriptions.bodies import group_assignment, picked, placement_audit
 from service.core.descriptions.model import Description
 from service.core.errors import InvalidQuestion
+from service.core.model import Cluster, Ragged
+from service.core.placement_audits.audit import audit
+from service.core.placers import PLACERS
 
 Json = dict[str, Any]
 Ask = Callable[[str, Json], Json]
@@ -33,6 +39,8 @@ LISTED: Final = 20
 """Differences that a finding lists."""
 JAVA_ASSIGNMENT: Final = 3
 """The version of the assignments that Kafka's own client writes since 3.5."""
+PLACERS_OF_KAFKA: Final = ("striped", "rack-aware", "rack-unaware")
+"""What Kafka places topics by: the controller's first, then those of earlier clusters with ZooKeeper."""
 _WHO: Final = ("member_id", "instance_id", "rack_id", "topic_names")
 
 
@@ -73,6 +81,36 @@ def check_groups(snapshot: Json, group_ids: Sequence[str], ask: Ask) -> Iterator
                 reason = str(refusal)
         if reason is not None:
             yield Finding("group", group["group_id"], group.get("assignor", ""), "not_checked", reason)
+
+
+def check_topics(snapshot: Json, topic_names: Sequence[str]) -> Iterator[Finding]:
+    """A finding for each topic: could Kafka have placed it so? topic_names : those to check; none of them means all"""
+    description = Description("snapshot", tuple(snapshot["brokers"]))
+    for topic in snapshot["topics"]:
+        name = topic["topic_name"]
+        if topic_names and name not in topic_names:
+            continue
+        try:
+            body = placement_audit(replace(description, topics=(topic,)), name)
+        except InvalidQuestion as refusal:
+            yield Finding("topic", name, PLACERS_OF_KAFKA[0], "not_checked", str(refusal))
+            continue
+        cluster = read_cluster(pa.array(body["brokers"], BROKER))
+        _, placement = read_placement(pa.array(body["placements"], PLACEMENT), cluster)
+        yield _check_topic(name, cluster, placement)
+
+
+def _check_topic(name: str, cluster: Cluster, placement: Ragged) -> Finding:
+    audits = []
+    for placer in PLACERS_OF_KAFKA:
+        audits.append(audit(PLACERS[placer], cluster, placement, 0, ()))
+        if audits[-1].broken_rule is None:
+            return Finding("topic", name, placer, "alike", "the placer can draw it")
+    for placer, result in zip(PLACERS_OF_KAFKA, audits, strict=True):
+        if result.other_history:
+            return Finding("topic", name, placer, "alike", "the placer can draw it, if partitions or brokers were added later")
+    broken = audits[0].broken_rule
+    return Finding("topic", name, PLACERS_OF_KAFKA[0], "differs", f"{broken.rule}: {broken.detail}" if broken else "")
 
 
 def _why_not_checked(group: Json) -> str | None:

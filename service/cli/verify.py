@@ -14,7 +14,7 @@ from rich.console import Console
 from service.cli.local_client import LocalApp, Refused
 from service.cli.snapshot import cluster_client, cluster_options, extent_of, read_snapshot
 from service.cli.terminal import fill, table
-from service.cli.verification import Ask, Finding, check_groups
+from service.cli.verification import Ask, Finding, check_groups, check_topics
 from service.core.printable import printable
 from service.web.json_codec import dumps
 
@@ -39,8 +39,9 @@ def verify(
 ) -> None:  # fmt: skip
     """Compare a cluster with what Kafka would have done.
 
-    Each group with its assignor's answer, and with --keys each topic's records with the partitioners of all clients. The cluster
-    is a snapshot (--snapshot) or live (--bootstrap-server). The exit status is 1 if something differs.
+    Each group with its assignor's answer, each topic with what the placer can draw, and with --keys each topic's records with the
+    partitioners of all clients. The cluster is a snapshot (--snapshot) or live (--bootstrap-server). The exit status is 1 if
+    something differs.
     """
     app = LocalApp()
     if file is not None:
@@ -61,8 +62,11 @@ def verify(
 
 
 def _findings(document: dict[str, Any], topic_names: Sequence[str], group_ids: Sequence[str], ask: Ask) -> Iterator[Finding]:
-    """Of the groups and topics that are named; none of them means all."""
-    yield from check_groups(document, group_ids, ask)
+    """Of the groups and topics that are named; if none are, of all."""
+    if group_ids or not topic_names:
+        yield from check_groups(document, group_ids, ask)
+    if topic_names or not group_ids:
+        yield from check_topics(document, topic_names)
 
 
 def _check_keys(

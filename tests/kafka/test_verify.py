@@ -65,16 +65,17 @@ def _formats(snapshot: dict[str, Any], folder: Path) -> None:
     """A snapshot file of any format gives the same verdicts, and a group that was tampered with is told."""
     from service.cli.snapshot import write_snapshot  # noqa: PLC0415 - beside its use
 
+    groups = [part for group in snapshot["groups"] for part in ("--group", group["group_id"])]
     for form in ("json", "jsonl", "parquet"):
         with (folder / form).open("wb") as file:
             write_snapshot(snapshot, form, file)
-        status, output = run("verify", "--snapshot", str(folder / form))
+        status, output = run("verify", "--snapshot", str(folder / form), *groups)
         assert (status, json.loads(output)["totals"]) == (0, {"alike": 6, "differs": 0, "not_checked": 0})
     group = next(group for group in snapshot["groups"] if group["group_id"] == "range")
     first, second = (member["owned_partitions"][0]["partition_ids"] for member in group["members"][:2])
     first.append(second.pop())
     (folder / "json").write_text(json.dumps(snapshot))
-    status, output = run("verify", "--snapshot", str(folder / "json"))
+    status, output = run("verify", "--snapshot", str(folder / "json"), *groups)
     finding = next(finding for finding in json.loads(output)["findings"] if finding["name"] == "range")
     assert (status, finding["verdict"], finding["differences_count"]) == (1, "differs", 1)
     (difference,) = finding["differences"]
@@ -135,3 +136,19 @@ def test_keys(secured: SecuredBroker) -> None:
     findings = [finding for finding in json.loads(output)["findings"] if finding["kind"] == "keys"]
     assert [(status, finding["name"], finding["verdict"]) for finding in findings] == [(0, topic, "alike")]
     assert findings[0]["by"].startswith("java")
+
+
+def test_placements(secured: SecuredBroker, tmp_path: Path) -> None:
+    """What the controller has placed is possible; a placement that breaks a rule is told, with the rule."""
+    topic = secured.plain.topic(6)
+    status, output = run("verify", "--bootstrap-server", secured.plain.bootstrap, "--topic", topic)
+    (finding,) = json.loads(output)["findings"]
+    assert (status, finding["kind"], finding["by"], finding["verdict"]) == (0, "topic", "striped", "alike")
+    snapshot = look(secured.plain, "none")
+    described = next(described for described in snapshot["topics"] if described["topic_name"] == topic)
+    described["placements"][3]["replicas"] = [1, 1]
+    (tmp_path / "snapshot.json").write_text(json.dumps(snapshot))
+    status, output = run("verify", "--snapshot", str(tmp_path / "snapshot.json"), "--topic", topic)
+    (finding,) = json.loads(output)["findings"]
+    assert (status, finding["verdict"]) == (1, "differs")
+    assert finding["reason"].startswith("replication-factor")
