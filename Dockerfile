@@ -16,10 +16,11 @@ ENV NUMBA_CACHE_DIR=/opt/kernels \
     PIP_DISABLE_PIP_VERSION_CHECK=1 \
     PATH=/opt/allocator/bin:$PATH
 WORKDIR /src
-COPY requirements.lock ./
+# With the Kafka client, a small package of Python alone, so that one image serves the service and `watch`.
+COPY requirements.lock requirements-kafka.lock ./
 RUN --mount=type=cache,target=/root/.cache/pip \
     python -m venv /opt/allocator && \
-    pip install --require-hashes -r requirements.lock
+    pip install --require-hashes -r requirements.lock -r requirements-kafka.lock
 COPY pyproject.toml README.md LICENSE NOTICE ./
 COPY service service
 # Outside /src, where python would take the modules from there and not from where they are installed.

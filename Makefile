@@ -65,8 +65,10 @@ pipeline-demo: .venv/.dev ## run skew on the flights and on 50 million keys on S
 
 lock: ## resolve the dependencies again (needs uv)
 	uv pip compile --universal --generate-hashes --no-annotate --no-header -q pyproject.toml --group build -o requirements.lock
-	uv pip compile --universal --generate-hashes --no-annotate --no-header -q pyproject.toml --extra pipeline --group build --group dev \
+	uv pip compile --universal --generate-hashes --no-annotate --no-header -q pyproject.toml --extra kafka --extra pipeline --group build --group dev \
 	    -c requirements.lock -o requirements-dev.lock
+	uv pip compile --universal --generate-hashes --no-annotate --no-header -q pyproject.toml --extra kafka \
+	    -c requirements-dev.lock -o requirements-kafka.lock
 	uv pip compile --universal --generate-hashes --no-annotate --no-header -q pyproject.toml --extra pipeline \
 	    -c requirements-dev.lock -o requirements-pipeline.lock
 

@@ -309,5 +309,91 @@ def capacity() -> models.Dashboard:
     return board.build()
 
 
-DASHBOARDS: Final = {"partition-allocator.json": service, "partition-allocator-capacity.json": capacity}
+def cluster() -> models.Dashboard:
+    """A live cluster, as `partition-allocator watch` sees it: skew of topics and groups, lag, brokers."""
+    board = (
+        dashboard.Dashboard("Kafka cluster balance")
+        .uid("partition-allocator-cluster")
+        .tags(["kafka"])
+        .refresh("1m")
+        .time("now-24h", "now")
+    )
+    board.tooltip(DashboardCursorSync.CROSSHAIR).readonly()
+    board.with_variable(dashboard.DatasourceVariable("datasource").label("Data source").type("prometheus"))
+    board.with_variable(choice("namespace", "Namespace", "label_values(allocator_cluster_up, namespace)"))
+    board.with_variable(choice("topic", "Topic", f"label_values(allocator_cluster_topic_skew_ratio{{{HERE}}}, topic)"))
+    board.with_variable(choice("group", "Group", f"label_values(allocator_cluster_group_members{{{HERE}}}, group)"))
+    topics, groups = f'{HERE}, topic=~"$topic"', f'{HERE}, group=~"$group"'
+    differing = f"sum(allocator_cluster_group_differs{{{HERE}}})"
+    measures = ("records", "bytes", "records_per_second", "bytes_per_second", "leaders", "replicas")
+    panel: Builder[models.Panel]
+    for panel in (
+        figure("Cluster", "1 if the latest snapshot succeeded.", units.Short, f"min(allocator_cluster_up{{{HERE}}})"),
+        figure("Groups that differ", "Groups that are not assigned as Kafka would.", units.Short, differing),
+        figure(
+            "Moves",
+            "Partitions that the next rebalances would move.",
+            units.Short,
+            f"sum(allocator_cluster_group_next_moves{{{HERE}}})",
+        ),
+        figure("Lag", "Records that groups have not committed.", units.Short, f"sum(allocator_cluster_group_lag{{{HERE}}})"),
+        figure("Fullest disk", "Used share.", units.PercentUnit, f"max(allocator_cluster_broker_used_ratio{{{HERE}}})"),
+        figure(
+            "Without series", "Topics and groups beyond the limits.", units.Short, f"sum(allocator_cluster_dropped{{{HERE}}})"
+        ),
+        *(
+            chart(
+                f"Topic skew by {name.replace('_', ' ')}",
+                "Maximum ÷ mean; 1 is perfectly even.",
+                units.Short,
+                [(f'topk(20, max by (topic) (allocator_cluster_topic_skew_ratio{{{topics}, measure="{name}"}}))', "{{topic}}")],
+            )
+            for name in measures
+        ),
+        *(
+            chart(
+                f"Group skew by {name}",
+                "Maximum ÷ mean over the members; 1 is perfectly even.",
+                units.Short,
+                [(f'topk(20, max by (group) (allocator_cluster_group_skew_ratio{{{groups}, measure="{name}"}}))', "{{group}}")],
+            )
+            for name in ("partitions", "lag")
+        ),
+        chart(
+            "Lag by group",
+            "Records that the group has not committed.",
+            units.Short,
+            [(f"topk(20, max by (group) (allocator_cluster_group_lag{{{groups}}}))", "{{group}}")],
+        ),
+        chart(
+            "Hottest key",
+            "Share of the hottest key among the sampled records.",
+            units.PercentUnit,
+            [(f"max by (topic) (allocator_cluster_topic_hottest_key_ratio{{{topics}}})", "{{topic}}")],
+        ),
+        chart(
+            "Replicas and leaders by broker",
+            "An even cluster has parallel lines.",
+            units.Short,
+            [
+                (f"max by (broker) (allocator_cluster_broker_replicas{{{HERE}}})", "{{broker}} replicas"),
+                (f"max by (broker) (allocator_cluster_broker_leaders{{{HERE}}})", "{{broker}} leaders"),
+            ],
+        ),
+        chart(
+            "Bytes by broker",
+            "Bytes of the broker's replicas.",
+            units.BytesIEC,
+            [(f"max by (broker) (allocator_cluster_broker_bytes{{{HERE}}})", "{{broker}}")],
+        ),
+    ):
+        board.with_panel(panel)
+    return board.build()
+
+
+DASHBOARDS: Final = {
+    "partition-allocator.json": service,
+    "partition-allocator-capacity.json": capacity,
+    "partition-allocator-cluster.json": cluster,
+}
 """File name → the function that builds the dashboard."""

@@ -17,7 +17,10 @@ from service.cli.pipeline import pipeline
 from service.cli.plan import plan
 from service.cli.reassign import reassign
 from service.cli.rebalances import rebalances
+from service.cli.snapshot import snapshot
 from service.cli.tokens import token
+from service.cli.verify import verify
+from service.cli.watch import watch
 
 
 @click.group(commands=COMMANDS)
@@ -35,7 +38,10 @@ main.add_command(pipeline)
 main.add_command(plan)
 main.add_command(reassign)
 main.add_command(rebalances)
+main.add_command(snapshot)
 main.add_command(token)
+main.add_command(verify)
+main.add_command(watch)
 
 
 @main.command()

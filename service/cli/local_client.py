@@ -11,7 +11,7 @@ import click
 from environs.exceptions import EnvValidationError
 
 from service.config import Settings
-from service.web.json_codec import loads
+from service.web.json_codec import dumps, loads
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -29,6 +29,31 @@ def settings() -> Settings:
     except EnvValidationError as error:
         messages = cast("dict[str, list[str]]", error.error_messages)
         raise click.ClickException("; ".join(f"{name}: {' '.join(texts)}" for name, texts in messages.items())) from None
+
+
+class Refused(Exception):
+    """An endpoint's refusal, as its words."""
+
+
+class LocalApp:
+    """An app in this process that answers any number of bodies."""
+
+    def __init__(self) -> None:
+        from werkzeug.test import Client  # noqa: PLC0415 - as in post
+
+        from service.app import create_app  # noqa: PLC0415
+
+        self._client = Client(create_app(replace(settings(), auth="off", otlp_endpoint="", max_decision_bytes=UNLIMITED)))
+
+    def ask(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        """The answer to a body. Raises Refused."""
+        response = self._client.post(path, data=dumps(body), content_type="application/json")
+        answer: dict[str, Any] = loads(response.get_data())
+        if response.status_code == 200:
+            return answer
+        raise Refused(
+            " ".join([answer["detail"], *(f"{error['pointer']}: {error['detail']}" for error in answer.get("errors", ()))])
+        )
 
 
 def post(path: str, body: bytes) -> bytes:

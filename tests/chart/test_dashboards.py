@@ -18,6 +18,7 @@ import requests
 import yaml
 
 from service.auth.tokens import new_token
+from service.cli.cluster_metrics import GAUGES
 from tests.support.charts import CHART
 from tests.support.golden import PROJECT
 from tests.support.programs import program
@@ -232,7 +233,24 @@ def test_every_recording_rule_records(prometheus, load, record):
     assert answer(prometheus, load, record)
 
 
-@pytest.mark.parametrize("alert", [alert for alert, expression in ALERTS.items() if "kube_" not in expression])
+CLUSTER_ALERTS = {name: expression for name, expression in ALERTS.items() if "allocator_cluster_" in expression}
+CLUSTER = [
+    *(target["expr"] for panel in dashboard("partition-allocator-cluster.json")["panels"] for target in panel["targets"]),
+    *CLUSTER_ALERTS.values(),
+]
+
+
+@pytest.mark.parametrize("expression", CLUSTER)
+def test_the_cluster_dashboard_and_alerts_look_at_what_watch_serves(expression):
+    """Every metric is one of its metrics, and every label one of that metric's."""
+    (name,) = re.findall(r"allocator_cluster_\w+", expression)
+    labels = {"namespace", "pod"} | set(GAUGES[name][1] if name in GAUGES else ())
+    assert name in {"allocator_cluster_up", *GAUGES}
+    assert set(re.findall(r"(\w+)=", expression)) <= labels
+    assert {label for group in re.findall(r"by \(([^)]*)\)", expression) for label in group.split(", ")} <= labels
+
+
+@pytest.mark.parametrize("alert", [alert for alert, expression in ALERTS.items() if not re.search("kube_|_cluster_", expression)])
 def test_every_alert_looks_at_what_there_is(prometheus, load, alert):
     """Without its threshold each gives a value: no metric or label is misspelt. kube-state-metrics is not here."""
     bare = re.sub(r"\s[<>]=?\s[\d.]+\s*$", "", ALERTS[alert]).removeprefix("absent(")

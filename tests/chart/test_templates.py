@@ -242,6 +242,27 @@ def test_the_pipeline_is_run_by_spark_submit(everything, secrets):
     assert alone["automountServiceAccountToken"] is False
 
 
+def test_the_cluster_is_watched_by_a_pod_of_its_own(everything, minimal):
+    """With its options, its Secret, rules for its network and a monitor; the service's selectors do not choose it."""
+    pod = everything["Deployment allocator-watch"]["spec"]["template"]
+    (container,) = pod["spec"]["containers"]
+    assert container["args"] == [
+        "watch",
+        "--host=0.0.0.0",
+        "--port=9464",
+        "--bootstrap-server=kafka-0.kafka:9093,kafka-1.kafka:9093",
+        "--interval=60",
+        "--command-config=/etc/partition-allocator/kafka/client.properties",
+        *EVERYTHING["watch"]["arguments"],
+    ]
+    assert pod["spec"]["volumes"][1]["secret"]["secretName"] == "allocator-kafka"
+    assert everything["NetworkPolicy allocator-watch"]["spec"]["egress"] == EVERYTHING["watch"]["egress"]
+    selector = everything["PodMonitor allocator-watch"]["spec"]["selector"]["matchLabels"]
+    assert selector.items() <= pod["metadata"]["labels"].items()
+    assert selector != everything["Service allocator"]["spec"]["selector"]
+    assert not any(name.endswith("-watch") for name in minimal)
+
+
 def test_an_alert_links_to_where_the_guide_is_published(everything):
     groups = everything["PrometheusRule allocator"]["spec"]["groups"]
     links = {rule["annotations"]["runbook_url"] for group in groups for rule in group["rules"] if "alert" in rule}

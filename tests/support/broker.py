@@ -133,13 +133,13 @@ def _bytes(text: bytes | str | None) -> bytes | None:
 def running_broker(*more_properties: str) -> Iterator[Broker]:
     """A broker on free ports, its data in a temporary folder; it ends with the block, or with the tests if they are killed.
 
-    more_properties : lines of ``server.properties``, which override those below
+    more_properties : lines of ``server.properties``, which override those below, with ``{port}`` and ``{controller_port}``
     """
     with TemporaryDirectory(prefix="kafka-", ignore_cleanup_errors=True) as folder:
         port, controller_port = _free_ports(2)
         properties, log = Path(folder, "server.properties"), Path(folder, "broker.log")
-        lines = (_PROPERTIES.format(folder=folder, port=port, controller_port=controller_port), *more_properties)
-        properties.write_text("\n".join(lines), encoding="utf-8")
+        lines = "\n".join((_PROPERTIES, *more_properties)).format(folder=folder, port=port, controller_port=controller_port)
+        properties.write_text(lines, encoding="utf-8")
         logging = Path(folder, "log4j2.properties")
         logging.write_text(_LOGGING, encoding="utf-8")
         with log.open("w", encoding="utf-8") as output:

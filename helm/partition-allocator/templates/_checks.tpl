@@ -38,6 +38,14 @@
 {{- if and .Values.httpRoute.enabled (not .Values.httpRoute.parentRefs) -}}
 {{- fail "httpRoute.enabled needs httpRoute.parentRefs: the gateways that it joins" -}}
 {{- end -}}
+{{- with .Values.watch -}}
+{{- if and .enabled (not .bootstrapServers) -}}
+{{- fail "watch.enabled needs watch.bootstrapServers: the cluster to watch" -}}
+{{- end -}}
+{{- if and .enabled $.Values.networkPolicy.enabled (not .egress) -}}
+{{- fail "watch.bootstrapServers are brokers, which the network policy keeps the pod from: add rules for them and for DNS to watch.egress" -}}
+{{- end -}}
+{{- end -}}
 {{- with .Values.pipeline -}}
 {{- if and (or .cronJob.enabled .sparkApplication.enabled) (not .arguments) -}}
 {{- fail "pipeline.arguments is empty: name the job that partition-allocator pipeline is to run" -}}

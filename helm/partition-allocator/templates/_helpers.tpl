@@ -27,6 +27,11 @@ app.kubernetes.io/component: service
 app.kubernetes.io/component: pipeline
 {{- end }}
 
+{{- define "allocator.watchSelector" -}}
+{{ include "allocator.selector" . }}
+app.kubernetes.io/component: watch
+{{- end }}
+
 {{- define "allocator.labels" -}}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
@@ -43,6 +48,11 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 
 {{- define "allocator.pipelineLabels" -}}
 {{ include "allocator.pipelineSelector" . }}
+{{ include "allocator.labels" . }}
+{{- end }}
+
+{{- define "allocator.watchLabels" -}}
+{{ include "allocator.watchSelector" . }}
 {{ include "allocator.labels" . }}
 {{- end }}
 

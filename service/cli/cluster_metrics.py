@@ -1,0 +1,222 @@
+"""A snapshot as Prometheus metrics, with a bounded number of series.
+
+Topics and groups are named by labels. Only the ``max_topics`` topics with the most bytes, and the ``max_groups`` groups with the
+most members, have series of their own; the others are counted in ``allocator_cluster_dropped``. Brokers are few.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any, Final
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from service.cli.local_client import Refused
+from service.cli.verification import Ask, check_groups
+from service.core.descriptions.bodies import group_assignment
+from service.core.descriptions.model import Description
+from service.core.errors import InvalidQuestion
+
+Json = dict[str, Any]
+Numbers = Sequence[float | None]
+
+GAUGES: Final = {
+    "allocator_cluster_broker_replicas": ("Replicas on a broker.", ("broker",)),
+    "allocator_cluster_broker_leaders": ("Partitions that a broker leads.", ("broker",)),
+    "allocator_cluster_broker_bytes": ("Bytes of a broker's replicas.", ("broker",)),
+    "allocator_cluster_broker_used_ratio": ("Used share of a broker's disks.", ("broker",)),
+    "allocator_cluster_topic_skew_ratio": (
+        "Skew (maximum ÷ mean) of a topic: of records, bytes and rates over partitions, of replicas and leaders over brokers.",
+        ("topic", "measure"),
+    ),
+    "allocator_cluster_topic_hottest_key_ratio": ("Share of the hottest key among a topic's sampled records.", ("topic",)),
+    "allocator_cluster_topic_key_skew_ratio": ("Skew of a topic's sampled records with a key over its partitions.", ("topic",)),
+    "allocator_cluster_group_members": ("Members of a group.", ("group",)),
+    "allocator_cluster_group_lag": ("Records that a group has not committed yet.", ("group",)),
+    "allocator_cluster_group_skew_ratio": ("Skew of partitions and of lag over a group's members.", ("group", "measure")),
+    "allocator_cluster_group_next_moves": ("Partitions that the group's next rebalance would move.", ("group",)),
+    "allocator_cluster_group_differs": ("1 if a group is not assigned as Kafka would, else 0.", ("group",)),
+    "allocator_cluster_dropped": ("Topics and groups without series of their own.", ("kind",)),
+    "allocator_cluster_not_known": ("Fields that the cluster did not tell, with their reasons in the log.", ()),
+}
+"""Every gauge of a snapshot: its help and its labels."""
+
+Samples = dict[tuple[str, tuple[str, ...]], float]
+"""(name of the gauge, label values) → value"""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Which topics and how many topics and groups have series of their own. topic_names : none of them means all"""
+
+    max_topics: int
+    max_groups: int
+    topic_names: Sequence[str] = ()
+
+
+def measure(snapshot: Json, previous: Json | None, seconds: float, bounds: Bounds, ask: Ask) -> Samples:
+    """The samples of a snapshot. previous : the one before, taken so many seconds earlier, for rates"""
+    samples: Samples = {}
+    _measure_brokers(snapshot, samples)
+    topics = [topic for topic in snapshot["topics"] if not bounds.topic_names or topic["topic_name"] in bounds.topic_names]
+    topics.sort(key=lambda topic: (-_total(topic.get("partition_bytes", ())), topic["topic_name"]))
+    older = {} if previous is None else {topic["topic_name"]: topic for topic in previous["topics"]}
+    broker_ids = [broker["broker_id"] for broker in snapshot["brokers"] if not broker.get("fenced")]
+    for topic in topics[: bounds.max_topics]:
+        for name, numbers in _of_topic(topic, older.get(topic["topic_name"], {}), seconds, broker_ids):
+            samples["allocator_cluster_topic_skew_ratio", (topic["topic_name"], name)] = skew(numbers)
+    groups = sorted(
+        (group for group in snapshot["groups"] if group.get("members")),
+        key=lambda group: (-len(group["members"]), group["group_id"]),
+    )
+    _measure_groups(snapshot, groups[: bounds.max_groups], samples, ask)
+    for kind, count in (("topic", len(topics) - bounds.max_topics), ("group", len(groups) - bounds.max_groups)):
+        samples["allocator_cluster_dropped", (kind,)] = max(0, count)
+    samples["allocator_cluster_not_known", ()] = len(snapshot["not_known"])
+    return samples
+
+
+def measure_keys(topic: Json, sample: Sequence[tuple[bytes, int]], samples: Samples) -> None:
+    """Add what a sample of a topic's keys shows."""
+    if not sample:
+        return
+    keys = Counter(key for key, _ in sample)
+    partitions = Counter(partition for _, partition in sample)
+    name = (topic["topic_name"],)
+    samples["allocator_cluster_topic_hottest_key_ratio", name] = max(keys.values()) / len(sample)
+    samples["allocator_cluster_topic_key_skew_ratio", name] = skew([partitions[i] for i in range(topic["partitions_count"])])
+
+
+def skew(numbers: Iterable[float | None]) -> float:
+    """Maximum ÷ mean; 1 if there is nothing."""
+    known = [number for number in numbers if number is not None]
+    total = sum(known)
+    return max(known) * len(known) / total if total else 1.0
+
+
+def _total(numbers: Numbers) -> float:
+    return sum(number or 0 for number in numbers)
+
+
+def _measure_brokers(snapshot: Json, samples: Samples) -> None:
+    replicas, leaders, sizes = Counter[int](), Counter[int](), Counter[int]()
+    for topic in snapshot["topics"]:
+        partition_bytes = topic.get("partition_bytes", [0] * topic["partitions_count"])
+        for placement, size in zip(topic["placements"], partition_bytes, strict=True):
+            leaders[placement["leader"]] += 1
+            for broker_id in placement["replicas"]:
+                replicas[broker_id] += 1
+                sizes[broker_id] += size or 0
+    for broker in snapshot["brokers"]:
+        broker_id, label = broker["broker_id"], (str(broker["broker_id"]),)
+        samples["allocator_cluster_broker_replicas", label] = replicas[broker_id]
+        samples["allocator_cluster_broker_leaders", label] = leaders[broker_id]
+        samples["allocator_cluster_broker_bytes", label] = sizes[broker_id]
+        if broker.get("capacity_bytes"):
+            samples["allocator_cluster_broker_used_ratio", label] = broker["used_bytes"] / broker["capacity_bytes"]
+
+
+def _of_topic(topic: Json, older: Json, seconds: float, broker_ids: Sequence[int]) -> Iterator[tuple[str, Numbers]]:
+    """What a topic's skew is measured of."""
+    ends, begins = topic.get("log_end_offsets"), topic.get("log_start_offsets")
+    if ends and begins:
+        yield "records", _differences(begins, ends, 1)
+    if "partition_bytes" in topic:
+        yield "bytes", topic["partition_bytes"]
+    for name, field_name in (("records_per_second", "log_end_offsets"), ("bytes_per_second", "partition_bytes")):
+        if topic.get(field_name) and older.get(field_name) and seconds:
+            yield name, _differences(older[field_name], topic[field_name], seconds)
+    for name in ("replicas", "leaders"):
+        ids = [i for one in topic["placements"] for i in (one["replicas"] if name == "replicas" else [one["leader"]])]
+        counts = Counter(ids)
+        yield name, [counts[broker_id] for broker_id in broker_ids]
+
+
+def _differences(before: Numbers, after: Numbers, seconds: float) -> Numbers:
+    pairs = zip(before, after, strict=False)
+    return [None if a is None or b is None or b < a else (b - a) / seconds for a, b in pairs]
+
+
+def _measure_groups(snapshot: Json, groups: Sequence[Json], samples: Samples, ask: Ask) -> None:
+    description = Description("snapshot", *(tuple(snapshot[part]) for part in ("brokers", "topics", "groups")))
+    ends = {topic["topic_name"]: topic.get("log_end_offsets", ()) for topic in snapshot["topics"]}
+    for group in groups:
+        label = (group["group_id"],)
+        samples["allocator_cluster_group_members", label] = len(group["members"])
+        counts = [sum(len(part["partition_ids"]) for part in member["owned_partitions"]) for member in group["members"]]
+        samples["allocator_cluster_group_skew_ratio", (*label, "partitions")] = skew(counts)
+        lag = _lag(group, ends)
+        if lag:
+            samples["allocator_cluster_group_lag", label] = sum(lag.values())
+            of_members = [
+                sum(lag.get((part["topic_name"], i), 0) for part in member["owned_partitions"] for i in part["partition_ids"])
+                for member in group["members"]
+            ]
+            samples["allocator_cluster_group_skew_ratio", (*label, "lag")] = skew(of_members)
+        try:
+            movement = ask("/v1/group-assignments", group_assignment(description, group["group_id"]))["movement"]
+        except (Refused, InvalidQuestion):
+            continue
+        samples["allocator_cluster_group_next_moves", label] = movement["moved"]
+    names = [group["group_id"] for group in groups]
+    for finding in check_groups(snapshot, names, ask) if names else ():
+        if finding.verdict != "not_checked":
+            samples["allocator_cluster_group_differs", (finding.name,)] = finding.verdict == "differs"
+
+
+def _lag(group: Json, ends: Mapping[str, Numbers]) -> dict[tuple[str, int], float]:
+    """Records behind the committed offset, by partition."""
+    lag = {}
+    for part in group.get("committed_offsets", ()):
+        of_topic = ends.get(part["topic_name"], ())
+        for i, offset in zip(part["partition_ids"], part["offsets"], strict=True):
+            end = of_topic[i] if i < len(of_topic) else None
+            if end is not None:
+                lag[part["topic_name"], i] = max(0, end - offset)
+    return lag
+
+
+@dataclass(eq=False)
+class ClusterCollector(Collector):
+    """The newest samples, and how the attempts to take a snapshot go.
+
+    samples : empty while the cluster is away, so that no stale figure looks fresh
+    """
+
+    samples: Samples = field(default_factory=dict)
+    up: bool = False
+    failures: int = 0
+    taken_at: float = 0.0
+    duration: float = 0.0
+    _lock: Any = field(default_factory=Lock)
+
+    def succeed(self, samples: Samples, taken_at: float, duration: float) -> None:
+        """A snapshot has been measured. taken_at : seconds since 1970"""
+        with self._lock:
+            self.samples, self.up, self.taken_at, self.duration = samples, True, taken_at, duration
+
+    def fail(self) -> None:
+        """No snapshot could be taken."""
+        with self._lock:
+            self.samples, self.up = {}, False
+            self.failures += 1
+
+    def collect(self) -> Iterator[Metric]:
+        """The metrics."""
+        with self._lock:
+            samples = self.samples
+            yield GaugeMetricFamily("allocator_cluster_up", "1 if the latest snapshot of the cluster succeeded.", self.up)
+            yield CounterMetricFamily("allocator_cluster_snapshot_failures", "Snapshots that failed.", self.failures)
+            if self.taken_at:
+                text = "Time of the latest successful snapshot, in seconds since 1970."
+                yield GaugeMetricFamily("allocator_cluster_snapshot_timestamp_seconds", text, self.taken_at)
+                text = "Duration of the latest successful snapshot."
+                yield GaugeMetricFamily("allocator_cluster_snapshot_duration_seconds", text, self.duration)
+        for name, (text, labels) in GAUGES.items():
+            family = GaugeMetricFamily(name, text, labels=labels)
+            for (of, values), value in samples.items():
+                if of == name:
+                    family.add_metric(values, float(value))
+            yield family

@@ -1,0 +1,141 @@
+"""``snapshot``: a live cluster → its brokers, topics and groups in one document."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+import orjson
+import pyarrow as pa
+import pyarrow.parquet
+
+from service.web.json_codec import loads
+
+if TYPE_CHECKING:
+    from service.kafka.client import ClusterClient
+    from service.kafka.snapshot import Extent
+
+SNAPSHOT_VERSION: Final = 1
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def cluster_options(command: Command) -> Command:
+    """The parameters of a command that reads a live cluster: bootstrap_server, command_config, topics, groups and so on."""
+    options = (
+        click.option("--bootstrap-server", metavar="HOST:PORT", help="Brokers to connect to first, separated by commas."),
+        click.option(
+            "--command-config",
+            type=click.Path(exists=True, dir_okay=False, path_type=Path),
+            help="Properties file with the security settings, as Kafka's own tools take it.",
+        ),
+        click.option("--topic", "topic_names", multiple=True, help="Topic to read. Repeatable. Default: all."),
+        click.option("--group", "group_ids", multiple=True, help="Group to read. Repeatable. Default: all."),
+        click.option("--with-offsets-topic", is_flag=True, help="Also read __consumer_offsets, which alone has some details."),
+    )
+    for option in reversed(options):
+        option(command)
+    return command
+
+
+@contextmanager
+def cluster_client(bootstrap_server: str | None, command_config: Path | None) -> Iterator[ClusterClient]:
+    """A client of the cluster. Raises ClickException for a wrong property, and for a cluster that cannot be reached."""
+    try:
+        from service.kafka.client import ClusterClient  # noqa: PLC0415 - the other commands do not need the Kafka client
+        from service.kafka.errors import ClusterError  # noqa: PLC0415
+        from service.kafka.properties import client_settings, read_properties  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != "kafka":
+            raise
+        raise click.ClickException("a live cluster needs kafka-python: pip install 'partition-allocator[kafka]'") from None
+    try:
+        properties = {} if command_config is None else read_properties(command_config)
+        servers = bootstrap_server or properties.get("bootstrap.servers")
+        if not servers:
+            raise click.UsageError("Missing option '--bootstrap-server'.")
+        with ClusterClient(servers, client_settings(properties)) as client:
+            yield client
+    except ClusterError as error:
+        raise click.ClickException(str(error)) from None
+
+
+def extent_of(
+    topic_names: tuple[str, ...], group_ids: tuple[str, ...], *, interval: float = 0.0, with_offsets_topic: bool = False
+) -> Extent:
+    """What a snapshot covers, from the options of a command."""
+    from service.kafka.snapshot import Extent  # noqa: PLC0415 - see cluster_client
+
+    return Extent(topic_names, group_ids, interval, with_offsets_topic)
+
+
+def read_snapshot(file: Path) -> dict[str, Any]:
+    """A snapshot from a file, in any of the formats. Raises ClickException."""
+    try:
+        data = file.read_bytes()
+        if data[:4] == b"PAR1":
+            lines = [loads(line) for line in pa.parquet.read_table(pa.BufferReader(data)).column("line").to_pylist()]
+        else:
+            try:
+                lines = [loads(data)]
+            except ValueError:
+                lines = [loads(line) for line in data.splitlines() if line.strip()]
+    except (OSError, ValueError, KeyError, pa.ArrowException) as error:
+        raise click.ClickException(f"{file}: {error}") from None
+    document: dict[str, Any] = lines[0] if lines and isinstance(lines[0], dict) else {}
+    if document.get("snapshot_version") != SNAPSHOT_VERSION:
+        raise click.ClickException(f"{file}: not a snapshot of version {SNAPSHOT_VERSION}")
+    for name, part in _PARTS.items():
+        document.setdefault(name, [line[part] for line in lines[1:] if part in line])
+    return document
+
+
+@click.command()
+@cluster_options
+@click.option("--interval", type=click.FloatRange(0, 3600), default=0.0, help="Look twice, so many seconds apart, for rates.")
+@click.option("--format", "form", type=click.Choice(["json", "jsonl", "parquet"]), default="json", show_default=True)
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="File to write. Default: standard output.")
+def snapshot(
+    *, bootstrap_server: str | None, command_config: Path | None, topic_names: tuple[str, ...], group_ids: tuple[str, ...],
+    with_offsets_topic: bool, interval: float, form: str, output: Path | None,
+) -> None:  # fmt: skip
+    """Write the brokers, topics and groups of a live cluster.
+
+    Read-only. What the cluster does not tell is listed in the member not_known, with the reason.
+    """
+    from service.kafka.snapshot import take_snapshot  # noqa: PLC0415 - see cluster_client
+
+    with cluster_client(bootstrap_server, command_config) as client:
+        extent = extent_of(topic_names, group_ids, interval=interval, with_offsets_topic=with_offsets_topic)
+        document = take_snapshot(client, extent)
+    if output is None:
+        write_snapshot(document, form, sys.stdout.buffer)
+    else:
+        with output.open("wb") as file:
+            write_snapshot(document, form, file)
+
+
+def write_snapshot(document: dict[str, Any], form: str, file: Any) -> None:
+    """Write a snapshot into a binary file. form : json, jsonl or parquet, which is the lines of jsonl in a column"""
+    if form == "json":
+        file.write(orjson.dumps(document) + b"\n")
+    elif form == "jsonl":
+        for line in json_lines(document):
+            file.write(orjson.dumps(line) + b"\n")
+    else:
+        rows = [(next(iter(line), ""), orjson.dumps(line).decode()) for line in json_lines(document)]
+        pa.parquet.write_table(pa.table(list(map(list, zip(*rows, strict=True))), names=["kind", "line"]), file)
+
+
+_PARTS: Final = {"topics": "topic", "groups": "group"}
+
+
+def json_lines(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """A snapshot in pieces: first all but its topics and groups, then each of these as ``{"topic": …}`` and ``{"group": …}``."""
+    yield {name: value for name, value in document.items() if name not in _PARTS}
+    for name, part in _PARTS.items():
+        for entry in document[name]:
+            yield {part: entry}

@@ -1,0 +1,148 @@
+"""``verify``: is a cluster assigned and placed as Kafka would?"""
+
+from __future__ import annotations
+
+import base64
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from xml.etree.ElementTree import Element, SubElement, tostring
+
+import click
+from rich.console import Console
+
+from service.cli.local_client import LocalApp, Refused
+from service.cli.snapshot import cluster_client, cluster_options, extent_of, read_snapshot
+from service.cli.terminal import fill, table
+from service.cli.verification import Ask, Finding, check_groups, check_topics
+from service.core.printable import printable
+from service.web.json_codec import dumps
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from service.kafka.client import ClusterClient
+
+MARKS = {"alike": "✓ alike", "differs": "✗ differs", "not_checked": "– not checked"}
+
+
+@click.command()
+@click.option("--snapshot", "file", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Snapshot to verify.")
+@cluster_options
+@click.option("--keys", "keys_count", type=click.IntRange(1, 1_000_000), help="Read so many records of each topic (live only).")
+@click.option(
+    "--format", "form", type=click.Choice(["table", "json", "junit"]), help="Default: a table on a terminal, else JSON."
+)
+def verify(
+    *, file: Path | None, bootstrap_server: str | None, command_config: Path | None, topic_names: tuple[str, ...],
+    group_ids: tuple[str, ...], with_offsets_topic: bool, keys_count: int | None, form: str | None,
+) -> None:  # fmt: skip
+    """Compare a cluster with what Kafka would have done.
+
+    Each group with its assignor's answer, each topic with what the placer can draw, and with --keys each topic's records with the
+    partitioners of all clients. The cluster is a snapshot (--snapshot) or live (--bootstrap-server). The exit status is 1 if
+    something differs.
+    """
+    app = LocalApp()
+    if file is not None:
+        if bootstrap_server or command_config or keys_count:
+            raise click.UsageError("--snapshot needs no --bootstrap-server, --command-config or --keys.")
+        document = read_snapshot(file)
+        findings = list(_findings(document, topic_names, group_ids, app.ask))
+    else:
+        from service.kafka.snapshot import take_snapshot  # noqa: PLC0415 - needs the Kafka client
+
+        with cluster_client(bootstrap_server, command_config) as client:
+            document = take_snapshot(client, extent_of((), group_ids, with_offsets_topic=with_offsets_topic))
+            findings = list(_findings(document, topic_names, group_ids, app.ask))
+            if keys_count:
+                findings += _check_keys(client, document, topic_names, keys_count, app.ask)
+    _print(findings, form or ("table" if sys.stdout.isatty() else "json"))
+    sys.exit(any(finding.verdict == "differs" for finding in findings))
+
+
+def _findings(document: dict[str, Any], topic_names: Sequence[str], group_ids: Sequence[str], ask: Ask) -> Iterator[Finding]:
+    """Of the groups and topics that are named; if none are, of all."""
+    if group_ids or not topic_names:
+        yield from check_groups(document, group_ids, ask)
+    if topic_names or not group_ids:
+        yield from check_topics(document, topic_names)
+
+
+def _check_keys(
+    client: ClusterClient, document: dict[str, Any], topic_names: Sequence[str], count: int, ask: Ask
+) -> Iterator[Finding]:
+    """Which partitioner wrote each topic."""
+    from service.kafka.errors import ClusterError  # noqa: PLC0415 - needs the Kafka client
+    from service.kafka.sample import sample_keys  # noqa: PLC0415
+
+    for topic in document["topics"]:
+        name = topic["topic_name"]
+        if topic["internal"] or (topic_names and name not in topic_names):
+            continue
+        try:
+            sample = sample_keys(client, topic, count)
+        except ClusterError as error:
+            yield Finding("keys", name, "", "not_checked", str(error))
+            continue
+        if not sample:
+            yield Finding("keys", name, "", "not_checked", "no records with a key")
+            continue
+        records = [{"key": base64.b64encode(key).decode(), "partition_id": partition} for key, partition in sample]
+        body = {"partitions_count": topic["partitions_count"], "key_format": "base64", "observations": records}
+        try:
+            answer = ask("/v1/partitioner-fingerprints", body)
+        except Refused as refusal:
+            yield Finding("keys", name, "", "not_checked", str(refusal))
+            continue
+        writers = [writer["partitioners"][0] for writer in answer["writers"]]
+        yield Finding("keys", name, ", ".join(writers), "alike" if writers else "differs", answer["conclusion"])
+
+
+def _print(findings: Sequence[Finding], form: str) -> None:
+    if form == "json":
+        click.echo(dumps({"findings": [finding.document() for finding in findings], "totals": _totals(findings)}))
+    elif form == "junit":
+        click.echo(tostring(_junit(findings), encoding="unicode", xml_declaration=True))
+    else:
+        rows = [(each.kind, each.name, each.by, MARKS[each.verdict], _explained(each)) for each in findings]
+        console = Console()
+        console.print(fill(table("kind", "name", "by", "verdict", "why"), sorted(rows, key=lambda row: row[3][0] != "✗")))
+        console.print(" · ".join(f"{count} {verdict.replace('_', ' ')}" for verdict, count in _totals(findings).items()))
+
+
+def _explained(finding: Finding) -> str:
+    if not finding.differences:
+        return finding.reason
+    first = finding.differences[0]
+    place = f"{first['topic_name']}-{first['partition_id']}"
+    owners, expected = (", ".join(first[name]) or "nobody" for name in ("member_ids", "expected_member_ids"))
+    return f"{finding.reason}; {finding.differences_count} partitions, first {place}: {owners} instead of {expected}"
+
+
+def _totals(findings: Sequence[Finding]) -> dict[str, int]:
+    return {verdict: sum(finding.verdict == verdict for finding in findings) for verdict in MARKS}
+
+
+def _junit(findings: Sequence[Finding]) -> Element:
+    """One test suite a kind and one test case a finding, as CI servers show them."""
+    root = Element("testsuites", name="partition-allocator verify")
+    for kind in dict.fromkeys(finding.kind for finding in findings):
+        of_kind = [finding for finding in findings if finding.kind == kind]
+        totals = _totals(of_kind)
+        suite = SubElement(
+            root,
+            "testsuite",
+            name=kind,
+            tests=str(len(of_kind)),
+            failures=str(totals["differs"]),
+            errors="0",
+            skipped=str(totals["not_checked"]),
+        )
+        for finding in of_kind:
+            case = SubElement(suite, "testcase", classname=kind, name=printable(finding.name))
+            if finding.verdict == "differs":
+                SubElement(case, "failure", message=printable(finding.reason)).text = printable(_explained(finding))
+            elif finding.verdict == "not_checked":
+                SubElement(case, "skipped", message=printable(finding.reason))
+    return root

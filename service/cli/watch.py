@@ -1,0 +1,124 @@
+"""``watch``: a snapshot of a live cluster every so often → Prometheus metrics."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from prometheus_client import CollectorRegistry, start_http_server
+
+from service.cli.cluster_metrics import Bounds, ClusterCollector, Samples, measure, measure_keys
+from service.cli.local_client import LocalApp
+from service.cli.snapshot import cluster_client, cluster_options, extent_of
+from service.web.json_codec import dumps
+
+if TYPE_CHECKING:
+    from service.cli.verification import Ask
+    from service.kafka.client import ClusterClient
+    from service.kafka.snapshot import Extent
+
+
+@click.command()
+@cluster_options
+@click.option("--interval", type=click.FloatRange(1, 86400), default=60.0, show_default=True, help="Seconds between snapshots.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address of the metrics endpoint.")
+@click.option("--port", type=click.IntRange(0, 65535), default=9464, show_default=True, help="Port of the metrics endpoint.")
+@click.option("--sample-keys", type=click.IntRange(1, 100_000), help="Also read so many records of each topic of --topic.")
+@click.option("--max-topics", type=click.IntRange(0), default=200, show_default=True, help="Topics with series of their own.")
+@click.option("--max-groups", type=click.IntRange(0), default=200, show_default=True, help="Groups with series of their own.")
+def watch(
+    *, bootstrap_server: str | None, command_config: Path | None, topic_names: tuple[str, ...], group_ids: tuple[str, ...],
+    with_offsets_topic: bool, interval: float, host: str, port: int, sample_keys: int | None, max_topics: int, max_groups: int,
+) -> None:  # fmt: skip
+    """Serve metrics of a live cluster.
+
+    Takes a snapshot every --interval seconds and serves its skew, lag and moves as Prometheus metrics. If the cluster is away,
+    allocator_cluster_up is 0, and the next snapshot tries again.
+    """
+    if sample_keys and not topic_names:
+        raise click.UsageError("--sample-keys reads records: name the topics by --topic.")
+    extent = extent_of((), group_ids, with_offsets_topic=with_offsets_topic)
+    watcher = _Watcher(bootstrap_server, command_config, extent, Bounds(max_topics, max_groups, topic_names), sample_keys or 0)
+    registry = CollectorRegistry()
+    registry.register(watcher.collector)
+    try:
+        server, thread = start_http_server(port, host, registry)
+    except OSError as error:
+        raise click.ClickException(f"{host}:{port}: {error.strerror}") from None
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # whatever is under way
+    _log("watching", url=f"http://{host}:{server.server_port}/metrics", interval_seconds=interval)
+    try:
+        while True:
+            started = time.monotonic()
+            watcher.look()
+            time.sleep(max(0.0, started + interval - time.monotonic()))
+    except KeyboardInterrupt:
+        _log("stopped")
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+class _Watcher:
+    """Takes snapshots and remembers the last one, for rates."""
+
+    def __init__(
+        self, bootstrap_server: str | None, command_config: Path | None, extent: Extent, bounds: Bounds, sample_keys: int
+    ) -> None:
+        self.collector = ClusterCollector()
+        self._cluster = bootstrap_server, command_config
+        self._extent, self._bounds, self._sample_keys = extent, bounds, sample_keys
+        self._ask: Ask = LocalApp().ask
+        self._previous: tuple[float, dict[str, Any]] | None = None
+        self._not_known: Any = None
+
+    def look(self) -> None:
+        """Take and measure one snapshot. Whatever goes wrong with the cluster is logged, and the next look tries again."""
+        try:
+            with cluster_client(*self._cluster) as client:
+                self._look(client)
+        except click.UsageError:
+            raise
+        except click.ClickException as error:
+            self.collector.fail()
+            self._previous = None
+            _log("no snapshot", reason=error.message)
+
+    def _look(self, client: ClusterClient) -> None:
+        from service.kafka.snapshot import take_snapshot  # noqa: PLC0415 - needs the Kafka client
+
+        started, taken_at = time.monotonic(), time.time()
+        snapshot = take_snapshot(client, self._extent)
+        before, previous = self._previous or (0.0, None)
+        samples = measure(snapshot, previous, started - before, self._bounds, self._ask)
+        if self._sample_keys:
+            self._measure_keys(client, snapshot, samples)
+        self._previous = started, snapshot
+        self.collector.succeed(samples, taken_at, time.monotonic() - started)
+        if snapshot["not_known"] != self._not_known:
+            self._not_known = snapshot["not_known"]
+            _log("snapshot", brokers=len(snapshot["brokers"]), topics=len(snapshot["topics"]), not_known=self._not_known)
+
+    def _measure_keys(self, client: ClusterClient, snapshot: dict[str, Any], samples: Samples) -> None:
+        from service.kafka.errors import ClusterError  # noqa: PLC0415 - needs the Kafka client
+        from service.kafka.sample import sample_keys  # noqa: PLC0415
+
+        for topic in snapshot["topics"]:
+            if topic["topic_name"] in self._bounds.topic_names:
+                try:
+                    measure_keys(topic, sample_keys(client, topic, self._sample_keys), samples)
+                except ClusterError as error:
+                    _log("no sample", reason=str(error))
+
+
+def _log(event: str, **details: Any) -> None:
+    """One line of JSON, as the service logs."""
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    sys.stderr.write(dumps({"event": event, **details, "timestamp": now}).decode() + "\n")
+    sys.stderr.flush()

@@ -1,0 +1,181 @@
+"""Connections to the brokers of a cluster, and requests over them.
+
+``ClusterClient.ask`` sends any number of requests at once: one after the other to each broker, and to all brokers side by side.
+If a broker is gone or too slow, an error takes the place of its answer, so that the rest is still known.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from kafka import errors as kafka_errors
+from kafka.net.manager import KafkaConnectionManager
+from kafka.net.selector import NetworkSelector
+
+from service.kafka.errors import Unreachable
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+CLIENT_ID: Final = "partition-allocator"
+LONGEST_RESPONSE: Final = 2**30
+BOOTSTRAP_MS: Final = 20_000
+REQUEST_MS: Final = 20_000
+API_TIMEOUT_MS: Final = 10_000
+"""How long a request to a broker that is loading, or cannot be reached, is repeated, unless ``default.api.timeout.ms`` says."""
+POLL_MS: Final = 100
+PAUSE_SECONDS: Final = 0.1
+GROUPS_PER_REQUEST: Final = 100
+
+NO_ERROR: Final = 0
+_PASSING: Final = (
+    kafka_errors.CoordinatorLoadInProgressError,
+    kafka_errors.CoordinatorNotAvailableError,
+    kafka_errors.NodeNotReadyError,
+    kafka_errors.KafkaConnectionError,
+)
+"""Errors that may be gone a moment later."""
+
+_FATAL: Final = ("AuthenticationFailed", "UnsupportedSaslMechanism", "certificate", "alert")
+"""Signs of a failure that is the same however often one tries."""
+
+Answer = Any
+"""A response, or the ``KafkaError`` in its place."""
+
+
+class _Warnings(logging.Handler):
+    """Keeps the library's last warning, which alone says why a connection failed, and the first that no retry helps against."""
+
+    last = ""
+    fatal = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        if text.startswith("Bootstrap failed") or "not ready" in text:
+            return  # without a reason
+        text = re.sub(r"^.*?(?:failed|lost): (.*?)(?: \(backoff.*)?$", r"\1", text, flags=re.DOTALL)
+        self.last = text
+        if not self.fatal and any(sign in text for sign in _FATAL):
+            self.fatal = text
+
+
+class ClusterClient:
+    """A client of one cluster; ``close`` it, or use it in a ``with`` block.
+
+    settings : of ``kafka.net.manager.KafkaConnectionManager``, as ``properties.client_settings`` gives them
+    Raises Unreachable if no bootstrap server answers, or none accepts the credentials.
+    """
+
+    def __init__(self, bootstrap_servers: str, settings: dict[str, Any], bootstrap_ms: int = BOOTSTRAP_MS) -> None:
+        defaults = {"client_id": CLIENT_ID, "request_timeout_ms": REQUEST_MS, "receive_message_max_bytes": LONGEST_RESPONSE}
+        log, self._warnings = logging.getLogger("kafka"), _Warnings(logging.WARNING)
+        log.propagate = False  # every failure is told once, by this program
+        log.addHandler(self._warnings)
+        self._net = NetworkSelector(slow_task_threshold_secs=0)
+        servers = [server.strip() for server in bootstrap_servers.split(",")]
+        self._settings = {**defaults, **settings, "bootstrap_servers": servers}
+        self._retry_seconds = self._settings.pop("default_api_timeout_ms", API_TIMEOUT_MS) / 1000
+        self._gone: set[int | None] = set()
+        try:
+            self._manager = KafkaConnectionManager(self._net, **self._settings)
+            self._bootstrap(bootstrap_ms)
+        except (kafka_errors.KafkaError, Unreachable, ValueError, OSError) as error:
+            reason = self._warnings.fatal or self._warnings.last or str(error)
+            self.close()
+            raise Unreachable(f"{bootstrap_servers}: no connection to the cluster: {reason}") from None
+
+    def _bootstrap(self, bootstrap_ms: int) -> None:
+        """Connect to a bootstrap server, and give up early if no retry can help."""
+        future = self._manager.bootstrap_async(bootstrap_ms)
+        while not future.is_done:
+            self._net.poll(timeout_ms=POLL_MS, future=future)
+            if self._warnings.fatal:
+                raise Unreachable(self._warnings.fatal)
+        if future.exception is not None:
+            raise future.exception
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close every connection."""
+        if hasattr(self, "_manager"):
+            self._manager.close()
+            self._net.run(self._settle)
+        self._net.close()
+        logging.getLogger("kafka").removeHandler(self._warnings)
+
+    async def _settle(self) -> None:
+        await self._net.sleep(0)
+
+    @property
+    def release(self) -> str:
+        """The Kafka release whose requests the brokers know, as "4.3"; patch releases do not differ in them."""
+        return ".".join(map(str, self._manager.broker_version[:2]))
+
+    @property
+    def broker_ids(self) -> list[int]:
+        """The ids of the live brokers."""
+        return sorted(broker.node_id for broker in self._manager.cluster.brokers())
+
+    def consumer_settings(self) -> dict[str, Any]:
+        """The settings of a ``kafka.KafkaConsumer`` of the same cluster, with the same credentials."""
+        return self._settings
+
+    def ask(self, requests: Sequence[tuple[int | None, Any]]) -> list[Answer]:
+        """The answers to requests, in their order. Each comes with the broker to ask; None is any."""
+        answers: list[Answer] = [None] * len(requests)
+        self._net.run(self._ask_all, requests, answers)
+        return answers
+
+    async def _ask_all(self, requests: Sequence[tuple[int | None, Any]], answers: list[Answer]) -> None:
+        by_broker: dict[int | None, list[int]] = defaultdict(list)
+        for i, (broker_id, _) in enumerate(requests):
+            by_broker[broker_id].append(i)
+        rounds = [
+            self._manager.call_soon(self._ask_broker, broker_id, requests, indices, answers)
+            for broker_id, indices in by_broker.items()
+        ]
+        for each in rounds:
+            await each
+
+    async def _ask_broker(
+        self, broker_id: int | None, requests: Sequence[tuple[int | None, Any]], indices: list[int], answers: list[Answer]
+    ) -> None:
+        for i in indices:
+            until = time.monotonic() + (0 if broker_id in self._gone else self._retry_seconds)
+            while True:
+                try:
+                    answers[i] = await self._manager.send(requests[i][1], broker_id)
+                except kafka_errors.KafkaError as error:
+                    answers[i] = error
+                if not isinstance(answers[i], _PASSING):
+                    self._gone.discard(broker_id)
+                    break
+                if time.monotonic() > until:
+                    self._gone.add(broker_id)  # it has had its chance; nobody waits for it again
+                    break
+                await self._net.sleep(PAUSE_SECONDS)
+
+
+def kafka_error(code: int, message: str | None = None) -> kafka_errors.KafkaError:
+    """The error of a code in a response."""
+    kind = kafka_errors.for_code(code)
+    return kind(message) if message else kind()
+
+
+def reason(error: Exception) -> str:
+    """Why something is not known, with Kafka's name of the error: ``TOPIC_AUTHORIZATION_FAILED``."""
+    if isinstance(error, kafka_errors.BrokerResponseError):
+        name = error.message or type(error).__name__
+        return f"{name}: {error.args[0]}" if error.args and error.args[0] else str(name)
+    text = str(error.args[0]) if error.args else ""
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,0 +1,160 @@
+"""The properties files of Kafka's own tools (``--command-config``) → the settings of the client library.
+
+Every property about security is either used or refused by name: one that is silently ignored could mean another identity or a
+weaker connection than intended. Other properties that this client does not have, such as ``max.poll.records``, are ignored, as by
+Kafka's clients.
+
+Source: java.util.Properties.load for the syntax, org.apache.kafka.clients.CommonClientConfigs, SslConfigs and SaslConfigs for the
+names, org.apache.kafka.common.security.JaasConfig for ``sasl.jaas.config`` (Apache Kafka 4.3.1).
+"""
+
+import re
+from pathlib import Path
+from typing import Any, Final
+
+from service.kafka.errors import WrongProperties
+from service.kafka.key_stores import SSL_PROPERTIES, ssl_context
+
+PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+MODULES: Final = {
+    "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
+    "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
+    "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
+}
+"""The login module of each mechanism."""
+
+_NUMBERS: Final = {
+    name: name.replace(".", "_")
+    for name in (
+        "connections.max.idle.ms",
+        "default.api.timeout.ms",
+        "metadata.max.age.ms",
+        "reconnect.backoff.max.ms",
+        "reconnect.backoff.ms",
+        "request.timeout.ms",
+        "socket.connection.setup.timeout.max.ms",
+        "socket.connection.setup.timeout.ms",
+    )
+}
+_SASL: Final = ("sasl.mechanism", "sasl.jaas.config")
+_VALUE: Final = r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s;]+)"""
+_OPTION: Final = re.compile(rf"([^\s=]+)\s*=\s*({_VALUE})", re.DOTALL)
+_ENTRY: Final = re.compile(rf"\s*(?P<module>\S+)\s+\w+(?P<options>(?:\s+[^\s=]+\s*=\s*{_VALUE})*)\s*;\s*", re.DOTALL)
+"""One login module: its class, a flag, and options."""
+_ESCAPES: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+
+
+def read_properties(path: Path) -> dict[str, str]:
+    """The properties of a file. Raises WrongProperties if it cannot be read."""
+    try:
+        text = path.read_bytes().decode("latin-1")
+    except OSError as error:
+        raise WrongProperties(f"{path}: {error.strerror}") from None
+    try:
+        return parse_properties(text)
+    except ValueError as error:
+        raise WrongProperties(f"{path}: {error}") from None
+
+
+def parse_properties(text: str) -> dict[str, str]:
+    r"""Properties as java.util.Properties reads them; raises ValueError for a malformed ``\u`` escape."""
+    properties = {}
+    for line in _logical_lines(text):
+        split = re.match(r"((?:[^\\=:\s]|\\.)*)\s*[=:]?\s*(.*)", line, re.DOTALL)
+        if split:
+            properties[_unescaped(split[1])] = _unescaped(split[2])
+    return properties
+
+
+def _logical_lines(text: str) -> list[str]:
+    """Lines without comments, blank lines and leading blanks; an odd number of backslashes at the end joins the next line."""
+    lines: list[str] = []
+    joins = False
+    for raw in re.split(r"\r\n|\r|\n", text):
+        line = raw.lstrip(" \t\f")
+        if not joins and (not line or line[0] in "#!"):
+            continue
+        trailing = len(line) - len(line.rstrip("\\"))
+        content = line[:-1] if trailing % 2 else line
+        if joins:
+            lines[-1] += content
+        else:
+            lines.append(content)
+        joins = bool(trailing % 2)
+    return lines
+
+
+def _unescaped(text: str) -> str:
+    def character(match: re.Match[str]) -> str:
+        if match[1] is not None:
+            return chr(int(match[1], 16))
+        if match[2] == "u":
+            raise ValueError("Malformed \\uxxxx encoding.")
+        return _ESCAPES.get(match[2], match[2])
+
+    return re.sub(r"\\(?:u([0-9A-Fa-f]{4})|(.))", character, text, flags=re.DOTALL)
+
+
+def client_settings(properties: dict[str, str]) -> dict[str, Any]:
+    """The settings of ``client.ClusterClient``.
+
+    Raises WrongProperties for a property about security that cannot be used, and for a value that is not one of its kind.
+    """
+    protocol = properties.get("security.protocol", "PLAINTEXT").upper()
+    if protocol not in PROTOCOLS:
+        raise WrongProperties(f"security.protocol: {protocol!r} is not one of {', '.join(PROTOCOLS)}.")
+    _refuse_unknown(properties)
+    settings: dict[str, Any] = {"security_protocol": protocol}
+    if "client.id" in properties:
+        settings["client_id"] = properties["client.id"]
+    for name, setting in _NUMBERS.items():
+        if name in properties:
+            settings[setting] = _number(name, properties[name])
+    if protocol.startswith("SASL_"):
+        settings |= _sasl_settings(properties)
+    if protocol.endswith("SSL"):
+        settings["ssl_context"] = ssl_context(properties)
+    return settings
+
+
+def _refuse_unknown(properties: dict[str, str]) -> None:
+    """Raise WrongProperties for what changes an identity, a key or the protection of a connection, and is not used here."""
+    for name, value in properties.items():
+        if name == "config.providers" or re.search(r"\$\{[^}:]+:", value):
+            raise WrongProperties(f"{name}: configuration providers are not supported; write the value itself into the file.")
+        security = name.startswith(("ssl.", "sasl.", "security."))
+        if security and name not in (*SSL_PROPERTIES, *_SASL, "security.protocol"):
+            raise WrongProperties(f"{name}: this property is not supported.")
+
+
+def _number(name: str, text: str) -> int:
+    if not re.fullmatch(r"\s*\d{1,18}\s*", text):
+        raise WrongProperties(f"{name}: {text!r} is not a number of milliseconds.")
+    return int(text)
+
+
+def _sasl_settings(properties: dict[str, str]) -> dict[str, Any]:
+    mechanism = properties.get("sasl.mechanism", "GSSAPI")  # Kafka's default
+    if mechanism not in MODULES:
+        raise WrongProperties(f"sasl.mechanism: {mechanism!r} is not supported; supported are {', '.join(MODULES)}.")
+    entry = _ENTRY.fullmatch(properties.get("sasl.jaas.config", ""))
+    if entry is None:
+        raise WrongProperties("sasl.jaas.config: it must be one login module: <class> required <option>=<value> …;")
+    if entry["module"] != MODULES[mechanism]:
+        raise WrongProperties(f"sasl.jaas.config: the mechanism {mechanism} needs {MODULES[mechanism]}.")
+    options = {name: _unquoted(value) for name, value in _OPTION.findall(entry["options"])}
+    for name in ("username", "password"):
+        if name not in options:
+            raise WrongProperties(f"sasl.jaas.config: {name} is missing.")
+    for name in options:
+        if name not in ("username", "password"):
+            raise WrongProperties(f"sasl.jaas.config: the option {name} is not supported.")
+    return {
+        "sasl_mechanism": mechanism,
+        "sasl_plain_username": options["username"],
+        "sasl_plain_password": options["password"],
+    }
+
+
+def _unquoted(value: str) -> str:
+    return re.sub(r"\\(.)", r"\1", value[1:-1], flags=re.DOTALL) if value[0] in "\"'" else value

@@ -1,0 +1,144 @@
+"""TLS and SASL by the properties of Kafka's own tools, and principals that may not see everything."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from service.kafka.client import ClusterClient
+from service.kafka.errors import Unreachable
+from service.kafka.properties import client_settings, parse_properties
+from service.kafka.snapshot import Extent, take_snapshot
+from tests.kafka.conftest import PASSWORD
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.kafka.conftest import SecuredBroker
+
+pytestmark = pytest.mark.slow
+
+PLAIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="{0}" password="{0}-secret";'
+SCRAM = 'org.apache.kafka.common.security.scram.ScramLoginModule required username="{0}" password="{0}-secret";'
+
+
+def snapshot_of(bootstrap: str, properties: str, **extent: Any) -> dict[str, Any]:
+    """A snapshot by a client with these properties."""
+    with ClusterClient(bootstrap, client_settings(parse_properties(properties)), bootstrap_ms=5000) as client:
+        return take_snapshot(client, Extent(**extent))
+
+
+def fields(snapshot: dict[str, Any]) -> set[str]:
+    """What the snapshot does not know, but the patch release."""
+    return {entry["field"] for entry in snapshot["not_known"]} - {"kafka_version"}
+
+
+@pytest.mark.parametrize(("mechanism", "login"), [("PLAIN", PLAIN), ("SCRAM-SHA-256", SCRAM), ("SCRAM-SHA-512", SCRAM)])
+def test_sasl(secured: SecuredBroker, mechanism: str, login: str) -> None:
+    """With the permissions that docs/live-cluster.md lists, everything is known."""
+    topic = secured.plain.topic(3)
+    properties = f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism={mechanism}\nsasl.jaas.config={login.format('reader')}\n"
+    snapshot = snapshot_of(secured.sasl, properties, with_offsets_topic=True)
+    assert topic in {described["topic_name"] for described in snapshot["topics"]}
+    assert "used_bytes" in snapshot["brokers"][0]
+    assert fields(snapshot) == set()
+
+
+def test_sasl_over_tls(secured: SecuredBroker) -> None:
+    """Both together."""
+    properties = (
+        f"security.protocol=SASL_SSL\nsasl.mechanism=PLAIN\nsasl.jaas.config={PLAIN.format('reader')}\n"
+        f"ssl.truststore.type=PEM\nssl.truststore.location={secured.folder}/authority.pem\n"
+    )
+    assert snapshot_of(secured.sasl_tls, properties)["brokers"]
+
+
+def test_wrong_password(secured: SecuredBroker) -> None:
+    """The broker's own words say why."""
+    login = PLAIN.format("reader").replace("reader-secret", "wrong")
+    properties = f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.jaas.config={login}\n"
+    with pytest.raises(Unreachable, match="Invalid username or password"):
+        snapshot_of(secured.sasl, properties)
+
+
+def test_without_permissions(secured: SecuredBroker) -> None:
+    """A principal without ACLs gets what brokers tell everybody, and the reasons for the rest."""
+    topic = secured.plain.topic(2)
+    properties = f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.jaas.config={PLAIN.format('stranger')}\n"
+    snapshot = snapshot_of(secured.sasl, properties, topic_names=[topic], group_ids=["billing"], with_offsets_topic=True)
+    assert snapshot["topics"] == snapshot["groups"] == []
+    assert snapshot["brokers"][0]["rack_id"] == "rack-a"
+    reasons = {entry["field"]: entry["reason"] for entry in snapshot["not_known"]}
+    assert reasons["topics[]"] == "TOPIC_AUTHORIZATION_FAILED"
+    assert reasons["brokers[].used_bytes"] == "CLUSTER_AUTHORIZATION_FAILED"
+    assert "Describe on the cluster" in reasons["groups"]
+    assert "may not describe it" in reasons["groups[]"]
+
+
+def _keytool_store(secured: SecuredBroker, tmp_path: Path, name: str) -> str:
+    """A store in Java's own format, converted by keytool."""
+    target = tmp_path / f"{name}.jks"
+    source = ["-srckeystore", str(secured.folder / f"{name}.p12"), "-srcstorepass", PASSWORD]
+    destination = ["-destkeystore", str(target), "-deststoretype", "JKS", "-deststorepass", PASSWORD]
+    subprocess.run(["keytool", "-importkeystore", *source, *destination], check=True, capture_output=True)
+    return str(target)
+
+
+@pytest.mark.parametrize("kind", ["PEM", "PKCS12", "JKS", "inline"])
+def test_mutual_tls(secured: SecuredBroker, tmp_path: Path, kind: str) -> None:
+    """The client's key and the trusted authority from every type of store."""
+    if kind == "inline":
+        certificate = (secured.folder / "client.pem").read_text()
+        key, chain = (
+            certificate.partition("-----BEGIN CERTIFICATE")[0],
+            certificate[certificate.index("-----BEGIN CERTIFICATE") :],
+        )
+        stores = {
+            "ssl.truststore.certificates": (secured.folder / "authority.pem").read_text(),
+            "ssl.keystore.key": key,
+            "ssl.keystore.certificate.chain": chain,
+        }
+    else:
+        paths = {name: str(secured.folder / f"{name}.{'pem' if kind == 'PEM' else 'p12'}") for name in ("authority", "client")}
+        if kind == "JKS":
+            subprocess.run(
+                [
+                    "keytool",
+                    "-importcert",
+                    "-noprompt",
+                    "-file",
+                    str(secured.folder / "authority.pem"),
+                    "-alias",
+                    "authority",
+                    "-keystore",
+                    str(tmp_path / "authority.jks"),
+                    "-storetype",
+                    "JKS",
+                    "-storepass",
+                    PASSWORD,
+                ],
+                check=True,
+                capture_output=True,
+            )
+            paths = {"authority": str(tmp_path / "authority.jks"), "client": _keytool_store(secured, tmp_path, "client")}
+        stores = {"ssl.truststore.location": paths["authority"], "ssl.keystore.location": paths["client"]}
+        stores |= {f"ssl.{side}.type": kind for side in ("truststore", "keystore")}
+        if kind != "PEM":
+            stores |= {f"ssl.{side}.password": PASSWORD for side in ("truststore", "keystore")}
+    with ClusterClient(secured.tls, client_settings({"security.protocol": "SSL", **stores}), bootstrap_ms=5000) as client:
+        snapshot = take_snapshot(client, Extent())
+    assert fields(snapshot) <= {"groups[].generation_id", "groups[].members"}
+
+
+def test_broker_that_is_not_trusted(secured: SecuredBroker, tmp_path: Path) -> None:
+    """Without the authority, the certificate is refused, and the command line says so, on one line."""
+    (tmp_path / "client.properties").write_text("security.protocol=SSL\n")
+    command = [sys.executable, "-m", "service", "snapshot", "--bootstrap-server", secured.tls]
+    command += ["--command-config", str(tmp_path / "client.properties")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "certificate verify failed" in done.stderr
+    assert done.stderr.count("\n") == 1
