@@ -51,7 +51,8 @@ LONGEST_TOPIC_NAME: Final = 249
 LONGEST_NAME: Final = 1024
 """Bytes of UTF-8 in any other name: of a member, an instance, a rack, a group or a client. Kafka has no limit below 32 KiB."""
 
-TOPIC_ID = "^[A-Za-z0-9_-]{22}$"
+TOPIC_ID = "^[A-Za-z0-9_+/-]{22}$"
+"""A Kafka Uuid as text: base64 for URLs, as Java writes it, or standard base64, as confluent-kafka does."""
 
 
 class WrongGroup(InvalidQuestion):
@@ -135,6 +136,7 @@ def read_group(topics: pa.StructArray, members: pa.StructArray) -> Group:
     Raises WrongGroup for what a single row does not show: duplicate names and ids, and lists of racks or weights whose length is
     not the topic's number of partitions. The caller has checked that there are fewer than 2³¹ partitions and subscriptions.
     """
+    topics = _with_url_safe_ids(topics)
     faults = {"topics": dict(_topic_faults(topics)), "members": dict(_member_faults(members))}
     faults = {name: of_rows for name, of_rows in faults.items() if of_rows}
     if faults:
@@ -179,6 +181,16 @@ def read_group(topics: pa.StructArray, members: pa.StructArray) -> Group:
         unknown_topic_names=unknown,
         unknown_partitions=unknown_partitions,
     )
+
+
+def _with_url_safe_ids(topics: pa.StructArray) -> pa.StructArray:
+    """The topics with ids in base64 for URLs."""
+    ids = topics.field("topic_id")
+    if ids.null_count == len(ids):
+        return topics
+    ids = pc.replace_substring(pc.replace_substring(ids, "+", "-"), "/", "_")
+    columns = [ids if field.name == "topic_id" else topics.field(field.name) for field in topics.type]
+    return pa.StructArray.from_arrays(columns, fields=list(topics.type))
 
 
 def _topic_faults(topics: pa.StructArray) -> Iterator[tuple[int, Any]]:

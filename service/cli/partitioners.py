@@ -119,5 +119,6 @@ def _candidates(candidates: list[dict[str, Any]]) -> Table:
             "ruled out" if c["ruled_out"] else "never" if c["inseparable"] else str(c["more_samples"] or ""),
         )
         for c in candidates
+        if c["partitioners"] or not c["ruled_out"]
     ]
     return fill(table("partitioner", "partitions", "pairs explained", "by chance", "more samples"), rows)

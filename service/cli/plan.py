@@ -99,8 +99,20 @@ def _limits(answer: dict[str, Any]) -> Iterator[str]:
         if limits["smallest"]:
             smallest = ", ".join(f"{limit}: {count or 'none'}" for limit, count in limits["smallest"].items())
             yield f"{limits['partitioner']}: smallest count within the limit: {smallest}"
+            yield f"{limits['partitioner']}: {_recommended(limits, answer['current_partitions_count'])}"
         for limit, reason in limits["out_of_reach"].items():
             yield f"{limits['partitioner']}: {limit}: {reason}"
+
+
+def _recommended(limits: dict[str, Any], current: int | None) -> str:
+    """What can be done, and what would need a new topic."""
+    count, smaller = limits["recommended"], limits["needs_new_topic"]
+    text = "no given count is within every limit" if count is None else f"recommended: {count} partitions"
+    if count is not None and count == current:
+        text += ", as now"
+    if smaller is not None:
+        text += f"; {smaller} would need a new topic, because Kafka cannot remove partitions"
+    return text
 
 
 def _hottest(answer: dict[str, Any]) -> Iterator[str]:

@@ -32,16 +32,18 @@ class Pipeline:
 class Outcome:
     """The outcome of a job.
 
-    summary : ``summary.json``: the body of an endpoint of the service, or such bodies in a member named like the endpoint
+    summary : ``summary.json``: the results, and bodies of an endpoint of the service in a member named like the endpoint
     tables : by file name (``partitions.parquet``): an Arrow table, a Spark frame, or the location where the job has written it
     report : ``report.html``
     headline : the key figures for the terminal, by name
+    requests : by file name (``partition-count-plans.json``): the body of an endpoint of the service
     """
 
     summary: dict[str, Any]
     tables: Mapping[str, pa.Table | DataFrame | str]
     report: Report
     headline: Mapping[str, str] = field(default_factory=dict)
+    requests: Mapping[str, dict[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -72,6 +72,8 @@ def run(
             for file, table in outcome.tables.items():
                 place = table if isinstance(table, str) else _write(sink, file, table)
                 places[file.partition(".")[0]] = place.removeprefix("file://")
+            for file, body in outcome.requests.items():
+                places[file.partition(".")[0]] = sink.json(file, body)
             places["summary"] = sink.json(SUMMARY, outcome.summary)
             places["report"] = sink.text(REPORT, outcome.report.html())
         except (PySparkException, Py4JError) as error:

@@ -203,3 +203,9 @@ def test_what_no_client_does_has_a_hash_and_no_name(client):
 def test_the_hash_of_a_writer_is_that_of_its_first_partitioner(client):
     (writer,) = client.post(PATH, json={"partitions_count": 2, "observations": seen("sarama", 2)}).json["writers"]
     assert (writer["partitioners"][0], writer["hash"], writer["sign_rule"]) == ("sarama", "FNV-1a 32", "rem-neg")
+
+
+def test_numbers_modulo_the_count_are_called_so(client):
+    rows = [{"key": i, "partition_id": i % 12} for i in range(100)]
+    answer = client.post(PATH, json={"partitions_count": 12, "observations": rows, "key_format": "long"}).json
+    assert answer["conclusion"].startswith("the number modulo the partition count (as scala-0.8) with 12 partitions explains all")

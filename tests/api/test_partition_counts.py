@@ -340,3 +340,27 @@ def test_the_keys_of_a_batch_are_not_kept(client):
     table = pa.table({"key": [f"key-{i}" * 10 for i in range(500)]})
     answer = client.post(f"{PATH}?partitions_counts=3&hottest_keys=100", data=stream(table, rows=7), content_type=ARROW).json
     assert len({hot["key"] for hot in answer["hottest_keys"]["by_records"]} & set(table["key"].to_pylist())) == 100
+
+
+def test_only_what_can_be_done_is_recommended(client):
+    """Kafka cannot remove partitions."""
+    body = {"histogram": [{"key": str(i), "records": 1} for i in range(5000)], "partitions_counts": [2, 4, 8], "max_skew": 1.2}
+
+    def ask(**more):
+        (limits,) = client.post(PATH, json={**body, **more}).json["limits"]
+        return limits["smallest"]["all"], limits["recommended"], limits["needs_new_topic"]
+
+    assert ask() == (2, 2, None)
+    assert ask(current_partitions_count=2) == (2, 2, None)
+    assert ask(current_partitions_count=4) == (2, 4, 2)
+    assert ask(current_partitions_count=3) == (2, 4, 2)
+    assert ask(current_partitions_count=9) == (2, None, 2)
+    assert ask(max_skew=1.0) == (None, None, None)
+
+
+def test_a_sample_is_not_exact(client):
+    body = {"histogram": [{"key": "a", "records": 3}], "partitions_counts": [2]}
+    assert client.post(PATH, json=body).json["keys"]["exact"] is True
+    keys = client.post(PATH, json={**body, "is_sample": True}).json["keys"]
+    assert keys["exact"] is False
+    assert "sample" in keys["method"]

@@ -10,8 +10,8 @@ from service.core.coordinators import DEFAULT_PARTITIONS_COUNT, Coordinator
 from service.web.fields import Integer, about, short
 from service.web.schemas import ExplainSchema, KafkaVersion
 
-TOPIC_ID: Final = r"^[A-Za-z0-9_-]{21}[AQgw]$"
-"""A Kafka Uuid as text: 16 bytes in URL-safe base64 without padding."""
+TOPIC_ID: Final = r"^[A-Za-z0-9_+/-]{21}[AQgw]$"
+"""A Kafka Uuid as text: 16 bytes in base64 without padding, for URLs, as Java writes it, or standard, as confluent-kafka does."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class SharePartitionSchema(Schema):
     group_id = fields.String(required=True, validate=short)
     topic_id = fields.String(
         required=True,
-        validate=validate.Regexp(TOPIC_ID, error="Not a topic id: 22 characters of URL-safe base64."),
+        validate=validate.Regexp(TOPIC_ID, error="Not a topic id: 22 characters of base64."),
         metadata={"example": "V7F9ul3F6BwnoWweQWbrfg"},
     )
     partition = Integer(required=True, minimum=0)
@@ -59,7 +59,9 @@ class CoordinatorSchema(Schema):
         elif "transactional_id" in body:
             coordinator = coordinators.of_transaction(body["transactional_id"], count)
         else:
-            coordinator = coordinators.of_share_partition(**body["share_partition"], partitions_count=count)
+            share = body["share_partition"]
+            url_safe = share["topic_id"].translate(str.maketrans("+/", "-_"))
+            coordinator = coordinators.of_share_partition(**{**share, "topic_id": url_safe}, partitions_count=count)
         return Coordination(body["kafka_version"], count, coordinator, body.get("explain", False))
 
 

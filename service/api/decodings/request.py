@@ -187,7 +187,9 @@ class CaptureSchema(Schema):
             raise ValidationError({"kafka_version": [f"Kafka {body['kafka_version']} has no share groups."]})
         if "records" in body:
             keys, values = body["records"]
-            names = {topic["topic_id"]: topic["topic_name"] for topic in body.get("topics", ())}
+            names = {
+                topic["topic_id"].translate(str.maketrans("+/", "-_")): topic["topic_name"] for topic in body.get("topics", ())
+            }
             return Captures(body["kind"], body["kafka_version"], keys, values, names)
         return Capture(
             body["kind"],

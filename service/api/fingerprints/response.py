@@ -12,7 +12,9 @@ from service.core.attribution.binomial import NEVER
 from service.core.attribution.equivalents import UNDECIDED, PartitionerClass
 from service.core.attribution.fingerprints import MOSTLY, Candidate, Fingerprint, explain
 from service.core.attribution.observations import Observations
+from service.core.keys.columns import INTEGERS
 from service.core.model import Int32s
+from service.core.partitioners.hashes import OBJECT
 from service.web import keys
 from service.web.fields import about
 
@@ -210,8 +212,8 @@ def conclusion(result: Fingerprint, observations: Observations) -> str:
         more = f" (or one of {others} others that no key tells from it)" if others > 1 else ""
         if others == 1:
             more = f" (or {result.writers[0][1]}, which no key tells from it)"
-        return f"{_label(result, 0)}{more} with {n} partitions explains all of {pairs}."
-    parts = ", ".join(f"{part.share:.0%} {_label(result, i)}" for i, part in enumerate(mixture.components))
+        return f"{_label(result, observations, 0)}{more} with {n} partitions explains all of {pairs}."
+    parts = ", ".join(f"{part.share:.0%} {_label(result, observations, i)}" for i, part in enumerate(mixture.components))
     if result.verdict == "mixture" and not mixture.unexplained:
         return f"With {n} partitions: {parts}. Together they explain all of {pairs}."
     left_over = (
@@ -228,9 +230,12 @@ def conclusion(result: Fingerprint, observations: Observations) -> str:
     return f"{_undecided(result, observations)} {_how_many_more(result)}"
 
 
-def _label(result: Fingerprint, i: int) -> str:
+def _label(result: Fingerprint, observations: Observations, i: int) -> str:
     """The writer of a part of the mixture: its first partitioner, or what it does with a key."""
-    return _class(result, i).label
+    each = _class(result, i)
+    if each.rule.hash is OBJECT and observations.key_format in INTEGERS:  # which no client in use does
+        return f"the number modulo the partition count (as {each.label})"
+    return each.label
 
 
 def _the_rest(result: Fingerprint, parts: str) -> str:

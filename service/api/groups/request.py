@@ -11,8 +11,16 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from marshmallow import Schema, ValidationError, fields, post_load, validate
+from marshmallow import Schema, ValidationError, fields, post_load, pre_load, validate
 
+from service.api.groups.expected import (
+    MAX_COMBINATIONS,
+    ExpectedSchema,
+    counts_to_try,
+    expected_group,
+    with_counts,
+    without_candidates,
+)
 from service.arrow.groups import (
     MEMBER,
     NAME,
@@ -37,7 +45,7 @@ from service.web.fields import Integer, List, Name, Number, Subject, TopicName, 
 from service.web.json_codec import loads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from service.core.model import Group, Int64s
     from service.web.json_integer_lists import IntegerLists
@@ -85,12 +93,14 @@ class TopicSchema(Schema):
     topic_id = Name(
         # Python's $ also stands before a last newline; hence the length.
         rule=validate.And(
-            validate.Regexp(TOPIC_ID, error="Not a Kafka Uuid: 22 characters of URL-safe base64."), validate.Length(equal=22)
+            validate.Regexp(TOPIC_ID, error="Not a Kafka Uuid: 22 characters of base64."), validate.Length(equal=22)
         ),
         allow_none=True,
         metadata=about("Kafka's base64 Uuid; it decides ties in the consumer and share protocols"),
     )
-    partitions_count = Integer(required=True, minimum=1)
+    partitions_count = Integer(
+        required=True, minimum=1, metadata=about("with `expected`, also a list of counts, of which the leader may have seen any")
+    )
     partition_racks = List(
         List(Name(empty=True)),
         allow_none=True,
@@ -190,13 +200,29 @@ class GroupParser(Parser):
 
 @dataclass(frozen=True)
 class GroupAssignment:
-    """A group, and the assignor that is to assign it."""
+    """A group, and the assignor that is to assign it.
+
+    group : with the first of ``counts``, the combinations of partition counts by topic name
+    topics, members : the rows of the request
+    expected : what the members are expected to get, as ExpectedSchema has it
+    """
 
     kafka_version: str
     group_protocol: str
     assignor: Assignor
     group_id: str | None
     group: Group
+    topics: pa.StructArray
+    members: pa.StructArray
+    expected: list[dict[str, Any]] | None = None
+    counts: tuple[dict[str, int], ...] = ({},)
+
+    def candidates(self) -> Iterator[tuple[dict[str, int], Group, Group]]:
+        """Each combination of partition counts, the group with it, and the group whose members own what is expected of them."""
+        for i, counts in enumerate(self.counts):
+            topics = with_counts(self.topics, counts)
+            group = self.group if i == 0 else read_group(topics, self.members)
+            yield counts, group, expected_group(topics, self.members, self.expected or [])
 
 
 class GroupAssignmentSchema(Schema):
@@ -227,27 +253,56 @@ class GroupAssignmentSchema(Schema):
     group_id = Subject("group")
     topics = topics_field()
     members = members_field()
+    expected = List(
+        fields.Nested(ExpectedSchema),
+        allow_none=True,
+        load_default=None,
+        metadata=about(
+            "`assignments` to compare with. Then `partitions_count` of a topic may be a list of counts, of which the leader may "
+            f"have seen any; at most {MAX_COMBINATIONS} combinations are tried"
+        ),
+    )
 
-    @post_load
-    def ask(self, body: dict[str, Any], **_: Any) -> GroupAssignment:
+    @pre_load
+    def candidates(self, body: Any, **_: Any) -> Any:
+        """The body with one partition count for each topic."""
+        return without_candidates(body) if isinstance(body, dict) else body
+
+    @post_load(pass_original=True)
+    def ask(self, body: dict[str, Any], original: Any, **_: Any) -> GroupAssignment:
         """The question: its assignor resolved, its size within the limits, its names turned into indices."""
         protocol = body["group_protocol"] or "classic"
         if protocol not in GROUP_PROTOCOLS:
             raise UnknownStrategy("group_protocol", protocol, tuple(GROUP_PROTOCOLS))
         registry, version = GROUP_PROTOCOLS[protocol], body["kafka_version"] or LATEST
-        assignor = registry.builtins[0] if body["assignor"] is None else registry[body["assignor"]]
+        assignor = registry.builtins[0] if body["assignor"] is None else _assignor(protocol, body["assignor"])
         assignor = at_release(assignor, version)
         topics, members = body["topics"], body["members"]
-        partitions = partitions_total(topics)
+        counts = tuple(counts_to_try(original))
+        partitions = max(partitions_total(with_counts(topics, each)) for each in counts)
         check_limit("max_partitions", partitions, "partitions", "topics")
         check_limit("max_assignment_cells", partitions * len(members), "partitions × members")
         check_limit("max_subscriptions", subscriptions_total(topics, members), "subscriptions of members to topics", "members")
         reserve(assignment_bytes(topics, members, responses.preferred(), shared=protocol == "share"))
         try:
-            group = read_group(topics, members)
+            group = read_group(with_counts(topics, counts[0]), members)
         except WrongGroup as error:
             raise ValidationError(error.messages) from None
-        return GroupAssignment(version, protocol, assignor, body["group_id"], group)
+        return GroupAssignment(version, protocol, assignor, body["group_id"], group, topics, members, body["expected"], counts)
+
+
+def _assignor(protocol: str, name: str) -> Assignor:
+    """The assignor of a protocol; raises UnknownStrategy, which says where else there is one of that name."""
+    try:
+        return GROUP_PROTOCOLS[protocol][name]
+    except UnknownStrategy as error:
+        elsewhere = [other for other, registry in GROUP_PROTOCOLS.items() if name in registry.names()]
+        if elsewhere:
+            error.detail = (
+                f"there is no assignor {name!r} in the {protocol} protocol; it needs group_protocol: {' or '.join(elsewhere)}"
+            )
+            error.args = (error.detail,)
+        raise
 
 
 def assignment_bytes(topics: pa.StructArray, members: pa.StructArray, media_type: str, *, shared: bool) -> int:

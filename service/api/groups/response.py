@@ -1,7 +1,7 @@
 """The answer of ``POST /v1/group-assignments``: its schema, its JSON, its table."""
 
-from dataclasses import asdict
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import Any, cast
 
 import numpy as np
 import orjson
@@ -9,12 +9,16 @@ from flask import Response
 from marshmallow import Schema, fields
 from numba import njit
 
-from service.api.groups.request import GroupAssignment
+from service.api.groups.details import FEW_MOVES, moves_json, moves_table, reserve_moves, warnings
+from service.api.groups.expected import MAX_DIFFERENCES, AssignmentDifferenceSchema, difference_documents
+from service.api.groups.request import GroupAssignment, assignment_bytes
 from service.arrow.groups import assignments_table, in_answer_order
 from service.core.measures import spread, weighted_load
 from service.core.model import NONE, Bytes, Group, Int32s, Ragged
-from service.core.rebalances.rebalance import Rebalance
+from service.core.rebalances.moves import Differences, Moves, differences, final_rows, follow_up, moves, within
+from service.core.rebalances.rebalance import Rebalance, rebalance
 from service.web import responses
+from service.web.context import check_time, reserve
 from service.web.fields import about
 from service.web.json_writing import COMMA, opened, pieces, write, write_number
 from service.web.schemas import CountsSchema, LoadsSchema, counts_document
@@ -56,6 +60,25 @@ class MovementSchema(Schema):
     )
 
 
+class PartitionMoveSchema(Schema):
+    """A partition that changes hands."""
+
+    topic_name = fields.String()
+    partition_id = fields.Integer()
+    from_member_id = fields.String(allow_none=True, metadata=about("owned it; null: one more member gets it than before"))
+    to_member_id = fields.String(allow_none=True, metadata=about("gets it; null: nobody does"))
+
+
+class FollowUpSchema(Schema):
+    """The second rebalance of the cooperative protocol."""
+
+    assignments = fields.List(fields.Nested(MemberAssignmentSchema))
+    unassigned = fields.List(fields.Nested(TopicPartitionsAnswerSchema))
+    member_load = fields.Nested(CountsSchema)
+    movement = fields.Nested(MovementSchema)
+    alike = fields.Boolean(metadata=about("with `expected`: are these assignments those expected?"))
+
+
 class GroupAssignmentAnswerSchema(Schema):
     """The group, assigned."""
 
@@ -75,36 +98,145 @@ class GroupAssignmentAnswerSchema(Schema):
             "first? Until then it is in `unassigned`"
         )
     )
-    warnings = fields.List(fields.String(), metadata=about("what to know of this answer, where Java itself does not settle it"))
+    moves = fields.List(
+        fields.Nested(PartitionMoveSchema),
+        metadata=about(
+            f"the partitions that somebody owned and that change hands, a follow-up rebalance included; with `moves=true`, or if "
+            f"there are any and at most {FEW_MOVES}"
+        ),
+    )
+    follow_up = fields.Nested(
+        FollowUpSchema,
+        metadata=about("if `follow_up_rebalance` is true: the second rebalance, after all members have joined again"),
+    )
+    alike = fields.Boolean(metadata=about("with `expected`: are the assignments those expected?"))
+    differences_count = fields.Integer(metadata=about("with `expected`: the partitions whose members differ"))
+    differences = fields.List(
+        fields.Nested(AssignmentDifferenceSchema), metadata=about(f"with `expected`: the first {MAX_DIFFERENCES} of them")
+    )
+    partitions_counts = fields.Dict(
+        fields.String(),
+        fields.Integer(),
+        metadata=about("with several counts of a topic: those of this answer, the first that are alike or differ least"),
+    )
+    warnings = fields.List(
+        fields.String(),
+        metadata=about("what is odd in the request, or what to know of this answer where Java does not settle it"),
+    )
     explanation = fields.Dict(metadata=about("with `explain=true`: how the assignor came to this"))
 
 
-def answer(question: GroupAssignment, outcome: Rebalance, max_explained: int) -> Response:
-    """The answer in the media type that the client accepts. max_explained : entries of a list in the explanation; 0: none"""
-    group, assignment = question.group, outcome.assignment
+@dataclass(frozen=True)
+class Comparison:
+    """How an assignment differs from the one expected.
+
+    expected : the group whose members own what they are expected to get
+    counts : the partition counts tried, by topic name
+    """
+
+    expected: Group
+    counts: dict[str, int]
+    differences: Differences
+
+
+@dataclass(frozen=True)
+class Details:
+    """What an answer holds beside the assignment.
+
+    max_explained : entries of a list in the explanation; 0: none
+    moves : are they asked for? None: they are in the answer if they are few
+    """
+
+    max_explained: int
+    moves: bool | None
+    comparison: Comparison | None
+
+
+def compared(question: GroupAssignment) -> tuple[Group, Rebalance, Comparison]:
+    """The group with the partition counts with which it is assigned as expected, or nearly so."""
+    best: tuple[Group, Rebalance, Comparison] | None = None
+    for counts, group, expected in question.candidates():
+        check_time()
+        outcome = rebalance(group, question.assignor)
+        comparison = Comparison(expected, counts, _differences(expected, outcome))
+        if best is None or len(comparison.differences) < len(best[2].differences):
+            best = (group, outcome, comparison)
+        if not len(comparison.differences):
+            break
+    return cast("tuple[Group, Rebalance, Comparison]", best)
+
+
+def _differences(expected: Group, outcome: Rebalance) -> Differences:
+    known = expected.topics.partitions_count
+    rows = outcome.assignment.rows
+    return differences(expected.owned, within(rows, known), known + len(expected.unknown_partitions))
+
+
+def answer(question: GroupAssignment, group: Group, outcome: Rebalance, details: Details) -> Response:
+    """The answer in the media type that the client accepts. group : the question's, with the partition counts of the answer"""
+    assignment = outcome.assignment
     rows = in_answer_order(group, assignment.rows, outcome.owners)
     media_type = responses.preferred()
     if media_type != responses.JSON:
-        return responses.table(assignments_table(group, rows), media_type)
+        columns = moves_table(group, _moves(group, outcome)) if details.moves else assignments_table(group, rows)
+        return responses.table(columns, media_type)
     document: dict[str, Any] = {
         "kafka_version": question.kafka_version,
         "group_protocol": question.group_protocol,
         "assignor": question.assignor.name,
+        **_assigned(group, outcome, rows),
+    }
+    if group.topics.weights is not None:
+        loads = weighted_load(rows, group.topics.weights)
+        document["weighted_member_load"] = {"totals": loads, **asdict(spread(loads))}
+    changes = outcome.movement.moved + outcome.movement.revoked
+    if details.moves or (details.moves is None and 0 < changes <= FEW_MOVES):
+        document["moves"] = moves_json(group, _moves(group, outcome))
+    if assignment.follow_up_rebalance is not None:
+        document["follow_up_rebalance"] = assignment.follow_up_rebalance
+    if assignment.follow_up_rebalance:
+        document["follow_up"] = _follow_up(question, group, outcome, details.comparison)
+    if details.comparison is not None:
+        document |= _compared_document(details.comparison)
+    sentences = warnings(group) + (question.assignor.warnings(group) if question.assignor.warnings else [])
+    if sentences:
+        document["warnings"] = sentences
+    if details.max_explained and question.assignor.explain:
+        document["explanation"] = question.assignor.explain(group, assignment, details.max_explained)
+    return responses.answer(document)
+
+
+def _assigned(group: Group, outcome: Rebalance, rows: Ragged) -> dict[str, Any]:
+    return {
         "assignments": assignments_json(group, rows),
         "unassigned": topic_partitions_json(group, outcome.unassigned),
         "member_load": counts_document(rows.lengths(), outcome.load),
         "movement": {**asdict(outcome.movement), "fewest_possible_moves": outcome.fewest_possible_moves},
     }
-    if group.topics.weights is not None:
-        loads = weighted_load(rows, group.topics.weights)
-        document["weighted_member_load"] = {"totals": loads, **asdict(spread(loads))}
-    if assignment.follow_up_rebalance is not None:
-        document["follow_up_rebalance"] = assignment.follow_up_rebalance
-    if question.assignor.warnings and (warnings := question.assignor.warnings(group)):
-        document["warnings"] = warnings
-    if max_explained and question.assignor.explain:
-        document["explanation"] = question.assignor.explain(group, assignment, max_explained)
-    return responses.answer(document)
+
+
+def _moves(group: Group, outcome: Rebalance) -> Moves:
+    reserve_moves(group, len(outcome.assignment.rows.values))
+    return moves(group, final_rows(outcome.assignment))
+
+
+def _follow_up(question: GroupAssignment, group: Group, outcome: Rebalance, comparison: Comparison | None) -> dict[str, Any]:
+    reserve(assignment_bytes(question.topics, question.members, responses.JSON, shared=False))
+    after, second = follow_up(group, outcome, question.assignor)
+    document = _assigned(after, second, in_answer_order(after, second.assignment.rows, second.owners))
+    if comparison is not None:
+        document["alike"] = not len(_differences(comparison.expected, second))
+    return document
+
+
+def _compared_document(comparison: Comparison) -> dict[str, Any]:
+    found = comparison.differences
+    return {
+        "alike": not len(found),
+        "differences_count": len(found),
+        "differences": list(difference_documents(comparison.expected, found)),
+        **({"partitions_counts": comparison.counts} if comparison.counts else {}),
+    }
 
 
 def assignments_json(group: Group, assignment: Ragged) -> orjson.Fragment:

@@ -1,13 +1,28 @@
 """``POST /v1/group-assignments``: partitions → group members."""
 
+from typing import Any
+
 from flask import Response
+from marshmallow import fields
 
 from service.api.groups.request import GroupAssignment, GroupAssignmentSchema, GroupParser
-from service.api.groups.response import GroupAssignmentAnswerSchema, answer
+from service.api.groups.response import Details, GroupAssignmentAnswerSchema, answer, compared
 from service.core.rebalances.rebalance import rebalance
 from service.web.blueprint import Blueprint
 from service.web.context import decision, settings
+from service.web.fields import about
 from service.web.schemas import ExplainSchema
+
+
+class GroupQuerySchema(ExplainSchema):
+    """The query."""
+
+    moves = fields.Boolean(
+        load_default=None,
+        truthy={"true"},
+        falsy={"false"},
+        metadata=about("list each partition that changes hands, or not; by default if there are few"),
+    )
 
 
 class GroupBlueprint(Blueprint):
@@ -21,20 +36,25 @@ blueprint = GroupBlueprint("group_assignments", __name__, description="partition
 
 @blueprint.post("/v1/group-assignments")
 @blueprint.arguments(GroupAssignmentSchema)
-@blueprint.arguments(ExplainSchema, location="query")
+@blueprint.arguments(GroupQuerySchema, location="query")
 @blueprint.response(200, GroupAssignmentAnswerSchema)
 @blueprint.doc(operationId="assignGroup")
-def assign_group(question: GroupAssignment, query: dict[str, bool]) -> Response:
+def assign_group(question: GroupAssignment, query: dict[str, Any]) -> Response:
     """Assign a group's partitions to its members.
 
     As `text/csv` or an Arrow stream (`Accept: application/vnd.apache.arrow.stream`) the answer is its table: `topic_name`,
-    `partition_id`, `member_id`.
+    `partition_id`, `member_id`; with `moves=true` that of the moves: `topic_name`, `partition_id`, `from_member_id`,
+    `to_member_id`. With `expected`, the answer says whether it is `alike`, and where it differs.
     """
     group = question.group
     report = decision("assignment", f"{question.group_protocol}-{question.assignor.name}")
     report.sees(partitions=group.topics.partitions_count, members=len(group))
     with report.compute():
-        outcome = rebalance(group, question.assignor)
+        if question.expected is None:
+            outcome, comparison = rebalance(group, question.assignor), None
+        else:
+            group, outcome, comparison = compared(question)
         report.gives(outcome.load.skew, subject=question.group_id, moved=outcome.movement.moved)
     with report.render():
-        return answer(question, outcome, settings().max_explained if query["explain"] else 0)
+        explained = settings().max_explained if query["explain"] else 0
+        return answer(question, group, outcome, Details(explained, query["moves"], comparison))

@@ -18,7 +18,7 @@ from service.web import keys
 from service.web.arrow_parser import ArrowBody
 from service.web.columns_field import Columns
 from service.web.context import check_limit, reserve
-from service.web.fields import Integer, List, Number, Subject, about
+from service.web.fields import Boolean, Integer, List, Number, Subject, about
 from service.web.keys import KeyList
 from service.web.schemas import KafkaVersion
 
@@ -61,6 +61,7 @@ class PlansQuestion:
     rates: Rates
     limits: Limits
     hottest_keys: int
+    is_sample: bool
 
 
 class HistogramRowSchema(Schema):
@@ -90,6 +91,10 @@ class PartitionCountPlansSchema(Schema):
     keys = KeyList(in_batches=True, metadata=about("one for each record", example=["order-1", "order-2"]))
     histogram = Columns(
         HistogramRowSchema, {"key": None, "records": pa.int64(), "bytes": pa.int64()}, metadata=about("instead of `keys`")
+    )
+    is_sample = Boolean(
+        load_default=False,
+        metadata=about("is `histogram` a sample of the keys, scaled to the weight of all? Then the answer is not `exact`"),
     )
     duration_seconds = Number(metadata=about("the time in which these records came; it gives the topic's rates"))
     records_per_second = Number(
@@ -134,6 +139,7 @@ class PartitionCountPlansSchema(Schema):
                 body.get("max_partition_records_per_second"), body.get("max_partition_bytes_per_second"), body.get("max_skew")
             ),
             hottest_keys=body["hottest_keys"],
+            is_sample=body["is_sample"],
         )
 
 

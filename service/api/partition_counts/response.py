@@ -49,7 +49,7 @@ class KeysSeenSchema(Schema):
             "records without a key (or with an empty one that the partitioner takes for none), by partitioner: in no other figure"
         ),
     )
-    exact = fields.Boolean(metadata=about("false: there were too many different keys to hold each"))
+    exact = fields.Boolean(metadata=about("false: there were too many different keys to hold each, or the histogram is a sample"))
     method = fields.String(metadata=about("how different and hottest keys were counted; records and bytes are always exact"))
     relative_error = fields.Float(metadata=about("standard error of every number of different keys, as a share of it"))
 
@@ -135,6 +135,16 @@ class ReachSchema(Schema):
         values=fields.Integer(allow_none=True),
         metadata=about("the smallest of `partitions_counts` that keeps a limit, and `all` of them; null: none does"),
     )
+    recommended = fields.Integer(
+        allow_none=True,
+        metadata=about(
+            "the smallest that keeps all limits and is not below `current_partitions_count`; null: none, or no limits"
+        ),
+    )
+    needs_new_topic = fields.Integer(
+        allow_none=True,
+        metadata=about("the smallest that keeps all limits, if below `current_partitions_count`: Kafka cannot remove partitions"),
+    )
     out_of_reach = fields.Dict(
         keys=fields.String(), values=fields.String(), metadata=about("limits that the hottest key alone breaks, and how")
     )
@@ -157,7 +167,7 @@ def document(question: PlansQuestion, plans: list[Plan], reached: list[Reach], k
     return {
         "kafka_version": question.kafka_version,
         "current_partitions_count": counts.current,
-        "keys": _totals(counts),
+        "keys": _totals(counts, is_sample=question.is_sample),
         "hottest_keys": {
             "by_records": _hot(counts, RECORDS, "records", key_format, hottest),
             "by_bytes": _hot(counts, BYTES, "bytes", key_format, hottest),
@@ -167,7 +177,7 @@ def document(question: PlansQuestion, plans: list[Plan], reached: list[Reach], k
     }
 
 
-def _totals(counts: KeyCounter) -> dict[str, Any]:
+def _totals(counts: KeyCounter, *, is_sample: bool) -> dict[str, Any]:
     distinct = counts.distinct
     method = f"every key's 64-bit hash, as there were no more than {distinct.max_keys}"
     if distinct.level:
@@ -175,12 +185,14 @@ def _totals(counts: KeyCounter) -> dict[str, Any]:
             f"a sample of one in {2**distinct.level} of the keys, by their hashes; the hottest by Space-Saving, which "
             "misses no key that weighs more than `error`"
         )
+    if is_sample:
+        method = "the request's histogram, which is a sample scaled to the weight of all keys"
     return {
         "distinct": distinct.distinct,
         "records": counts.records,
         "bytes": counts.bytes if counts.has_bytes else None,
         "without_key": {name: counts.without_key(name)[0] for name in counts.names},
-        "exact": distinct.level == 0,
+        "exact": distinct.level == 0 and not is_sample,
         "method": method,
         "relative_error": distinct.relative_error,
     }

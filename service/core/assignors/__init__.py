@@ -46,6 +46,7 @@ CLASSIC: Final[tuple[Assignor, ...]] = (
         reproduces="kafka-clients 4.3.1 RangeAssignor (KIP-881)",
         summary="Topic by topic, each subscriber gets a run of consecutive partitions, on its own rack where that is possible.",
         explain=classic_range.explain,
+        aliases=("org.apache.kafka.clients.consumer.RangeAssignor",),
     ),
     Assignor(
         name="roundrobin",
@@ -53,6 +54,7 @@ CLASSIC: Final[tuple[Assignor, ...]] = (
         reproduces="kafka-clients 4.3.1 RoundRobinAssignor",
         summary="Members stand in a circle; every partition of every topic goes to the next one that subscribes to it.",
         explain=classic_roundrobin.explain,
+        aliases=("org.apache.kafka.clients.consumer.RoundRobinAssignor",),
     ),
     Assignor(
         name="sticky",
@@ -60,6 +62,7 @@ CLASSIC: Final[tuple[Assignor, ...]] = (
         reproduces="kafka-clients 4.3.1 StickyAssignor (KIP-54, KIP-881)",
         summary="As even as subscriptions allow, and then as few partitions as possible change their member.",
         explain=classic_sticky.explain,
+        aliases=("org.apache.kafka.clients.consumer.StickyAssignor",),
     ),
     Assignor(
         name="cooperative-sticky",
@@ -67,6 +70,7 @@ CLASSIC: Final[tuple[Assignor, ...]] = (
         reproduces="kafka-clients 4.3.1 CooperativeStickyAssignor (KIP-429, KIP-881)",
         summary="As sticky, but a partition that changes hands is given to nobody until its owner has let go of it.",
         explain=classic_cooperative_sticky.explain,
+        aliases=("org.apache.kafka.clients.consumer.CooperativeStickyAssignor",),
     ),
 )
 
@@ -78,6 +82,7 @@ CONSUMER: Final[tuple[Assignor, ...]] = (
         summary="As even as subscriptions allow, and then few moves; what brokers do unless a group asks for something else.",
         explain=uniform.explain,
         since="4.0.1",
+        aliases=("org.apache.kafka.coordinator.group.assignor.UniformAssignor",),
         earlier=(
             Assignor(
                 name="uniform",
@@ -94,6 +99,7 @@ CONSUMER: Final[tuple[Assignor, ...]] = (
         reproduces="kafka-group-coordinator 4.3.1 RangeAssignor (KIP-848)",
         summary="Topic by topic, each subscriber gets a run of consecutive partitions.",
         explain=consumer_range.explain,
+        aliases=("org.apache.kafka.coordinator.group.assignor.RangeAssignor",),
     ),
 )
 
@@ -104,6 +110,7 @@ SHARE: Final[tuple[Assignor, ...]] = (
         reproduces="kafka-group-coordinator 4.3.1 SimpleAssignor (KIP-932)",
         summary="Every partition to equally many members, so many that nobody is without, and everybody has about as many.",
         explain=simple.explain,
+        aliases=("org.apache.kafka.coordinator.group.assignor.SimpleAssignor",),
         warnings=simple.warnings,
         since="4.2.0",
     ),

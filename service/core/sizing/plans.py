@@ -87,11 +87,16 @@ class Reach:
     """Which limits the counts of one partitioner keep.
 
     smallest : limit → the smallest of the counts that keeps it; "all" → the smallest that keeps every limit; None: none does
+    recommended : the smallest of the counts that keeps every limit and is no smaller than the topic's; None: none does, or there
+        are no limits
+    needs_new_topic : the smallest that keeps every limit, if it is below the topic's: Kafka cannot remove partitions
     out_of_reach : limit → why no count can keep it, or above which count none can
     """
 
     partitioner: str
     smallest: dict[str, int | None]
+    recommended: int | None
+    needs_new_topic: int | None
     out_of_reach: dict[str, str]
 
 
@@ -199,9 +204,13 @@ def reach(counter: KeyCounter, of: list[Plan], rates: Rates, limits: Limits) -> 
         ascending = sorted((plan for plan in of if plan.partitioner == name), key=lambda plan: plan.partitions_count)
         kept = ascending[0].meets if ascending else {}
         smallest = {limit: next((plan.partitions_count for plan in ascending if plan.meets[limit]), None) for limit in kept}
+        keeping = [plan.partitions_count for plan in ascending if all(plan.meets.values())] if kept else []
         if kept:
-            smallest["all"] = next((plan.partitions_count for plan in ascending if all(plan.meets.values())), None)
-        result.append(Reach(name, smallest, _out_of_reach(counter, name, rates, limits)))
+            smallest["all"] = keeping[0] if keeping else None
+        least = counter.current or 1
+        recommended = next((count for count in keeping if count >= least), None)
+        needs_new_topic = next((count for count in keeping if count < least), None)
+        result.append(Reach(name, smallest, recommended, needs_new_topic, _out_of_reach(counter, name, rates, limits)))
     return result
 
 

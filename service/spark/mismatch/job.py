@@ -10,9 +10,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from service.core.attribution.equivalents import PartitionerClass
+from service.core.attribution.equivalents import PartitionerClass, rank
 from service.core.attribution.fingerprints import MAX_CLASSES, fingerprint
-from service.core.attribution.mixtures import Mixture, unmix
+from service.core.attribution.mixtures import Patterns, unmix
 from service.core.attribution.observations import observe
 from service.core.errors import InvalidQuestion
 from service.core.partitioners import PARTITIONERS
@@ -133,7 +133,7 @@ def _summary(scan: MismatchScan, result: MismatchResult, rejected: dict[str, int
         "misplaced_share": misplaced / keyed if keyed else 0.0,
         "undecided": result.undecided,
         "different_pairs": {"placed": result.right.distinct, "misplaced": result.wrong.distinct},
-        **_verdict(unmix(patterns(result, writers, scan.partitions_count), len(writers)) if keyed else None, writers),
+        **_verdict(patterns(result, writers, scan.partitions_count) if keyed else None, writers),
         "writers": _writers(result, writers),
         "ignoring_keys": list(group.ignoring_keys),
         "excluded": [{"partitioner": name, "reason": reason} for name, reason in group.excluded],
@@ -149,16 +149,17 @@ def _summary(scan: MismatchScan, result: MismatchResult, rejected: dict[str, int
     }
 
 
-def _verdict(mixture: Mixture | None, writers: Sequence[tuple[PartitionerClass, int]]) -> dict[str, Any]:
-    """Which partitioners wrote it. mixture : None if no record has a key"""
-    if mixture is None:
+def _verdict(found: Patterns | None, writers: Sequence[tuple[PartitionerClass, int]]) -> dict[str, Any]:
+    """Which partitioners wrote it. found : None if no record has a key"""
+    if found is None:
         return {"verdict": "none", "mixture": [], "chance_share": 0.0, "unexplained_pairs": 0}
+    mixture = unmix(found, len(writers))
     alone = len(mixture.components) == 1 and not mixture.unexplained
     return {
         "verdict": "identified" if alone else "mixture" if mixture.components else "unexplained",
         "mixture": [
             {
-                "partitioners": list(writers[each.class_index][0].names),
+                "partitioners": _alike(found, writers, each.class_index),
                 "share": each.share,
                 "pairs": each.pairs,
                 "of": each.of,
@@ -169,6 +170,18 @@ def _verdict(mixture: Mixture | None, writers: Sequence[tuple[PartitionerClass, 
         "chance_share": mixture.chance_share,
         "unexplained_pairs": mixture.unexplained,
     }
+
+
+def _alike(found: Patterns, writers: Sequence[tuple[PartitionerClass, int]], class_index: int) -> list[str]:
+    """The partitioners that explain the same pairs as a writer, those in use first."""
+    same = [
+        k
+        for k in range(len(writers))
+        if (found.explained[:, k] == found.explained[:, class_index]).all()
+        and (found.undecided[:, k] == found.undecided[:, class_index]).all()
+    ]
+    names = [name for k in same for name in writers[k][0].names]
+    return sorted(names, key=lambda name: rank(PARTITIONERS[name]))
 
 
 def _writers(result: MismatchResult, writers: Sequence[tuple[PartitionerClass, int]]) -> list[dict[str, Any]]:

@@ -19,6 +19,9 @@ from service.core.sizing.distinct_keys import BYTES, RECORDS
 from service.core.sizing.plans import Limits, Plan, Rates, Reach, plans, reach
 from service.spark.skew.tasks.scan import KeySample, SkewResult
 
+SHOWN: Final = 10
+"""Most hottest keys in the summary."""
+
 NAMED: Final = 256
 """Most hottest keys in the answer."""
 
@@ -75,9 +78,9 @@ class Answer:
         """Whether every distinct key was counted."""
         return self.counts.distinct.level == 0
 
-    def recommended(self, partitioner: str) -> int | None:
-        """The smallest count within every limit; None if there is none, or without limits."""
-        return next(each.smallest.get("all") for each in self.reach if each.partitioner == partitioner)
+    def reach_of(self, partitioner: str) -> Reach:
+        """Which limits the counts of a partitioner keep, and which count is recommended."""
+        return next(each for each in self.reach if each.partitioner == partitioner)
 
 
 def answer_from(
@@ -235,6 +238,37 @@ def _plan(plan: Plan) -> dict[str, Any]:
 
 
 def summary(answer: Answer) -> dict[str, Any]:
+    """The results: totals, the skew of each plan, what is recommended, the hottest keys."""
+    counts, distinct = answer.counts, answer.counts.distinct
+    return {
+        "job": "skew",
+        "records": counts.records,
+        "keyless": int(counts.keyless[0]),
+        "rejected": answer.rejected,
+        "bytes": counts.bytes if counts.has_bytes else None,
+        "distinct_keys": distinct.distinct,
+        "exact": answer.exact,
+        "relative_error": distinct.relative_error,
+        "current_partitions_count": counts.current,
+        "plans": [
+            {
+                "partitioner": plan.partitioner,
+                "partitions_count": plan.partitions_count,
+                "skew": plan.records.spread.skew,
+                "byte_skew": plan.bytes.spread.skew if plan.bytes else None,
+                "verdict": plan.records.verdict,
+                "meets": plan.meets,
+            }
+            for plan in answer.plans
+        ],
+        "limits": [vars(each) for each in answer.reach],
+        "hottest_keys": [
+            {"key": key.value, "records": key.records, "records_error": key.records_error} for key in answer.hottest[:SHOWN]
+        ],
+    }
+
+
+def request(answer: Answer) -> dict[str, Any]:
     """A request to ``/v1/partition-count-plans`` with a histogram of the keys.
 
     The histogram has every key while they are few; otherwise the hottest, and a sample scaled to the weight of all others.
@@ -259,6 +293,7 @@ def summary(answer: Answer) -> dict[str, Any]:
         "partitions_counts": list(counts.partitions_counts),
         "key_format": answer.key_format,
         "histogram": histogram,
+        "is_sample": True if not sample.complete else None,
         "current_partitions_count": counts.current,
         "records_per_second": answer.rates.records_per_second,
         "bytes_per_second": answer.rates.bytes_per_second,

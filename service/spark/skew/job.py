@@ -13,7 +13,7 @@ from service.spark.io.sources import Source
 from service.spark.job import Job, Outcome, Pipeline
 from service.spark.parameters import KEY_FORMAT, READ_OPTIONS, SIZE_COLUMNS, SOURCE, Integers
 from service.spark.skew import report
-from service.spark.skew.answer import answer_from, summary, tables
+from service.spark.skew.answer import answer_from, request, summary, tables
 from service.spark.skew.tasks.scan import MAX_KEYS, SkewScan, check_partitioners, merged
 from service.spark.tasks.key_columns import check_format, check_keys, is_bytes, is_text
 
@@ -41,7 +41,13 @@ def run(pipeline: Pipeline, *, source: Source, follow: bool, **options: Any) -> 
         result, rejected = run_scan(scan_source, scan, merged, pipeline.sink)
     limits = Limits(options["max_partition_records_per_second"], options["max_partition_bytes_per_second"], options["max_skew"])
     answer = answer_from(result, rejected, scan.key_format, limits, options["duration_seconds"])
-    return Outcome(summary(answer), tables(answer), report.report(answer, str(source), scan), report.headline(answer))
+    return Outcome(
+        summary(answer),
+        tables(answer),
+        report.report(answer, str(source), scan),
+        report.headline(answer),
+        {"partition-count-plans.json": request(answer)},
+    )
 
 
 def prepare(pipeline: Pipeline, source: Source, options: dict[str, Any], *, plain: bool = True) -> tuple[ScanSource, SkewScan]:

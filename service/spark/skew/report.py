@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
-    from service.core.sizing.plans import Measure, Plan
+    from service.core.sizing.plans import Measure, Plan, Reach
     from service.spark.report import Plot
     from service.spark.skew.answer import Answer
     from service.spark.skew.tasks.scan import SkewScan
@@ -105,10 +105,10 @@ def _glance(answer: Answer) -> Figures:
         figures.append(Figure("hottest key", share(hottest.records / counts.records), hottest.key))
     if answer.reach and answer.reach[0].smallest:
         for name in counts.names:
-            best = answer.recommended(name)
-            reasons = next(each.out_of_reach for each in answer.reach if each.partitioner == name)
-            why_none = "; ".join(reasons.values()) or "no given count is within every limit"
-            remark = "partitions, within every limit" if best else why_none
+            reach = answer.reach_of(name)
+            best = reach.recommended
+            why_none = "; ".join(reach.out_of_reach.values()) or "no given count is within every limit"
+            remark = ("partitions, within every limit" if best else why_none) + _new_topic(reach)
             figures.append(Figure(f"recommended, {name}", number(best) if best else "none", remark, "good" if best else "bad"))
     return Figures(tuple(figures))
 
@@ -119,8 +119,17 @@ def _rejected(answer: Answer) -> str:
 
 
 def _recommended(answer: Answer, name: str) -> str:
-    best = answer.recommended(name)
-    return f"{best} partitions" if best else "no given count is within every limit"
+    reach = answer.reach_of(name)
+    best = reach.recommended
+    as_now = ", as now" if best == answer.counts.current else ""
+    return (f"{best} partitions{as_now}" if best else "no given count is within every limit") + _new_topic(reach)
+
+
+def _new_topic(reach: Reach) -> str:
+    """What Kafka cannot do to the topic that there is."""
+    if reach.needs_new_topic is None:
+        return ""
+    return f"; {reach.needs_new_topic} would need a new topic, because Kafka cannot remove partitions"
 
 
 def _band(measure: Measure) -> str:
@@ -172,7 +181,7 @@ def _skew_table(answer: Answer) -> Table:
 def _partition_plots(answer: Answer) -> tuple[Plot | Table, ...]:
     counts = answer.counts
     chosen = counts.current if counts.current in counts.partitions_counts else None
-    chosen = chosen or answer.recommended(counts.names[0]) or min(counts.partitions_counts, key=lambda n: abs(n - 24))
+    chosen = chosen or answer.reach_of(counts.names[0]).recommended or min(counts.partitions_counts, key=lambda n: abs(n - 24))
     plans = [plan for plan in answer.plans if plan.partitions_count == chosen and chosen <= BARS][:4]
     if not plans:
         return ()

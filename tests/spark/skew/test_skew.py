@@ -212,12 +212,27 @@ def done(spark, tmp_path_factory):  # noqa: ARG001 - the command runs on the ses
     return folder / "out", result.output
 
 
-def test_the_summary_is_a_question_for_the_service(done, client):
-    """As it is; and while all keys are in it the service's figures are those of the tables."""
+def test_the_summary_has_the_results_first(done):
     folder, shown = done
-    summary = (folder / "summary.json").read_bytes()
-    assert orjson.loads(summary) == orjson.loads(shown[: shown.rindex("}") + 1])
-    response = client.post("/v1/partition-count-plans", data=summary, content_type="application/json")
+    text = (folder / "summary.json").read_bytes()
+    summary = orjson.loads(text)
+    assert summary == orjson.loads(shown[: shown.rindex("}") + 1])
+    assert len(text) < 10_000
+    assert "histogram" not in summary
+    assert list(summary)[:4] == ["job", "records", "keyless", "rejected"]
+    plans = {(row["partitioner"], row["partitions_count"]): row for row in pq.read_table(folder / "plans.parquet").to_pylist()}
+    assert len(summary["plans"]) == len(plans)
+    for plan in summary["plans"]:
+        assert plan["skew"] == pytest.approx(plans[plan["partitioner"], plan["partitions_count"]]["records_skew"])
+    for limits in summary["limits"]:
+        assert limits["recommended"] is None or limits["recommended"] >= 12
+
+
+def test_the_request_is_a_question_for_the_service(done, client):
+    """While all keys are in it the service's figures are those of the tables."""
+    folder, _ = done
+    body = (folder / "partition-count-plans.json").read_bytes()
+    response = client.post("/v1/partition-count-plans", data=body, content_type="application/json")
     assert response.status_code == 200
     of_service = {(plan["partitioner"], plan["partitions_count"]): plan for plan in response.json["plans"]}
     for row in pq.read_table(folder / "plans.parquet").to_pylist():

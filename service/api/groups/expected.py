@@ -1,0 +1,127 @@
+"""The assignment that a caller expects, and partition counts of which one may be what the leader saw."""
+
+from collections.abc import Iterator
+from itertools import islice, product
+from math import prod
+from typing import Any, Final
+
+import pyarrow as pa
+from marshmallow import Schema, ValidationError, fields
+
+from service.arrow.groups import MEMBER, read_group
+from service.core.errors import InvalidQuestion
+from service.core.model import Group
+from service.core.rebalances.moves import Differences
+from service.web.fields import INT32, Integer, List, Name, TopicName, about
+
+MAX_COMBINATIONS: Final = 64
+"""Most combinations of partition counts that are tried."""
+
+MAX_DIFFERENCES: Final = 20
+
+
+class ExpectedTopicSchema(Schema):
+    """Partitions of one topic."""
+
+    topic_name = TopicName(required=True)
+    partition_ids = List(Integer(minimum=0), required=True)
+
+
+class ExpectedSchema(Schema):
+    """What one member is expected to get."""
+
+    member_id = Name(required=True)
+    partitions = List(fields.Nested(ExpectedTopicSchema), required=True)
+
+
+class AssignmentDifferenceSchema(Schema):
+    """A partition whose members are not those expected."""
+
+    topic_name = fields.String()
+    partition_id = fields.Integer()
+    expected_member_ids = fields.List(fields.String(), metadata=about("empty: nobody is expected to get it"))
+    member_ids = fields.List(fields.String(), metadata=about("those that get it; empty: nobody"))
+
+
+def expected_group(topics: pa.StructArray, members: pa.StructArray, expected: list[dict[str, Any]]) -> Group:
+    """The group whose members own what they are expected to get. Raises InvalidQuestion and WrongGroup."""
+    ids = members.field("member_id").to_pylist()
+    rows: dict[str, Any] = {}
+    for i, each in enumerate(expected):
+        if each["member_id"] in rows:
+            raise InvalidQuestion(f"Duplicate member_id {each['member_id']!r}.", "expected", i, "member_id")
+        rows[each["member_id"]] = each["partitions"]
+    known = set(ids)
+    for i, each in enumerate(expected):
+        if each["member_id"] not in known:
+            raise InvalidQuestion(f"{each['member_id']!r} is not in `members`.", "expected", i, "member_id")
+    owning = [{"member_id": member_id, "owned_partitions": rows.get(member_id, [])} for member_id in ids]
+    return read_group(topics, pa.array(owning, MEMBER))
+
+
+def without_candidates(body: dict[str, Any]) -> dict[str, Any]:
+    """The body with the first of its candidates as each topic's partitions_count; raises ValidationError."""
+    topics = body.get("topics")
+    if not isinstance(topics, list) or not any(map(_has_candidates, topics)):
+        return body
+    faults: dict[int, Any] = {}
+    for i, topic in enumerate(topics):
+        fault = _fault(topic, body) if _has_candidates(topic) else None
+        if fault is not None:
+            faults[i] = {"partitions_count": [fault]}
+    if not faults and prod(len(topic["partitions_count"]) for topic in topics if _has_candidates(topic)) > MAX_COMBINATIONS:
+        raise ValidationError({"topics": [f"At most {MAX_COMBINATIONS} combinations of partition counts are tried."]})
+    if faults:
+        raise ValidationError({"topics": faults})
+    first = [{**topic, "partitions_count": topic["partitions_count"][0]} if _has_candidates(topic) else topic for topic in topics]
+    return {**body, "topics": first}
+
+
+def _has_candidates(topic: Any) -> bool:
+    return isinstance(topic, dict) and isinstance(topic.get("partitions_count"), list)
+
+
+def _fault(topic: dict[str, Any], body: dict[str, Any]) -> str | None:
+    counts = topic["partitions_count"]
+    if body.get("expected") is None:
+        return "Several counts can be tried only against `expected`."
+    if topic.get("partition_racks") is not None or topic.get("partition_weights") is not None:
+        return "Several counts cannot be tried with partition_racks or partition_weights."
+    if not 0 < len(counts) <= MAX_COMBINATIONS or not all(type(count) is int and 0 < count <= INT32 for count in counts):
+        return f"Must be an integer, or a list of 1 to {MAX_COMBINATIONS} integers, from 1 to {INT32}."
+    return None
+
+
+def counts_to_try(original: Any) -> list[dict[str, int]]:
+    """Each combination of the candidates, by topic name, in the order of the lists; one without names if there are none."""
+    topics = original.get("topics") if isinstance(original, dict) else None
+    lists = (
+        {topic["topic_name"]: topic["partitions_count"] for topic in topics or () if _has_candidates(topic)}
+        if isinstance(topics, list)
+        else {}
+    )
+    combinations = islice(product(*lists.values()), MAX_COMBINATIONS)
+    return [dict(zip(lists, counts, strict=True)) for counts in combinations]
+
+
+def with_counts(topics: pa.StructArray, counts: dict[str, int]) -> pa.StructArray:
+    """The topics with these partition counts."""
+    if not counts:
+        return topics
+    names, current = topics.field("topic_name").to_pylist(), topics.field("partitions_count").to_pylist()
+    chosen = pa.array([counts.get(name, count) for name, count in zip(names, current, strict=True)], pa.int32())
+    columns = [chosen if each.name == "partitions_count" else topics.field(each.name) for each in topics.type]
+    return pa.StructArray.from_arrays(columns, fields=list(topics.type))
+
+
+def difference_documents(group: Group, found: Differences) -> Iterator[dict[str, Any]]:
+    """The first differences, as AssignmentDifferenceSchema has them. group : the one of ``expected_group``"""
+    names = (*group.topics.names, *group.unknown_topic_names)
+    topics, ids = group.topic_partitions(found.partitions[:MAX_DIFFERENCES])
+    for i, (topic, partition_id) in enumerate(zip(topics.tolist(), ids.tolist(), strict=True)):
+        yield {
+            "topic_name": names[topic],
+            "partition_id": partition_id,
+            "expected_member_ids": [group.member_ids[member] for member in found.expected.row(i).tolist()],
+            "member_ids": [group.member_ids[member] for member in found.actual.row(i).tolist()],
+        }

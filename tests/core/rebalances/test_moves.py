@@ -1,0 +1,61 @@
+"""Moves and differences, by plain sets."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.core.model import NONE, Assignment, Group, Ragged, Topics
+from service.core.rebalances.moves import differences, final_rows, moves, within
+
+MEMBERS, PARTITIONS = 4, 6
+ROWS = st.lists(st.lists(st.integers(0, PARTITIONS - 1), max_size=6), min_size=MEMBERS, max_size=MEMBERS)
+
+
+def ragged(rows):
+    offsets = np.cumsum([0, *map(len, rows)]).astype(np.int32)
+    return Ragged(offsets, np.array([value for row in rows for value in row], np.int32))
+
+
+def members_of(rows):
+    return [{member for member, row in enumerate(rows) if partition in row} for partition in range(PARTITIONS)]
+
+
+def group(owned):
+    topics = Topics(("t",), np.array([0, PARTITIONS], np.int32), None, (None,))
+    nobody = np.full(MEMBERS, NONE, np.int32)
+    ids = tuple(f"m{i}" for i in range(MEMBERS))
+    return Group(
+        topics, ids, (None,) * MEMBERS, (), nobody, ragged([[0]] * MEMBERS), nobody, ragged(owned), (), np.empty((0, 2), np.int32)
+    )
+
+
+@given(ROWS, ROWS)
+def test_moves_are_what_plain_sets_say(owned, rows):
+    found = moves(group(owned), ragged(rows))
+    expected = []
+    for partition, (before, after) in enumerate(zip(members_of(owned), members_of(rows), strict=True)):
+        lost, gained = sorted(before - after), sorted(after - before) if before else []
+        places = range(max(len(lost), len(gained)))
+        expected += [(partition, *(of[i] if i < len(of) else NONE for of in (lost, gained))) for i in places]
+    assert list(zip(found.partitions.tolist(), found.source.tolist(), found.target.tolist(), strict=True)) == expected
+
+
+@given(ROWS, ROWS)
+def test_differences_are_what_plain_sets_say(expected, rows):
+    expected, rows = ([sorted(set(row)) for row in each] for each in (expected, rows))
+    found = differences(ragged(expected), ragged(rows), PARTITIONS)
+    pairs = zip(members_of(expected), members_of(rows), strict=True)
+    assert [
+        (partition, set(found.expected.row(i).tolist()), set(found.actual.row(i).tolist()))
+        for i, partition in enumerate(found.partitions.tolist())
+    ] == [(partition, wanted, actual) for partition, (wanted, actual) in enumerate(pairs) if wanted != actual]
+
+
+@given(ROWS, ROWS)
+def test_final_rows_add_what_is_withheld(rows, withheld):
+    found = final_rows(Assignment(ragged(rows), ragged(withheld)))
+    assert [found.row(i).tolist() for i in range(MEMBERS)] == [a + b for a, b in zip(rows, withheld, strict=True)]
+    kept = within(ragged(rows), 3)
+    assert [kept.row(i).tolist() for i in range(MEMBERS)] == [[value for value in row if value < 3] for row in rows]
