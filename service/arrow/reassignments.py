@@ -234,7 +234,7 @@ def _check_partitions(topics: Int32s, ids: Int32s, starts: Int64s) -> None:
 def _of_partitions(rows: pa.StructArray, name: str, counts: Int64s, dtype: Any) -> Any:
     """A number for each partition; None if no topic gives them. Raises InvalidQuestion if a topic gives none, or too few."""
     lists = rows.field(name)
-    if lists.null_count == len(lists):
+    if lists.null_count == len(lists) > 0:
         return None
     lengths = np.array(pc.fill_null(pc.list_value_length(lists), NONE), np.int64)
     wrong = np.flatnonzero(lengths != counts)

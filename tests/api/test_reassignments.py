@@ -243,3 +243,16 @@ def test_a_fault_in_kafkas_json_is_named_there(client):
     ]
     answer = client.post(PATH, json={"brokers": brokers(3), "reassignment": {"version": 1, "partitions": rows}})
     assert answer.json["errors"] == [{"pointer": "/reassignment/partitions/2/partition", "detail": "Duplicate partition_id 0."}]
+
+
+@pytest.mark.parametrize("balance", ["replicas", "bytes"])
+@pytest.mark.parametrize("objective", ["fewest-moves", "even"])
+@pytest.mark.parametrize("leaders", ["balance", "keep", "only"])
+@pytest.mark.parametrize("per_topic", [False, True])
+def test_nothing_is_planned_for_nothing(client, objective, leaders, balance, per_topic):
+    for racks in ("strict", "spread", "none"):
+        for some_brokers, rows in (([], []), (brokers(2), []), ([], [[0]]), (brokers(2, fenced=True), [[0]])):
+            topics = [topic(rows, partition_bytes=[0] * len(rows))] if rows or some_brokers else []
+            body = {"brokers": some_brokers, "topics": topics, "racks": racks, "objective": objective, "leaders": leaders}
+            answer = client.post(PATH, json={**body, "balance": balance, "per_topic": per_topic and balance == "replicas"})
+            assert answer.status_code in ((200,) if not rows or leaders == "only" else (422,)), answer.json
