@@ -270,3 +270,10 @@ def test_the_parts_of_a_snapshot_can_be_posted_as_they_are(client):
     for placement in body["topics"][0]["placements"]:
         placement["in_sync_replicas"] = placement["replicas"]
     assert client.post(PATH, json=body).json["moves"] == client.post(PATH, json=question()).json["moves"]
+
+
+def test_metrics_count_plans_and_what_they_move(client):
+    client.post(PATH, json=question())
+    text = client.get("/metrics").text
+    assert 'allocator_items_count{decision="reassignment",item="brokers"}' in text
+    assert 'allocator_skew_ratio_count{decision="reassignment",strategy="fewest-moves"}' in text
