@@ -27,6 +27,13 @@ TARGET_BROKER = pa.struct(
         "replaces": pa.int32(),
     }
 )
+_OF_A_SNAPSHOT = {
+    "topic_id": NAME,
+    "partitions_count": pa.int32(),
+    "internal": pa.bool_(),
+    "log_end_offsets": pa.list_(pa.int64()),
+}
+"""What a snapshot says of a topic besides; it makes no difference here."""
 PLACEMENT = pa.struct({"partition_id": pa.int32(), "replicas": pa.list_(pa.int32()), "in_sync_replicas": pa.list_(pa.int32())})
 PLACED_TOPIC = pa.struct(
     {
@@ -35,6 +42,7 @@ PLACED_TOPIC = pa.struct(
         "placements": pa.list_(PLACEMENT),
         "partition_bytes": pa.list_(pa.int64()),
         "partition_bytes_per_second": pa.list_(pa.float64()),
+        **_OF_A_SNAPSHOT,
     }
 )
 REASSIGNED = pa.struct({"topic": NAME, "partition": pa.int32(), "replicas": pa.list_(pa.int32()), "log_dirs": pa.list_(NAME)})
@@ -73,6 +81,8 @@ def plain_placed_topics(rows: pa.StructArray) -> bool:
         and (rates.null_count == len(rates) or bool(((np.array(rates) == 0) | (np.array(rates) >= SMALLEST)).all()))
         and _within(pc.list_value_length(replicas), 1, 2**15 - 1)
         and _within(rows.field("replication_factor"), 1, 2**15 - 1)
+        and _within(rows.field("partitions_count"), 0, 2**31 - 1)
+        and plain_names(rows.field("topic_id"), shortest=0)
     )
 
 
@@ -232,7 +242,7 @@ def _check_partitions(topics: Int32s, ids: Int32s, starts: Int64s) -> None:
 def _of_partitions(rows: pa.StructArray, name: str, counts: Int64s, dtype: Any) -> Any:
     """A number for each partition; None if no topic gives them. Raises InvalidQuestion if a topic gives none, or too few."""
     lists = rows.field(name)
-    if lists.null_count == len(lists):
+    if lists.null_count == len(lists) > 0:
         return None
     lengths = np.array(pc.fill_null(pc.list_value_length(lists), NONE), np.int64)
     wrong = np.flatnonzero(lengths != counts)

@@ -15,6 +15,7 @@ from service.cli.reassignment_files import write_files
 from service.cli.terminal import fill, table
 from service.core.descriptions import UnreadableDescription, read_description
 from service.core.descriptions.bodies import PLACEMENT, cluster
+from service.core.descriptions.model import Description
 from service.core.errors import InvalidQuestion
 from service.core.reassignments.model import BALANCES, LEADER_RULES, OBJECTIVES, RACK_RULES
 from service.web.json_codec import dumps, loads
@@ -94,11 +95,29 @@ def _body(text: bytes) -> dict[str, Any]:
     if isinstance(document, dict) and KNOWN & document.keys() and "snapshot_version" not in document:
         return document
     try:
-        return cluster(read_description(text.decode()), PLACEMENT)
+        return _described(read_description(text.decode()))
     except UnicodeDecodeError:
         raise click.ClickException("The file is not UTF-8 text.") from None
     except (UnreadableDescription, InvalidQuestion) as error:
         raise click.ClickException(str(error)) from None
+
+
+def _described(description: Description) -> dict[str, Any]:
+    """The cluster of a description, with the sizes of partitions and the capacities of brokers if all topics have sizes."""
+    body = cluster(description, PLACEMENT)
+    sizes = {topic["topic_name"]: topic.get("partition_bytes") or [] for topic in description.topics}
+    if not all(
+        placement["partition_id"] < len(sizes[topic["topic_name"]])
+        for topic in body["topics"]
+        for placement in topic["placements"]
+    ):
+        return body
+    for topic in body["topics"]:
+        topic["partition_bytes"] = [sizes[topic["topic_name"]][placement["partition_id"]] for placement in topic["placements"]]
+    for broker, described in zip(body["brokers"], description.brokers, strict=True):
+        if described.get("capacity_bytes") is not None:
+            broker["capacity_bytes"] = described["capacity_bytes"]
+    return body
 
 
 def _change_brokers(

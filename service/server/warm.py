@@ -167,7 +167,7 @@ def _reassignment_requests() -> Iterator[dict[str, Any]]:
     limited = [{**broker, "max_replicas": 5, "capacity_bytes": 20} for broker in brokers]
     yield {"brokers": drained, "topics": topics, "racks": "spread", "replication_factor": 3, "leaders": "keep"}
     yield {"brokers": drained, "topics": topics, "racks": "none", "objective": "even", "per_topic": True}
-    yield {"brokers": limited, "topics": topics, "objective": "even"}
+    yield {"brokers": limited, "topics": topics, "objective": "even", "racks": "none"}
     yield {"brokers": brokers, "topics": topics, "balance": "bytes", "objective": "even", "limits": {"moves_per_broker": 1}}
     yield {"brokers": brokers[:2], "topics": topics, "leaders": "only"}
     yield {"brokers": brokers[:2], "topics": topics, "replication_factor": 3}

@@ -163,7 +163,7 @@ def test_bytes_are_balanced(client):
         (
             {"brokers": brokers(2), "topics": [topic([[0, 1]])], "replication_factor": 3},
             ["replication_factor"],
-            "One more live broker on a new rack.",
+            "1 more usable broker on new racks.",
         ),
         (
             {"brokers": brokers(3, draining=True), "topics": [topic([[0, 1, 2]])]},
@@ -187,7 +187,7 @@ def test_bytes_are_balanced(client):
                 "topics": [topic([[0], [1], [0]], partition_bytes=[8, 8, 8])],
             },
             ["replication_factor", "capacity_bytes"],
-            "No capacity_bytes.",
+            "capacity_bytes higher by 60 % on each broker that has one.",
         ),
     ],
 )
@@ -243,3 +243,37 @@ def test_a_fault_in_kafkas_json_is_named_there(client):
     ]
     answer = client.post(PATH, json={"brokers": brokers(3), "reassignment": {"version": 1, "partitions": rows}})
     assert answer.json["errors"] == [{"pointer": "/reassignment/partitions/2/partition", "detail": "Duplicate partition_id 0."}]
+
+
+@pytest.mark.parametrize("balance", ["replicas", "bytes"])
+@pytest.mark.parametrize("objective", ["fewest-moves", "even"])
+@pytest.mark.parametrize("leaders", ["balance", "keep", "only"])
+@pytest.mark.parametrize("per_topic", [False, True])
+def test_nothing_is_planned_for_nothing(client, objective, leaders, balance, per_topic):
+    for racks in ("strict", "spread", "none"):
+        for some_brokers, rows in (([], []), (brokers(2), []), ([], [[0]]), (brokers(2, fenced=True), [[0]])):
+            topics = [topic(rows, partition_bytes=[0] * len(rows))] if rows or some_brokers else []
+            body = {"brokers": some_brokers, "topics": topics, "racks": racks, "objective": objective, "leaders": leaders}
+            answer = client.post(PATH, json={**body, "balance": balance, "per_topic": per_topic and balance == "replicas"})
+            assert answer.status_code in ((200,) if not rows or leaders == "only" else (422,)), answer.json
+
+
+def test_the_parts_of_a_snapshot_can_be_posted_as_they_are(client):
+    body = question()
+    body["brokers"][0] |= {"fenced": False, "capacity_bytes": 10_000_000, "used_bytes": 3_000_050}
+    body["topics"][0] |= {
+        "topic_id": "AAAAAAAAAAAAAAAAAAAAAQ",
+        "partitions_count": 3,
+        "internal": False,
+        "log_end_offsets": [1, 2, 3],
+    }
+    for placement in body["topics"][0]["placements"]:
+        placement["in_sync_replicas"] = placement["replicas"]
+    assert client.post(PATH, json=body).json["moves"] == client.post(PATH, json=question()).json["moves"]
+
+
+def test_metrics_count_plans_and_what_they_move(client):
+    client.post(PATH, json=question())
+    text = client.get("/metrics").text
+    assert 'allocator_items_count{decision="reassignment",item="brokers"}' in text
+    assert 'allocator_skew_ratio_count{decision="reassignment",strategy="fewest-moves"}' in text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks import groups, groups_curve, groups_http, harness, partition_counts, partitions, placements  # noqa: F401
+from benchmarks import groups, groups_curve, groups_http, harness, partition_counts, partitions, placements, reassignments  # noqa: F401
 from benchmarks.harness import BENCHMARKS, Result, Row, benchmark, peak_bytes, seconds
 from benchmarks.harness import Skipped as NotHere
 from benchmarks.shapes import SCENARIOS, Shape, body_of, group_of
@@ -101,6 +101,10 @@ SMALL = {
     "partition-counts/twenty": {"count": 1000},
     "partition-counts/memory": {"count": 200_000, "times": 1},
     "placements/rack-aware": {"partitions": 1000, "brokers": 30},
+    "reassignments/small": {"partitions": 100, "brokers": 20},
+    "reassignments/large": {"partitions": 100, "brokers": 20},
+    "reassignments/huge": {"partitions": 100, "brokers": 20},
+    "reassignments/moves-generate": {"partitions": 100, "brokers": 20},
 }
 """One benchmark of each kind: its first row, and a size at which it takes no time."""
 

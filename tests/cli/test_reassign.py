@@ -65,13 +65,27 @@ def test_the_output_of_kafka_topics_is_a_placement():
     assert all(1 not in row for row in rows)
 
 
+def test_a_snapshot_has_sizes_and_capacities():
+    placements = [{"partition_id": i, "replicas": [i % 2, 2], "in_sync_replicas": [2]} for i in (1, 0)]
+    snapshot = {
+        "snapshot_version": 1,
+        "brokers": [{"broker_id": i, "rack_id": "ab"[i % 2], "capacity_bytes": 1_000, "used_bytes": 30} for i in range(4)],
+        "topics": [{"topic_name": "t", "partitions_count": 2, "partition_bytes": [10, 20], "placements": placements}],
+    }
+    ended = run("-", "--drain", "2", "--racks", "none", "--throttle", "1", text=json.dumps(snapshot))
+    assert ended.exit_code == 0, ended.stderr
+    answer = json.loads(ended.stdout)
+    assert answer["moves"]["bytes"] == 30
+    assert answer["before"]["broker_load"]["bytes"]["totals"] == [10.0, 20.0, 30.0, 0.0]
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
         (["--drain", "9"], "Unknown broker 9."),
         (["--add", "0"], "Broker 0 exists."),
         (["--add", "x"], "'x' is not a broker id."),
-        (["--replication-factor", "5"], "Replication factor 5 needs 5 brokers"),
+        (["--replication-factor", "5"], "Replication factor 5 makes 15 replicas for 4 usable brokers"),
     ],
 )
 def test_what_is_wrong_is_said_on_standard_error(file, options, words):

@@ -30,6 +30,8 @@ from service.web.json_codec import dumps
 
 LARGEST_FACTOR = 2**15 - 1
 
+AS_IN_A_SNAPSHOT = "as a snapshot has it; not used"
+
 
 class TargetBrokerSchema(Schema):
     """A broker as it is to be."""
@@ -43,7 +45,7 @@ class TargetBrokerSchema(Schema):
     capacity_bytes = Integer(
         minimum=0, maximum=MOST_BYTES, allow_none=True, metadata=about("the most bytes that it may have; needs `partition_bytes`")
     )
-    used_bytes = Integer(minimum=0, maximum=MOST_BYTES, allow_none=True, metadata=about("as a snapshot has it; not used"))
+    used_bytes = Integer(minimum=0, maximum=MOST_BYTES, allow_none=True, metadata=about(AS_IN_A_SNAPSHOT))
     replaces = Integer(allow_none=True, metadata=about("the broker all of whose replicas this one takes over, one for one"))
 
 
@@ -57,7 +59,7 @@ class PlacedPartitionSchema(Schema):
         validate=validate.Length(min=1, max=LARGEST_FACTOR),
         metadata=about("broker ids, the preferred leader first"),
     )
-    in_sync_replicas = List(Integer(), allow_none=True, metadata=about("as a snapshot has it; not used"))
+    in_sync_replicas = List(Integer(), allow_none=True, metadata=about(AS_IN_A_SNAPSHOT))
 
 
 class PlacedTopicSchema(Schema):
@@ -77,6 +79,12 @@ class PlacedTopicSchema(Schema):
         Number(zero=True),
         allow_none=True,
         metadata=about("what producers write to each of `placements`; for all topics or none"),
+    )
+    topic_id = Name(empty=True, allow_none=True, metadata=about(AS_IN_A_SNAPSHOT))
+    partitions_count = Integer(minimum=0, allow_none=True, metadata=about(AS_IN_A_SNAPSHOT))
+    internal = Boolean(allow_none=True, metadata=about(AS_IN_A_SNAPSHOT))
+    log_end_offsets = List(
+        Integer(minimum=-INT64 - 1, maximum=INT64, allow_none=True), allow_none=True, metadata=about(AS_IN_A_SNAPSHOT)
     )
 
 

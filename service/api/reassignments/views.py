@@ -1,10 +1,12 @@
 """``POST /v1/reassignments``: the current placement → the plan that gets to a better one."""
 
+import numpy as np
 from flask import Response
 
 from service.api.reassignments.request import Question, ReassignmentQuestionSchema
 from service.api.reassignments.response import ReassignmentAnswerSchema, document
 from service.arrow.reassignment_tables import moves_table
+from service.core.measures import spread
 from service.core.reassignments.batches import in_batches
 from service.core.reassignments.moves import moves_of
 from service.core.reassignments.plan import plan
@@ -33,6 +35,8 @@ def plan_reassignment(question: Question) -> Response:
         batches = in_batches(brokers, placements, result.replicas, question.limits, check_time)
         moves = moves_of(brokers, placements, goal, result.replicas)
         report.sees(partitions=len(placements), brokers=len(brokers))
+        counts = np.bincount(result.replicas.values, minlength=len(brokers))[brokers.usable]
+        report.gives(spread(counts).skew)
     with report.render():
         media_type = responses.preferred()
         if media_type == responses.JSON:

@@ -48,8 +48,9 @@ def relieve_all(s: State, check: Callable[[], None]) -> bool:
 
 def _repeat(s: State, kernel: Callable[[int], int], check: Callable[[], None]) -> bool:
     """Call the kernel until it has nothing more to do; False if that is not the case within CELLS."""
-    searches = max(1, CELLS_PER_CALL // len(s.loads) ** 2)
-    for _ in range(max(1, CELLS // (searches * len(s.loads) ** 2))):
+    cells = max(1, len(s.loads) ** 2)
+    searches = max(1, CELLS_PER_CALL // cells)
+    for _ in range(max(1, CELLS // (searches * cells))):
         result = kernel(searches)
         if result != MORE:
             return result == DONE

@@ -9,18 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from service.core.errors import Clash, Infeasible
-from service.core.model import NONE, Bools, Int32s
+from service.core.model import NONE, Bools, Int32s, Int64s
 from service.core.reassignments.byte_balance import DONE
 from service.core.reassignments.feasible import feasible_sets, fits
 from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Placements
 
-NAMED = 10
+NAMED: Final = 10
 """Brokers that one sentence names at most."""
+
+MORE: Final = 64
+"""Most further brokers that are tried."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +34,24 @@ class _Question:
     check: Callable[[], None]
 
     def feasible(self) -> bool:
+        self.check()
         chosen = np.flatnonzero(~self.placements.excluded).astype(np.int32)
         sets = feasible_sets(self.brokers, self.placements, self.goal, chosen, self.check)
         return sets.state is not None and sets.feasible and fits(self.brokers, self.placements, chosen, sets.state) != DONE
+
+    def with_factor(self, most: int) -> _Question:
+        factors = np.minimum(self.placements.replication_factors, most).astype(np.int32)
+        return replace(self, placements=replace(self.placements, replication_factors=factors))
+
+    def with_more(self, count: int, *, on_new_rack: bool) -> _Question:
+        return replace(self, brokers=_with_more(self.brokers, count, on_new_rack=on_new_rack))
+
+    def with_limits(self, **changes: Callable[[Int64s], Int64s]) -> _Question:
+        changed: dict[str, Any] = {}
+        for name, change in changes.items():
+            limits = getattr(self.brokers, name)
+            changed[name] = np.where(limits == NO_LIMIT, NO_LIMIT, change(limits))
+        return replace(self, brokers=replace(self.brokers, **changed))
 
     def without(self, rule: str) -> _Question:
         brokers, cluster = self.brokers, self.brokers.cluster
@@ -57,7 +75,10 @@ def explain(brokers: Brokers, placements: Placements, goal: Goal, chosen: Int32s
     question = _Question(brokers, placements, goal, check)
     rules = _smallest_clash(question, tuple(_rules(question)))
     factor = int(placements.replication_factors[chosen].max(initial=0))
-    clash: tuple[Clash, ...] = (Clash("replication_factor", f"Replication factor {factor} needs {factor} brokers."),)
+    total = int(placements.replication_factors[chosen].sum(dtype=np.int64))
+    usable = int(brokers.usable.sum())
+    needs = f"Replication factor {factor} makes {total} replicas for {usable} usable broker{'s' * (usable != 1)}."
+    clash: tuple[Clash, ...] = (Clash("replication_factor", needs),) if total else ()
     clash += tuple(Clash(rule, _demand(question, rule)) for rule in rules)
     remedies = tuple(_remedies(question, rules, factor))
     kept = "No placement was found that keeps" if "capacity_bytes" in rules else "No placement keeps"
@@ -142,32 +163,55 @@ def _total(name: str, limits: np.ndarray, usable: Bools) -> str:  # type: ignore
 
 def _remedies(question: _Question, rules: tuple[str, ...], factor: int) -> Iterator[str]:
     """What would mend it: each is tried before it is told."""
-    brokers = question.brokers
-    words = {
-        "racks": 'racks = "none".',
-        "excluded_topics": "No excluded topics.",
-        "fenced": "Bring the fenced brokers back.",
-        "draining": "Keep the draining brokers.",
-        "max_replicas": "No max_replicas.",
-        "capacity_bytes": "No capacity_bytes.",
-        "replaces": "Brokers that are drained instead of replaced.",
-    }
     for rule in rules:
         if question.without(rule).feasible():
-            yield words[rule]
-    for lower in range(factor - 1, 0, -1):
-        placements = question.placements
-        factors = np.minimum(placements.replication_factors, lower).astype(np.int32)
-        if replace(question, placements=replace(placements, replication_factors=factors)).feasible():
-            yield f"Replication factor {lower}."
-            break
-    racks = len(np.unique(brokers.racks()[brokers.usable]))
-    for on_new_rack in (False, True):
-        for more in range(1, max(2, factor + 1)):
-            if replace(question, brokers=_with_more(brokers, more, on_new_rack=on_new_rack)).feasible():
-                count = "One more live broker" if more == 1 else f"{more} more live brokers"
-                yield f"{count} on a {'new rack' if on_new_rack else 'rack that exists'}." if racks else f"{count}."
-                break
+            yield _higher(question, rule) or _WITHOUT[rule]
+    fewer = _least(factor - 1, lambda n: question.with_factor(factor - n).feasible())
+    if fewer:
+        yield f"Replication factor {factor - fewer}."
+    for on_new_rack, where in ((False, "racks that exist"), (True, "new racks")):
+        more = _least(MORE, lambda n, new=on_new_rack: question.with_more(n, on_new_rack=new).feasible())  # type: ignore[misc]
+        if more:
+            yield f"{more} more usable broker{'s' * (more > 1)} on {where}."
+
+
+_WITHOUT: Final = {
+    "racks": 'racks = "none".',
+    "excluded_topics": "No excluded topics.",
+    "fenced": "Bring the fenced brokers back.",
+    "draining": "Keep the draining brokers.",
+    "max_replicas": "No max_replicas.",
+    "capacity_bytes": "No capacity_bytes.",
+    "replaces": "Brokers that are drained instead of replaced.",
+}
+
+
+def _higher(question: _Question, rule: str) -> str | None:
+    """By how much a limit would have to be higher."""
+    if rule == "max_replicas":
+        replicas = _least(2**31, lambda n: question.with_limits(max_replicas=lambda limits: limits + n).feasible())
+        return f"max_replicas higher by {replicas} on each broker that has one."
+    if rule == "capacity_bytes":
+        percent = _least(
+            5_000, lambda n: question.with_limits(capacity_bytes=lambda limits: limits + limits * n // 100).feasible()
+        )
+        return f"capacity_bytes higher by {percent} % on each broker that has one." if percent else None
+    return None
+
+
+def _least(most: int, mends: Callable[[int], bool]) -> int | None:
+    """The least number from 1 to ``most`` that mends it; None if none does. What one number mends, a larger one mends as well."""
+    low, high = 0, 1
+    while high <= most and not mends(high):
+        low, high = high, 2 * high
+    if high > most:
+        if low >= most or not mends(most):
+            return None
+        high = most
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if mends(middle) else (middle, high)
+    return high
 
 
 def _with_more(brokers: Brokers, count: int, *, on_new_rack: bool) -> Brokers:

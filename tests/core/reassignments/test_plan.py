@@ -13,7 +13,7 @@ from service.core.errors import Infeasible
 from service.core.model import NONE, Cluster, Ragged
 from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Placements
 from service.core.reassignments.plan import plan
-from tests.reference.reassignments import best, best_by_program, best_leaders, judged
+from tests.reference.reassignments import best, best_by_program, best_leaders, filled_greedily, judged
 
 
 def a_cluster(racks, **given):
@@ -160,3 +160,17 @@ def test_plans_by_bytes_are_bounded_and_final(question, data):
     assert answer.lower_bound <= answer.cost
     again = plan(brokers, replace(placements, replicas=answer.replicas), goal)
     assert lists_of(again.replicas) == lists_of(answer.replicas)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_greedy_filling_is_better(seed):
+    """In topicmappr's manner: a plan is at least as even, and copies at most as much where it is only as even."""
+    draw = np.random.default_rng(seed)
+    brokers = a_cluster(["abcd"[b % 4] for b in range(14)], draining=[b == 0 for b in range(14)])
+    rows = [[4 * int(draw.integers(3)) + int(rack) for rack in draw.permutation(4)[:3]] for _ in range(60)]
+    placements = some_placements(rows)
+    copies, counts = filled_greedily(brokers, placements)
+    answer = plan(brokers, placements, Goal("even"))
+    ours = int((np.bincount(answer.replicas.values, minlength=14) ** 2).sum())
+    theirs = int((counts**2).sum())
+    assert ours < theirs or (ours == theirs and answer.cost <= copies)

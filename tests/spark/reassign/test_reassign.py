@@ -101,5 +101,5 @@ def test_what_is_wrong_with_a_table_is_named(
 
 
 def test_what_cannot_be_fails_with_the_clash(pipeline: Pipeline, placements: str, write: Callable[[str, str], str]) -> None:
-    with pytest.raises(JobFailed, match="No placement keeps these rules together: Replication factor 5 needs 5 brokers"):
+    with pytest.raises(JobFailed, match="Replication factor 5 makes 25 replicas for 4 usable brokers"):
         planned(pipeline, placements, write("brokers.csv", BROKERS), replication_factor=5)
