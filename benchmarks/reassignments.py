@@ -1,7 +1,8 @@
-"""Reassignments: one broker is decommissioned and brokers are added. Seconds against what an operator waits for; moves against others.
+"""Reassignments: one broker is decommissioned and brokers are added. Seconds against what an operator waits for; moves against
+others.
 
-The reference of the moves is ``kafka-reassign-partitions --generate`` 4.3.1, as the placer ``kafka-reassign-generate`` reproduces it,
-and a greedy filling in the manner of topicmappr.
+The reference of the moves is ``kafka-reassign-partitions --generate`` 4.3.1, as the placer ``kafka-reassign-generate``
+reproduces it, and a greedy filling in the manner of topicmappr.
 """
 
 from __future__ import annotations
@@ -63,7 +64,9 @@ def small(partitions: int = 10_000, brokers: int = 100) -> Iterator[Sides]:
     yield lambda: [seconds(lambda: proven(plan(*asked, goal), 0.0), runs=3) for goal in goals], lambda: [5.0, 5.0]  # noqa: B023
 
 
-@benchmark(Row("reassignments/large", "s", 1.0, "200,000 partitions × 300 brokers, one out, ten in, even, gap < 1 % ÷ 60 s"), rounds=1)
+@benchmark(
+    Row("reassignments/large", "s", 1.0, "200,000 partitions × 300 brokers, one out, ten in, even, gap < 1 % ÷ 60 s"), rounds=1
+)
 def large(partitions: int = 200_000, brokers: int = 300) -> Iterator[Sides]:
     """The gap is below 1 %."""
     asked = question(partitions, brokers, ADDED)

@@ -47,7 +47,7 @@ MOST_BYTES = 2**50
 
 def _within(values: pa.Array, least: float, most: float) -> bool:
     bounds = pc.min_max(values)
-    return values.null_count == len(values) or (bounds["min"].as_py() >= least and bounds["max"].as_py() <= most)
+    return values.null_count == len(values) or bool(bounds["min"].as_py() >= least and bounds["max"].as_py() <= most)
 
 
 def plain_target_brokers(rows: pa.StructArray) -> bool:
@@ -124,7 +124,9 @@ def read_brokers(rows: pa.StructArray, mentioned: Int32s) -> Brokers:
         return np.concatenate([given, np.full(len(gone), absent, dtype)])
 
     rack_of = np.concatenate([np.array(pc.fill_null(racks.indices, NONE), np.int32), np.full(len(gone), NONE, np.int32)])
-    cluster = Cluster(np.concatenate([ids, gone]), tuple(racks.dictionary.to_pylist()), rack_of, column("fenced", False, np.bool_))
+    cluster = Cluster(
+        np.concatenate([ids, gone]), tuple(racks.dictionary.to_pylist()), rack_of, column("fenced", False, np.bool_)
+    )
     draining = column("draining", False, np.bool_)
     return Brokers(
         cluster,
@@ -196,7 +198,14 @@ def read_placements(rows: pa.StructArray, brokers: Brokers, factor: int | None, 
     if repeat != NONE:
         partition = int(np.searchsorted(replicas.offsets, repeat, "right")) - 1
         topic = int(topics[partition])
-        place = ("topics", topic, "placements", partition - int(starts[topic]), "replicas", repeat - int(replicas.offsets[partition]))
+        place = (
+            "topics",
+            topic,
+            "placements",
+            partition - int(starts[topic]),
+            "replicas",
+            repeat - int(replicas.offsets[partition]),
+        )
         raise InvalidQuestion(f"Duplicate broker {values[repeat]}.", *place)
     factors = np.array(pc.fill_null(rows.field("replication_factor"), factor or 0), np.int32)[topics]
     return Placements(
@@ -225,12 +234,16 @@ def _check_partitions(topics: Int32s, ids: Int32s, starts: Int64s) -> None:
 def _of_partitions(rows: pa.StructArray, name: str, counts: Int64s, dtype: Any) -> Any:
     """A number for each partition; None if no topic gives them. Raises InvalidQuestion if a topic gives none, or too few."""
     lists = rows.field(name)
-    if lists.null_count == len(lists):
+    if lists.null_count == len(lists) > 0:
         return None
     lengths = np.array(pc.fill_null(pc.list_value_length(lists), NONE), np.int64)
     wrong = np.flatnonzero(lengths != counts)
     if len(wrong):
         row = int(wrong[0])
-        detail = "Missing: another topic has it." if lengths[row] == NONE else f"Needs one number for each of the {counts[row]} placements."
+        detail = (
+            "Missing: another topic has it."
+            if lengths[row] == NONE
+            else f"Needs one number for each of the {counts[row]} placements."
+        )
         raise InvalidQuestion(detail, "topics", row, name)
     return np.array(lists.flatten(), dtype)

@@ -54,8 +54,8 @@ def reassign(
 ) -> None:  # fmt: skip
     """Plan a reassignment, with the fewest moves or to the evenest load.
 
-    FILE is the JSON body of POST /v1/reassignments, a snapshot, the output of kafka-topics --describe, Kafka's reassignment JSON, or
-    Cruise Control's kafka_cluster_state. Default: standard input. The options change what FILE says.
+    FILE is the JSON body of POST /v1/reassignments, a snapshot, the output of kafka-topics --describe, Kafka's reassignment
+    JSON, or Cruise Control's kafka_cluster_state. Default: standard input. The options change what FILE says.
     """
     body = _body(file.read())
     body |= {name: value for name, value in question.items() if value not in (None, ())}
@@ -129,8 +129,8 @@ def _change_brokers(
     for text in replaced:
         old, _, new = text.partition("=")
         known(_number(new, "--replace"), "--replace")["replaces"] = _number(old, "--replace")
-    for broker_id in drained:
-        known(broker_id, "--drain")["draining"] = True
+    for number in drained:
+        known(number, "--drain")["draining"] = True
 
 
 def _number(text: str, option: str) -> int:

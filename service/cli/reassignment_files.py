@@ -66,8 +66,8 @@ def _report(answer: dict[str, Any], digits: int) -> Iterator[str]:
         yield f"| {' | '.join(map(str, row))} |"
     yield from ("", "## Moves", "", "| topic | partition | from | to | reason |", "| --- | ---: | ---: | ---: | --- |")
     for move in answer["reasons"]:
-        cells = (printable(move["topic_name"]), move["partition_id"], move["from"], move["to"], move["reason"])
-        yield f"| {' | '.join('—' if cell is None else str(cell).replace('|', '&#124;') for cell in cells)} |"
+        row = (printable(move["topic_name"]), move["partition_id"], move["from"], move["to"], move["reason"])
+        yield f"| {' | '.join('—' if cell is None else str(cell).replace('|', '&#124;') for cell in row)} |"
 
 
 def _picture(answer: dict[str, Any]) -> Iterator[str]:
@@ -76,7 +76,8 @@ def _picture(answer: dict[str, Any]) -> Iterator[str]:
     ids, old, new = before["broker_ids"], before["replicas"]["counts"], after["replicas"]["counts"]
     longest = max([1, *old, *new])
     height = 30 + len(ids) * (2 * ROW + 8)
-    yield f'<svg xmlns="http://www.w3.org/2000/svg" width="{LEFT + BAR + 90}" height="{height}" font-family="sans-serif" font-size="12">'
+    size = f'width="{LEFT + BAR + 90}" height="{height}"'
+    yield f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="12">'
     yield "<title>Replicas of each broker before and after</title>"
     yield f'<text x="{LEFT}" y="16" fill="#777">before</text><text x="{LEFT + 50}" y="16" fill="#1f6feb">after</text>'
     for i, broker_id in enumerate(ids):

@@ -57,6 +57,8 @@ def warm(settings: Settings | None = None) -> None:
     for body in _audit_requests():
         client.post("/v1/placement-audits", json=body)
     client.post("/v1/reassignments:lint", json=_lint_request())
+    for body in _reassignment_requests():
+        client.post("/v1/reassignments", json=body)
     client.get("/v1/coordinators", query_string={"group_id": "group"})
     client.post("/v1/partitioner-comparisons", json={"partitions_count": 3, "keys": ["a", "b"]})
     client.post("/v1/partitioner-fingerprints", json={"observations": [{"key": "a", "partition_id": 2}]})
@@ -151,6 +153,27 @@ def _lint_request() -> dict[str, Any]:
         "topics": [{"topic_name": "t", "placements": placements}],
         "reassignment": {"version": 1, "partitions": [{"topic": "t", "partition": i, "replicas": [1, 2]} for i in range(4)]},
     }
+
+
+def _reassignment_requests() -> Iterator[dict[str, Any]]:
+    """Each kernel once: both objectives, every rack rule, limits that bind, swaps between topics, bytes, and a clash."""
+    brokers = [{"broker_id": i, "rack_id": "abc"[i % 3]} for i in range(6)]
+    topics = [
+        {
+            "topic_name": name,
+            "placements": [{"partition_id": i, "replicas": [i % 3, 3 + i % 2]} for i in range(6)],
+            "partition_bytes": [1, 2, 3, 4, 5, 6],
+        }
+        for name in "tu"
+    ]
+    drained = [{**brokers[0], "draining": True}, *brokers[1:]]
+    limited = [{**broker, "max_replicas": 5, "capacity_bytes": 20} for broker in brokers]
+    yield {"brokers": drained, "topics": topics, "racks": "spread", "replication_factor": 3, "leaders": "keep"}
+    yield {"brokers": drained, "topics": topics, "racks": "none", "objective": "even", "per_topic": True}
+    yield {"brokers": limited, "topics": topics, "objective": "even", "racks": "none"}
+    yield {"brokers": brokers, "topics": topics, "balance": "bytes", "objective": "even", "limits": {"moves_per_broker": 1}}
+    yield {"brokers": brokers[:2], "topics": topics, "leaders": "only"}
+    yield {"brokers": brokers[:2], "topics": topics, "replication_factor": 3}
 
 
 if __name__ == "__main__":

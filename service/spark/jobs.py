@@ -7,6 +7,7 @@ from service.spark.job import Job
 from service.spark.load.job import JOB as LOAD
 from service.spark.mismatch.job import JOB as MISMATCH
 from service.spark.offsets.job import JOB as OFFSETS
+from service.spark.reassign.job import JOB as REASSIGN
 from service.spark.skew.job import JOB as SKEW
 
-JOBS: tuple[Job, ...] = (SKEW, LOAD, FLEET, OFFSETS, MISMATCH)
+JOBS: tuple[Job, ...] = (SKEW, LOAD, FLEET, OFFSETS, MISMATCH, REASSIGN)

@@ -57,7 +57,7 @@ class ProblemSchema(Schema):
     exception = fields.String(metadata=about("the Java class that Kafka throws"))
     message = fields.String(allow_none=True, metadata=about("Kafka's own words"))
     request_id = fields.String(metadata=about("as in the header X-Request-ID, and in the service's log"))
-    clash = fields.List(fields.Nested(ClashSchema), metadata=about("infeasible: the smallest set of rules that cannot be kept together"))
+    clash = fields.List(fields.Nested(ClashSchema), metadata=about("infeasible: the fewest rules that cannot be kept together"))
     remedies = fields.List(fields.String(), metadata=about("infeasible: what would mend it, each by itself"))
     offset = fields.Integer(metadata=about("of bytes that cannot be read: the first byte of what could not"))
     offsets_formatter = fields.Raw(metadata=about("what OffsetsMessageFormatter gives for a record that cannot be read"))

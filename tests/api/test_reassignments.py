@@ -59,7 +59,11 @@ def test_a_plan_has_a_proof_reasons_batches_and_a_way_back(client):
         (1, 2_000_000, 0.04), (1, 1_000_000, 0.02),
     ]  # fmt: skip
     assert answer["throttle_needed_bytes_per_second"] == 300_000
-    assert answer["traffic"] == {"broker_ids": [0, 1, 2, 7], "bytes_in": [0, 2_000_000, 1_000_000, 0], "bytes_out": [2_000_000, 0, 0, 1_000_000]}
+    assert answer["traffic"] == {
+        "broker_ids": [0, 1, 2, 7],
+        "bytes_in": [0, 2_000_000, 1_000_000, 0],
+        "bytes_out": [2_000_000, 0, 0, 1_000_000],
+    }
     assert answer["before"]["broker_load"]["replicas"]["counts"] == [3, 1, 0, 2]
     assert answer["after"]["broker_load"]["leaders"]["counts"] == [1, 1, 1, 0]
     assert answer["after"]["rack_load"]["bytes"]["totals"] == [3_000_050.0, 3_000_050.0]
@@ -73,7 +77,10 @@ def test_the_same_question_gets_the_same_bytes_and_another_one_another_id(client
 
 
 def test_kafkas_own_json_is_a_placement(client):
-    rows = [{"topic": "orders", "partition": i, "replicas": row, "log_dirs": ["any", "any"]} for i, row in enumerate([[7, 0], [0, 7], [0, 1]])]
+    rows = [
+        {"topic": "orders", "partition": i, "replicas": row, "log_dirs": ["any", "any"]}
+        for i, row in enumerate([[7, 0], [0, 7], [0, 1]])
+    ]
     body = question(reassignment={"version": 1, "partitions": rows})
     del body["topics"]
     answer = client.post(PATH, json=body).json
@@ -102,9 +109,15 @@ def test_the_table_of_moves(client):
 @pytest.mark.parametrize(
     ("body", "reasons"),
     [
-        ({"brokers": brokers(4, fenced=True), "topics": [topic([[0, 1, 2], [1, 2, 3]])], "racks": "spread"}, {"broker 0 is fenced"}),
+        (
+            {"brokers": brokers(4, fenced=True), "topics": [topic([[0, 1, 2], [1, 2, 3]])], "racks": "spread"},
+            {"broker 0 is fenced"},
+        ),
         ({"brokers": brokers(4)[1:], "topics": [topic([[0, 1, 2]])], "racks": "none"}, {"broker 0 is not in brokers"}),
-        ({"brokers": [*brokers(3), {"broker_id": 9, "rack_id": "a", "replaces": 0}], "topics": [topic([[0, 1], [0, 2]])]}, {"replaces broker 0", "leader"}),
+        (
+            {"brokers": [*brokers(3), {"broker_id": 9, "rack_id": "a", "replaces": 0}], "topics": [topic([[0, 1], [0, 2]])]},
+            {"replaces broker 0", "leader"},
+        ),
         ({"brokers": brokers(6), "topics": [topic([[0, 3, 1]])], "leaders": "keep"}, {"rack rule"}),
         ({"brokers": brokers(3), "topics": [topic([[0], [1]])], "replication_factor": 2}, {"replication factor"}),
         ({"brokers": brokers(3), "topics": [topic([[0, 1, 2], [1, 2, 0]], replication_factor=2)]}, {"replication factor"}),
@@ -113,10 +126,21 @@ def test_the_table_of_moves(client):
         ({"brokers": brokers(2), "topics": [topic([[0, 1], [0, 1]])], "leaders": "only"}, {"leader"}),
         ({"brokers": brokers(2), "topics": [topic([[0, 1], [0, 1]])], "leaders": "keep"}, set()),
         ({"brokers": brokers(4, draining=True), "topics": [topic([[0]])], "excluded_topics": ["t"]}, set()),
-        ({"brokers": brokers(2, capacity_bytes=10), "topics": [topic([[0], [0]], partition_bytes=[8, 8])]}, {"limits of broker 0"}),
-        ({"brokers": brokers(2), "topics": [topic([[0], [0], [0]], partition_bytes=[8, 3, 5])], "balance": "bytes", "objective": "even"}, {"evens out broker 1"}),
+        (
+            {"brokers": brokers(2, capacity_bytes=10), "topics": [topic([[0], [0]], partition_bytes=[8, 8])]},
+            {"limits of broker 0"},
+        ),
+        (
+            {
+                "brokers": brokers(2),
+                "topics": [topic([[0], [0], [0]], partition_bytes=[8, 3, 5])],
+                "balance": "bytes",
+                "objective": "even",
+            },
+            {"evens out broker 1"},
+        ),
     ],
-)  # fmt: skip
+)
 def test_every_move_has_its_reason(client, body, reasons):
     answer = client.post(PATH, json=body)
     assert answer.status_code == 200, answer.json
@@ -124,21 +148,49 @@ def test_every_move_has_its_reason(client, body, reasons):
 
 
 def test_bytes_are_balanced(client):
-    body = {"brokers": brokers(2), "topics": [topic([[0], [0], [0]], partition_bytes=[8, 3, 5])], "balance": "bytes", "objective": "even"}
+    body = {
+        "brokers": brokers(2),
+        "topics": [topic([[0], [0], [0]], partition_bytes=[8, 3, 5])],
+        "balance": "bytes",
+        "objective": "even",
+    }
     assert client.post(PATH, json=body).json["after"]["broker_load"]["bytes"]["totals"] == [8.0, 8.0]
 
 
 @pytest.mark.parametrize(
     ("body", "rules", "remedy"),
     [
-        ({"brokers": brokers(2), "topics": [topic([[0, 1]])], "replication_factor": 3}, ["replication_factor"], "One more live broker on a new rack."),
-        ({"brokers": brokers(3, draining=True), "topics": [topic([[0, 1, 2]])]}, ["replication_factor", "draining"], "Keep the draining brokers."),
-        ({"brokers": [{"broker_id": i, "rack_id": "r2" if i == 2 else "r1", **({"max_replicas": 1} if i == 2 else {})} for i in range(4)],
-          "topics": [topic([[0, 1, 3], [0, 1, 3]])]}, ["replication_factor", "max_replicas", "racks"], 'racks = "none".'),
-        ({"brokers": [{"broker_id": i, "capacity_bytes": 10} for i in range(2)], "topics": [topic([[0], [1], [0]], partition_bytes=[8, 8, 8])]},
-         ["replication_factor", "capacity_bytes"], "No capacity_bytes."),
+        (
+            {"brokers": brokers(2), "topics": [topic([[0, 1]])], "replication_factor": 3},
+            ["replication_factor"],
+            "One more live broker on a new rack.",
+        ),
+        (
+            {"brokers": brokers(3, draining=True), "topics": [topic([[0, 1, 2]])]},
+            ["replication_factor", "draining"],
+            "Keep the draining brokers.",
+        ),
+        (
+            {
+                "brokers": [
+                    {"broker_id": i, "rack_id": "r2" if i == 2 else "r1", **({"max_replicas": 1} if i == 2 else {})}
+                    for i in range(4)
+                ],
+                "topics": [topic([[0, 1, 3], [0, 1, 3]])],
+            },
+            ["replication_factor", "max_replicas", "racks"],
+            'racks = "none".',
+        ),
+        (
+            {
+                "brokers": [{"broker_id": i, "capacity_bytes": 10} for i in range(2)],
+                "topics": [topic([[0], [1], [0]], partition_bytes=[8, 8, 8])],
+            },
+            ["replication_factor", "capacity_bytes"],
+            "No capacity_bytes.",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_names_the_clash_and_what_would_mend_it(client, body, rules, remedy):
     answer = client.post(PATH, json=body)
     assert (answer.status_code, answer.json["type"].rpartition(":")[2]) == (422, "infeasible")
@@ -155,8 +207,16 @@ def test_what_cannot_be_names_the_clash_and_what_would_mend_it(client, body, rul
         ({"topics": [topic([[0, 0]])]}, "/topics/0/placements/0/replicas/1", "Duplicate broker 0."),
         ({"topics": [topic([[]])]}, "/topics/0/placements/0/replicas", "Length must be between"),
         ({"topics": [topic([[0]]), topic([[1]])]}, "/topics/1/topic_name", "Duplicate topic_name 't'."),
-        ({"topics": [{"topic_name": "t", "placements": [{"partition_id": 1, "replicas": [0]}] * 2}]}, "/topics/0/placements/1/partition_id", "Duplicate partition_id 1."),
-        ({"topics": [topic([[0]], partition_bytes=[1, 2])]}, "/topics/0/partition_bytes", "Needs one number for each of the 1 placements."),
+        (
+            {"topics": [{"topic_name": "t", "placements": [{"partition_id": 1, "replicas": [0]}] * 2}]},
+            "/topics/0/placements/1/partition_id",
+            "Duplicate partition_id 1.",
+        ),
+        (
+            {"topics": [topic([[0]], partition_bytes=[1, 2])]},
+            "/topics/0/partition_bytes",
+            "Needs one number for each of the 1 placements.",
+        ),
         ({"topics": [topic([[0]])], "balance": "bytes"}, "/balance", "Needs partition_bytes."),
         ({"topics": [topic([[0]])], "limits": {"bytes_in_flight": 9}}, "/limits/bytes_in_flight", "Needs partition_bytes."),
         ({"excluded_topics": ["x"]}, "/excluded_topics/0", "Unknown topic 'x'."),
@@ -166,7 +226,7 @@ def test_what_cannot_be_names_the_clash_and_what_would_mend_it(client, body, rul
         ({"reassignment": {"version": 1, "partitions": []}}, "/reassignment", "Not allowed together with topics."),
         ({"topics": None}, "/topics", "Field may not be null."),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_is_named_with_its_place(client, changes, pointer, detail):
     answer = client.post(PATH, json=question(**changes))
     assert answer.status_code == 422
@@ -176,6 +236,23 @@ def test_what_is_wrong_is_named_with_its_place(client, changes, pointer, detail)
 
 
 def test_a_fault_in_kafkas_json_is_named_there(client):
-    rows = [{"topic": "b", "partition": 0, "replicas": [0]}, {"topic": "a", "partition": 3, "replicas": [1]}, {"topic": "b", "partition": 0, "replicas": [1]}]
+    rows = [
+        {"topic": "b", "partition": 0, "replicas": [0]},
+        {"topic": "a", "partition": 3, "replicas": [1]},
+        {"topic": "b", "partition": 0, "replicas": [1]},
+    ]
     answer = client.post(PATH, json={"brokers": brokers(3), "reassignment": {"version": 1, "partitions": rows}})
     assert answer.json["errors"] == [{"pointer": "/reassignment/partitions/2/partition", "detail": "Duplicate partition_id 0."}]
+
+
+@pytest.mark.parametrize("balance", ["replicas", "bytes"])
+@pytest.mark.parametrize("objective", ["fewest-moves", "even"])
+@pytest.mark.parametrize("leaders", ["balance", "keep", "only"])
+@pytest.mark.parametrize("per_topic", [False, True])
+def test_nothing_is_planned_for_nothing(client, objective, leaders, balance, per_topic):
+    for racks in ("strict", "spread", "none"):
+        for some_brokers, rows in (([], []), (brokers(2), []), ([], [[0]]), (brokers(2, fenced=True), [[0]])):
+            topics = [topic(rows, partition_bytes=[0] * len(rows))] if rows or some_brokers else []
+            body = {"brokers": some_brokers, "topics": topics, "racks": racks, "objective": objective, "leaders": leaders}
+            answer = client.post(PATH, json={**body, "balance": balance, "per_topic": per_topic and balance == "replicas"})
+            assert answer.status_code in ((200,) if not rows or leaders == "only" else (422,)), answer.json

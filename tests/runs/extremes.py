@@ -180,6 +180,56 @@ BODIES: Final[dict[str, tuple[dict[str, Any], ...]]] = {
             "brokers": [{"broker_id": 5, "rack_id": "a"}, {"broker_id": 9, "rack_id": "b"}],
         },
     ),
+    "/v1/reassignments": (
+        {
+            "objective": "even",
+            "per_topic": True,
+            "replication_factor": 2,
+            "brokers": [
+                {"broker_id": 0, "rack_id": "a", "weight": 2.5, "max_replicas": 9, "capacity_bytes": 5_000},
+                {"broker_id": 1, "rack_id": "b"},
+                {"broker_id": 2, "rack_id": "b", "draining": True},
+                {"broker_id": 3, "rack_id": "c", "replaces": 7},
+            ],
+            "topics": [
+                {
+                    "topic_name": "t",
+                    "placements": [{"partition_id": 0, "replicas": [2, 0]}, {"partition_id": 1, "replicas": [7]}],
+                    "partition_bytes": [100, 200],
+                    "partition_bytes_per_second": [1.5, 0],
+                },
+                {
+                    "topic_name": "u",
+                    "placements": [{"partition_id": 4, "replicas": [1]}],
+                    "partition_bytes": [5],
+                    "partition_bytes_per_second": [0.1],
+                },
+            ],
+            "excluded_topics": ["u"],
+            "limits": {"moves_per_broker": 1, "bytes_in_flight": 4_000, "throttle_bytes_per_second": 10, "duration_seconds": 60},
+        },
+        {
+            "balance": "bytes",
+            "racks": "spread",
+            "leaders": "keep",
+            "brokers": [{"broker_id": i, "weight": 1} for i in range(3)],
+            "topics": [
+                {
+                    "topic_name": "t",
+                    "placements": [{"partition_id": i, "replicas": [0, 1]} for i in range(4)],
+                    "partition_bytes": [1, 2, 3, 4],
+                }
+            ],
+        },
+        {
+            "leaders": "only",
+            "brokers": [{"broker_id": 0, "fenced": True}, {"broker_id": 1}],
+            "reassignment": {
+                "version": 1,
+                "partitions": [{"topic": "t", "partition": 0, "replicas": [0, 1], "log_dirs": ["any"]}],
+            },
+        },
+    ),
 }
 
 VECTORS: Final = {

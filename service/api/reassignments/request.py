@@ -102,14 +102,18 @@ class LimitsSchema(Schema):
     """What one batch may do, and how fast."""
 
     moves_per_broker = Integer(
-        minimum=1, allow_none=True, metadata=about("replicas that a broker receives in one batch, and replicas that it gives away")
+        minimum=1,
+        allow_none=True,
+        metadata=about("replicas that a broker receives in one batch, and replicas that it gives away"),
     )
     moves_per_batch = Integer(minimum=1, allow_none=True, metadata=about("replicas copied in one batch"))
     bytes_in_flight = Integer(minimum=1, maximum=INT64, allow_none=True, metadata=about("bytes copied in one batch"))
     throttle_bytes_per_second = Integer(
         minimum=1, maximum=INT64, allow_none=True, metadata=about("`--throttle`: of each broker, in each direction")
     )
-    duration_seconds = Integer(minimum=1, allow_none=True, metadata=about("the time for all batches; answered with the throttle needed"))
+    duration_seconds = Integer(
+        minimum=1, allow_none=True, metadata=about("the time for all batches; answered with the throttle needed")
+    )
 
 
 @dataclass(frozen=True)
@@ -157,7 +161,9 @@ class ReassignmentQuestionSchema(Schema):
     objective = fields.String(
         load_default="fewest-moves",
         validate=validate.OneOf(OBJECTIVES),
-        metadata=about("`fewest-moves`: the fewest copies, then the evenest load; `even`: the evenest load, then the fewest copies"),
+        metadata=about(
+            "`fewest-moves`: the fewest copies, then the evenest load; `even`: the evenest load, then the fewest copies"
+        ),
     )
     racks = fields.String(
         load_default="strict",
@@ -180,6 +186,13 @@ class ReassignmentQuestionSchema(Schema):
         validate=validate.OneOf(BALANCES),
         metadata=about("what is counted, for copies and for evenness; `bytes` needs `partition_bytes`"),
     )
+    per_topic = Boolean(
+        load_default=False,
+        metadata=about(
+            "even out each topic by itself too, as far as that costs neither copies nor evenness; not with `balance`: "
+            "`bytes`; default false"
+        ),
+    )
     replication_factor = Integer(
         load_default=None, minimum=1, maximum=LARGEST_FACTOR, allow_none=True, metadata=about("of all topics; absent: as now")
     )
@@ -188,7 +201,9 @@ class ReassignmentQuestionSchema(Schema):
         TARGET_BROKER,
         plain_target_brokers,
         required=True,
-        metadata=about("the cluster as it is to be; a broker that only placements mention is gone, and its replicas go elsewhere"),
+        metadata=about(
+            "the cluster as it is to be; a broker that only placements mention is gone, and its replicas go elsewhere"
+        ),
     )
     topics = Rows(PlacedTopicSchema, PLACED_TOPIC, plain_placed_topics, metadata=about("the placement now"))
     reassignment = fields.Nested(
@@ -219,13 +234,15 @@ class ReassignmentQuestionSchema(Schema):
         brokers = read_brokers(body["brokers"], np.unique(np.array(replicas.flatten(), np.int32)))
         check_limit("max_placement_cells", len(brokers) ** 2, "brokers × brokers", "brokers")
         check_limit("max_assignment_cells", cells * len(brokers), "replicas × brokers")
+        if body["per_topic"]:
+            check_limit("max_placement_cells", len(topics) * len(brokers), "topics × brokers", "per_topic")
         names = sum(map(len, map(dumps, topics.field("topic_name").to_pylist())))
         reserve(plan_bytes(len(brokers), partitions, cells, longest_name(names, topics)))
         try:
             placements = read_placements(topics, brokers, body["replication_factor"], frozenset(body["excluded_topics"]))
         except InvalidQuestion as error:
             raise InvalidQuestion(error.detail, *_at(error.field, topics, order)) from None
-        goal = Goal(body["objective"], body["racks"], body["leaders"], body["balance"])
+        goal = Goal(body["objective"], body["racks"], body["leaders"], body["balance"], body["per_topic"])
         limits = dict(body["limits"] or {})
         throttle, seconds = limits.pop("throttle_bytes_per_second", None), limits.pop("duration_seconds", None)
         question = Question(brokers, placements, goal, Limits(**limits), throttle, seconds)
@@ -247,8 +264,8 @@ def longest_name(total: int, topics: Any) -> int:
 
 
 def plan_bytes(brokers: int, partitions: int, cells: int, name: int) -> int:
-    """Most bytes of memory that a plan takes: the matrices of exchanges, the arrays, and the answer, which lists each partition in
-    two reassignments, in two batches and among the reasons, in pieces and as a whole.
+    """Most bytes of memory that a plan takes: the matrices of exchanges, the arrays, and the answer, which lists each partition
+    in two reassignments, in two batches and among the reasons, in pieces and as a whole.
 
     name : bytes of a topic's name in JSON
     """
@@ -258,25 +275,30 @@ def plan_bytes(brokers: int, partitions: int, cells: int, name: int) -> int:
 
 def _check(question: Question, excluded: list[str]) -> None:
     """Raise InvalidQuestion for what the parts of a body say together."""
-    placements, brokers = question.placements, question.brokers
+    placements = question.placements
     known = set(placements.topic_names)
     for row, name in enumerate(excluded):
         if name not in known:
             raise InvalidQuestion(f"Unknown topic {name!r}.", "excluded_topics", row)
+    if question.goal.per_topic and question.goal.balance == "bytes":
+        raise InvalidQuestion("Not allowed together with balance = bytes.", "per_topic")
     if placements.sizes is None:
-        needs = "Needs partition_bytes."
-        if question.goal.balance == "bytes":
-            raise InvalidQuestion(needs, "balance")
-        for name in ("bytes_in_flight",):
-            if getattr(question.limits, name) is not None:
-                raise InvalidQuestion(needs, "limits", name)
-        for name, value in (("throttle_bytes_per_second", question.throttle), ("duration_seconds", question.seconds)):
-            if value is not None:
-                raise InvalidQuestion(needs, "limits", name)
-        limited = np.flatnonzero(brokers.capacity_bytes != NO_LIMIT)
-        if len(limited):
-            raise InvalidQuestion(needs, "brokers", int(limited[0]), "capacity_bytes")
+        _check_needs_no_sizes(question)
     elif 2 * float(placements.sizes.astype(np.float64).sum()) * float(
         max(placements.replicas.lengths().max(initial=1), placements.replication_factors.max(initial=1))
     ) > float(NO_LIMIT):
         raise InvalidQuestion("The sizes of all replicas add up to more than 2⁶¹ bytes.", "topics")
+
+
+def _check_needs_no_sizes(question: Question) -> None:
+    """Raise InvalidQuestion for what has no meaning without partition_bytes."""
+    limited = np.flatnonzero(question.brokers.capacity_bytes != NO_LIMIT)
+    for field, value in (
+        (("balance",), "bytes" if question.goal.balance == "bytes" else None),
+        (("limits", "bytes_in_flight"), question.limits.bytes_in_flight),
+        (("limits", "throttle_bytes_per_second"), question.throttle),
+        (("limits", "duration_seconds"), question.seconds),
+        (("brokers", *limited[:1].tolist(), "capacity_bytes"), limited[:1].size or None),
+    ):
+        if value is not None:
+            raise InvalidQuestion("Needs partition_bytes.", *field)

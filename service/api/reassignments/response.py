@@ -14,9 +14,9 @@ from marshmallow import Schema, fields
 
 from service.api.placements.response import ReassignmentSchema
 from service.arrow.groups import NAME
+from service.arrow.reassignment_tables import ids_of, reason_texts
 from service.core.measures import spread
 from service.core.model import NONE, Int32s, Ragged
-from service.core.reassignments.moves import REASONS
 from service.core.reassignments.sets import rows_of
 from service.web.fields import about
 from service.web.json_codec import dumps
@@ -37,7 +37,9 @@ class MovesSchema(Schema):
     bytes = fields.Integer(allow_none=True, metadata=about("bytes copied; null without `partition_bytes`"))
     leaders = fields.Integer(metadata=about("preferred leaders that change"))
     lower_bound = fields.Integer(
-        metadata=about("no plan that keeps the rules, and for `even` is as even, copies fewer replicas, or bytes with `balance`: `bytes`")
+        metadata=about(
+            "no plan that keeps the rules, and for `even` is as even, copies fewer replicas, or bytes with `balance`: `bytes`"
+        )
     )
     gap = fields.Float(metadata=about("what the plan copies above `lower_bound`, as a share of it; 0 is proven optimal"))
 
@@ -49,7 +51,9 @@ class ReasonSchema(Schema):
     partition_id = fields.Integer()
     source = fields.Integer(data_key="from", allow_none=True, metadata=about("a broker id; null: a replica is added"))
     target = fields.Integer(data_key="to", allow_none=True, metadata=about("a broker id; null: a replica is removed"))
-    reason = fields.String(metadata=about('such as "drains broker 7", "rack rule", "evens out broker 3", "replication factor", "leader"'))
+    reason = fields.String(
+        metadata=about('such as "drains broker 7", "rack rule", "evens out broker 3", "replication factor", "leader"')
+    )
 
 
 class BatchSchema(Schema):
@@ -137,7 +141,7 @@ class Texts:
     """The JSON of a plan's partitions."""
 
     def __init__(self, question: Question, changed: Int32s) -> None:
-        """changed : int32[...]   the partitions to write, in that order"""
+        """Changed : int32[...]   the partitions to write, in that order"""
         placements = question.placements
         self._changed = changed
         self._broker_ids = question.brokers.cluster.broker_ids
@@ -214,7 +218,9 @@ def document(question: Question, plan: Plan, batches: Batches, moves: Moves) -> 
             for i, (step, back) in enumerate(steps)
         ],
         "duration_seconds": None if seconds is None or np.inf in seconds else float(seconds.sum()),
-        "throttle_needed_bytes_per_second": batches.traffic.throttle_for(question.seconds, len(batches)) if question.seconds else None,
+        "throttle_needed_bytes_per_second": batches.traffic.throttle_for(question.seconds, len(batches))
+        if question.seconds
+        else None,
         "traffic": _traffic(question, batches) if sized else None,
         "before": _load(question, now),
         "after": _load(question, plan.replicas),
@@ -254,53 +260,14 @@ def _load(question: Question, replicas: Ragged) -> dict[str, Any]:
     return {"broker_load": of_brokers, "rack_load": of_racks}
 
 
-def _ids(question: Question, brokers: Int32s) -> pa.Array:
-    ids = question.brokers.cluster.broker_ids
-    return pa.array(ids[brokers], pa.int32(), mask=brokers == NONE)
-
-
-def _reasons(question: Question, moves: Moves) -> pa.Array:
-    """The reason of each move."""
-    texts = pa.nulls(len(moves.reasons), NAME)
-    for reason, text in enumerate(REASONS):
-        which = moves.reasons == reason
-        if not which.any():
-            continue
-        before, _, role = text.partition("{")
-        if role:
-            ids = pc.cast(_ids(question, moves.sources if role.startswith("source") else moves.targets), NAME)
-            words = pc.binary_join_element_wise(before, ids, role.partition("}")[2], "")
-        else:
-            words = pa.array([text], NAME).take(pa.array(np.zeros(len(which), np.int32)))
-        texts = pc.if_else(pa.array(which), words, texts)
-    return texts
-
-
 def _reasons_json(question: Question, moves: Moves) -> str:
     texts = Texts(question, moves.partitions)
-    reasons = pc.binary_join_element_wise('"', _reasons(question, moves), '"', "")
+    reasons = pc.binary_join_element_wise('"', reason_texts(question.brokers, moves), '"', "")
     members = {
         "topic_name": texts.topics,
         "partition_id": texts.ids,
-        "from": pc.fill_null(pc.cast(_ids(question, moves.sources), NAME), "null"),
-        "to": pc.fill_null(pc.cast(_ids(question, moves.targets), NAME), "null"),
+        "from": pc.fill_null(pc.cast(ids_of(question.brokers, moves.sources), NAME), "null"),
+        "to": pc.fill_null(pc.cast(ids_of(question.brokers, moves.targets), NAME), "null"),
         "reason": reasons,
     }
     return _joined(json_objects(**members), [0, len(moves.partitions)])[0]
-
-
-def moves_table(question: Question, batches: Batches, moves: Moves) -> pa.Table:
-    """The columns topic_name, partition_id, from, to, reason and batch, a row for each move; a leader's change is a move too."""
-    placements = question.placements
-    names = pa.array(placements.topic_names, NAME)
-    return pa.table(
-        {
-            "topic_name": pa.DictionaryArray.from_arrays(pa.array(placements.topics[moves.partitions]), names),
-            "partition_id": pa.array(placements.partition_ids[moves.partitions]),
-            "from": _ids(question, moves.sources),
-            "to": _ids(question, moves.targets),
-            "reason": _reasons(question, moves),
-            "batch": pa.array(batches.batch_of[moves.partitions] + 1),
-        }
-    )
-

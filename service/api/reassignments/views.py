@@ -5,7 +5,8 @@ from __future__ import annotations
 from flask import Response
 
 from service.api.reassignments.request import Question, ReassignmentQuestionSchema
-from service.api.reassignments.response import ReassignmentAnswerSchema, document, moves_table
+from service.api.reassignments.response import ReassignmentAnswerSchema, document
+from service.arrow.reassignment_tables import moves_table
 from service.core.reassignments.batches import in_batches
 from service.core.reassignments.moves import moves_of
 from service.core.reassignments.plan import plan
@@ -23,9 +24,9 @@ blueprint = Blueprint("reassignments", __name__, description="current placement 
 def plan_reassignment(question: Question) -> Response:
     """Plan a reassignment: with the fewest copies or to the evenest load, in batches, each with its rollback.
 
-    The `ETag` is the `plan_id`. If no placement keeps all rules, the answer is a 422 of type `infeasible` with the rules that `clash`
-    and `remedies`. As an Arrow stream (`Accept: application/vnd.apache.arrow.stream`) or `text/csv` the answer is the table of moves:
-    `topic_name`, `partition_id`, `from`, `to`, `reason`, `batch`.
+    The `ETag` is the `plan_id`. If no placement keeps all rules, the answer is a 422 of type `infeasible` with the rules that
+    `clash` and `remedies`. As an Arrow stream (`Accept: application/vnd.apache.arrow.stream`) or `text/csv` the answer is the
+    table of moves: `topic_name`, `partition_id`, `from`, `to`, `reason`, `batch`.
     """
     brokers, placements, goal = question.brokers, question.placements, question.goal
     report = decision("reassignment", goal.objective)
@@ -39,6 +40,6 @@ def plan_reassignment(question: Question) -> Response:
         if media_type == responses.JSON:
             response = responses.answer(document(question, result, batches, moves))
         else:
-            response = responses.table(moves_table(question, batches, moves), media_type)
+            response = responses.table(moves_table(brokers, placements, moves, batches.batch_of), media_type)
         response.set_etag(question.plan_id())
         return response

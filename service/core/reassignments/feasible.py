@@ -85,4 +85,3 @@ def fits(brokers: Brokers, placements: Placements, chosen: Int32s, state: State)
     loads = bytes_of_brokers(brokers, placements, chosen, state)
     moves: int = fit_capacities(state, placements.bytes_of_each()[chosen], loads, brokers.capacity_bytes)
     return moves if moves == DONE or (loads <= brokers.capacity_bytes)[brokers.usable].all() else DONE
-

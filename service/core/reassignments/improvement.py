@@ -12,8 +12,8 @@ from service.core.reassignments.exchanges import State, list_exchanges
 from service.core.reassignments.paths import DONE, MORE, even_out, relieve, save_copies
 
 CELLS: Final = 40_000_000_000
-"""Most entries of the matrix of exchanges that the searches of one improvement read, in about a minute. Then the sets stay as they
-are, unproven."""
+"""Most entries of the matrix of exchanges that the searches of one improvement read, in about a minute. Then the sets stay as
+they are, unproven."""
 CELLS_PER_CALL: Final = 20_000_000
 """Between two checks of the time."""
 
@@ -21,7 +21,9 @@ ANY_COST: Final = 2**30
 
 
 def improve(s: State, *, even_first: bool, check: Callable[[], None]) -> bool:
-    """Even out the loads: at any cost and then with the fewest copies, or without a copy. Returns whether the result is optimal."""
+    """Even out the loads: at any cost and then with the fewest copies, or without a copy. Returns whether the result is
+    optimal.
+    """
     ideal = _ideal(s)
     exhausted = np.zeros(len(s.loads), np.bool_)
     most_cost = ANY_COST if even_first else 0
@@ -48,8 +50,9 @@ def relieve_all(s: State, check: Callable[[], None]) -> bool:
 
 def _repeat(s: State, kernel: Callable[[int], int], check: Callable[[], None]) -> bool:
     """Call the kernel until it has nothing more to do; False if that is not the case within CELLS."""
-    searches = max(1, CELLS_PER_CALL // len(s.loads) ** 2)
-    for _ in range(max(1, CELLS // (searches * len(s.loads) ** 2))):
+    cells = max(1, len(s.loads) ** 2)
+    searches = max(1, CELLS_PER_CALL // cells)
+    for _ in range(max(1, CELLS // (searches * cells))):
         result = kernel(searches)
         if result != MORE:
             return result == DONE

@@ -70,9 +70,7 @@ def _start(s: State) -> None:
         best = NONE
         for i in range(s.choice_offsets[partition], s.choice_offsets[partition + 1]):
             b = s.choices[i]
-            if s.usable[b] and (
-                best == NONE or (2 * s.loads[b] + 1) * s.weights[best] < (2 * s.loads[best] + 1) * s.weights[b]
-            ):
+            if s.usable[b] and (best == NONE or (2 * s.loads[b] + 1) * s.weights[best] < (2 * s.loads[best] + 1) * s.weights[b]):
                 best = b
         s.members[partition] = best
         s.loads[best] += 1

@@ -58,7 +58,7 @@ def moves_of(brokers: Brokers, placements: Placements, goal: Goal, replicas: Rag
 
 
 @njit(nogil=True, cache=True)
-def _moves(
+def _moves(  # noqa: C901, PLR0912 (a kernel)
     rows: tuple[Int32s, Int32s, Int32s, Int32s],
     usable: Bools,
     racks: Int32s,
@@ -113,7 +113,7 @@ def _moves(
 @njit(nogil=True, cache=True)
 def _moved(sources: Int32s, targets: Int32s, old: int, new: int) -> bool:
     """Does one of these moves take the leader along?"""
-    for i in range(len(sources)):
+    for i in range(len(sources)):  # noqa: SIM110 (a kernel)
         if sources[i] == old and targets[i] == new:
             return True
     return False

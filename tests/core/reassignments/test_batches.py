@@ -26,7 +26,9 @@ def questions(draw):
     rows = [list(draw(st.permutations(range(count))))[: draw(st.integers(1, 3))] for _ in range(partitions)]
     sizes = draw(st.lists(st.integers(0, 50), min_size=partitions, max_size=partitions))
     if draw(st.booleans()):
-        brokers = replace(brokers, max_replicas=np.array(draw(st.lists(st.integers(2, 9), min_size=count, max_size=count)), np.int64))
+        brokers = replace(
+            brokers, max_replicas=np.array(draw(st.lists(st.integers(2, 9), min_size=count, max_size=count)), np.int64)
+        )
     if draw(st.booleans()):
         limits = draw(st.lists(st.integers(100, 500), min_size=count, max_size=count))
         brokers = replace(brokers, capacity_bytes=np.array(limits, np.int64))
