@@ -22,7 +22,7 @@ from service.web.json_codec import dumps, loads
 if TYPE_CHECKING:
     from io import BufferedReader
 
-SARIF_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
+SARIF_SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
 
 @click.command(

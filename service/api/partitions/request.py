@@ -85,7 +85,9 @@ class PartitionsSchema(Schema):
         minimum=-INT64 - 1,
         maximum=INT64,
         allow_none=True,
-        metadata=about("of the java.util.Random that stands for the client's; default 0"),
+        metadata=about(
+            "of the java.util.Random that stands for the client's; default 0. The first draws of neighbouring seeds hardly differ"
+        ),
     )
     random_values = Integers(np.int32, 0, INT32, metadata=about("KIP-794: the client's random numbers, instead of drawing them"))
     chunk_size = Integer(allow_none=True, metadata=about("kafka-go: RoundRobin{ChunkSize}"), minimum=0)
@@ -128,7 +130,9 @@ class PartitionQuerySchema(PartitionsSchema, ExplainSchema, QuerySchema):
 
     key = fields.String(metadata=about("absent: a record without a key"))
     counter = Integer(minimum=-INT64 - 1, maximum=INT64, metadata=about("the round robin's counter; default 0"))
-    random_seed = Integer(minimum=-INT64 - 1, maximum=INT64, metadata=about("of the java.util.Random; default 0"))
+    random_seed = Integer(
+        minimum=-INT64 - 1, maximum=INT64, metadata=about("of the java.util.Random; default 0. Neighbouring seeds hardly differ")
+    )
 
     @post_load
     def question(self, body: dict[str, Any], **_: Any) -> Allocation:

@@ -43,11 +43,6 @@ class AuditedPartitionSchema(Schema):
 class PlacementAuditSchema(Schema):
     """A topic's placement, and the placer that may have made it."""
 
-    class Meta:
-        """For OpenAPI."""
-
-        example = EXAMPLE
-
     kafka_version = fields.String(metadata=about("the release of the placer, one of the placer's", example=LATEST))
     placer = fields.String(load_default="striped", metadata=about("the name of a placer, as GET /v1/placers lists them"))
     topic_name = TopicName(metadata=about("what the topic is called in this service's metrics"))

@@ -2,7 +2,7 @@
 
 from flask import Response
 
-from service.api.placement_audits.request import PlacementAuditQuestion, PlacementAuditSchema
+from service.api.placement_audits.request import EXAMPLE, PlacementAuditQuestion, PlacementAuditSchema
 from service.api.placement_audits.response import PlacementAuditAnswerSchema, audit_document
 from service.core.measures import spread
 from service.core.model import PlacementRequest
@@ -17,7 +17,7 @@ blueprint = Blueprint("placement_audits", __name__, description="a topic's place
 
 
 @blueprint.post("/v1/placement-audits")
-@blueprint.arguments(PlacementAuditSchema)
+@blueprint.arguments(PlacementAuditSchema, example=EXAMPLE)
 @blueprint.response(200, PlacementAuditAnswerSchema)
 @blueprint.doc(operationId="auditPlacement")
 def audit_placement(question: PlacementAuditQuestion) -> Response:

@@ -36,11 +36,6 @@ EXAMPLE: Final = {
 class ReassignmentLintSchema(Schema):
     """A reassignment, and the cluster that it is for."""
 
-    class Meta:
-        """For OpenAPI."""
-
-        example = EXAMPLE
-
     brokers = Rows(
         TargetBrokerSchema,
         TARGET_BROKER,

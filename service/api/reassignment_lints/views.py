@@ -2,7 +2,7 @@
 
 from flask import Response
 
-from service.api.reassignment_lints.request import LintQuestion, ReassignmentLintSchema
+from service.api.reassignment_lints.request import EXAMPLE, LintQuestion, ReassignmentLintSchema
 from service.api.reassignment_lints.response import ReassignmentLintAnswerSchema, findings_table, lint_document
 from service.core.reassignments.lint import lint
 from service.web.blueprint import Blueprint
@@ -13,7 +13,7 @@ blueprint = Blueprint("reassignment_lints", __name__, description="a reassignmen
 
 
 @blueprint.post("/v1/reassignments:lint")
-@blueprint.arguments(ReassignmentLintSchema)
+@blueprint.arguments(ReassignmentLintSchema, example=EXAMPLE)
 @blueprint.response(200, ReassignmentLintAnswerSchema)
 @blueprint.doc(operationId="lintReassignment")
 def lint_reassignment(question: LintQuestion) -> Response:

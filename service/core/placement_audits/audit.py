@@ -21,6 +21,7 @@ import numpy as np
 from service.core.errors import KafkaError
 from service.core.jvm.random import JavaRandom
 from service.core.model import NONE, Bools, Cluster, Int32s, PlacementRequest, Ragged
+from service.core.placement_audits.evenness import MAX_STEPS, steps
 from service.core.placers import Placer
 from service.core.placers.draws import Draws, agreeing, misfit
 from service.core.placers.draws.seeds import find_seed
@@ -31,8 +32,8 @@ MAX_BOUNDARIES: Final = 64
 MAX_COMPARISONS: Final = 1_000
 """Seeds with the right draws for which the placement is compared with the placer's."""
 
-MAX_COMPARED: Final = 2_000_000
-"""Brokers and replicas that these comparisons look at, at most."""
+BEGINNING: Final = 64
+"""Partitions that are tried before all of them are."""
 
 
 @dataclass(frozen=True)
@@ -161,43 +162,54 @@ def _part(placer: Placer, cluster: Cluster, placement: Int32s, first: int, draws
             for some in ((beginning, rows) if len(beginning) < len(rows) else (rows,))
         )
 
-    comparisons = max(1, min(MAX_COMPARISONS, MAX_COMPARED // (len(cluster) + beginning.size)))
+    comparisons = max(1, min(MAX_COMPARISONS, MAX_STEPS // steps(cluster, *beginning.shape)))
     seed = find_seed(draws.sequence, gives, comparisons) if draws.sequence else None
     return Part(first, draws.rows, name, draws, seed)
 
 
+_Candidate = tuple[str, Cluster, Int32s]
+"""A name as in Part, the cluster, and the placement on it."""
+
+
 def _other_history(placer: Placer, cluster: Cluster, placement: Ragged, first_id: int) -> tuple[Part, ...]:
     """See the module's docstring. The placement has one replication factor, and no broker twice in a partition."""
-    factor = int(placement.lengths()[0])
-    given = placement.values.reshape(-1, factor)
-    clusters = [(name, *_by_id(cluster, given, holders=name == "holders")) for name in ("unfenced", "holders")]
-    clusters.insert(0, ("as_given", cluster, given))
-    created: list[tuple[Draws, str, Cluster, Int32s]] = []
-    for name, brokers, rows in clusters:
-        if name == "as_given" and cluster.fenced[rows[:, 0]].any():
-            continue
+    given = placement.values.reshape(-1, int(placement.lengths()[0]))
+    clusters: list[_Candidate] = [("as_given", cluster, given)]
+    clusters += [(name, *_by_id(cluster, given, holders=name == "holders")) for name in ("unfenced", "holders")]
+    created: list[tuple[int, _Candidate]] = []
+    for candidate in clusters:
+        name, brokers, rows = candidate
         draws = _possible_draws(placer, brokers, rows, 0, first_id)
+        if draws is not None and draws.rows == len(rows):
+            return (_part(placer, brokers, rows, 0, draws, name, first_id),)
         if draws is not None:
-            if draws.rows == len(rows):
-                return (_part(placer, brokers, rows, 0, draws, name, first_id),)
-            created.append((draws, name, brokers, rows))
-    for draws, name, brokers, rows in sorted(created, key=lambda history: -history[0].rows):
-        for boundary in range(draws.rows, max(0, draws.rows - MAX_BOUNDARIES), -1):
-            for later_name, later_brokers, later_rows in clusters:
-                if later_name == "as_given" and cluster.fenced[later_rows[boundary:, 0]].any():
-                    continue
-                added = _possible_draws(placer, later_brokers, later_rows, boundary, first_id)
-                if added is not None and added.rows == len(rows) - boundary:
-                    before = _draws(placer, brokers, rows, 0, boundary, first_id)
-                    return (
-                        _part(placer, brokers, rows, 0, before, name, first_id),
-                        _part(placer, later_brokers, later_rows, boundary, added, later_name, first_id),
-                    )
+            created.append((draws.rows, candidate))
+    for length, (name, brokers, rows) in sorted(created, key=lambda history: -history[0]):
+        for boundary in range(length, max(0, length - MAX_BOUNDARIES), -1):
+            added = _addition(placer, clusters, boundary, first_id)
+            if added is not None:
+                before = _draws(placer, brokers, rows, 0, boundary, first_id)
+                return _part(placer, brokers, rows, 0, before, name, first_id), added
     return ()
 
 
+def _addition(placer: Placer, clusters: list[_Candidate], boundary: int, first_id: int) -> Part | None:
+    """The rows from ``boundary`` on as an addition to the topic; None if none of the clusters allows it."""
+    for name, brokers, rows in clusters:
+        # Nearly always the first few rows say that it is not possible.
+        for some in (rows[: boundary + BEGINNING], rows):
+            draws = _possible_draws(placer, brokers, some, boundary, first_id)
+            if draws is None or draws.rows < len(some) - boundary:
+                break
+        else:
+            return _part(placer, brokers, rows, boundary, draws, name, first_id) if draws else None
+    return None
+
+
 def _possible_draws(placer: Placer, cluster: Cluster, placement: Int32s, first: int, first_id: int) -> Draws | None:
-    """The draws for the rows from ``first`` on; None if the placer refuses such a cluster."""
+    """The draws for the rows from ``first`` on; None if the placer refuses such a cluster, or never makes these leaders."""
+    if "operations" in placer.forms and cluster.fenced[placement[first:, 0]].any():
+        return None
     try:
         return _draws(placer, cluster, placement, first, len(placement), first_id)
     except KafkaError:

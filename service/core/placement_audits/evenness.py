@@ -21,8 +21,8 @@ MAX_EVERY: Final = 4_096
 MAX_DRAWS: Final = 512
 """Placements that are made otherwise."""
 
-MAX_REPLICAS: Final = 20_000_000
-"""Replicas that are placed at most, and brokers counted, but FEWEST_DRAWS placements are made in any case."""
+MAX_STEPS: Final = 20_000_000
+"""Steps of all placements together, which take a second or two; but FEWEST_DRAWS placements are made in any case."""
 
 FEWEST_DRAWS: Final = 8
 
@@ -42,6 +42,12 @@ class Evenness:
     skews: Float64s
 
 
+def steps(cluster: Cluster, partitions: int, factor: int) -> int:
+    """About how many steps a placement takes: replicas, brokers that are sorted, racks of fenced brokers that are passed over."""
+    passed_over = partitions * len(cluster) if cluster.fenced.any() else 0
+    return partitions * factor + 10 * len(cluster) + passed_over
+
+
 def skews_of(cluster: Cluster, placement: Int32s) -> list[float]:
     """The skew of each of MEASURES in this placement."""
     of_brokers = broker_load(cluster, [placement])
@@ -51,8 +57,7 @@ def skews_of(cluster: Cluster, placement: Int32s) -> list[float]:
 
 def evenness(placer: Placer, cluster: Cluster, request: PlacementRequest) -> Evenness:
     """How even the placer makes a topic of this size. Raises what the placer raises."""
-    replicas = request.partitions_count * request.replication_factor
-    allowed = max(FEWEST_DRAWS, MAX_REPLICAS // (replicas + len(cluster)))
+    allowed = max(FEWEST_DRAWS, MAX_STEPS // steps(cluster, request.partitions_count, request.replication_factor))
     count, placements = (placer.draws and placer.draws.every(cluster, request)) or (None, iter(()))
     if count is None or count > min(MAX_EVERY, allowed):
         count, random = (min(MAX_DRAWS, allowed) if placer.draws else 1), JavaRandom(0)

@@ -36,6 +36,9 @@ MAX_ORDERS: Final = 10_000
 MAX_STEPS: Final = 100_000_000
 """Replicas that are looked at for a round at most, which is a second; so fewer orders are tried of a large cluster."""
 
+MAX_ROWS: Final = 100
+"""Partitions of which a wrong rack offset fits all before."""
+
 
 def _draws_of(cluster: Cluster, placement: Int32s, _: int, __: int | None) -> Draws:
     """See RandomDraws.of_placement; the partitions' ids do not matter, and added partitions are placed like those of a new topic.
@@ -51,8 +54,11 @@ def _draws_of(cluster: Cluster, placement: Int32s, _: int, __: int | None) -> Dr
     unfenced = int(np.count_nonzero(~cluster.fenced))
     offsets, expected = np.full(len(model.sizes), NONE, np.int32), np.full(1, NONE, np.int32)
     rows, replica = _turns(lists, places, model.starts, model.brokers, unfenced, placement, offsets, expected)
-    walked, walked_replica, rack_offset, decided = -1, 0, 0, True
-    for offset in _rack_offsets(model, int(lists[placement[0, 0]])):
+    walked, walked_replica, rack_offset = -1, 0, 0
+    rack_offsets = _rack_offsets(model, int(lists[placement[0, 0]]))
+    most = max(1, MAX_STEPS // (len(model.rack_list) * min(len(placement), MAX_ROWS)))
+    decided = len(rack_offsets) <= most
+    for offset in rack_offsets[:most]:
         length, column, all_tried = _walks(lists, model.sizes, model.rack_list, offset, unfenced, placement[:rows])
         decided &= all_tried
         if length > walked:
