@@ -13,6 +13,11 @@ from service.web.context import metrics
 from service.web.middleware import PAGE_POLICY
 from service.web.problems import problem
 
+NOT_READY = (
+    "The kernels are not loaded. Start the service by `partition-allocator serve`, which loads them before it accepts requests. "
+    "In another WSGI server, call service.server.warm.warm() before app.extensions['warm'].set()."
+)
+
 blueprint = Blueprint("operations", __name__)
 
 docs = get_swaggerui_blueprint(
@@ -48,7 +53,7 @@ def live() -> Response:
 def ready() -> Response:
     """The kernels are loaded: the first decision will be as fast as the next."""
     if not current_app.extensions["warm"].is_set():
-        return problem(503, "not-ready", "Not ready", "The kernels are still being loaded.")
+        return problem(503, "not-ready", "Not ready", NOT_READY)
     return Response("ready\n", mimetype="text/plain")
 
 
