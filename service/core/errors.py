@@ -22,8 +22,16 @@ The class name in kebab case is the last part of the problem's ``type``. Nothing
 
 from typing import Final
 
+from service.core.similar import did_you_mean
+
 MAX_ERRORS: Final = 100
 """Most faults of one kind that one answer lists."""
+
+FEW_NAMES: Final = 12
+"""Up to this many known names, an error lists them all."""
+
+LONGEST_NAME: Final = 200
+"""Characters of an unknown name that an error repeats."""
 
 
 class AllocatorError(Exception):
@@ -49,7 +57,10 @@ class UnknownStrategy(InvalidQuestion):
     """
 
     def __init__(self, kind: str, name: str, known: tuple[str, ...]) -> None:
-        super().__init__(f"there is no {kind} {name!r}; known are {', '.join(known)}", kind)
+        listed = f"; known are {', '.join(known)}" if len(known) <= FEW_NAMES else "."
+        if len(known) > FEW_NAMES:
+            listed += did_you_mean(name, known) + f" GET /v1/{kind}s lists all {len(known)}."
+        super().__init__(f"there is no {kind} {name[:LONGEST_NAME]!r}{listed}", kind)
         self.kind = kind
         self.name = name
         self.known = known

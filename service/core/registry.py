@@ -6,7 +6,7 @@ lists, with one warning in the log, and does not affect other names. A built-in'
 """
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
@@ -80,14 +80,23 @@ class Registry(Generic[S]):
     """The strategies of one kind: a literal table, then the plug-ins of an entry-point group.
 
     guard : ``guard(strategy, plugin)`` returns a plug-in's strategy with its functions guarded; raises whatever is wrong with it
+    aliases : other names of built-in strategies
     """
 
-    def __init__(self, kind: str, group: str, builtins: tuple[S, ...], guard: Callable[[S, Plugin], S]) -> None:
+    def __init__(
+        self,
+        kind: str,
+        group: str,
+        builtins: tuple[S, ...],
+        guard: Callable[[S, Plugin], S],
+        aliases: Mapping[str, str] | None = None,
+    ) -> None:
         self.kind = kind
         self.group = group
         self.builtins = builtins
         self._builtins = {strategy.name: strategy for strategy in builtins}
         self._guard = guard
+        self._aliases = dict(aliases or {})
         self._loaded: dict[str, S | str] = {}
 
     @cached_property
@@ -110,8 +119,13 @@ class Registry(Generic[S]):
         """Every name, the built-ins' first. Imports no plug-in, so one of them may prove to be broken."""
         return (*self._builtins, *self._entry_points)
 
+    def full_name(self, name: str) -> str:
+        """The name that an alias stands for, unless a plug-in has taken it; any other name as it is."""
+        return name if name in self._builtins or name in self._entry_points else self._aliases.get(name, name)
+
     def __getitem__(self, name: str) -> S:
-        """The strategy of that name; raises UnknownStrategy, which lists the known ones, and PluginFailed."""
+        """The strategy of that name; raises UnknownStrategy, which suggests known ones, and PluginFailed."""
+        name = self.full_name(name)
         if name in self._builtins:
             return self._builtins[name]
         if name not in self._entry_points:
@@ -144,14 +158,15 @@ class Registry(Generic[S]):
         if len(plugin.distributions) > 1:
             raise ValueError("more than one distribution has this name")
         strategy = entry_point.load()
-        kind = type(self.builtins[0])
-        if not isinstance(strategy, kind):
-            raise TypeError(f"{entry_point.value} must be of the type {kind.__name__}, not {type(strategy).__name__}")
+        expected = type(self.builtins[0])
+        if not isinstance(strategy, expected):
+            raise TypeError(f"{entry_point.value} must be of the type {expected.__name__}, not {type(strategy).__name__}")
         if strategy.name != plugin.name:
-            raise ValueError(f"the name of the entry point differs from that of the {kind.__name__}, {strategy.name!r}")
+            raise ValueError(f"the name of the entry point differs from that of the {expected.__name__}, {strategy.name!r}")
         for field in fields(strategy):
             value = getattr(strategy, field.name)
-            texts = {"str": (value,), "tuple[str, ...]": value}.get(str(field.type), ())
+            kind = "str" if field.type is str else str(field.type)  # a text in modules that postpone annotations
+            texts = {"str": (value,), "tuple[str, ...]": value}.get(kind, ())
             if not all(isinstance(text, str) for text in texts):
-                raise TypeError(f"{field.name} must be {field.type}, not {value!r}")
+                raise TypeError(f"{field.name} must be {kind}, not {value!r}")
         return self._guard(strategy, plugin)

@@ -141,7 +141,16 @@ BUILTINS = (
 )
 # fmt: on
 
+BY_CLIENT = {
+    "cassandra": "cassandra:murmur3",
+    "confluent-kafka": "librdkafka:consistent_random",
+    "kafka-go": "kafka-go:round-robin",
+    "librdkafka": "librdkafka:consistent_random",
+    "node-rdkafka": "librdkafka:consistent_random",
+}
+"""The name of a client → its default partitioner, where that has another name. confluent-kafka and node-rdkafka use librdkafka."""
+
 PARTITIONERS: Registry[Partitioner] = Registry(
-    "partitioner", "partition_allocator.partitioners", BUILTINS, partial(plugins.guard, builtins=BUILTINS)
+    "partitioner", "partition_allocator.partitioners", BUILTINS, partial(plugins.guard, builtins=BUILTINS), BY_CLIENT
 )
 """Every partitioner by name: this table, then plug-ins (docs/plugins.md)."""
