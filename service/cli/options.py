@@ -23,9 +23,9 @@ class Counts(click.ParamType[Any]):
         numbers: dict[int, None] = {}
         for part in value.split(","):
             run, _, step = part.partition(":")
-            first, _, last = run.partition("-")
+            first, dash, last = run.partition("-")
             try:
-                counts = range(int(first), int(last or first) + 1, int(step or 1))
+                counts = range(int(first), int(last if dash else first) + 1, int(step or 1))
                 if len(counts) > MOST_COUNTS or not counts:
                     self.fail(f"{part!r} has {len(counts)} counts, not 1 to {MOST_COUNTS}", param, ctx)
             except (ValueError, OverflowError):

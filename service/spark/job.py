@@ -1,6 +1,6 @@
 """A job, its environment, and its outcome."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
@@ -52,6 +52,7 @@ class Job:
     summary : what it does, in a sentence
     parameters : its own arguments and options; SOURCE is the type of those that name a source
     sources : the sources among the parameters' values, which are checked before Spark starts
+    columns : ``columns(**parameters)`` gives the columns that ``source`` must have, as far as the parameters say
     check : ``check(**parameters)`` raises an error of the core or of the pipeline before Spark starts
     run : ``run(pipeline, **parameters)`` gives the outcome; None from a job that runs until it is stopped
     """
@@ -61,6 +62,7 @@ class Job:
     parameters: tuple[click.Parameter, ...]
     run: Callable[..., Outcome | None]
     check: Callable[..., None] = lambda **_: None
+    columns: Callable[..., Sequence[str]] = lambda **_: ()
 
     @staticmethod
     def sources(values: Mapping[str, Any]) -> list[Source]:

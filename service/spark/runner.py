@@ -13,7 +13,7 @@ from pyspark.errors import PySparkException
 
 from service.spark.cluster.progress import progress
 from service.spark.cluster.session import spark_session
-from service.spark.io import sources
+from service.spark.io import early_checks, sources
 from service.spark.io.lock import exclusive
 from service.spark.io.sinks import Sink
 from service.spark.job import Pipeline
@@ -59,6 +59,8 @@ def run(
     for source in job.sources(parameters):
         sources.check_brokers(source)
         sources.check_plain(source)
+        if early_checks.is_here(master, settings):
+            early_checks.check(source, job.columns(**parameters) if source is parameters.get("source") else ())
     name = f"partition-allocator {job.name}"
     session = spark_session(name, master=master, packages=packages, settings=settings, verbose=verbose)
     with exclusive(into), session as spark:
