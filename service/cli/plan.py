@@ -179,7 +179,7 @@ def _limits(answer: dict[str, Any]) -> Iterator[str]:
 def _hottest(answer: dict[str, Any]) -> Iterator[str]:
     """The hottest keys, and how they were counted."""
     keys = answer["keys"]
-    about = "" if keys["exact"] else f" (± {keys['relative_error']:.2%}, {keys['method']})"
+    about = "" if keys["exact"] else f" (standard error ± {keys['relative_error']:.2%}; {keys['method']})"
     yield f"{keys['records']} records, {keys['distinct']} distinct keys{about}"
     for key in answer["hottest_keys"]["by_records"]:
         yield f"  {key['share']:.2%}  {printable(str(key['key']))}"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import click
 import orjson
 import pyarrow as pa
 from py4j.protocol import Py4JError
@@ -75,11 +78,28 @@ def run(
                 place = table if isinstance(table, str) else _write(sink, file, table)
                 places[file.partition(".")[0]] = place.removeprefix("file://")
             places["summary"] = sink.json(SUMMARY, outcome.summary)
-            places["report"] = sink.text(REPORT, outcome.report.html())
+            places["report"] = sink.text(REPORT, outcome.report.html(date(), shown(job, parameters)))
         except (PySparkException, Py4JError) as error:
             raise sources.failure(error) from error
     text = orjson.dumps(outcome.summary, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_INDENT_2).decode() + "\n"
     return Results(text, outcome.headline, places)
+
+
+def date() -> str:
+    """The date and time of a report; that of SOURCE_DATE_EPOCH, if it is set, so that equal input can give equal files."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    now = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdecimal() else datetime.now(UTC)
+    return now.strftime("%Y-%m-%d %H:%M UTC")
+
+
+def shown(job: Job, parameters: Mapping[str, Any]) -> dict[str, str]:
+    """The options of a job that were set, as a report shows them; not those of Spark's readers, which may be secrets."""
+    texts = {}
+    for parameter in job.parameters:
+        value = parameters.get(parameter.name or "")
+        if isinstance(parameter, click.Option) and parameter.name != "read_options" and value not in (None, (), False, ""):
+            texts[parameter.opts[0]] = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    return texts
 
 
 def _write(sink: Sink, file: str, table: pa.Table | DataFrame) -> str:
