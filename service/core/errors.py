@@ -22,7 +22,7 @@ The class name in kebab case is the last part of the problem's ``type``. Nothing
 
 from typing import Final
 
-from service.core.similar import did_you_mean
+from service.core.similar import did_you_mean, meant
 
 MAX_ERRORS: Final = 100
 """Most faults of one kind that one answer lists."""
@@ -56,10 +56,11 @@ class UnknownStrategy(InvalidQuestion):
     kind : "partitioner", "assignor" or "placer"; it is also the name of the request's field.
     """
 
-    def __init__(self, kind: str, name: str, known: tuple[str, ...]) -> None:
-        listed = f"; known are {', '.join(known)}" if len(known) <= FEW_NAMES else "."
+    def __init__(self, kind: str, name: str, known: tuple[str, ...], likely: tuple[str, ...] = ()) -> None:
+        """Likely : known names that describe what this name means, such as a product that uses a client"""
+        listed = f"; known are {', '.join(known)}"
         if len(known) > FEW_NAMES:
-            listed += did_you_mean(name, known) + f" GET /v1/{kind}s lists all {len(known)}."
+            listed = f".{meant(likely) or did_you_mean(name, known)} GET /v1/{kind}s lists all {len(known)}."
         super().__init__(f"there is no {kind} {name[:LONGEST_NAME]!r}{listed}", kind)
         self.kind = kind
         self.name = name

@@ -6,8 +6,8 @@ lists, with one warning in the log, and does not affect other names. A built-in'
 """
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
@@ -25,12 +25,14 @@ class Strategy:
     run : the pure function that answers
     reproduces : the class, release and setting whose answers these are
     summary : one sentence for a reader of the list
+    aliases : other names that a request may call it, such as the Java class in people's configuration
     """
 
     name: str
     run: Callable[..., Any]
     reproduces: str
     summary: str
+    aliases: tuple[str, ...] = field(default=(), kw_only=True)
 
 
 class BrokenRule(Exception):
@@ -80,23 +82,15 @@ class Registry(Generic[S]):
     """The strategies of one kind: a literal table, then the plug-ins of an entry-point group.
 
     guard : ``guard(strategy, plugin)`` returns a plug-in's strategy with its functions guarded; raises whatever is wrong with it
-    aliases : other names of built-in strategies
     """
 
-    def __init__(
-        self,
-        kind: str,
-        group: str,
-        builtins: tuple[S, ...],
-        guard: Callable[[S, Plugin], S],
-        aliases: Mapping[str, str] | None = None,
-    ) -> None:
+    def __init__(self, kind: str, group: str, builtins: tuple[S, ...], guard: Callable[[S, Plugin], S]) -> None:
         self.kind = kind
         self.group = group
         self.builtins = builtins
         self._builtins = {strategy.name: strategy for strategy in builtins}
+        self._aliases = {alias: strategy.name for strategy in builtins for alias in strategy.aliases}
         self._guard = guard
-        self._aliases = dict(aliases or {})
         self._loaded: dict[str, S | str] = {}
 
     @cached_property
@@ -124,16 +118,24 @@ class Registry(Generic[S]):
         return name if name in self._builtins or name in self._entry_points else self._aliases.get(name, name)
 
     def __getitem__(self, name: str) -> S:
-        """The strategy of that name; raises UnknownStrategy, which suggests known ones, and PluginFailed."""
+        """The strategy of that name or alias; raises UnknownStrategy, which suggests known ones, and PluginFailed."""
         name = self.full_name(name)
         if name in self._builtins:
             return self._builtins[name]
         if name not in self._entry_points:
-            raise UnknownStrategy(self.kind, name, self.names())
+            raise UnknownStrategy(self.kind, name, self.names(), self._likely(name))
         strategy = self._load(name)
         if isinstance(strategy, str):
             raise PluginFailed(str(self._entry_points[name][0]), strategy)
         return strategy
+
+    def _likely(self, name: str) -> tuple[str, ...]:
+        """The built-ins that an unknown name may mean: a client is described by name, with the products that use it."""
+        word = name.lower()
+        texts = {strategy.name: getattr(strategy, "used_by", "").lower() for strategy in self.builtins}
+        defaults = [each.name for each in self.builtins if getattr(each, "setting", "").startswith("default")]
+        likely = [known for known in defaults if len(word) > 2 and word in texts[known]]
+        return tuple(likely[:3])
 
     def __iter__(self) -> Iterator[S]:
         """The built-ins, then every plug-in that can be loaded."""
@@ -163,10 +165,10 @@ class Registry(Generic[S]):
             raise TypeError(f"{entry_point.value} must be of the type {expected.__name__}, not {type(strategy).__name__}")
         if strategy.name != plugin.name:
             raise ValueError(f"the name of the entry point differs from that of the {expected.__name__}, {strategy.name!r}")
-        for field in fields(strategy):
-            value = getattr(strategy, field.name)
-            kind = "str" if field.type is str else str(field.type)  # a text in modules that postpone annotations
+        for each in fields(strategy):
+            value = getattr(strategy, each.name)
+            kind = "str" if each.type is str else str(each.type)  # a text in modules that postpone annotations
             texts = {"str": (value,), "tuple[str, ...]": value}.get(kind, ())
             if not all(isinstance(text, str) for text in texts):
-                raise TypeError(f"{field.name} must be {kind}, not {value!r}")
+                raise TypeError(f"{each.name} must be {kind}, not {value!r}")
         return self._guard(strategy, plugin)

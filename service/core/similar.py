@@ -1,6 +1,6 @@
 """A sentence for a name that nobody knows: which similar name may have been meant."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Final
 
@@ -17,7 +17,12 @@ def did_you_mean(name: str, known: Iterable[str], *, most: int = 3, cutoff: floa
     lower = name.lower()
     if len(lower) > 2:
         close += [other for other in names if other not in close and (lower in other.lower() or other.lower() in lower)]
-    if not close:
+    return meant(close[:most])
+
+
+def meant(names: Sequence[str]) -> str:
+    """``" Did you mean 'range' or 'sticky'?"``; "" without names."""
+    if not names:
         return ""
-    *others, last = [repr(other) for other in close[:most]]
+    *others, last = [repr(other) for other in names]
     return f" Did you mean {', '.join(others)} or {last}?" if others else f" Did you mean {last}?"

@@ -55,6 +55,8 @@ def warm(settings: Settings | None = None) -> None:
     client.get("/v1/coordinators", query_string={"group_id": "group"})
     client.post("/v1/partitioner-comparisons", json={"partitions_count": 3, "keys": ["a", "b"]})
     client.post("/v1/partitioner-fingerprints", json={"observations": [{"key": "a", "partition_id": 2}]})
+    for kind in ("group_record", "share_group_state_record", "offsets_topic"):
+        client.post("/v1/decodings", json={"kind": kind, "records": [{"key_base64": "AAMAAWc=", "value_base64": "AAAAAAHeAA=="}]})
     # With few and with many partitions; the list of frequent keys is otherwise for a million different keys.
     plans = {"partitions_counts": [3, 65], "current_partitions_count": 3}
     client.post("/v1/partition-count-plans", json={**plans, "histogram": [{"key": str(i), "records": i} for i in range(600)]})

@@ -121,7 +121,18 @@ BODIES: Final[dict[str, tuple[dict[str, Any], ...]]] = {
         },
     ),
     "/v1/coordinators": ({"group_id": "orders"}, {"transactional_id": "t", "partitions_count": 7}),
-    "/v1/decodings": ({"kind": "subscription", "bytes_base64": "AAEAAAABAAV0b3BpY/////8AAAAA"},),
+    "/v1/decodings": (
+        {"kind": "subscription", "bytes_base64": "AAEAAAABAAV0b3BpY/////8AAAAA"},
+        {
+            "kind": "group_record",
+            "records": [{"key_base64": "AAMAAWc=", "value_base64": "AAAAAAHeAA=="}, {"key_base64": "AAMAAWc="}],
+        },
+        {
+            "kind": "offsets_topic",
+            "records": [{"key_base64": "AAMAAWc=", "value_base64": "AAAAAAHeAA=="}],
+            "topics": [{"topic_name": "t", "topic_id": "uxT2hl6X6HiUYlFlNWKCZQ"}],
+        },
+    ),
     "/v1/group-assignments": (
         {
             "group_protocol": "consumer",

@@ -20,6 +20,6 @@ def as_empty(hash_keys: Hash) -> NullRule:
     return NullRule(
         "as an empty key",
         _keep,
-        because="as an empty key",
+        because=f"as an empty key, {hash_keys.name}",
         counts_as=lambda: int(hash_keys.run(columns.byte_strings([b""]), "base64")[0]),
     )

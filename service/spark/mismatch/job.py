@@ -63,7 +63,7 @@ def run(
     kind = scan_source.schema.field(partition_column).type
     if not (pa.types.is_integer(kind) or is_text(kind)):
         raise WrongSource(f"{source}: the column {partition_column!r} is {kind}; partitions are integers")
-    names = tuple(dict.fromkeys((*(partitioners or (each.name for each in PARTITIONERS)), expected)))
+    names = tuple(dict.fromkeys((*(partitioners or (each.name for each in PARTITIONERS if each.writes_to_kafka)), expected)))
     scan = MismatchScan(key_column, key_format, partition_column, partitions_count or 1, expected, names, scan_source.corrupt)
     writers = scan.writers()
     scan.expected_writer(writers)  # raises for one that ignores keys
