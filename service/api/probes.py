@@ -43,6 +43,13 @@ def allow_its_scripts(response: Response) -> Response:
     return response
 
 
+@blueprint.get("/")
+@blueprint.get("/v1")
+def start() -> Response:
+    """The way to the reference page, for who has only the address."""
+    return Response("See /docs\n", 302, {"Location": "/docs/"}, mimetype="text/plain")
+
+
 @blueprint.get("/healthz")
 def live() -> Response:
     """The process answers."""

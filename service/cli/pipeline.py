@@ -93,6 +93,8 @@ def _run(
         Console(highlight=False).print(fill(table("", ""), [*done.headline.items()]))
     for what, where in done.places.items():
         click.echo(f"{what}: {where}", err=True)
+    if not done.within_limits:
+        sys.exit(1)
 
 
 if __name__ == "__main__":

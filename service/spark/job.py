@@ -36,12 +36,14 @@ class Outcome:
     tables : by file name (``partitions.parquet``): an Arrow table, a Spark frame, or the location where the job has written it
     report : ``report.html``
     headline : the key figures for the terminal, by name
+    within_limits : False if a limit among the parameters is exceeded
     """
 
     summary: dict[str, Any]
     tables: Mapping[str, pa.Table | DataFrame | str]
     report: Report
     headline: Mapping[str, str] = field(default_factory=dict)
+    within_limits: bool = True
 
 
 @dataclass(frozen=True)

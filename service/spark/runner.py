@@ -37,11 +37,13 @@ class Results:
 
     headline : its key figures, by name
     places : the location of each result, by name
+    within_limits : as of Outcome
     """
 
     summary_text: str
     headline: Mapping[str, str]
     places: Mapping[str, str]
+    within_limits: bool
 
 
 def run(
@@ -82,7 +84,7 @@ def run(
         except (PySparkException, Py4JError) as error:
             raise sources.failure(error) from error
     text = orjson.dumps(outcome.summary, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_INDENT_2).decode() + "\n"
-    return Results(text, outcome.headline, places)
+    return Results(text, outcome.headline, places, outcome.within_limits)
 
 
 def date() -> str:
@@ -93,12 +95,15 @@ def date() -> str:
 
 
 def shown(job: Job, parameters: Mapping[str, Any]) -> dict[str, str]:
-    """The options of a job that were set, as a report shows them; not those of Spark's readers, which may be secrets."""
+    """The options of a job that differ from the default, as a report shows them; not those of readers, which may be secrets."""
     texts = {}
     for parameter in job.parameters:
         value = parameters.get(parameter.name or "")
+        text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
         if isinstance(parameter, click.Option) and parameter.name != "read_options" and value not in (None, (), False, ""):
-            texts[parameter.opts[0]] = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+            default = parameter.default if isinstance(parameter.default, tuple) else (parameter.default,)
+            if text != ",".join(map(str, default)):
+                texts[parameter.opts[0]] = text
     return texts
 
 

@@ -41,7 +41,8 @@ def run(pipeline: Pipeline, *, source: Source, follow: bool, **options: Any) -> 
         result, rejected = run_scan(scan_source, scan, merged, pipeline.sink)
     limits = Limits(options["max_partition_records_per_second"], options["max_partition_bytes_per_second"], options["max_skew"])
     answer = answer_from(result, rejected, scan.key_format, limits, options["duration_seconds"])
-    return Outcome(summary(answer), tables(answer), report.report(answer, str(source), scan), report.headline(answer))
+    within = all(each.smallest.get("all", 0) is not None for each in answer.reach)
+    return Outcome(summary(answer), tables(answer), report.report(answer, str(source), scan), report.headline(answer), within)
 
 
 def prepare(pipeline: Pipeline, source: Source, options: dict[str, Any], *, plain: bool = True) -> tuple[ScanSource, SkewScan]:
