@@ -98,7 +98,7 @@ def _share_of_each(summary: dict[str, Any]) -> dict[str, float]:
     """The shares of the verdict, of the same records and so adding up to 1; empty if no partitioner explains them."""
     shares = {named(each["partitioners"]): each["share"] for each in summary["mixture"]}
     if shares and summary["chance_share"] > 0.0005:
-        shares["partitioners that ignore keys"] = summary["chance_share"]
+        shares["explained by no partitioner"] = summary["chance_share"]
     return shares
 
 
