@@ -23,6 +23,7 @@ RUN --mount=type=cache,target=/root/.cache/pip \
     pip install --require-hashes -r requirements.lock -r requirements-kafka.lock
 COPY pyproject.toml README.md LICENSE NOTICE ./
 COPY service service
+COPY partition_allocator partition_allocator
 # Outside /src, where python would take the modules from there and not from where they are installed.
 WORKDIR /
 RUN pip install --no-deps --no-build-isolation --no-cache-dir /src && \

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING
 
-from flask import Flask
-
-from service import __version__
 from service.api import catalogue, probes
 from service.api.co_partitionings.views import blueprint as co_partitionings
 from service.api.comparisons.views import blueprint as comparisons
@@ -24,13 +20,12 @@ from service.api.reassignment_lints.views import blueprint as reassignment_lints
 from service.api.reassignments.views import blueprint as reassignments
 from service.api.rebalances.views import blueprint as rebalances
 from service.config import Settings
-from service.telemetry.metrics import Metrics
-from service.web.blueprint import create_api
-from service.web.json_codec import OrjsonProvider
-from service.web.middleware import RequestHooks, security_scheme
+from service.web.application import add_hooks, new_app
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from flask import Flask
 
     from service.telemetry.tracing import Tracing
 
@@ -76,27 +71,11 @@ def create_app(settings: Settings | None = None, *, log_requests: bool = False, 
     metrics_folder : where the worker processes share their metrics; default: the metrics of this process alone
     """
     settings = settings or Settings.from_environment()
-    app = Flask("service", static_folder=None)
-    app.json = OrjsonProvider(app)
-    app.url_map.strict_slashes = False
-    app.config.update(
-        API_TITLE="partition-allocator",
-        API_VERSION=__version__,
-        OPENAPI_VERSION="3.1.0",
-        MAX_CONTENT_LENGTH=settings.max_body_bytes,
-        API_SPEC_OPTIONS={"info": {"description": ABOUT}, "security": [{}, {"bearer": []}]},
-    )
-    metrics = Metrics(settings.max_subjects, metrics_folder)
-    app.extensions.update(settings=settings, metrics=metrics, warm=threading.Event())
-    api = create_api(app)
-    api.spec.components.security_scheme("bearer", security_scheme())
-    for resource in RESOURCES:
-        api.register_blueprint(resource)
+    app, api = new_app(settings, RESOURCES, ABOUT, metrics_folder)
     app.register_blueprint(probes.blueprint)
     app.register_blueprint(probes.docs)
     app.extensions["openapi_yaml"] = probes.openapi_yaml(api)
-    app.extensions["request_hooks"] = RequestHooks(app, settings, metrics, _tracing(settings), log_requests=log_requests)
-    return app
+    return add_hooks(app, settings, _tracing(settings), log_requests=log_requests)
 
 
 def _tracing(settings: Settings) -> Tracing | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
@@ -12,10 +13,17 @@ from typing import TYPE_CHECKING, Any, Final
 from environs import Env, EnvValidationError
 from marshmallow.validate import OneOf, Range
 
+from service.core.similar import did_you_mean
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PREFIX = "ALLOCATOR_"
+
+SERVICE_LINK: Final = re.compile(
+    r"ALLOCATOR_(.+_)?(SERVICE_HOST|SERVICE_PORT(_.+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)"
+)
+"""Variables that Kubernetes sets in every pod beside a Service called "allocator…". They are nobody's typing errors."""
 
 MIN_TRANSIT_BYTES: Final = 256 * 2**20
 MIN_DECISION_BYTES: Final = 64 * 2**20
@@ -95,6 +103,7 @@ class Settings:
             else:
                 values[setting.name] = env.str(name, default=default, validate=OneOf(choices) if choices else None)
         env.seal()
+        _check_names()
         settings = Settings(**values)
         contradictions = dict(settings.contradictions())
         if contradictions:
@@ -139,6 +148,19 @@ class Settings:
         for one, other in (("tls_cert", "tls_key"), ("tls_key", "tls_cert")):
             if getattr(self, one) and not getattr(self, other):
                 yield name(other), f"Required with {name(one)}."
+
+
+def _check_names() -> None:
+    """Raise EnvValidationError for variables with our prefix that are no setting's: a typing error must not go unnoticed."""
+    known = [environment_name(setting.name) for setting in fields(Settings)]
+    unknown = sorted(name for name in os.environ if name.startswith(PREFIX) and name not in known)
+    texts = {
+        name: f"Unknown setting.{did_you_mean(name, known, most=1, cutoff=0.8)}"
+        for name in unknown
+        if not SERVICE_LINK.fullmatch(name)
+    }
+    if texts:
+        raise EnvValidationError("; ".join(texts.values()), {name: [text] for name, text in texts.items()})
 
 
 def memory_limit(files: tuple[str, ...] = CGROUPS) -> int:

@@ -157,7 +157,7 @@ def test_the_example_on_the_command_line(environment):
 
 def test_a_fault_on_the_command_line(environment):
     done = run(environment, "assign", **GROUP | {"assignor": "twice"})
-    assert (done.returncode, done.stdout, done.stderr.splitlines()[-1]) == (1, "", f"error: {TWICE}")
+    assert (done.returncode, done.stdout, done.stderr.splitlines()[-1]) == (2, "", f"Error: {TWICE}")
     assert f"plugin-broke-a-rule: {FAULTY}" in done.stderr
 
 
@@ -184,5 +184,5 @@ def test_the_example_and_a_fault_in_a_scan_of_keys(environment, tmp_path):
     plans = pq.read_table(tmp_path / "skew" / "plans.parquet").to_pylist()
     assert [(plan["partitioner"], plan["records_skew"]) for plan in plans] == [("tenant", 12.0)]  # all on one of 12 partitions
     done = run(environment, *arguments, "--partitioner", "indexing", "--into", str(tmp_path / "fault"))
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "The partitioner plug-in 'indexing' (faulty_hash 1.0) raised TypeError" in done.stderr

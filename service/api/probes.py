@@ -13,6 +13,11 @@ from service.web.context import metrics
 from service.web.middleware import PAGE_POLICY
 from service.web.problems import problem
 
+NOT_READY = (
+    "The kernels are not loaded. Start the service by `partition-allocator serve`, which loads them before it accepts requests. "
+    "In another WSGI server, call service.server.warm.warm() before app.extensions['warm'].set()."
+)
+
 blueprint = Blueprint("operations", __name__)
 
 docs = get_swaggerui_blueprint(
@@ -38,6 +43,13 @@ def allow_its_scripts(response: Response) -> Response:
     return response
 
 
+@blueprint.get("/")
+@blueprint.get("/v1")
+def start() -> Response:
+    """The way to the reference page, for who has only the address."""
+    return Response("See /docs\n", 302, {"Location": "/docs/"}, mimetype="text/plain")
+
+
 @blueprint.get("/healthz")
 def live() -> Response:
     """The process answers."""
@@ -48,7 +60,7 @@ def live() -> Response:
 def ready() -> Response:
     """The kernels are loaded: the first decision will be as fast as the next."""
     if not current_app.extensions["warm"].is_set():
-        return problem(503, "not-ready", "Not ready", "The kernels are still being loaded.")
+        return problem(503, "not-ready", "Not ready", NOT_READY)
     return Response("ready\n", mimetype="text/plain")
 
 

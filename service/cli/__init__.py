@@ -1,58 +1,75 @@
-"""The command line: start the server, or answer one request from a file or standard input.
+"""The command line: start the server, or answer one request from options, a file or standard input.
 
 Each command posts to the endpoint of an app in its own process, so its answer is exactly the service's. On a terminal it prints a
-table, otherwise JSON.
+table, otherwise JSON. A command's module is imported when the command runs, so that ``--help`` loads no kernels.
 """
+
+from importlib import import_module
+from typing import Final
 
 import click
 
 from service import __version__
-from service.cli.audit import audit
-from service.cli.decisions import COMMANDS
-from service.cli.descriptions import body_command
-from service.cli.lint import lint
-from service.cli.local_client import settings
-from service.cli.partitioners import compare, fingerprint
-from service.cli.pipeline import pipeline
-from service.cli.plan import plan
-from service.cli.reassign import reassign
-from service.cli.rebalances import rebalances
-from service.cli.snapshot import snapshot
-from service.cli.tokens import token
-from service.cli.verify import verify
-from service.cli.watch import watch
+
+COMMANDS: Final = {
+    "assign": ("service.cli.decisions", "Assign partitions to the members of a group."),
+    "audit": ("service.cli.audit", "Say whether Kafka could have placed topics so."),
+    "body": ("service.cli.body", "Print the JSON body of a request, made from a description of the cluster."),
+    "compare": ("service.cli.partitioners", "Show on how many keys each pair of partitioners agrees."),
+    "fingerprint": ("service.cli.partitioners", "Identify the partitioners that wrote the records."),
+    "lint": ("service.cli.lint", "Check a reassignment."),
+    "partition": ("service.cli.decisions", "Compute the partition of each key."),
+    "pipeline": ("service.cli.pipeline", "Analyse records and logs of any size on Spark."),
+    "place": ("service.cli.decisions", "Place replicas on brokers."),
+    "plan": ("service.cli.plan", "Compare partition counts for a topic."),
+    "reassign": ("service.cli.reassign", "Plan a reassignment."),
+    "rebalances": ("service.cli.rebalances", "Simulate the rebalances of a group."),
+    "serve": ("service.cli.serve", "Start the HTTP server."),
+    "snapshot": ("service.cli.snapshot", "Describe a live cluster as JSON."),
+    "token": ("service.cli.tokens", "Create a bearer token for NAME."),
+    "verify": ("service.cli.verify", "Compare a cluster with what Kafka would decide."),
+    "watch": ("service.cli.watch", "Serve metrics of a live cluster."),
+}
+"""Command → the module that has it under its own name, and its line in ``--help``."""
 
 
-@click.group(commands=COMMANDS)
+class Commands(click.Group):
+    """The commands of COMMANDS, imported when needed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Their names, and those of commands added by ``add_command``."""
+        return sorted({*COMMANDS, *super().list_commands(ctx)})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name."""
+        if cmd_name not in COMMANDS:
+            return super().get_command(ctx, cmd_name)
+        command: click.Command = getattr(import_module(COMMANDS[cmd_name][0]), cmd_name)
+        return command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the arguments name. Raises UsageError, with the command that may have been meant."""
+        name = args[0]
+        if name not in self.list_commands(ctx) and not name.startswith("-"):
+            from service.core.similar import did_you_mean  # noqa: PLC0415 - the core is not needed otherwise
+
+            ctx.fail(f"No such command {name!r}.{did_you_mean(name, self.list_commands(ctx))}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List them without importing them."""
+        with formatter.section("Commands"):
+            rows = []
+            for name in self.list_commands(ctx):
+                added = self.commands.get(name)
+                rows.append((name, added.get_short_help_str(80) if added else COMMANDS[name][1]))
+            formatter.write_dl(rows)
+
+
+@click.group(cls=Commands)
 @click.version_option(__version__)
 def main() -> None:
-    """Kafka's partition allocation: key → partition, partition → consumer, replica → broker."""
+    """Kafka's partition allocation: key → partition, partition → consumer, replica → broker.
 
-
-main.add_command(audit)
-main.add_command(body_command)
-main.add_command(compare)
-main.add_command(fingerprint)
-main.add_command(lint)
-main.add_command(pipeline)
-main.add_command(plan)
-main.add_command(reassign)
-main.add_command(rebalances)
-main.add_command(snapshot)
-main.add_command(token)
-main.add_command(verify)
-main.add_command(watch)
-
-
-@main.command()
-@click.option("--host", envvar="HOST", default="127.0.0.1", show_default=True, help="Address to listen on (or HOST).")
-@click.option("--port", envvar="PORT", default=8000, show_default=True, help="Port to listen on (or PORT).")
-def serve(host: str, port: int) -> None:
-    """Start the HTTP server. Environment variables set limits and credentials; see docs/operations.md."""
-    from service.server.serving import Refusal  # noqa: PLC0415 - the other commands do not need the server
-    from service.server.serving import serve as run  # noqa: PLC0415
-
-    try:
-        run(settings(), host, port)
-    except Refusal as refusal:
-        raise click.ClickException(str(refusal)) from None
+    Exit status: 0 for an answer, 1 if a limit that was asked for is exceeded, 2 for invalid input.
+    """

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 
-from service.cli import descriptions
+from service.cli import descriptions, options
 from service.cli.local_client import post_each
 from service.cli.terminal import fill, table
 from service.core.descriptions import Description, bodies
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 @click.command(
     help="Say whether a placer could have placed topics so, and by which draws.\n\n"
-    f"FILE is the JSON body of POST /v1/placement-audits, or {descriptions.FORMS}. Default: standard input."
+    f"FILE is the JSON body of POST /v1/placement-audits, or {options.FORMS}. Default: standard input."
 )
 @click.argument("file", type=click.File("rb"), default=None, required=False)
-@descriptions.SNAPSHOT
-@descriptions.RACKS
+@options.SNAPSHOT
+@options.RACKS
 @click.option("--topic", "topic_names", multiple=True, help="Topic in the description. Repeatable. Default: all.")
 @click.option("--placer", help="Placer. Default: striped, or the one in the body.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, one line a topic, also on a terminal.")

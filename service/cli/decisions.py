@@ -1,4 +1,4 @@
-"""``partition``, ``assign`` and ``place``: the JSON body of an endpoint → its answer.
+"""``partition``, ``assign`` and ``place``: options, or the JSON body of an endpoint → its answer.
 
 ``assign`` and ``place`` also make the body from a description of a cluster.
 """
@@ -6,15 +6,14 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
 
-from service.cli import descriptions
-from service.cli.local_client import post
-from service.cli.terminal import fill, table
-from service.web.json_codec import loads
+from service.cli import options, request_bodies
+from service.cli.local_client import BadInput, post
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,51 +21,208 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
+    from service.cli.terminal import Cells
 
-def _command(
-    name: str,
-    path: str,
-    rows: Callable[[dict[str, Any], dict[str, Any]], Table],
-    text: str,
-    described: Callable[..., dict[str, Any]] | None = None,
-    *options: Callable[[Any], Any],
-) -> click.Command:
-    """The command ``name``, which posts its input to ``path``.
+FILE_OR_OPTIONS = "Without these options, FILE is the JSON body of POST {path}. Default: standard input."
+FILE_DESCRIPTION_OR_OPTIONS = f"{FILE_OR_OPTIONS} FILE may also be {options.FORMS}."
 
-    rows : (body, answer) → the table for a terminal
-    described : makes the body of a description of the cluster and the values of ``options``; None: the input is always a body
+
+@click.command(epilog=FILE_OR_OPTIONS.format(path="/v1/partitions"))
+@click.argument("keys", nargs=-1, metavar="[KEY]... | [FILE]")
+@click.option("--partitions", "partitions_count", type=int, help="Number of partitions of the topic. The arguments are keys.")
+@click.option("--partitioner", help="Partitioner of the client, such as librdkafka. Default: java.")
+@click.option("--key-format", help="Serializer of the keys, such as long. Default: string.")
+@click.option("--random-seed", type=int, help="Seed of partitioners that draw at random.")
+@options.EXPLAIN
+@options.OUTPUT
+@options.JSON
+def partition(
+    *, keys: tuple[str, ...], partitions_count: int | None, explain: bool, output: str | None, as_json: bool, **given: Any
+) -> None:
+    """Compute the partition of each key.
+
+    partition-allocator partition order-1 order-2 --partitions 6 --partitioner librdkafka
     """
-    or_description = "" if described is None else f", or {descriptions.FORMS}"
+    if partitions_count is None:
+        if len(keys) > 1 or any(value is not None for value in given.values()):
+            raise click.UsageError("Missing option '--partitions'.")
+        body = _file(keys[0] if keys else "-", "To give keys as arguments, add --partitions.")
+    elif not keys:
+        raise click.UsageError("Missing argument 'KEY'.")
+    else:
+        values: list[Any] = [_key(key, given["key_format"]) for key in keys]
+        body = _body({"partitions_count": partitions_count, "keys": values, **given})
+    _answer("/v1/partitions", body, _partition_rows, options.form(output, as_json=as_json, explain=explain), explain=explain)
 
-    @click.command(name, help=f"{text}\n\nFILE is the JSON body of POST {path}{or_description}. Default: standard input.")
-    @click.argument("file", type=click.File("rb"), default=None, required=False)
-    @click.option("--explain", is_flag=True, help="Add an explanation of the answer (JSON only).")
-    @click.option("--json", "as_json", is_flag=True, help="Print JSON, also on a terminal.")
-    def command(file: BufferedReader | None, *, explain: bool, as_json: bool, **values: Any) -> None:
-        body = descriptions.body(file, described, **values) if described else (file or sys.stdin.buffer).read()
-        answer = post(f"{path}?explain=true" if explain else path, body)
-        if as_json or explain or not sys.stdout.isatty():
-            click.echo(answer)
-            return
-        document = loads(answer)
-        console = Console()
-        console.print(rows(loads(body), document))
-        console.print(_summary(document))
 
-    for option in reversed(options):
-        command = option(command)
-    return command
+@click.command(epilog=FILE_DESCRIPTION_OR_OPTIONS.format(path="/v1/group-assignments"))
+@click.argument("file", default="-")
+@click.option("--topic", "topics", type=options.TOPIC, multiple=True, help="Topic and its partitions: orders:12. Repeatable.")
+@click.option("--members", help="Number of members, or their ids separated by commas.")
+@options.GROUP
+@options.EXPLAIN
+@options.OUTPUT
+@options.JSON
+def assign(
+    *, file: str, topics: tuple[tuple[str, int], ...], members: str | None, snapshots: tuple[BufferedReader, ...], explain: bool,
+    output: str | None, as_json: bool, **given: Any,
+) -> None:  # fmt: skip
+    """Assign partitions to the members of a group.
+
+    partition-allocator assign --topic orders:12 --members 5 --assignor range
+    """
+    if not topics and members is None:
+        from service.cli import descriptions  # noqa: PLC0415 - an import that --help does not need
+
+        source = _open(file, "To describe a group by options, give --topic and --members.")
+        body = descriptions.body(source, descriptions.group_body, snapshots, **given)
+    elif not topics or members is None:
+        raise click.UsageError(f"Missing option '{'--members' if topics else '--topic'}'.")
+    else:
+        _check_no_file(file, snapshots)
+        names = [name for name, _ in topics]
+        if len(set(names)) < len(names):
+            raise click.UsageError("--topic: each topic once.")
+        people = _number(members)
+        ids = request_bodies.members(people) if people is not None else [{"member_id": name} for name in members.split(",")]
+        body = _body({"topics": request_bodies.topics(dict(topics)), "members": ids, **given})
+    _answer("/v1/group-assignments", body, _assign_rows, options.form(output, as_json=as_json, explain=explain), explain=explain)
+
+
+@click.command(epilog=FILE_DESCRIPTION_OR_OPTIONS.format(path="/v1/replica-placements"))
+@click.argument("file", default="-")
+@click.option("--brokers", help="Number of brokers (0, 1, …), or their ids separated by commas.")
+@click.option("--racks", "racks_count", type=click.IntRange(1), help="Number of racks of the brokers, in turn. Default: none.")
+@options.PLACEMENT
+@click.option("--random-seed", type=int, help="Seed of placers that draw at random.")
+@options.EXPLAIN
+@options.OUTPUT
+@options.JSON
+def place(
+    *, file: str, brokers: str | None, racks_count: int | None, racks: tuple[str, ...], snapshots: tuple[BufferedReader, ...],
+    topic_name: str | None, explain: bool, output: str | None, as_json: bool, **given: Any,
+) -> None:  # fmt: skip
+    """Place replicas on brokers.
+
+    partition-allocator place --brokers 6 --racks 3 --topic orders:12 --replication-factor 3
+    """
+    given |= _topic(topic_name, given["partitions_count"])
+    if brokers is None:
+        from service.cli import descriptions  # noqa: PLC0415 - an import that --help does not need
+
+        if racks_count is not None:
+            raise click.UsageError("Missing option '--brokers'.")
+        source = _open(file, "To describe a cluster by options, give --brokers.")
+        body = descriptions.body(source, descriptions.placement_body, snapshots, racks=racks, **given)
+    else:
+        _check_no_file(file, snapshots)
+        if racks:
+            raise click.UsageError("--rack is for descriptions of a cluster: with --brokers, give --racks.")
+        body = _body(_placement(brokers, racks_count, given))
+    _answer("/v1/replica-placements", body, _place_rows, options.form(output, as_json=as_json, explain=explain), explain=explain)
+
+
+def _topic(text: str | None, partitions_count: int | None) -> dict[str, Any]:
+    """The fields of a topic: ``orders:12``, or ``orders`` with the count as an option of its own."""
+    if text is None or ":" not in text:
+        return {"topic_name": text}
+    if partitions_count is not None:
+        raise click.UsageError("--topic has the number of partitions: leave out --partitions.")
+    name, count = options.TOPIC.convert(text, None, None)
+    return {"topic_name": name, "partitions_count": count}
+
+
+def _placement(brokers: str, racks: int | None, given: dict[str, Any]) -> dict[str, Any]:
+    count = _number(brokers)
+    if count is not None:
+        rows = request_bodies.brokers(count, racks)
+    else:
+        ids = [_number(name) for name in brokers.split(",")]
+        if None in ids:
+            raise click.UsageError(f"--brokers: {brokers!r} is neither a number of brokers nor ids such as 1,2,5.")
+        rows = [{**row, "broker_id": ids[i]} for i, row in enumerate(request_bodies.brokers(len(ids), racks))]
+    defaults = {name: 1 for name in ("partitions_count", "replication_factor") if given[name] is None}
+    return {"brokers": rows, **given, **defaults}
+
+
+def _check_no_file(file: str, snapshots: tuple[BufferedReader, ...]) -> None:
+    """Raise UsageError for options that describe everything beside a file that does."""
+    if file != "-" or snapshots:
+        raise click.UsageError(f"Give either options or a file ({snapshots[0].name if snapshots else file}), not both.")
+
+
+def _number(text: str) -> int | None:
+    """A decimal number of at most 7 digits; None for any other text."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 8 else None
+
+
+def _key(text: str, key_format: str | None) -> Any:
+    """A key of the command line as JSON has it."""
+    from service.core.keys.columns import FLOATS, INTEGERS  # noqa: PLC0415 - an import that --help does not need
+
+    with suppress(ValueError):  # the key format rejects any other text
+        if key_format in INTEGERS:
+            return int(text)
+        if key_format in FLOATS:
+            return float(text)
+    return text
+
+
+def _open(name: str, hint: str) -> BufferedReader | None:
+    """The file of that name; None for "-"."""
+    try:
+        return None if name == "-" else Path(name).open("rb")
+    except OSError as error:
+        raise BadInput(f"{name}: {error.strerror}. {hint}") from None
+
+
+def _file(name: str, hint: str) -> bytes:
+    """The body in a file, or on standard input for "-"."""
+    file = _open(name, hint)
+    return sys.stdin.buffer.read() if file is None else file.read()
+
+
+def _body(question: dict[str, Any]) -> bytes:
+    from service.web.json_codec import dumps  # noqa: PLC0415 - an import that --help does not need
+
+    return dumps({name: value for name, value in question.items() if value is not None})
+
+
+def _answer(path: str, body: bytes, rows: Callable[[dict[str, Any], dict[str, Any]], Table], form: str, *, explain: bool) -> None:
+    """Post the body, and print the answer. rows : (body, answer) → the table for a terminal"""
+    query = "?explain=true" if explain else ""
+    answer = post(path + query, body, "text/csv" if form == "csv" else "application/json")
+    if form != "table":
+        click.echo(answer, nl=form == "json")
+        return
+    from rich.console import Console  # noqa: PLC0415 - an import that other forms do not need
+
+    from service.web.json_codec import loads  # noqa: PLC0415
+
+    document, console = loads(answer), Console()
+    console.print(rows(loads(body), document))
+    console.print(_summary(document), highlight=False)
 
 
 def _summary(answer: dict[str, Any]) -> str:
     """One line: how evenly the answer distributes, and how many partitions move."""
-    spread = answer.get("distribution") or answer.get("member_load") or answer.get("broker_load", {}).get("replicas") or {}
-    words = [f"{name} {spread[name]:.4g}" for name in ("min", "max", "mean", "stddev", "skew") if name in spread]
-    words += [f"{name} {count}" for name, count in answer.get("movement", {}).items() if count is not None]
-    return " · ".join(words)
+    spread, what = answer.get("distribution"), "keys per partition"
+    if spread is None:
+        spread, what = answer.get("member_load"), "partitions per member"
+    if spread is None:
+        spread, what = answer.get("broker_load", {}).get("replicas", {}), "replicas per broker"
+    words = [f"{name} {spread[name]:.4g}" for name in ("min", "max", "mean") if name in spread]
+    text = f"{what}: {', '.join(words)}; skew (max ÷ mean) {spread['skew']:.4g}" if words else ""
+    movement = answer.get("movement", {})
+    if not movement.get("retained") and not movement.get("revoked"):
+        movement = {}  # nobody owned anything
+    moves = [f"{name} {count}" for name, count in movement.items() if count is not None]
+    return text + ("\npartitions: " + ", ".join(moves).replace("_", " ") if moves else "")
 
 
 def _partition_rows(body: dict[str, Any], answer: dict[str, Any]) -> Table:
+    from service.cli.terminal import fill, table  # noqa: PLC0415 - see _answer
+
     keys = body["keys"] if "keys" in body else [record.get("key") for record in body.get("records", ())]
     results = answer.get("partitions", answer.get("tokens", ()))
     rows = [("(null)" if key is None else str(key), str(result)) for key, result in zip(keys, results, strict=False)]
@@ -74,6 +230,8 @@ def _partition_rows(body: dict[str, Any], answer: dict[str, Any]) -> Table:
 
 
 def _assign_rows(_: dict[str, Any], answer: dict[str, Any]) -> Table:
+    from service.cli.terminal import fill, table  # noqa: PLC0415 - see _answer
+
     rows = [
         (assignment["member_id"], part["topic_name"], _ranges(part["partition_ids"]))
         for assignment in answer["assignments"]
@@ -84,21 +242,26 @@ def _assign_rows(_: dict[str, Any], answer: dict[str, Any]) -> Table:
 
 
 def _place_rows(_: dict[str, Any], answer: dict[str, Any]) -> Table:
+    from service.cli.terminal import fill, table  # noqa: PLC0415 - see _answer
+    from service.web.json_codec import loads  # noqa: PLC0415
+
+    rows: list[Cells] = []
     if "proposed_json" in answer:
         moves = loads(answer["proposed_json"])["partitions"]
-        return fill(_placements(), [(m["topic"], str(m["partition"]), " ".join(map(str, m["replicas"]))) for m in moves])
-    topics = [topic for operation in answer.get("results", ()) for topic in operation] or answer.get("topics") or [answer]
-    rows = [
-        (topic.get("topic_name", ""), str(placement["partition_id"]), " ".join(map(str, placement["replicas"])))
-        for topic in topics
-        for placement in topic.get("placements", ())
-    ]
-    rows += [(topic.get("topic_name", ""), "", f"{topic['error']}: {topic['message']}") for topic in topics if "error" in topic]
-    return fill(_placements(), rows)
-
-
-def _placements() -> Table:
-    return table("topic", "partition", "replicas (leader first)")
+        rows = [(m["topic"], str(m["partition"]), " ".join(map(str, m["replicas"]))) for m in moves]
+    else:
+        topics = [topic for operation in answer.get("results", ()) for topic in operation] or answer.get("topics") or [answer]
+        rows = [
+            (topic.get("topic_name", ""), str(placement["partition_id"]), " ".join(map(str, placement["replicas"])))
+            for topic in topics
+            for placement in topic.get("placements", ())
+        ]
+        rows += [
+            (topic.get("topic_name", ""), "", f"{topic['error']}: {topic['message']}") for topic in topics if "error" in topic
+        ]
+    if all(not row[0] for row in rows):
+        return fill(table("partition", "replicas (leader first)"), [row[1:] for row in rows])
+    return fill(table("topic", "partition", "replicas (leader first)"), rows)
 
 
 def _ranges(ids: list[int]) -> str:
@@ -110,24 +273,3 @@ def _ranges(ids: list[int]) -> str:
         else:
             runs.append([i, i])
     return " ".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
-
-
-COMMANDS = [
-    _command("partition", "/v1/partitions", _partition_rows, "Compute the partition of each key."),
-    _command(
-        "assign",
-        "/v1/group-assignments",
-        _assign_rows,
-        "Assign partitions to the members of a group.",
-        descriptions.group_body,
-        *descriptions.GROUP_OPTIONS,
-    ),
-    _command(
-        "place",
-        "/v1/replica-placements",
-        _place_rows,
-        "Place replicas on brokers.",
-        descriptions.placement_body,
-        *descriptions.PLACEMENT_OPTIONS,
-    ),
-]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from service.cli.local_client import BadInput
 from service.core.descriptions import Description, UnreadableDescription, bodies, read_description
 from service.core.errors import InvalidQuestion
 from service.web.json_codec import dumps, loads
@@ -15,38 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from io import BufferedReader
 
-FORMS: Final = (
-    "a snapshot, the output of kafka-topics --describe or kafka-consumer-groups --describe, Kafka's reassignment JSON, or Cruise "
-    "Control's kafka_cluster_state"
-)
-
 DESCRIPTIONS: Final = {"snapshot_version", "KafkaPartitionState", "partitions"}
 """Members of JSON objects that are descriptions; other objects are request bodies."""
-
-SNAPSHOT: Final = click.option(
-    "--snapshot",
-    "snapshots",
-    type=click.File("rb"),
-    multiple=True,
-    help="Description of the cluster, in any of these forms. Repeatable: the descriptions are merged.",
-)
-RACKS: Final = click.option("--rack", "racks", multiple=True, metavar="ID:RACK", help="Rack of a broker. Repeatable.")
-TOPIC: Final = click.option("--topic", "topic_name", help="Topic in the description. Default: the only one.")
-
-GROUP_OPTIONS: Final = (
-    SNAPSHOT,
-    click.option("--group", "group_id", help="Group in the description. Default: the only one."),
-    click.option("--assignor", help="Assignor. Default: the one in the description, or that of the protocol."),
-    click.option("--group-protocol", help="classic, consumer or share. Default: the one in the description, or classic."),
-)
-PLACEMENT_OPTIONS: Final = (
-    SNAPSHOT,
-    RACKS,
-    click.option("--topic", "topic_name", help="Name of the new topic."),
-    click.option("--partitions", "partitions_count", type=int, help="Partitions of the new topic."),
-    click.option("--replication-factor", type=int, help="Replicas of each partition."),
-    click.option("--placer", help="Placer. Default: striped."),
-)
 
 
 def body(
@@ -54,34 +25,42 @@ def body(
 ) -> bytes:
     """The request body that ``file`` is, or that ``make`` makes of the descriptions and the values of options.
 
-    file : default: standard input, unless there are snapshots. Raises ClickException.
+    file : default: standard input, unless there are snapshots. Raises BadInput.
     """
     descriptions = [read(snapshot) for snapshot in snapshots]
     if file is not None or not descriptions:
         source = file or sys.stdin.buffer
         text = source.read()
         if not descriptions and _is_body(text):
+            _check_no_options(values)
             return text
         descriptions.append(parse(text, file.name if file else "standard input"))
     try:
         return dumps(make(merged(descriptions), **values))
     except InvalidQuestion as error:
-        raise click.ClickException(error.detail) from None
+        raise BadInput(error.detail) from None
+
+
+def _check_no_options(values: dict[str, Any]) -> None:
+    """Raise UsageError for options beside a JSON body, which has a field for each."""
+    given = sorted(name for name, value in values.items() if value not in (None, ()))
+    if given:
+        raise click.UsageError(f"FILE is a JSON body: put {', '.join(given)} into it.")
 
 
 def read(file: BufferedReader) -> Description:
-    """The description in a file. Raises ClickException."""
+    """The description in a file. Raises BadInput."""
     return parse(file.read(), file.name)
 
 
 def parse(text: bytes, name: str) -> Description:
-    """The description that this text is. name : of its file. Raises ClickException, which names file and line."""
+    """The description that this text is. name : of its file. Raises BadInput, which names file and line."""
     try:
         return read_description(text.decode())
     except UnicodeDecodeError:
-        raise click.ClickException(f"{name}: not UTF-8 text.") from None
+        raise BadInput(f"{name}: not UTF-8 text.") from None
     except UnreadableDescription as error:
-        raise click.ClickException(f"{name}, {error.detail}") from None
+        raise BadInput(f"{name}, {error.detail}") from None
 
 
 def merged(descriptions: list[Description]) -> Description:
@@ -134,27 +113,6 @@ def audit_body(description: Description, racks: Iterable[str], topic_name: str |
 def reassignment_body(description: Description, racks: Iterable[str]) -> dict[str, Any]:
     """The body of ``reassign``."""
     return bodies.cluster(with_racks(description, racks), bodies.PLACEMENT)
-
-
-@click.group("body")
-def body_command() -> None:
-    """Print the JSON body of a request, made from a description of the cluster."""
-
-
-def _body_command(name: str, make: Callable[..., dict[str, Any]], *options: Callable[[Any], Any]) -> None:
-    @body_command.command(name, help=f"Print the body of POST /v1/{name}.\n\nFILE is {FORMS}. Default: standard input.")
-    @click.argument("file", type=click.File("rb"), default=None, required=False)
-    def command(file: BufferedReader | None, **values: Any) -> None:
-        click.echo(body(file, make, **values))
-
-    for option in reversed(options):
-        option(command)
-
-
-_body_command("group-assignments", group_body, *GROUP_OPTIONS)
-_body_command("replica-placements", placement_body, *PLACEMENT_OPTIONS)
-_body_command("placement-audits", audit_body, SNAPSHOT, RACKS, TOPIC)
-_body_command("reassignments", reassignment_body, SNAPSHOT, RACKS)
 
 
 def _is_body(text: bytes) -> bool:

@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 
 from service import __version__
-from service.cli import descriptions
+from service.cli import descriptions, options
 from service.cli.local_client import post
 from service.cli.terminal import fill, table
 from service.core.descriptions import UnreadableDescription, bodies
@@ -27,13 +27,13 @@ SARIF_SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/o
 
 @click.command(
     help="Check a reassignment JSON against a cluster. Exits with 1 if there are errors.\n\n"
-    f"FILE is the JSON that kafka-reassign-partitions reads. The cluster is {descriptions.FORMS}."
+    f"FILE is the JSON that kafka-reassign-partitions reads. The cluster is {options.FORMS}."
 )
 @click.argument("file", type=click.File("rb"))
 @click.option(
     "--cluster", "clusters", type=click.File("rb"), multiple=True, required=True, help="Description of the cluster. Repeatable."
 )
-@descriptions.RACKS
+@options.RACKS
 @click.option(
     "--format", "output", type=click.Choice(["table", "json", "sarif"]), help="Default: table on a terminal, else json."
 )

@@ -1,34 +1,59 @@
-"""A client of the service that needs no server: the app runs in this process."""
+"""A client of the service that needs no server: the app runs in this process, with the resource that is asked only."""
 
 from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from importlib import import_module
 from io import BufferedReader
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
 import click
-from environs.exceptions import EnvValidationError
 
 from service.config import Settings
-from service.web.json_codec import dumps, loads
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from flask import Flask
     from werkzeug.test import TestResponse
 
 UNLIMITED: Final = 2**62
 """Limits protect a shared server; and nobody needs credentials on their own machine."""
 
+BAD_INPUT: Final = 2
+"""The exit status for a request or an environment that is invalid; 1 is for limits that are exceeded."""
+
+VIEWS: Final = {
+    "/v1/partitions": "service.api.partitions.views",
+    "/v1/group-assignments": "service.api.groups.views",
+    "/v1/replica-placements": "service.api.placements.views",
+    "/v1/group-rebalances": "service.api.rebalances.views",
+    "/v1/placement-audits": "service.api.placement_audits.views",
+    "/v1/reassignments": "service.api.reassignments.views",
+    "/v1/reassignments:lint": "service.api.reassignment_lints.views",
+    "/v1/partition-count-plans": "service.api.partition_counts.views",
+    "/v1/partitioner-comparisons": "service.api.comparisons.views",
+    "/v1/partitioner-fingerprints": "service.api.fingerprints.views",
+}
+"""The module that answers a path. An app of one module starts in half the time; for other paths the whole service is imported."""
+
+
+class BadInput(click.ClickException):
+    """The input is invalid; the text says why."""
+
+    exit_code = BAD_INPUT
+
 
 def settings() -> Settings:
-    """The settings of the environment. Raises ClickException, which names every invalid variable."""
+    """The settings of the environment. Raises BadInput, which names every invalid variable."""
+    from environs.exceptions import EnvValidationError  # noqa: PLC0415 - an import that --help does not need
+
     try:
         return Settings.from_environment()
     except EnvValidationError as error:
         messages = cast("dict[str, list[str]]", error.error_messages)
-        raise click.ClickException("; ".join(f"{name}: {' '.join(texts)}" for name, texts in messages.items())) from None
+        raise BadInput("; ".join(f"{name}: {' '.join(texts)}" for name, texts in messages.items())) from None
 
 
 class Refused(Exception):
@@ -39,7 +64,7 @@ class LocalApp:
     """An app in this process that answers any number of bodies."""
 
     def __init__(self) -> None:
-        from werkzeug.test import Client  # noqa: PLC0415 - as in post
+        from werkzeug.test import Client  # noqa: PLC0415 - an import that --help does not need
 
         from service.app import create_app  # noqa: PLC0415
 
@@ -47,6 +72,8 @@ class LocalApp:
 
     def ask(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         """The answer to a body. Raises Refused."""
+        from service.web.json_codec import dumps, loads  # noqa: PLC0415 - as above
+
         response = self._client.post(path, data=dumps(body), content_type="application/json")
         answer: dict[str, Any] = loads(response.get_data())
         if response.status_code == 200:
@@ -56,34 +83,28 @@ class LocalApp:
         )
 
 
-def post(path: str, body: bytes) -> bytes:
-    """Post a JSON body and return the answer's. An error is printed to standard error; the command then exits with 1."""
-    return next(post_each(path, [body]))
+def post(path: str, body: bytes, accept: str = "application/json") -> bytes:
+    """Post a JSON body and return the answer's. An error is printed to standard error; the command then exits with BAD_INPUT."""
+    return next(post_each(path, [body], accept))
 
 
-def post_each(path: str, bodies: Iterable[bytes]) -> Iterator[bytes]:
+def post_each(path: str, bodies: Iterable[bytes], accept: str = "application/json") -> Iterator[bytes]:
     """Like ``post``, for several bodies one after the other."""
-    # Imported here, so that --help and --version do not wait for the kernels to load.
-    from werkzeug.test import Client  # noqa: PLC0415
+    from werkzeug.test import Client  # noqa: PLC0415 - as above
 
-    from service.app import create_app  # noqa: PLC0415
-
-    app = create_app(
-        replace(settings(), auth="off", otlp_endpoint="", max_decision_bytes=UNLIMITED, max_request_seconds=UNLIMITED)
-    )
-    client = Client(app)
+    unlimited = dict.fromkeys(("max_decision_bytes", "max_request_seconds"), UNLIMITED)
+    client = Client(_app(path, replace(settings(), auth="off", otlp_endpoint="", **unlimited)))
     for body in bodies:
-        yield _body(client.post(path, data=body, content_type="application/json"))
+        yield _body(client.post(path, data=body, content_type="application/json", headers={"Accept": accept}))
 
 
-def post_stream(path: str, pieces: Iterator[bytes]) -> bytes:
+def post_stream(path: str, pieces: Iterator[bytes], accept: str = "application/json") -> bytes:
     """Like ``post``, for an Arrow stream of any length; only a piece of it is in memory at a time.
 
     A ClickException that ``pieces`` raises is raised again here.
     """
     from werkzeug.test import Client  # noqa: PLC0415 - as above
 
-    from service.app import create_app  # noqa: PLC0415
     from service.web.arrow_parser import Pieces  # noqa: PLC0415
     from service.web.responses import ARROW_STREAM  # noqa: PLC0415
 
@@ -101,18 +122,58 @@ def post_stream(path: str, pieces: Iterator[bytes]) -> bytes:
         "wsgi.input": BufferedReader(Pieces(until_error())),
         "wsgi.input_terminated": True,
         "HTTP_TRANSFER_ENCODING": "chunked",
+        "HTTP_ACCEPT": accept,
     }
-    response = Client(create_app(own_settings)).post(path, content_type=ARROW_STREAM, environ_overrides=streamed)
+    response = Client(_app(path, own_settings)).post(path, content_type=ARROW_STREAM, environ_overrides=streamed)
     if errors:
         raise errors[0]
     return _body(response)
 
 
+def _app(path: str, own_settings: Settings) -> Flask:
+    announce_compilation()
+    views = VIEWS.get(path.partition("?")[0])
+    if views is None:
+        from service.app import create_app  # noqa: PLC0415 - the whole service
+
+        return create_app(own_settings)
+    from service.web.application import add_hooks, new_app  # noqa: PLC0415 - see post
+
+    app, _ = new_app(own_settings, [import_module(views).blueprint])
+    return add_hooks(app, own_settings)
+
+
+def announce_compilation() -> None:
+    """Let the first kernel that has to be compiled, instead of loaded, say so on standard error, once."""
+    from numba.core import event  # noqa: PLC0415 - see post
+
+    class Announcement(event.Listener):
+        def on_start(self, _: object) -> None:
+            event.unregister("numba:compile", self)  # type: ignore[no-untyped-call]
+            click.echo("Compiling kernels. This happens once per installation and may take some minutes.", err=True)
+
+        def on_end(self, _: object) -> None:
+            pass
+
+    event.register("numba:compile", Announcement())  # type: ignore[no-untyped-call]
+
+
 def _body(response: TestResponse) -> bytes:
-    if response.status_code == 200:
-        return response.get_data()
-    problem = loads(response.get_data())
-    click.echo(f"error: {problem['detail']}", err=True)
-    for error in problem.get("errors", ()):
-        click.echo(f"  {error['pointer'] or '/'}: {error['detail']}", err=True)
-    sys.exit(1)
+    if response.status_code != 200:
+        fail(response.get_data())
+    return response.get_data()
+
+
+def fail(document: bytes) -> NoReturn:
+    """Print a problem document to standard error, nothing of it twice, and exit with BAD_INPUT."""
+    from service.web.json_codec import loads  # noqa: PLC0415 - see post
+
+    problem = loads(document)
+    errors = problem.get("errors", ())
+    if len(errors) != 1:
+        click.echo(f"Error: {len(errors)} faults" if errors else f"Error: {problem['detail']}", err=True)
+    prefix = "Error: " if len(errors) == 1 else "  "
+    for error in errors:
+        place = error["pointer"]
+        click.echo(f"{prefix}{place}: {error['detail']}" if place else f"{prefix}{error['detail']}", err=True)
+    sys.exit(BAD_INPUT)

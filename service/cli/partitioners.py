@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 import click
 from rich.console import Console
 
-from service.cli import tables
+from service.cli import options, tables
 from service.cli.local_client import post_stream
 from service.cli.terminal import fill, table
 from service.web.json_codec import loads
@@ -22,23 +21,26 @@ if TYPE_CHECKING:
 
 
 @click.command()
+@tables.FILE
 @tables.options
 @click.option("--partitions", "partitions_count", type=int, required=True, help="Number of partitions of the topic.")
 @click.option("--partitioner", "partitioners", multiple=True, help="Partitioner to consider. Repeatable. Default: all.")
 @click.option("--examples", type=int, default=3, show_default=True, help="Keys to list for each disagreement (JSON only).")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, also on a terminal.")
+@options.OUTPUT
+@options.JSON
 def compare(
-    *, file: str, file_format: str | None, key_column: str, key_format: str | None, partitioners: tuple[str, ...], as_json: bool,
-    **question: Any,
+    *, file: str, file_format: str | None, key_column: str, key_format: str | None, strict: bool, partitioners: tuple[str, ...],
+    output: str | None, as_json: bool, **question: Any,
 ) -> None:  # fmt: skip
     """Show on how many keys each pair of partitioners agrees.
 
     FILE is CSV, TSV, JSON lines or Parquet. "-" is standard input.
     """
-    batches = tables.read(file, {"key": key_column}, key_format, file_format)
-    answer = _post("/v1/partitioner-comparisons", {**question, "key_format": key_format}, partitioners, batches)
-    if as_json or not sys.stdout.isatty():
-        click.echo(answer)
+    batches = tables.read(file, {"key": key_column}, key_format, file_format, strict=strict)
+    form = options.form(output, as_json=as_json)
+    answer = _post("/v1/partitioner-comparisons", {**question, "key_format": key_format}, partitioners, batches, form)
+    if form != "table":
+        click.echo(answer, nl=form == "json")
         return
     document, console = loads(answer), Console()
     console.print(_writers(document["writers"]))
@@ -49,6 +51,7 @@ def compare(
 
 
 @click.command()
+@tables.FILE
 @tables.options
 @click.option("--partition-column", default="partition", show_default=True, help="Column with the partition of each record.")
 @click.option("--partitions", "partitions_count", type=int, help="Number of partitions of the topic. Default: inferred.")
@@ -56,19 +59,21 @@ def compare(
 @click.option("--partitioner", "partitioners", multiple=True, help="Partitioner to consider. Repeatable. Default: all.")
 @click.option("--examples", type=int, default=3, show_default=True, help="Records to show for each partitioner.")
 @click.option("--max-candidates", type=int, default=20, show_default=True, help="Maximum number of candidates to list.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, also on a terminal.")
+@options.OUTPUT
+@options.JSON
 def fingerprint(
     *, file: str, file_format: str | None, key_column: str, key_format: str | None, partition_column: str,
-    partitioners: tuple[str, ...], as_json: bool, **question: Any,
+    strict: bool, partitioners: tuple[str, ...], output: str | None, as_json: bool, **question: Any,
 ) -> None:  # fmt: skip
     """Identify the partitioners that wrote the records.
 
     FILE is CSV, TSV, JSON lines or Parquet. "-" is standard input.
     """
-    batches = tables.read(file, {"key": key_column, "partition_id": partition_column}, key_format, file_format)
-    answer = _post("/v1/partitioner-fingerprints", {**question, "key_format": key_format}, partitioners, batches)
-    if as_json or not sys.stdout.isatty():
-        click.echo(answer)
+    batches = tables.read(file, {"key": key_column, "partition_id": partition_column}, key_format, file_format, strict=strict)
+    form = options.form(output, as_json=as_json)
+    answer = _post("/v1/partitioner-fingerprints", {**question, "key_format": key_format}, partitioners, batches, form)
+    if form != "table":
+        click.echo(answer, nl=form == "json")
         return
     document, console = loads(answer), Console()
     console.print(document["conclusion"], highlight=False)
@@ -90,10 +95,14 @@ def _name(writer: dict[str, Any]) -> str:
     return str(names[0]) if names else f"{writer['hash']}, {writer['sign_rule']} (no client)"
 
 
-def _post(path: str, question: dict[str, Any], partitioners: tuple[str, ...], batches: Iterator[pa.RecordBatch]) -> bytes:
+def _post(
+    path: str, question: dict[str, Any], partitioners: tuple[str, ...], batches: Iterator[pa.RecordBatch], form: str
+) -> bytes:
     query = {name: value for name, value in question.items() if value is not None}
     query |= {"partitioners": ",".join(partitioners)} if partitioners else {}
-    return post_stream(f"{path}?{urlencode(query)}", tables.as_stream(batches))
+    return post_stream(
+        f"{path}?{urlencode(query)}", tables.as_stream(batches), "text/csv" if form == "csv" else "application/json"
+    )
 
 
 def _writers(writers: list[dict[str, Any]]) -> Table:

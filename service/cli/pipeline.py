@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 
+from service.cli.local_client import BadInput
 from service.cli.terminal import fill, table
 from service.core.errors import AllocatorError
 
@@ -56,7 +57,7 @@ def _jobs() -> dict[str, Job]:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] not in ("pyspark", "py4j", "matplotlib", "pandas"):
             raise
-        raise click.ClickException(f"the pipeline needs {error.name}: pip install 'partition-allocator[pipeline]'") from None
+        raise BadInput(f"the pipeline needs {error.name}: pip install 'partition-allocator[pipeline]'") from None
     return {job.name: job for job in JOBS}
 
 
@@ -83,7 +84,7 @@ def _run(
     try:
         done = run(job, parameters, into=into, master=master, settings=settings, packages=packages, verbose=verbose)
     except AllocatorError as error:
-        raise click.ClickException(str(error)) from None
+        raise BadInput(str(error)) from None
     if done is None:
         return
     if as_json or (as_json is None and not sys.stdout.isatty()):
@@ -92,6 +93,8 @@ def _run(
         Console(highlight=False).print(fill(table("", ""), [*done.headline.items()]))
     for what, where in done.places.items():
         click.echo(f"{what}: {where}", err=True)
+    if not done.within_limits:
+        sys.exit(1)
 
 
 if __name__ == "__main__":

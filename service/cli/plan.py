@@ -9,11 +9,12 @@ from urllib.parse import urlencode
 import click
 from rich.console import Console
 
-from service.cli import tables
+from service.cli import options, tables
 from service.cli.local_client import post_stream
 from service.cli.terminal import fill, table
 from service.core.printable import printable
-from service.web.json_codec import loads
+from service.core.sizing.throughput import Throughput, throughput
+from service.web.json_codec import dumps, loads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,76 +22,148 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 PATH = "/v1/partition-count-plans"
+SHORT = {"records_per_second": "rec/s", "bytes_per_second": "B/s"}
 MARKS = {"above chance": " ▲", "below chance": " ▼"}
 
 
 @click.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True), required=False)
 @tables.options
-@click.option("--partitions", "partitions_counts", required=True, help="Partition counts to compare: 12,18,24.")
+@click.option("--partitions", "partitions_counts", type=options.COUNTS, help="Counts to compare: 12,18,24 or 12-48:12.")
 @click.option("--current", "current_partitions_count", type=int, help="Current number of partitions.")
 @click.option("--partitioner", "partitioners", multiple=True, help="Partitioner of the producers. Repeatable. Default: java.")
 @click.option("--records-column", help="Column with the number of records of each key. Default: each row is a record.")
-@click.option("--bytes-column", help="Column with the total bytes of these records.")
+@click.option("--size-column", "--bytes-column", "size_column", help="Column with the total bytes of these records.")
 @click.option("--duration-seconds", type=float, help="Time span of the records, in seconds.")
 @click.option("--records-per-second", type=float, help="Records per second of the topic, instead of --duration-seconds.")
 @click.option("--bytes-per-second", type=float, help="Bytes per second of the topic, instead of --duration-seconds.")
+@click.option("--target-mb-per-second", type=float, help="Throughput that the topic must reach, in MB/s (10^6 bytes).")
+@click.option("--producer-mb-per-second", type=float, help="What producers write to one partition at most, in MB/s.")
+@click.option("--consumer-mb-per-second", type=float, help="What one consumer reads from one partition at most, in MB/s.")
 @click.option("--max-partition-records-per-second", type=float, help="Limit for every partition, in records per second.")
 @click.option("--max-partition-bytes-per-second", type=float, help="Limit for every partition, in bytes per second.")
 @click.option("--max-skew", type=float, help="Limit for the skew (maximum ÷ mean).")
 @click.option("--hottest-keys", type=int, default=10, show_default=True, help="Number of hottest keys to list.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, also on a terminal.")
+@options.OUTPUT
+@options.JSON
 def plan(
-    *, file: str, file_format: str | None, key_column: str, key_format: str | None, records_column: str | None,
-    bytes_column: str | None, partitioners: tuple[str, ...], as_json: bool, **question: Any,
+    *, file: str | None, file_format: str | None, key_column: str, key_format: str | None, strict: bool,
+    records_column: str | None, size_column: str | None, partitioners: tuple[str, ...],
+    partitions_counts: tuple[int, ...] | None, output: str | None, as_json: bool, **question: Any,
 ) -> None:  # fmt: skip
     """Compare partition counts for a topic.
 
-    Shows how even each count is, how many records move, and the smallest count within the limits.
+    Shows how even each count is, how many records move, and the smallest count within the limits. The exit status is 1 if
+    no count is within the limits.
 
-    FILE is CSV, TSV, JSON lines or Parquet, of any size. "-" is standard input.
+    FILE is CSV, TSV, JSON lines or Parquet, of any size. "-" is standard input. Without FILE, the count follows from
+    throughput alone:
+
+    partition-allocator plan --target-mb-per-second 50 --producer-mb-per-second 10 --consumer-mb-per-second 5
     """
+    form = options.form(output, as_json=as_json)
+    needed = _throughput(question)
+    if file is None:
+        if needed is None:
+            raise click.UsageError("Give a FILE of keys, or --target-mb-per-second and what a partition can take.")
+        _print_throughput(needed, form)
+        return
+    counts = _counts(partitions_counts, needed)
     query = {name: value for name, value in question.items() if value is not None}
+    query |= {"partitions_counts": ",".join(map(str, counts))}
     query |= {"partitioners": ",".join(partitioners)} if partitioners else {}
     query |= {"key_format": key_format} if key_format else {}
-    optional = {"records": records_column, "bytes": bytes_column}
+    optional = {"records": records_column, "bytes": size_column}
     columns = {"key": key_column} | {name: column for name, column in optional.items() if column is not None}
-    batches = tables.read(file, columns, key_format, file_format)
-    answer = post_stream(f"{PATH}?{urlencode(query)}", tables.as_stream(batches))
-    if as_json or not sys.stdout.isatty():
-        click.echo(answer)
-        return
-    document, console = loads(answer), Console()
-    console.print(_plans(document))
-    for line in (*_limits(document), *_hottest(document)):
-        console.print(line, highlight=False, markup=False)
+    batches = tables.read(file, columns, key_format, file_format, strict=strict)
+    media_type = "text/csv" if form == "csv" else "application/json"
+    answer = post_stream(f"{PATH}?{urlencode(query)}", tables.as_stream(batches), media_type)
+    if form != "table":
+        click.echo(answer, nl=form == "json")
+    else:
+        document, console = loads(answer), Console()
+        for line in (*_throughput_lines(needed), *_limits(document)):
+            console.print(line, highlight=False, markup=False)
+        console.print(_plans(document))
+        for line in _hottest(document):
+            console.print(line, highlight=False, markup=False)
+    if form != "csv" and not _kept(loads(answer)):
+        sys.exit(1)
+
+
+def _throughput(question: dict[str, Any]) -> Throughput | None:
+    """The counts that throughput needs, of the options that say so, which leave ``question``; None without them."""
+    target, producer, consumer = (question.pop(f"{what}_mb_per_second") for what in ("target", "producer", "consumer"))
+    if target is None and producer is None and consumer is None:
+        return None
+    if target is None or (producer is None and consumer is None):
+        missing = "--target-mb-per-second" if target is None else "--producer-mb-per-second or --consumer-mb-per-second"
+        raise click.UsageError(f"Missing option {missing}.")
+    try:
+        return throughput(target, producer, consumer)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _counts(given: tuple[int, ...] | None, needed: Throughput | None) -> tuple[int, ...]:
+    if given is None and needed is None:
+        raise click.UsageError("Missing option '--partitions'.")
+    return tuple(dict.fromkeys((*(given or ()), *([needed.partitions_count] if needed else ()))))
+
+
+def _print_throughput(needed: Throughput, form: str) -> None:
+    if form == "table":
+        for line in _throughput_lines(needed):
+            click.echo(line)
+        click.echo("With a FILE of keys, plan also shows how even this count is for them: hot keys may need more, or help none.")
+    elif form == "csv":
+        click.echo(",".join(vars(needed)))
+        click.echo(",".join("" if value is None else str(value) for value in vars(needed).values()))
+    else:
+        click.echo(dumps({"throughput": vars(needed)}))
+
+
+def _throughput_lines(needed: Throughput | None) -> Iterator[str]:
+    if needed is not None:
+        parts = [
+            f"{count} for {who}" for who, count in (("producers", needed.producers), ("consumers", needed.consumers)) if count
+        ]
+        yield f"Throughput needs {needed.partitions_count} partitions at least ({', '.join(parts)}), if keys spread evenly."
+
+
+def _kept(answer: dict[str, Any]) -> bool:
+    """Does some count keep all limits, for every partitioner?"""
+    return all(limits["smallest"].get("all", 1) is not None for limits in answer["limits"] if limits["smallest"])
 
 
 def _plans(answer: dict[str, Any]) -> Table:
     """One row per plan for its records, and one for its bytes if known: the skew, and the range expected by chance."""
     rows = []
+    several = len({plan["partitioner"] for plan in answer["plans"]}) > 1
     for plan in answer["plans"]:
-        limits = " ".join(f"{'✓' if met else '✗'} {limit}" for limit, met in plan["meets"].items())
-        for name in ("records", "bytes"):
-            measure = plan[name]
+        name = f"{plan['partitions_count']} {plan['partitioner']}" if several else str(plan["partitions_count"])
+        limits = " ".join(f"{'✓' if met else '✗'} {SHORT.get(limit, limit)}" for limit, met in plan["meets"].items())
+        for load in ("records", "bytes"):
+            measure = plan[load]
             if measure is None:
                 continue
-            chance, first = measure["chance"], name == "records"
+            chance, first = measure["chance"], load == "records"
+            rate = plan["busiest"][f"{load}_per_second"]
             rows.append(
                 (
-                    plan["partitioner"] if first else "",
-                    str(plan["partitions_count"]) if first else "",
-                    name,
-                    f"{measure['skew']:.3f}",
-                    f"{chance['low']:.3f} – {chance['high']:.3f}" + MARKS.get(measure["verdict"], ""),
-                    f"{measure['floor']:.3f}",
-                    str(measure["empty_partitions"]),
-                    f"{plan['moved'][name]:.1%}" if plan["moved"] else "—",
+                    name if first else "",
+                    f"{measure['skew']:.2f}" + MARKS.get(measure["verdict"], "") + ("" if first else " (bytes)"),
+                    f"{chance['low']:.2f}–{chance['high']:.2f}",
+                    f"{measure['floor']:.2f}",
+                    str(measure["empty_partitions"]) if first else "",
+                    "" if rate is None else f"{rate:,.4g} {'rec/s' if first else 'B/s'}",
+                    f"{plan['moved'][load]:.1%}" if plan["moved"] else "",
                     limits if first else "",
                 )
             )
-    return fill(
-        table("partitioner", "partitions", "measure", "skew", "by chance (99 %)", "floor", "empty", "moved", "limits"), rows
-    )
+    columns = ("partitions", "skew", "by chance", "hot key", "empty", "busiest", "moved", "limits")
+    used = [i for i in range(len(columns)) if i < 3 or any(row[i] for row in rows)]
+    return fill(table(*(columns[i] for i in used)), [tuple(row[i] for i in used) for row in rows])
 
 
 def _limits(answer: dict[str, Any]) -> Iterator[str]:
@@ -98,7 +171,7 @@ def _limits(answer: dict[str, Any]) -> Iterator[str]:
     for limits in answer["limits"]:
         if limits["smallest"]:
             smallest = ", ".join(f"{limit}: {count or 'none'}" for limit, count in limits["smallest"].items())
-            yield f"{limits['partitioner']}: smallest count within the limit: {smallest}"
+            yield f"{limits['partitioner']}: smallest count within the limit: {smallest}".replace("_", " ")
             yield f"{limits['partitioner']}: {_recommended(limits, answer['current_partitions_count'])}"
         for limit, reason in limits["out_of_reach"].items():
             yield f"{limits['partitioner']}: {limit}: {reason}"
@@ -118,7 +191,7 @@ def _recommended(limits: dict[str, Any], current: int | None) -> str:
 def _hottest(answer: dict[str, Any]) -> Iterator[str]:
     """The hottest keys, and how they were counted."""
     keys = answer["keys"]
-    about = "" if keys["exact"] else f" (± {keys['relative_error']:.2%}, {keys['method']})"
+    about = "" if keys["exact"] else f" (standard error ± {keys['relative_error']:.2%}; {keys['method']})"
     yield f"{keys['records']} records, {keys['distinct']} distinct keys{about}"
     for key in answer["hottest_keys"]["by_records"]:
         yield f"  {key['share']:.2%}  {printable(str(key['key']))}"

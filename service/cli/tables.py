@@ -15,10 +15,11 @@ import csv
 import os
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import BufferedReader, BytesIO
 from itertools import chain
+from json import JSONDecodeError
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
@@ -31,6 +32,8 @@ from rich.console import Console
 from rich.progress import Progress, TaskID
 
 from service.arrow.keys import FORMAT_OF_TYPE
+from service.cli.local_client import BadInput
+from service.cli.rejected_rows import CsvRows, RejectedRows, json_blocks, with_values
 from service.core.keys.columns import FORMATS
 from service.web.json_codec import loads
 
@@ -63,41 +66,54 @@ _TYPE_OF_FORMAT: Final = {key_format: kind for kind, key_format in FORMAT_OF_TYP
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
+FILE: Final = click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
+
+
 def options(command: Command) -> Command:
-    """The parameters of a command that reads a table: file, file_format, key_column and key_format."""
-    click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True))(command)
+    """The options of a command that reads a table: file_format, key_column, key_format and strict."""
     click.option("--file-format", type=click.Choice(list(READERS)), help="Default: the file name's suffix.")(command)
     click.option("--key-format", type=click.Choice(FORMATS), help="Serializer of the keys. Default: string.")(command)
     click.option("--key-column", default="key", show_default=True, help="Column with the keys.")(command)
+    click.option("--strict", is_flag=True, help="Refuse a file with rows that cannot be read, instead of counting them.")(command)
     return command
 
 
 def read(
-    file: str, columns: Mapping[str, str], key_format: str | None = None, file_format: str | None = None
+    file: str,
+    columns: Mapping[str, str],
+    key_format: str | None = None,
+    file_format: str | None = None,
+    *,
+    strict: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """The record batches of the file, at least one. On a terminal, standard error shows a progress bar.
 
     file : a path, or "-" for standard input (which needs ``file_format``, and cannot be Parquet)
     columns : the name of a column in the batches ("key", or a name of TYPES) → its name in the file
-    Raises ClickException for a file that cannot be read, lacks a column, or has a value of the wrong type.
+    strict : refuse a row of text that cannot be read; otherwise such rows are counted on standard error
+    Raises BadInput for a file that cannot be read, lacks a column, or has no row that can be read.
     """
     file_format = file_format or FORMAT_OF_SUFFIX.get(Path(file).suffix.lower())
     if file_format is None:
-        raise click.ClickException(f"{file}: unknown format. Set --file-format to one of {', '.join(READERS)}.")
+        raise BadInput(f"{file}: unknown format. Set --file-format to one of {', '.join(READERS)}.")
     if len(set(columns.values())) < len(columns):
-        raise click.ClickException(f"Each of {', '.join(columns)} needs a column of its own.")
+        raise BadInput(f"Each of {', '.join(columns)} needs a column of its own.")
     types = TYPES | {"key": _TYPE_OF_FORMAT.get(key_format or "string", pa.string())}
     column_types = {column: types[name] for name, column in columns.items()}
     try:
         with _open(file) as source, Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
-            table = Table(source, columns["key"], column_types, bar, bar.add_task(Path(file).name, total=None))
-            batch = None
-            for batch in READERS[file_format](table):
+            rejected, rows = RejectedRows(strict=strict), 0
+            table = Table(source, columns["key"], column_types, bar, bar.add_task(Path(file).name, total=None), rejected)
+            needed = [column for column in column_types if column != columns["key"]]
+            for any_batch in READERS[file_format](table):
+                batch = with_values(any_batch, needed, rejected)
+                rows += len(batch)
                 yield batch.select(list(column_types)).rename_columns(list(columns))
-            if batch is None:
+            if not rows:
                 yield pa.record_batch([pa.array([], kind) for kind in column_types.values()], names=list(columns))
+            rejected.report(rows)
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
-        raise click.ClickException(f"{file}: {error}") from None
+        raise BadInput(f"{file}: {error}") from None
 
 
 def as_stream(batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
@@ -129,6 +145,7 @@ class Table:
     key : the column with the keys
     columns : every column to read, and its type
     bar, task : the progress
+    rejected : gets the rows that cannot be read
     """
 
     source: BufferedReader
@@ -136,6 +153,7 @@ class Table:
     columns: dict[str, pa.DataType]
     bar: Progress
     task: TaskID
+    rejected: RejectedRows
 
     def first_line(self) -> str:
         """The first line that is not blank, cut off after HEAD bytes. ``text`` reads it again."""
@@ -155,17 +173,19 @@ class Table:
 
 def _csv(table: Table, delimiter: str = ",") -> Iterator[pa.RecordBatch]:
     table.check(next(csv.reader([table.first_line()], delimiter=delimiter), []))
-    # With threads, Arrow does not report the row of an invalid value.
+    # With threads, Arrow does not know the number of an invalid row.
+    rows = CsvRows(table.rejected)
     reading = pa.csv.ReadOptions(use_threads=False, block_size=BLOCK)
-    parsing = pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+    parsing = pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, invalid_row_handler=rows.skip)
     converting = pa.csv.ConvertOptions(
         include_columns=list(table.columns),
-        column_types=table.columns,
+        column_types=dict.fromkeys(table.columns, pa.binary()),  # where one cell that does not fit would end the reading
         null_values=[""],
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
     )
-    yield from pa.csv.open_csv(table.text(), reading, parsing, converting)
+    for batch in pa.csv.open_csv(table.text(), reading, parsing, converting):
+        yield rows.converted(batch, table.columns)
 
 
 def _tsv(table: Table) -> Iterator[pa.RecordBatch]:
@@ -174,12 +194,19 @@ def _tsv(table: Table) -> Iterator[pa.RecordBatch]:
 
 def _json_lines(table: Table) -> Iterator[pa.RecordBatch]:
     first = table.first_line()
-    reading = pa.json.ReadOptions(use_threads=False, block_size=BLOCK)
+    reading = pa.json.ReadOptions(use_threads=False, block_size=2 * BLOCK)
     parsing = pa.json.ParseOptions(explicit_schema=pa.schema(table.columns), unexpected_field_behavior="ignore")
-    for i, batch in enumerate(pa.json.open_json(table.text(), reading, parsing)):
+
+    def read_block(text: bytes) -> pa.Table:
+        return pa.json.read_json(pa.BufferReader(text), reading, parsing)
+
+    if not table.source.peek(1):
+        raise ValueError("the file is empty")
+    for i, batch in enumerate(json_blocks(table.text(), BLOCK, read_block, table.rejected)):
         # A member that some lines lack is null there. If every line of the first block lacks it, its name is wrong.
         if i == 0 and any(batch.column(column).null_count == len(batch) for column in table.columns):
-            table.check(loads(first.encode()))
+            with suppress(JSONDecodeError):  # then the line was rejected
+                table.check(loads(first.encode()))
         yield batch
 
 

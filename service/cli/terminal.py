@@ -7,6 +7,9 @@ from rich.text import Text
 
 from service.core.printable import printable
 
+Cells = tuple[str, ...]
+"""A row."""
+
 ROWS = 60
 """Rows that a table shows at most."""
 
@@ -19,7 +22,7 @@ def table(*columns: str) -> Table:
     return empty
 
 
-def fill(empty: Table, rows: Sequence[tuple[str, ...]]) -> Table:
+def fill(empty: Table, rows: Sequence[Cells]) -> Table:
     """The table with the first ROWS rows, and a last row that counts the others."""
     for row in rows[:ROWS]:
         empty.add_row(*(Text(printable(cell)) for cell in row))

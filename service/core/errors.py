@@ -24,8 +24,16 @@ The class name in kebab case is the last part of the problem's ``type``. Nothing
 from dataclasses import dataclass
 from typing import Final
 
+from service.core.similar import did_you_mean, meant
+
 MAX_ERRORS: Final = 100
 """Most faults of one kind that one answer lists."""
+
+FEW_NAMES: Final = 12
+"""Up to this many known names, an error lists them all."""
+
+LONGEST_NAME: Final = 200
+"""Characters of an unknown name that an error repeats."""
 
 
 class AllocatorError(Exception):
@@ -51,8 +59,11 @@ class UnknownStrategy(InvalidQuestion):
     """
 
     def __init__(self, kind: str, name: str, known: tuple[str, ...], likely: tuple[str, ...] = ()) -> None:
-        hint = f" (did you mean {' or '.join(likely)}?)" if likely else ""
-        super().__init__(f"there is no {kind} {name!r}{hint}; known are {', '.join(known)}", kind)
+        """Likely : known names that describe what this name means, such as a product that uses a client"""
+        listed = f"; known are {', '.join(known)}"
+        if len(known) > FEW_NAMES:
+            listed = f".{meant(likely) or did_you_mean(name, known)} GET /v1/{kind}s lists all {len(known)}."
+        super().__init__(f"there is no {kind} {name[:LONGEST_NAME]!r}{listed}", kind)
         self.kind = kind
         self.name = name
         self.known = known

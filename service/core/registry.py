@@ -89,7 +89,7 @@ class Registry(Generic[S]):
         self.group = group
         self.builtins = builtins
         self._builtins = {strategy.name: strategy for strategy in builtins}
-        self._aliases = {alias: strategy for strategy in builtins for alias in strategy.aliases}
+        self._aliases = {alias: strategy.name for strategy in builtins for alias in strategy.aliases}
         self._guard = guard
         self._loaded: dict[str, S | str] = {}
 
@@ -113,12 +113,15 @@ class Registry(Generic[S]):
         """Every name, the built-ins' first. Imports no plug-in, so one of them may prove to be broken."""
         return (*self._builtins, *self._entry_points)
 
+    def full_name(self, name: str) -> str:
+        """The name that an alias stands for, unless a plug-in has taken it; any other name as it is."""
+        return name if name in self._builtins or name in self._entry_points else self._aliases.get(name, name)
+
     def __getitem__(self, name: str) -> S:
-        """The strategy of that name or alias; raises UnknownStrategy, which lists the known ones, and PluginFailed."""
+        """The strategy of that name or alias; raises UnknownStrategy, which suggests known ones, and PluginFailed."""
+        name = self.full_name(name)
         if name in self._builtins:
             return self._builtins[name]
-        if name in self._aliases:
-            return self._aliases[name]
         if name not in self._entry_points:
             raise UnknownStrategy(self.kind, name, self.names(), self._likely(name))
         strategy = self._load(name)
@@ -157,14 +160,15 @@ class Registry(Generic[S]):
         if len(plugin.distributions) > 1:
             raise ValueError("more than one distribution has this name")
         strategy = entry_point.load()
-        kind = type(self.builtins[0])
-        if not isinstance(strategy, kind):
-            raise TypeError(f"{entry_point.value} must be of the type {kind.__name__}, not {type(strategy).__name__}")
+        expected = type(self.builtins[0])
+        if not isinstance(strategy, expected):
+            raise TypeError(f"{entry_point.value} must be of the type {expected.__name__}, not {type(strategy).__name__}")
         if strategy.name != plugin.name:
-            raise ValueError(f"the name of the entry point differs from that of the {kind.__name__}, {strategy.name!r}")
+            raise ValueError(f"the name of the entry point differs from that of the {expected.__name__}, {strategy.name!r}")
         for each in fields(strategy):
             value = getattr(strategy, each.name)
-            texts = {"str": (value,), "tuple[str, ...]": value}.get(str(each.type), ())
+            kind = "str" if each.type is str else str(each.type)  # a text in modules that postpone annotations
+            texts = {"str": (value,), "tuple[str, ...]": value}.get(kind, ())
             if not all(isinstance(text, str) for text in texts):
-                raise TypeError(f"{each.name} must be {each.type}, not {value!r}")
+                raise TypeError(f"{each.name} must be {kind}, not {value!r}")
         return self._guard(strategy, plugin)

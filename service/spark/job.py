@@ -1,6 +1,6 @@
 """A job, its environment, and its outcome."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
@@ -37,6 +37,7 @@ class Outcome:
     report : ``report.html``
     headline : the key figures for the terminal, by name
     requests : by file name (``partition-count-plans.json``): the body of an endpoint of the service
+    within_limits : False if a limit among the parameters is exceeded
     """
 
     summary: dict[str, Any]
@@ -44,6 +45,7 @@ class Outcome:
     report: Report
     headline: Mapping[str, str] = field(default_factory=dict)
     requests: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    within_limits: bool = True
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,7 @@ class Job:
     summary : what it does, in a sentence
     parameters : its own arguments and options; SOURCE is the type of those that name a source
     sources : the sources among the parameters' values, which are checked before Spark starts
+    columns : ``columns(**parameters)`` gives the columns that ``source`` must have, as far as the parameters say
     check : ``check(**parameters)`` raises an error of the core or of the pipeline before Spark starts
     run : ``run(pipeline, **parameters)`` gives the outcome; None from a job that runs until it is stopped
     """
@@ -63,6 +66,7 @@ class Job:
     parameters: tuple[click.Parameter, ...]
     run: Callable[..., Outcome | None]
     check: Callable[..., None] = lambda **_: None
+    columns: Callable[..., Sequence[str]] = lambda **_: ()
 
     @staticmethod
     def sources(values: Mapping[str, Any]) -> list[Source]:

@@ -52,9 +52,9 @@ class Integers(click.ParamType[Any]):
         numbers: dict[int, None] = {}
         for part in value.split(","):
             run, _, step = part.partition(":")
-            first, _, last = run.partition("-")
+            first, dash, last = run.partition("-")
             try:
-                numbers |= dict.fromkeys(range(int(first), int(last or first) + 1, int(step or 1)))
+                numbers |= dict.fromkeys(range(int(first), int(last if dash else first) + 1, int(step or 1)))
             except ValueError:
                 self.fail(f"{part!r} is neither an integer nor a range such as 10-200:10", param, ctx)
         if not numbers or min(numbers) < 1:

@@ -21,12 +21,13 @@ from cycler import cycler
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from matplotlib.figure import Figure as Canvas
+from matplotlib.ticker import MaxNLocator
 
 from service import __version__
 from service.core.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from matplotlib.axes import Axes
 
@@ -65,6 +66,9 @@ _STYLE: Final[Any] = {
     "lines.markersize": 4,
 }
 
+
+LABELLED: Final = 40
+"""Up to this many partitions, each bar has its id."""
 
 _NUMBER: Final = re.compile(r"[-+±≤≥≈<>~×]*\s?\d[\d.,]*\s?[%×a-zA-Z/µ]{0,5}|[—–-]?")
 
@@ -125,19 +129,22 @@ class Section:
 
 @dataclass(frozen=True)
 class Report:
-    """All sections, with a title."""
+    """All sections, with a title. verdict : the first sentence: what the reader asked, answered"""
 
     title: str
     subtitle: str
     sections: tuple[Section, ...]
+    verdict: str = ""
 
-    def html(self) -> str:
-        """The text of the file."""
+    def html(self, date: str = "", parameters: Mapping[str, str] | None = None) -> str:
+        """The text of the file. date : when the job ran; parameters : its options, by name"""
         loader = PackageLoader("service.spark")
         environment = Environment(
             loader=loader, autoescape=True, finalize=_shown, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
         )
-        return environment.get_template("report.html").render(report=self, version=__version__)
+        return environment.get_template("report.html").render(
+            report=self, date=date, parameters=parameters or {}, version=__version__
+        )
 
 
 def _shown(value: Any) -> Any:
@@ -171,6 +178,16 @@ def charts(draw: Callable[[Canvas], Any], caption: str = "", *, width: float = 8
     svg = re.sub("|".join(_VARIABLES), lambda color: f"var(--{_VARIABLES[color[0]]})", svg)
     svg = re.sub(r"font: ([\d.]+px) [^;\"]*", r"font: \1 var(--font)", svg)
     return Plot(Markup(svg), caption)  # noqa: S704 - Matplotlib escapes the texts
+
+
+def partition_axis(axes: Axes, partitions_count: int) -> None:
+    """Name the x axis by partition ids: each of them, if there is room."""
+    axes.set_xlabel("partition")
+    if partitions_count <= LABELLED:
+        axes.set_xticks(range(partitions_count))
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(16, integer=True))
+    axes.grid(axis="x", visible=False)
 
 
 def label(text: str) -> str:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import click
 import orjson
 import pyarrow as pa
 from py4j.protocol import Py4JError
@@ -13,7 +16,7 @@ from pyspark.errors import PySparkException
 
 from service.spark.cluster.progress import progress
 from service.spark.cluster.session import spark_session
-from service.spark.io import sources
+from service.spark.io import early_checks, sources
 from service.spark.io.lock import exclusive
 from service.spark.io.sinks import Sink
 from service.spark.job import Pipeline
@@ -34,11 +37,13 @@ class Results:
 
     headline : its key figures, by name
     places : the location of each result, by name
+    within_limits : as of Outcome
     """
 
     summary_text: str
     headline: Mapping[str, str]
     places: Mapping[str, str]
+    within_limits: bool
 
 
 def run(
@@ -59,6 +64,8 @@ def run(
     for source in job.sources(parameters):
         sources.check_brokers(source)
         sources.check_plain(source)
+        if early_checks.is_here(master, settings):
+            early_checks.check(source, job.columns(**parameters) if source is parameters.get("source") else ())
     name = f"partition-allocator {job.name}"
     session = spark_session(name, master=master, packages=packages, settings=settings, verbose=verbose)
     with exclusive(into), session as spark:
@@ -75,11 +82,31 @@ def run(
             for file, body in outcome.requests.items():
                 places[file.partition(".")[0]] = sink.json(file, body)
             places["summary"] = sink.json(SUMMARY, outcome.summary)
-            places["report"] = sink.text(REPORT, outcome.report.html())
+            places["report"] = sink.text(REPORT, outcome.report.html(date(), shown(job, parameters)))
         except (PySparkException, Py4JError) as error:
             raise sources.failure(error) from error
     text = orjson.dumps(outcome.summary, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_INDENT_2).decode() + "\n"
-    return Results(text, outcome.headline, places)
+    return Results(text, outcome.headline, places, outcome.within_limits)
+
+
+def date() -> str:
+    """The date and time of a report; that of SOURCE_DATE_EPOCH, if it is set, so that equal input can give equal files."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    now = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdecimal() else datetime.now(UTC)
+    return now.strftime("%Y-%m-%d %H:%M UTC")
+
+
+def shown(job: Job, parameters: Mapping[str, Any]) -> dict[str, str]:
+    """The options of a job that differ from the default, as a report shows them; not those of readers, which may be secrets."""
+    texts = {}
+    for parameter in job.parameters:
+        value = parameters.get(parameter.name or "")
+        text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+        if isinstance(parameter, click.Option) and parameter.name != "read_options" and value not in (None, (), False, ""):
+            default = parameter.default if isinstance(parameter.default, tuple) else (parameter.default,)
+            if text != ",".join(map(str, default)):
+                texts[parameter.opts[0]] = text
+    return texts
 
 
 def _write(sink: Sink, file: str, table: pa.Table | DataFrame) -> str:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import http
 from functools import wraps
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import flask_smorest
 from apispec.ext.marshmallow import MarshmallowPlugin
@@ -31,7 +31,8 @@ from marshmallow import RAISE, Schema, ValidationError, fields, missing
 from webargs.flaskparser import FlaskParser
 from werkzeug.exceptions import BadRequest, HTTPException, UnsupportedMediaType
 
-from service.core.errors import AllocatorError, InvalidQuestion
+from service.core.errors import MAX_ERRORS, AllocatorError, InvalidQuestion
+from service.core.similar import did_you_mean
 from service.web import problems
 from service.web.bodies import check_json, read_body
 from service.web.fields import Integer, Number, from_query
@@ -61,9 +62,36 @@ class Parser(FlaskParser):
         except ValueError as error:
             raise BadRequest(f"The body is not JSON: {error}") from None
 
+    def handle_error(self, error: ValidationError, req: Request, schema: Schema, **kwargs: Any) -> NoReturn:
+        """Raise the 422, with a suggestion for each unknown field that is similar to a known one."""
+        for messages in error.messages_dict.values():
+            suggest(messages, schema)
+        super().handle_error(error, req, schema, **kwargs)
+        raise error  # which FlaskParser's method, without an annotation, does not reach
+
     def load_querystring(self, req: Request, schema: Any) -> Any:
         """The query's parameters."""
         return query_values(req, schema) or missing
+
+
+def suggest(messages: Any, schema: Schema, left: int = MAX_ERRORS) -> int:
+    """Let each "Unknown field." in the messages of a schema, at any depth, name the field that may have been meant.
+
+    left : most fields to look at, since a search takes a millisecond. Returns what is left of it.
+    """
+    for name, inner in messages.items() if isinstance(messages, dict) else ():
+        if left <= 0:
+            break
+        field = schema.fields.get(name) if isinstance(name, str) else None
+        within = field.inner if isinstance(field, fields.List) else field
+        if isinstance(name, int):  # a row of a list
+            left = suggest(inner, schema, left)
+        elif field is None and inner == [schema.error_messages["unknown"]]:
+            messages[name] = [inner[0] + did_you_mean(name, schema.fields, most=1)]
+            left -= 1
+        elif isinstance(within, fields.Nested):
+            left = suggest(inner, within.schema, left)
+    return left
 
 
 def query_values(request: Request, schema: Schema) -> dict[str, Any]:
@@ -92,7 +120,7 @@ class QuerySchema(Schema):
         faults: dict[str, Any] = {}
         for name, value in query_values(req, self).items():
             if name not in self.fields:
-                faults[name] = [self.error_messages["unknown"]]
+                faults[name] = [self.error_messages["unknown"] + did_you_mean(name, self.fields, most=1)]
                 continue
             try:
                 body[name] = self.fields[name].deserialize(value)

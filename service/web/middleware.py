@@ -18,7 +18,6 @@ from werkzeug.wsgi import ClosingIterator
 from service.auth.authenticator import Authenticator
 from service.auth.principals import SCOPES, NotAuthenticated
 from service.config import environment_name
-from service.telemetry.logs import access_log
 from service.web.admission import (
     IS_CONNECTED,
     RESERVED,
@@ -80,6 +79,12 @@ PAGE_POLICY: Final = (
 """Of an HTML page: scripts from this service only, and it may ask this service only. Swagger UI sets styles by script."""
 
 
+def _access_log() -> Any:
+    from service.telemetry.logs import access_log  # noqa: PLC0415 - structlog takes a tenth of a second of one answer
+
+    return access_log()
+
+
 def scope_of(rule: str) -> str | None:
     """The scope that a route needs: ``/v1/group-assignments`` → ``groups``; None for those that are open to everyone.
 
@@ -104,7 +109,7 @@ class RequestHooks:
         self._credentials = Authenticator(settings, metrics.jwks_failures.inc) if checked else None
         self._admission = AdmissionControl(settings.max_concurrent, settings.max_queued)
         self._memory = MemoryBudget(settings.decision_bytes())
-        self._log = access_log() if log_requests else None
+        self._log = _access_log() if log_requests else None
         self._scopes = {rule.rule: scope_of(rule.rule) for rule in app.url_map.iter_rules()}
         self._headers = [*HEADERS, ("Strict-Transport-Security", "max-age=31536000")] if settings.tls_cert else [*HEADERS]
         self._wsgi_app = app.wsgi_app

@@ -53,9 +53,91 @@ def test_a_terminal_gets_a_table(command, shown, tmp_path):
 
 def test_a_problem_goes_to_standard_error_with_its_place():
     ended = run("partition", stdin='{"partitions_count": 0, "keys": []}')
-    assert ended.returncode == 1
+    assert ended.returncode == 2
     assert ended.stdout == ""
     assert "/partitions_count" in ended.stderr
+
+
+def test_no_fault_is_printed_twice():
+    ended = run("partition", stdin='{"partitions_count": 6, "keys": [], "partitioner": "librdkafka:murmer2"}')
+    assert ended.stderr.count("murmer2") == 1
+    assert len(ended.stderr) < 300
+    ended = run("partition", stdin='{"partition_count": 6, "keys": []}')
+    assert ended.stderr == (
+        "Error: 2 faults\n  /partition_count: Unknown field. Did you mean 'partitions_count'?\n"
+        "  /partitions_count: Missing data for required field.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "path", "body"),
+    [
+        (
+            "partition order-1 order-2 --partitions 6 --partitioner librdkafka",
+            "/v1/partitions",
+            {"partitions_count": 6, "partitioner": "librdkafka:consistent_random", "keys": ["order-1", "order-2"]},
+        ),
+        (
+            "partition 7 -- -8 --partitions 6 --key-format long",
+            "/v1/partitions",
+            None,
+        ),
+        (
+            "assign --topic orders:12 --members 2 --assignor range",
+            "/v1/group-assignments",
+            {
+                "assignor": "range",
+                "topics": [{"topic_name": "orders", "partitions_count": 12}],
+                "members": [{"member_id": "member-1"}, {"member_id": "member-2"}],
+            },
+        ),
+        (
+            "place --brokers 4 --racks 2 --replication-factor 2 --topic orders:3",
+            "/v1/replica-placements",
+            {
+                "topic_name": "orders",
+                "partitions_count": 3,
+                "replication_factor": 2,
+                "brokers": [{"broker_id": i, "rack_id": f"rack-{i % 2 + 1}"} for i in range(4)],
+            },
+        ),
+        (
+            "place --brokers 1,5 --replication-factor 2",
+            "/v1/replica-placements",
+            {"partitions_count": 1, "replication_factor": 2, "brokers": [{"broker_id": 1}, {"broker_id": 5}]},
+        ),
+    ],
+)
+def test_options_say_what_a_body_says(client, arguments, path, body):
+    ended = run(*arguments.split())
+    if body is None:
+        assert ended.returncode == 2, "after --, every word is a key, also an option"
+    else:
+        assert ended.stdout.encode() == client.post(path, json=body).data + b"\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ("partition a b", "Missing option '--partitions'"),
+        ("partition order-1", "order-1: No such file or directory. To give keys as arguments, add --partitions."),
+        ("assign --topic orders:12", "Missing option '--members'"),
+        ("assign --topic orders --members 2", "'orders' is not a topic and its number of partitions"),
+        ("place --racks 3", "Missing option '--brokers'"),
+        ("place --brokers x,y", "neither a number of brokers nor ids"),
+        ("place request.json --brokers 3", "not both"),
+        ("partition a --partitions 3 --explain --output csv", "--explain is for --output json"),
+        ("partitoin a", "No such command 'partitoin'. Did you mean 'partition'?"),
+    ],
+)
+def test_bad_usage_is_status_2_and_a_sentence(arguments, text):
+    ended = run(*arguments.split())
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert text in ended.stderr
+
+
+def test_csv_is_the_services_table():
+    assert run("partition", "order-1", "--partitions", "6", "--output", "csv").stdout == '"record","partition_id"\n0,4\n'
 
 
 def test_explain_is_passed_on():
@@ -72,5 +154,5 @@ def test_every_kind_of_placement_has_a_table(name, tmp_path):
 def test_a_wrong_setting_is_named(command, monkeypatch):
     monkeypatch.setenv("ALLOCATOR_MAX_KEYS", "many")
     ended = run(command, stdin="{}")
-    assert ended.returncode == 1
+    assert ended.returncode == 2
     assert ended.stderr == "Error: ALLOCATOR_MAX_KEYS: Not a valid integer.\n"

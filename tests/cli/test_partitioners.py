@@ -76,7 +76,7 @@ def test_a_terminal_gets_the_verdict_in_words_and_a_table(file):
 
 def test_a_terminal_gets_who_agrees_with_whom(file, monkeypatch):
     """In this process, whose standard output is said to be a terminal."""
-    monkeypatch.setattr("service.cli.partitioners.sys", SimpleNamespace(stdout=SimpleNamespace(isatty=lambda: True)))
+    monkeypatch.setattr("service.cli.options.sys", SimpleNamespace(stdout=SimpleNamespace(isatty=lambda: True)))
     some = ("--partitioner", "java", "--partitioner", "kafkajs", "--partitioner", "sarama")
     shown = run("compare", file, "--key-column", "id", "--partitions", "12", *some).stdout
     assert "equivalent for every key" in shown
@@ -85,7 +85,7 @@ def test_a_terminal_gets_who_agrees_with_whom(file, monkeypatch):
 
 def test_a_wrong_question_is_refused_with_its_place(file):
     ended = run("fingerprint", file, "--key-column", "id", "--partitions", "3")
-    assert ended.exit_code == 1
+    assert ended.exit_code == 2
     assert "/partition_id: Partition" in ended.stderr
     assert (
         "no column 'partition_id'" in run("fingerprint", file, "--key-column", "id", "--partition-column", "partition_id").stderr

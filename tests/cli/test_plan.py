@@ -66,28 +66,84 @@ def test_a_terminal_gets_a_bar_and_a_table(files):
     with suppress(OSError):  # EIO: nobody holds the other end any more
         while True:
             text += os.read(terminal, 10_000).decode(errors="replace")
-    assert process.wait() == 0
+    assert process.wait() == 1, "no count keeps the limits"
     for shown in ("keys.csv", "100%", "by chance", "smallest count within the limit", "200 distinct keys"):
         assert shown in text
 
 
-def test_a_fault_in_the_file_ends_the_command_with_its_place(tmp_path):
+def test_rows_that_cannot_be_read_are_counted_and_shown(client, tmp_path):
+    answer = client.post(
+        PATH, json={"partitions_counts": [3], "histogram": [{"key": "a", "records": 1}, {"key": "d", "records": 4}]}
+    )
+    csv_file, json_file = tmp_path / "keys.csv", tmp_path / "keys.jsonl"
+    csv_file.write_text("key,records\na,1\nb,many\nc\nd,4\n")
+    json_file.write_text(
+        '{"key": "a", "records": 1}\n{"key": "b", "rec\n{"key": "c", "records": "many"}\n{"key": "d", "records": 4}\n'
+    )
+    for file, first in (
+        (csv_file, "row 4: 1 cells, expected 2; row 3: column 'records' has 'many', not int64"),
+        (json_file, "line 2: "),
+    ):
+        ended = run(str(file), "--partitions", "3", "--records-column", "records")
+        assert ended.exit_code == 0, ended.stderr
+        assert ended.stdout_bytes == answer.data + b"\n"
+        assert f"2 rows were rejected ({first}" in ended.stderr
+        strict = run(str(file), "--partitions", "3", "--records-column", "records", "--strict")
+        assert (strict.exit_code, strict.stdout) == (2, "")
+
+
+def test_a_file_without_a_row_that_can_be_read_is_refused(tmp_path):
     file = tmp_path / "keys.csv"
-    file.write_text("key,records\na,1\nb,many\n")
+    file.write_text("key,records\na,few\nb,many\n")
     ended = run(str(file), "--partitions", "3", "--records-column", "records")
-    assert ended.exit_code == 1
-    assert "many" in ended.stderr
-    assert isinstance(ended.exception, SystemExit)
-    assert run(str(file), "--partitions", "3", "--key-column", "id").exit_code == 1
+    assert ended.exit_code == 2
+    assert ended.stderr.endswith("No row can be read. row 2: column 'records' has 'few', not int64\n")
+    file.write_text("key,records\n" + "a,few\n" * 5_000 + "b,1\n")
+    assert "More than 1000 rows cannot be read" in run(str(file), "--partitions", "3", "--records-column", "records").stderr
 
 
-def test_a_fault_in_the_question_is_the_services(files):
-    ended = run(str(files / "keys.csv"), *COLUMNS, "--partitions", "3,0")
-    assert ended.exit_code == 1
-    assert "/partitions_counts/1" in ended.stderr
+@pytest.mark.parametrize(("limit", "status"), [("1.0", 1), ("3", 0)])
+def test_the_exit_status_says_whether_a_count_keeps_the_limits(files, limit, status):
+    assert run(str(files / "keys.csv"), "--key-column", "id", "--partitions", "6-12:6", "--max-skew", limit).exit_code == status
 
 
-def test_an_empty_file_is_even(tmp_path):
-    file = tmp_path / "keys.csv"
-    file.write_text("key\n")
-    assert json.loads(run(str(file), "--partitions", "3").stdout)["plans"][0]["records"]["skew"] == 1.0
+def test_ranges_of_counts(files):
+    ended = run(str(files / "keys.csv"), "--key-column", "id", "--partitions", "12-48:12,7")
+    assert [plan["partitions_count"] for plan in json.loads(ended.stdout)["plans"]] == [12, 24, 36, 48, 7]
+    assert "range such as 12-48:12" in run(str(files / "keys.csv"), "--partitions", "12-").stderr
+
+
+def test_throughput_alone_gives_a_count_and_beside_keys_one_more(files):
+    options = ("--target-mb-per-second", "0.3", "--producer-mb-per-second", "0.1", "--consumer-mb-per-second", "0.05")
+    assert json.loads(run(*options).stdout) == {"throughput": {"producers": 3, "consumers": 6, "partitions_count": 6}}
+    assert run(*options, "--output", "csv").stdout == "producers,consumers,partitions_count\n3,6,6\n"
+    ended = run(str(files / "keys.csv"), "--key-column", "id", "--partitions", "12", *options)
+    assert [plan["partitions_count"] for plan in json.loads(ended.stdout)["plans"]] == [12, 6]
+    table = run(str(files / "keys.csv"), "--key-column", "id", *options, "--output", "table").stdout
+    assert "needs 6 partitions at least (3 for producers, 6 for consumers)" in table
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ((), "Give a FILE of keys"),
+        (("--target-mb-per-second", "5"), "Missing option --producer-mb-per-second or --consumer-mb-per-second"),
+        (("--target-mb-per-second", "5", "--producer-mb-per-second", "0"), "A rate must be positive, not 0.0."),
+        (("--target-mb-per-second", "1e300", "--producer-mb-per-second", "1"), "more than Kafka allows"),
+    ],
+)
+def test_throughput_that_says_too_little_is_refused(arguments, text):
+    ended = run(*arguments)
+    assert ended.exit_code == 2
+    assert text in ended.stderr
+
+
+def test_the_table_holds_at_80_columns(files):
+    ended = subprocess.run(
+        [sys.executable, "-m", "service", "plan", str(files / "keys.csv"), *COLUMNS, *OPTIONS[4:], "--output", "table"],
+        capture_output=True, text=True, check=False, env={**os.environ, "COLUMNS": "80"},
+    )  # fmt: skip
+    header, *rows = [line for line in ended.stdout.splitlines() if line.startswith(("partitions", "6 ", "9 ", "12 "))]
+    assert header.split() == ["partitions", "skew", "by", "chance", "hot", "key", "empty", "busiest", "moved", "limits"]
+    assert len(rows) == 3
+    assert all("✗" in row or "✓" in row for row in rows), ended.stdout

@@ -7,7 +7,11 @@ import warnings
 
 import pytest
 
+from service.spark import runner
+from service.spark.load import report as load_report
+from service.spark.mismatch import report as mismatch_report
 from service.spark.report import Figure, Figures, Report, Section, Table, chart, label
+from service.spark.skew.job import JOB
 
 NAMES = ("a\0b", "\x1b[31mred", "tab\tline\nend\r", "\x85\x7f", "invoice\u202efdp", "$\\frac$", "<script>", "\ud800")
 
@@ -36,3 +40,39 @@ def test_control_characters_are_visible():
 def test_a_formula_is_a_label():
     """Matplotlib would draw the text between dollars as mathematics, and fail if it is none."""
     assert r"$\frac$" in page(r"$\frac$")
+
+
+def test_a_report_begins_with_its_verdict_its_date_and_its_parameters():
+    page = Report("Skew", "a.csv", (), "All is even.").html("2026-11-22 05:08 UTC", {"--current": "12"})
+    places = [page.index(text) for text in ("<h1>Skew", "All is even.", "2026-11-22 05:08 UTC", "--current 12")]
+    assert places == sorted(places)
+
+
+def test_options_that_were_left_alone_or_may_be_secret_are_not_shown(monkeypatch):
+    values = {
+        "partitions_counts": (6, 12, 24, 48),
+        "partitioners": ("sarama",),
+        "read_options": (("password", "x"),),
+        "current": 12,
+    }
+    assert runner.shown(JOB, values) == {"--partitioner": "sarama", "--current": "12"}
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+    assert runner.date() == "1970-01-01 00:00 UTC"
+
+
+def test_groups_and_topics_that_have_nothing_in_common_get_no_common_mean():
+    of_kind = {"count": 3, "skew": 1.5, "busiest": [{"subject": "orders-0"}, {"subject": "orders-1"}]}
+    two_topics = {**of_kind, "busiest": [{"subject": "orders-0"}, {"subject": "payments-1"}]}
+    groups = {"groups": [{"group_id": "a"}, {"group_id": "b"}]}
+    assert "1.50 × the mean" in load_report._text("partition", of_kind, groups)
+    assert "×" not in load_report._text("partition", two_topics, groups)
+    assert "×" not in load_report._text("consumer", of_kind, groups)
+    assert "1.50 × the mean" in load_report._text("consumer", of_kind, {"groups": groups["groups"][:1]})
+
+
+def test_the_chart_of_mismatch_has_the_shares_of_its_verdict():
+    mixture = [{"partitioners": ["java"], "share": 0.7}, {"partitioners": ["sarama"], "share": 0.2}]
+    assert mismatch_report._share_of_each({"mixture": mixture, "chance_share": 0.1}) == {
+        "java": 0.7, "sarama": 0.2, "explained by no partitioner": 0.1,
+    }  # fmt: skip
+    assert mismatch_report._share_of_each({"mixture": [], "chance_share": 1.0}) == {}

@@ -71,9 +71,9 @@ def test_an_integer_is_an_integer_in_its_range(client, value):
     assert_problem(response, 422, "invalid-request", "/partitions_count")
 
 
-def test_an_unknown_strategy_is_a_422_that_lists_the_known_ones(client):
-    response = client.post("/v1/partitions", json={**PARTITIONS, "partitioner": "jvm"})
-    assert "murmur2" in assert_problem(response, 422, "unknown-strategy", "/partitioner")["detail"]
+def test_an_unknown_strategy_is_a_422_that_suggests_known_ones(client):
+    response = client.post("/v1/partitions", json={**PARTITIONS, "partitioner": "librdkafka:murmer2"})
+    assert "'librdkafka:murmur2'" in assert_problem(response, 422, "unknown-strategy", "/partitioner")["detail"]
 
 
 @pytest.mark.parametrize("body", [b"[]", b"1", b'"x"', b"null"])

@@ -11,13 +11,21 @@ from service.web.context import decision
 
 blueprint = Blueprint("co-partitionings", __name__, description="two topics → can they be joined?")
 
+EXAMPLE = {
+    "topics": [
+        {"topic_name": "orders", "partitions_count": 12},
+        {"topic_name": "customers", "partitions_count": 6, "partitioner": "librdkafka:consistent_random"},
+    ]
+}
+"""A body for the reference page."""
+
 
 @blueprint.post("/v1/co-partitionings")
-@blueprint.arguments(CoPartitioningsSchema)
+@blueprint.arguments(CoPartitioningsSchema, example=EXAMPLE)
 @blueprint.response(200, CoPartitioningsAnswerSchema)
 @blueprint.doc(operationId="checkCoPartitioning")
 def check_co_partitioning(question: CoPartitioningQuestion) -> Response:
-    """Say whether two topics are co-partitioned, as a join of Kafka Streams needs it, and if not, what differs and what mends it.
+    """Check whether two topics are co-partitioned, as joins in Kafka Streams require, and if not, what differs and what mends it.
 
     The requirement is that of every join of two streams, two tables, or a stream and a table; not of one with a GlobalKTable or
     by foreign key.

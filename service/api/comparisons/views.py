@@ -14,13 +14,20 @@ blueprint = Blueprint(
     "partitioner-comparisons", __name__, ArrowParser("keys"), description="the same keys, different partitioners"
 )
 
+EXAMPLE = {
+    "partitioners": ["java", "librdkafka:consistent_random"],
+    "partitions_count": 6,
+    "keys": ["order-1", "order-2", "order-3"],
+}
+"""A body for the reference page."""
+
 
 @blueprint.post("/v1/partitioner-comparisons")
-@blueprint.arguments(PartitionerComparisonsSchema)
+@blueprint.arguments(PartitionerComparisonsSchema, example=EXAMPLE)
 @blueprint.response(200, PartitionerComparisonsAnswerSchema)
 @blueprint.doc(operationId="comparePartitioners")
 def compare_partitioners(question: ComparisonQuestion) -> Response:
-    """Say on which share of the keys each two partitioners agree, with examples of those on which they do not.
+    """Compare partitioners: the share of the keys on which each two agree, and examples of keys on which they do not.
 
     Partitioners that agree by construction (the same hash and sign rule) are one writer. A record of which not the key, but a
     counter or chance decides (most clients' records without a key) counts for neither. The body may also be an Arrow stream with

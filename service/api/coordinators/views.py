@@ -10,14 +10,17 @@ from service.web.schemas import ExplainSchema
 
 blueprint = Blueprint("coordinators", __name__, description="id → coordinator partition")
 
+EXAMPLE = {"group_id": "billing"}
+"""A body for the reference page."""
+
 
 @blueprint.post("/v1/coordinators")
-@blueprint.arguments(CoordinatorSchema)
+@blueprint.arguments(CoordinatorSchema, example=EXAMPLE)
 @blueprint.arguments(ExplainSchema, location="query")
 @blueprint.response(200, CoordinatorAnswerSchema)
 @blueprint.doc(operationId="findCoordinator")
 def find_coordinator(question: Coordination, query: dict[str, bool]) -> Response:
-    """Say which partition coordinates an id."""
+    """Compute the partition that coordinates an id."""
     return _answer(question, explained=query["explain"])
 
 
@@ -26,7 +29,7 @@ def find_coordinator(question: Coordination, query: dict[str, bool]) -> Response
 @blueprint.response(200, CoordinatorAnswerSchema)
 @blueprint.doc(operationId="getCoordinator")
 def get_coordinator(question: Coordination) -> Response:
-    """Say which partition coordinates a group or a transactional id."""
+    """Compute the partition that coordinates a group or a transactional id."""
     return _answer(question, explained=question.explained)
 
 

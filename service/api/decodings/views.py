@@ -13,9 +13,15 @@ from service.web.responses import ARROW_STREAM, CSV, JSON
 
 blueprint = Blueprint("decodings", __name__, LinesParser("records"), description="captured bytes → JSON")
 
+EXAMPLE = {
+    "kind": "subscription",
+    "bytes_base64": "AAMAAAABAAVhLjNyOf////8AAAABAAVhLjNyOQAAAAMAAAAAAAAAAgAAApcAAAClAAx6b25lLTIvcm93LTE=",
+}
+"""A body for the reference page."""
+
 
 @blueprint.post("/v1/decodings")
-@blueprint.arguments(CaptureSchema)
+@blueprint.arguments(CaptureSchema, example=EXAMPLE)
 @blueprint.response(200, DecodingSchema)
 @blueprint.doc(operationId="decode")
 def decode(capture: Capture | Captures) -> Response:

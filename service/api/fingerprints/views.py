@@ -16,14 +16,20 @@ blueprint = Blueprint(
     "partitioner-fingerprints", __name__, ArrowParser("observations"), description="keys and partitions → which partitioner"
 )
 
+EXAMPLE = {
+    "partitions_count": 6,
+    "observations": [{"key": "order-1", "partition_id": 4}, {"key": "order-2", "partition_id": 3}],
+}
+"""A body for the reference page."""
+
 
 @blueprint.post("/v1/partitioner-fingerprints")
-@blueprint.arguments(PartitionerFingerprintsSchema)
+@blueprint.arguments(PartitionerFingerprintsSchema, example=EXAMPLE)
 @blueprint.arguments(ExplainSchema, location="query")
 @blueprint.response(200, PartitionerFingerprintsAnswerSchema)
 @blueprint.doc(operationId="fingerprintPartitioners")
 def fingerprint_partitioners(question: FingerprintQuestion, query: dict[str, bool]) -> Response:
-    """Say which partitioners, and which partition counts, explain where keys were seen.
+    """Identify the partitioners and partition counts that explain where keys were seen.
 
     A partitioner that had nothing to do with it still explains one record in `partitions_count`; a writer is said to be found
     only where chance would explain as much in less than 1 of 1000 such questions, and never by one key. Several writers of one

@@ -31,11 +31,23 @@ class GroupBlueprint(Blueprint):
     ARGUMENTS_PARSER = GroupParser()
 
 
-blueprint = GroupBlueprint("group_assignments", __name__, description="partitions → group members")
+blueprint = GroupBlueprint("group-assignments", __name__, description="partitions → group members")
+
+EXAMPLE = {
+    "assignor": "cooperative-sticky",
+    "group_id": "billing",
+    "topics": [{"topic_name": "orders", "partitions_count": 7}],
+    "members": [
+        {"member_id": "c1", "owned_partitions": [{"topic_name": "orders", "partition_ids": [0, 1, 2, 3]}]},
+        {"member_id": "c2", "owned_partitions": [{"topic_name": "orders", "partition_ids": [4, 5, 6]}]},
+        {"member_id": "c3"},
+    ],
+}
+"""A body for the reference page."""
 
 
 @blueprint.post("/v1/group-assignments")
-@blueprint.arguments(GroupAssignmentSchema)
+@blueprint.arguments(GroupAssignmentSchema, example=EXAMPLE)
 @blueprint.arguments(GroupQuerySchema, location="query")
 @blueprint.response(200, GroupAssignmentAnswerSchema)
 @blueprint.doc(operationId="assignGroup")

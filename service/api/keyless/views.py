@@ -11,13 +11,20 @@ from service.web.responses import respond
 
 blueprint = Blueprint("keyless-distributions", __name__, description="records without a key → shares of the partitions")
 
+EXAMPLE = {
+    "rule": "adaptive",
+    "partitions": [{"partition_id": 0, "leader_id": 1, "queue_size": 0}, {"partition_id": 1, "leader_id": 2, "queue_size": 3}],
+    "brokers": [{"broker_id": 1}, {"broker_id": 2}],
+}
+"""A body for the reference page."""
+
 
 @blueprint.post("/v1/keyless-distributions")
-@blueprint.arguments(KeylessDistributionsSchema)
+@blueprint.arguments(KeylessDistributionsSchema, example=EXAMPLE)
 @blueprint.response(200, KeylessDistributionsAnswerSchema)
 @blueprint.doc(operationId="distributeKeyless")
 def distribute_keyless(question: KeylessQuestion) -> Response:
-    """Say which share of the records without a key each partition gets, given what waits for it and where its leader is.
+    """Compute the share of each partition in records without a key, from what waits for it and where its leader is.
 
     As `text/csv` or Arrow the answer has the columns `partition_id` and `share`. Where a single record goes is a matter of
     chance, which `POST /v1/partitions` draws.

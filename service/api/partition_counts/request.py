@@ -12,6 +12,7 @@ from marshmallow import Schema, ValidationError, fields, post_load, validate
 from service.arrow.keys import from_arrow
 from service.core.errors import InvalidQuestion
 from service.core.keys.columns import FORMATS
+from service.core.partitioners import PARTITIONERS
 from service.core.sizing.counter import KeyCounter, hashing_rule, moduli_of
 from service.core.sizing.plans import Limits, Rates
 from service.web import keys
@@ -109,7 +110,8 @@ class PartitionCountPlansSchema(Schema):
     @post_load
     def question(self, body: dict[str, Any], **_: Any) -> PlansQuestion:
         """The question: its partitioners resolved, its size within the limits."""
-        names, counts = _distinct(body, "partitioners", ["java"]), _distinct(body, "partitions_counts", [])
+        body["partitioners"] = [PARTITIONERS.full_name(name) for name in body.get("partitioners", ["java"])]
+        names, counts = _distinct(body, "partitioners", []), _distinct(body, "partitions_counts", [])
         current = body.get("current_partitions_count")
         for total, name in ((sum(counts), "partitions_counts"), (sum({*counts, current or 0}), "current_partitions_count")):
             check_limit("max_plan_cells", total * len(names), "partitions × partitioners", name)

@@ -21,13 +21,21 @@ blueprint = Blueprint(
     "partition-count-plans", __name__, ArrowParser("keys", "histogram"), description="keys → how many partitions"
 )
 
+EXAMPLE = {
+    "current_partitions_count": 6,
+    "partitions_counts": [12, 18],
+    "max_skew": 1.5,
+    "histogram": [{"key": f"order-{i}", "records": 10} for i in range(1, 13)],
+}
+"""A body for the reference page."""
+
 
 @blueprint.post("/v1/partition-count-plans")
-@blueprint.arguments(PartitionCountPlansSchema)
+@blueprint.arguments(PartitionCountPlansSchema, example=EXAMPLE)
 @blueprint.response(200, PartitionCountPlansAnswerSchema)
 @blueprint.doc(operationId="planPartitionCounts")
 def plan_partition_counts(question: PlansQuestion) -> Response:
-    """Say how even each partition count would be, what moves, and which is the smallest that keeps the limits.
+    """Plan a partition count: how even each count would be, what moves, and which is the smallest within the limits.
 
     The body may also be an Arrow stream with a column `key` (binary, string, integers, floats, booleans) and, optionally,
     `records` and `bytes` (integers); the other fields are query parameters then, `partitioners` and `partitions_counts` separated

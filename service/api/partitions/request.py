@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-from marshmallow import Schema, fields, post_load, validate
+from marshmallow import Schema, ValidationError, fields, post_load, validate, validates_schema
 
 from service.core.errors import InvalidQuestion
 from service.core.kafka_versions import LATEST
@@ -99,6 +99,15 @@ class PartitionsSchema(Schema):
     length = Integer(minimum=0, allow_none=True, metadata=about("KIP-794: how many of `queue_sizes` count"))
     sticky_batch_size = Integer(minimum=1, allow_none=True, metadata=about("KIP-794: bytes after which the partition changes"))
     window = fields.Nested(WindowSchema, allow_none=True, metadata=about("Kafka Streams: the keys' window, which moves nothing"))
+
+    @validates_schema(pass_original=True, skip_on_field_errors=False)
+    def has_count_and_keys(self, body: dict[str, Any], sent: dict[str, Any], **_: Any) -> None:
+        """Report what is missing, also beside other faults: a misspelt field is often the missing one."""
+        partitioner = PARTITIONERS.full_name(body.get("partitioner", ""))
+        if "partitions_count" not in sent and not (
+            partitioner in PARTITIONERS.names() and PARTITIONERS[partitioner].gives_tokens
+        ):
+            raise ValidationError("Missing data for required field.", "partitions_count")
 
     @post_load
     def question(self, body: dict[str, Any], **_: Any) -> Allocation:

@@ -20,14 +20,17 @@ from service.web.schemas import ExplainSchema
 
 blueprint = Blueprint("partitions", __name__, ArrowParser("keys"), description="key → partition")
 
+EXAMPLE = {"partitioner": "java", "partitions_count": 6, "keys": ["order-1", "order-2", None], "random_seed": 1}
+"""A body for the reference page."""
+
 
 @blueprint.post("/v1/partitions")
-@blueprint.arguments(PartitionsSchema)
+@blueprint.arguments(PartitionsSchema, example=EXAMPLE)
 @blueprint.arguments(ExplainSchema, location="query")
 @blueprint.response(200, PartitionsAnswerSchema)
 @blueprint.doc(operationId="allocatePartitions")
 def allocate_partitions(allocation: Allocation, query: dict[str, bool]) -> Response:
-    """Say to which partition each key goes.
+    """Compute the partition of each key.
 
     The body may also be an Arrow stream with a column `key` (binary, string, integers, floats, booleans), the other fields being
     query parameters; its answer is an Arrow stream with a column `partition_id`, unless `Accept` says otherwise. As `text/csv`
@@ -41,7 +44,7 @@ def allocate_partitions(allocation: Allocation, query: dict[str, bool]) -> Respo
 @blueprint.response(200, PartitionsAnswerSchema)
 @blueprint.doc(operationId="allocatePartition")
 def allocate_partition(allocation: Allocation) -> Response:
-    """Say to which partition one key goes: what POST answers for `keys: [key]`."""
+    """Compute the partition of one key: what POST answers for `keys: [key]`."""
     return answer(allocation, explained=allocation.explained)
 
 

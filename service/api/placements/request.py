@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow.compute as pc
-from marshmallow import Schema, ValidationError, fields, post_load, validate
+from marshmallow import Schema, ValidationError, fields, post_load, validate, validates_schema
 
 from service.api.groups.request import Rows
 from service.api.placements.commands import Command, Generate, Operate, Place
@@ -142,6 +142,13 @@ class ReplicaPlacementSchema(TopicRequestSchema):
         )
     )
     rack_aware = Boolean(metadata=about("kafka-reassign-generate: false is `--disable-rack-aware`; default true"))
+
+    @validates_schema(pass_original=True, skip_on_field_errors=False)
+    def has_its_form(self, body: dict[str, Any], sent: dict[str, Any], **_: Any) -> None:
+        """Report fields that are missing or misplaced, also beside other faults."""
+        if body.get("placer") in PLACERS.names():
+            known = [name for name in sent if name in self.fields]
+            _form(dict.fromkeys(known), PLACERS[body["placer"]])
 
     @post_load
     def resolve(self, body: dict[str, Any], **_: Any) -> Question:

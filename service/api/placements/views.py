@@ -10,11 +10,21 @@ from service.web.blueprint import Blueprint
 from service.web.context import decision, settings
 from service.web.schemas import ExplainSchema
 
-blueprint = Blueprint("replica_placements", __name__, description="replicas → brokers")
+blueprint = Blueprint("replica-placements", __name__, description="replicas → brokers")
+
+EXAMPLE = {
+    "placer": "striped",
+    "random_seed": 7,
+    "topic_name": "orders",
+    "partitions_count": 6,
+    "replication_factor": 2,
+    "brokers": [{"broker_id": 1, "rack_id": "a"}, {"broker_id": 2, "rack_id": "b"}, {"broker_id": 3, "rack_id": "c"}],
+}
+"""A body for the reference page."""
 
 
 @blueprint.post("/v1/replica-placements")
-@blueprint.arguments(ReplicaPlacementSchema)
+@blueprint.arguments(ReplicaPlacementSchema, example=EXAMPLE)
 @blueprint.arguments(ExplainSchema, location="query")
 @blueprint.response(200, ReplicaPlacementAnswerSchema)
 @blueprint.doc(operationId="placeReplicas")

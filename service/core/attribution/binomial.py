@@ -6,7 +6,6 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betainc
 
 NEVER: Final = -1
 """No number of samples is enough."""
@@ -23,6 +22,8 @@ def log_tail(successes: int, trials: int, probability: float) -> float:
         return -math.inf
     if probability >= 1:
         return 0.0
+    from scipy.special import betainc  # noqa: PLC0415 - takes half a second, and most requests do not need it
+
     tail = float(betainc(successes, trials - successes + 1, probability))
     if tail > 1e-280:
         return math.log(tail)

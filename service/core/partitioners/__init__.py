@@ -134,7 +134,7 @@ BUILTINS = (
     _partitioner("scala-0.8:byte-array", _SCALA, "kafka.producer.ByteArrayPartitioner", _CLASS, ARRAY, _ABS0, drawing.STICKY_RANDOM, aliases=("kafka.producer.ByteArrayPartitioner",)),
     _partitioner("streams:windowed", "kafka-streams 4.3.1", "WindowedStreamPartitioner", "default of windowed keys", MURMUR2, _MASK, NO_NULL, HASHED, _XJ, options=("window",)),
     _partitioner("librdkafka:consistent", _RD, "rd_kafka_msg_partitioner_consistent", "partitioner=consistent", CRC32, _UNSIGNED, as_empty(CRC32)),
-    _partitioner("librdkafka:consistent_random", _RD, "rd_kafka_msg_partitioner_consistent_random", "default", CRC32, _UNSIGNED, drawing.LIBRDKAFKA_STICKY, AS_NULL),
+    _partitioner("librdkafka:consistent_random", _RD, "rd_kafka_msg_partitioner_consistent_random", "default", CRC32, _UNSIGNED, drawing.LIBRDKAFKA_STICKY, AS_NULL, aliases=("librdkafka", "confluent-kafka", "node-rdkafka")),
     _partitioner("librdkafka:murmur2", _RD, "rd_kafka_msg_partitioner_murmur2", "partitioner=murmur2", MURMUR2, _MASK, as_empty(MURMUR2)),
     _partitioner("librdkafka:murmur2_random", _RD, "rd_kafka_msg_partitioner_murmur2_random", "partitioner=murmur2_random", MURMUR2, _MASK, drawing.LIBRDKAFKA_STICKY),
     _partitioner("librdkafka:fnv1a", _RD, "rd_kafka_msg_partitioner_fnv1a", "partitioner=fnv1a", FNV1A, _REM_NEG, as_empty(FNV1A)),
@@ -159,7 +159,7 @@ BUILTINS = (
     _partitioner("kafka-go:crc32-consistent", _GO, "CRC32Balancer{Consistent: true}", _B, CRC32, _UNSIGNED, as_empty(CRC32)),
     _partitioner("kafka-go:murmur2", _GO, "Murmur2Balancer{}", _B, MURMUR2, _MASK, drawing.RANDOM_OF_ALL),
     _partitioner("kafka-go:murmur2-consistent", _GO, "Murmur2Balancer{Consistent: true}", _B, MURMUR2, _MASK, as_empty(MURMUR2)),
-    _partitioner("kafka-go:round-robin", _GO, "RoundRobin{ChunkSize}", "default", None, None, counting.KAFKA_GO_ROUND_ROBIN),
+    _partitioner("kafka-go:round-robin", _GO, "RoundRobin{ChunkSize}", "default", None, None, counting.KAFKA_GO_ROUND_ROBIN, aliases=("kafka-go",)),
     _partitioner("kafka-go:least-bytes", _GO, "LeastBytes{}", _B, None, None, counting.LEAST_BYTES),
     _partitioner("franz-go", _FRANZ, "StickyKeyPartitioner(nil)", "default", MURMUR2, _MASK, drawing.STICKY_RANDOM),
     _partitioner("franz-go:kafka-fnv1a", _FRANZ, "StickyKeyPartitioner(KafkaHasher(fnv32a))", _R, FNV1A, _MASK, drawing.STICKY_RANDOM),
@@ -175,7 +175,7 @@ BUILTINS = (
     _partitioner("pulsar:round-robin-batched", _PULSAR, "RoundRobinPartitionMessageRouterImpl", "default router", STRING, _MASK, counting.PULSAR_BATCHED_ROUND_ROBIN, encoding=columns.PULSAR),
     _partitioner("spark", _SPARK, "HashPartitioning.partitionIdExpression", "df.repartition(n, col)", SPARK, _PMOD, SPARK_NULL, encoding=columns.SPARK, run=by_spark_hash),
     _partitioner("spark:hash-partitioner", _SPARK, "HashPartitioner", "rdd.partitionBy", OBJECT, _PMOD, ZERO, encoding=columns.OBJECT),
-    _partitioner("cassandra:murmur3", _CASSANDRA, "Murmur3Partitioner.getToken", "default", CASSANDRA, None, NO_NULL, encoding=columns.CASSANDRA),
+    _partitioner("cassandra:murmur3", _CASSANDRA, "Murmur3Partitioner.getToken", "default", CASSANDRA, None, NO_NULL, encoding=columns.CASSANDRA, aliases=("cassandra",)),
 )
 # fmt: on
 

@@ -16,7 +16,6 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 from numba import njit
-from scipy.special import pdtr, pdtrik
 
 from service.core.model import Int64s
 
@@ -107,6 +106,8 @@ def random_skew(weights: Weights, partitions_count: int) -> RandomSkew:
 
 def _poisson_quantiles(probabilities: Floats, mean: float) -> Floats:
     """The least k with P(Poisson(mean) ≤ k) at or above each probability."""
+    from scipy.special import pdtr, pdtrik  # noqa: PLC0415 - takes half a second, and most requests do not need it
+
     k = np.ceil(pdtrik(probabilities, mean))
     below = np.maximum(k - 1, 0)
     quantiles: Floats = np.where(pdtr(below, mean) >= probabilities, below, k)

@@ -104,7 +104,9 @@ def run(
     return Outcome(
         summary={"job": "fleet", **{name: outcome.summary for name, outcome in outcomes.items()}},
         tables=tables,
-        report=Report("Fleet", subtitle, tuple(sections)),
+        report=Report(
+            "Fleet", subtitle, tuple(sections), fleet_report.verdict({name: of.summary for name, of in outcomes.items()})
+        ),
         headline={name: text for outcome in outcomes.values() for name, text in outcome.headline.items()},
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from matplotlib.ticker import FuncFormatter
 
@@ -13,6 +13,24 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from matplotlib.axes import Axes
+
+
+CURVES: Final = 20
+"""Fewer groups than this have no curve of their skew: it would be a staircase of a few steps, and the table names each."""
+
+
+def verdict(summaries: Mapping[str, dict[str, Any]]) -> str:
+    """The first sentence. summaries : of "groups" and "topics", or one of them"""
+    sentences = []
+    if groups := summaries.get("groups"):
+        failed = sum(row["failed"] for row in groups["assignors"])
+        ends = f"{number(failed)} assignments fail, in Kafka, too" if failed else "every assignment succeeds"
+        sentences.append(f"{number(groups['groups'])} groups: {ends}.")
+    if topics := summaries.get("topics"):
+        audit = topics["audit"]
+        obey = f"{number(audit['obey'])} of {number(audit['audited'])} placements obey the rules" if audit["audited"] else ""
+        sentences.append(f"{number(topics['topics'])} topics{': ' if obey else ''}{obey}.")
+    return " ".join(sentences)
 
 
 def group_sections(summary: dict[str, Any], quantiles: Sequence[float], curves: Mapping[str, Sequence[float]]) -> list[Section]:
@@ -26,13 +44,14 @@ def group_sections(summary: dict[str, Any], quantiles: Sequence[float], curves: 
             "fewest moves that give the same evenness, where known.",
         )
     ]
-    if curves:
+    if curves and summary["groups"] >= CURVES:
         sections.append(
             Section(
                 "Skew of the groups",
                 (chart(lambda axes: _curves(axes, quantiles, curves), "Share of groups up to each skew: busiest member ÷ mean"),),
             )
         )
+    if curves:
         sections.append(
             Section(
                 "Partitions that a change of assignor moves",

@@ -65,6 +65,19 @@ def check(*, duration_seconds: float | None, time_zone: str, topic: str | None, 
             raise InvalidQuestion(f"--{name.replace('_', '-')} needs --{needed}")
 
 
+def columns(*, source: Source, **options: Any) -> tuple[str, ...]:
+    """The columns that a source of records, or a table of ``skew``, must have; other tables are checked later."""
+    return (
+        ("partition_id", "records") if options["duration_seconds"] is not None else tuple(_record_columns(source, options).names)
+    )
+
+
+def _record_columns(source: Source, options: dict[str, Any]) -> windows.RecordColumns:
+    sizes = tuple(options["size_columns"] or (("key", "value") if source.format == "kafka" else ()))
+    topic_column = None if options["topic"] is not None else options["topic_column"]
+    return windows.RecordColumns(topic_column, options["topic"], options["partition_column"], options["time_column"], sizes)
+
+
 def run(pipeline: Pipeline, *, source: Source, **options: Any) -> Outcome:
     """Measure the partitions, join their owners and brokers, and compare with the limits."""
     tables: dict[str, Any] = {}
@@ -111,7 +124,9 @@ def run(pipeline: Pipeline, *, source: Source, **options: Any) -> Outcome:
     }
     report = load_report.report(summary, curves, str(source))
     group = options["group"]
-    return Outcome(summary if group is None else _only(group, tables[REQUESTS], options["groups"]), tables, report, headline)
+    return Outcome(
+        summary if group is None else _only(group, tables[REQUESTS], options["groups"]), tables, report, headline, not worst
+    )
 
 
 def _tables(
@@ -158,14 +173,12 @@ def _measured(
 ) -> tuple[DataFrame, Span, dict[str, int]]:
     """The loads of partitions by window, from records with times; rejected rows become a table."""
     frame = sources.read(pipeline.spark, source)
-    sizes = tuple(options["size_columns"] or (("key", "value") if source.format == "kafka" else ()))
-    topic_column = None if options["topic"] is not None else options["topic_column"]
-    columns = windows.RecordColumns(topic_column, options["topic"], options["partition_column"], options["time_column"], sizes)
-    sources.require(frame, columns.names, source)
+    record_columns = _record_columns(source, options)
+    sources.require(frame, record_columns.names, source)
     seconds = options["window_seconds"]
     observed = Observation()
-    kept = [*dict.fromkeys(columns.names), *([sources.CORRUPT] if sources.CORRUPT in frame.columns else [])]
-    events = windows.events(frame.select(kept), columns)
+    kept = [*dict.fromkeys(record_columns.names), *([sources.CORRUPT] if sources.CORRUPT in frame.columns else [])]
+    events = windows.events(frame.select(kept), record_columns)
     counted = events.observe(observed, F.count("reason").alias("rejected"), F.count("*").alias("all"))
     partitions = windows.by_partition(counted.where("reason is null"), seconds).persist()
     bounds = partitions.agg(F.min("window"), F.max("window")).first()
@@ -287,4 +300,5 @@ JOB: Final = Job(
     ),
     run=run,
     check=check,
+    columns=columns,
 )

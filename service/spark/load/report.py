@@ -23,6 +23,9 @@ DRAWN: Final = 6
 POINTS: Final = 400
 """Most points of a line over time; each is the highest window of its stretch."""
 
+WHOLE: Final = 3
+"""With more windows than this, the first and the last are not drawn."""
+
 _TITLES: Final = {"partition": "Partitions", "consumer": "Consumers", "broker": "Brokers"}
 
 
@@ -50,6 +53,8 @@ def curves(hours: DataFrame, windows: DataFrame, summary: dict[str, Any]) -> dic
     rows = first.groupBy("kind", at).agg(F.max("records").alias("records"), F.max("bytes").alias("bytes")).collect()
     highest = {(row["kind"], int(row["at"])): float(row[measure(row["kind"])] or 0) / span["window_seconds"] for row in rows}
     every = range(span["start"], span["start"] + int(span["windows"] * span["window_seconds"]), stretch)
+    if len(every) > WHOLE:  # the first and the last window hold part of their time only, which would look like an outage
+        every = every[1:-1]
     return {kind: {**of, "times": [(time, highest.get((kind, time), 0.0)) for time in every]} for kind, of in by_kind.items()}
 
 
@@ -111,7 +116,7 @@ def report(summary: dict[str, Any], drawn: Mapping[str, Any], source: str) -> Re
             (str(row["group_id"]), str(row["assignor"] or "—"), str(row["detail"])[:160]) for row in summary["groups_failed"]
         ]
         sections.append(Section("Groups that could not be assigned", (Table(("group", "assignor", "detail"), failed),)))
-    return Report("Load", source, tuple(sections))
+    return Report("Load", source, tuple(sections), _verdict(summary))
 
 
 def _kind(kind: str, title: str, summary: dict[str, Any], drawn: dict[str, Any] | None) -> Section:
@@ -134,10 +139,43 @@ def _kind(kind: str, title: str, summary: dict[str, Any], drawn: dict[str, Any] 
                 lambda axes: _hours(axes, drawn["hours"], unit, limits),
                 f"Mean (line) and peak (dots) by hour, {span['time_zone']}",
             ),
-            chart(lambda axes: _times(axes, drawn["times"], unit, limits), f"Peaks of {first} over time", height=2.2),
+            chart(
+                lambda axes: _times(axes, drawn["times"], unit, limits),
+                f"Peaks of {first} over time, without the first and the last window, which records cover in part",
+                height=2.2,
+            ),
         ]
     blocks.append(Table((*columns, "peak at"), rows, folded="Show the busiest as a table" if drawn else ""))
-    return Section(title, tuple(blocks), f"{number(of_kind['count'])} in all. The busiest has {of_kind['skew']:.2f} × the mean.")
+    return Section(title, tuple(blocks), _text(kind, of_kind, summary))
+
+
+def _text(kind: str, of_kind: dict[str, Any], summary: dict[str, Any]) -> str:
+    """How even a kind is; not as one figure for groups or topics that have nothing to do with each other."""
+    text = f"{number(of_kind['count'])} in all."
+    if kind == "consumer" and len(summary["groups"] or ()) > 1:
+        return f"{text} They are of several groups, each with an evenness of its own, below."
+    topics = {str(row["subject"]).rpartition("-")[0] for row in of_kind["busiest"]}
+    if kind == "partition" and len(topics) > 1:
+        return f"{text} They are of several topics, so that no mean of all is given."
+    return f"{text} The busiest has {of_kind['skew']:.2f} × the mean."
+
+
+def _verdict(summary: dict[str, Any]) -> str:
+    """The first sentence: what is above a limit, or else what is busiest."""
+    breaches = summary["breaches"]
+    if summary["limits"]:
+        if not breaches["subjects"]:
+            return "Everything stayed within the limits."
+        worst = breaches["worst"][0]
+        name = worst["measure"].replace("_", " ")
+        peak, limit = (_rate(worst[which], worst["measure"]) for which in ("peak", "limit"))
+        several = f"{number(breaches['subjects'])} went above a limit; the worst, " if breaches["subjects"] > 1 else ""
+        return f"{several}{_name(worst)}{',' if several else ''} reached {peak} {name}/s, where {limit} are allowed."
+    if summary["partitions"] is None:
+        return ""
+    busiest = summary["partitions"]["busiest"][0]
+    peak = number(busiest["peak_records_per_second"])
+    return f"The busiest partition, {busiest['subject']}, took in {peak} records/s at its peak."
 
 
 def _hours(

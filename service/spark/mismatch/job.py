@@ -40,6 +40,11 @@ def check(*, expected: str, partitioners: tuple[str, ...], **_: Any) -> None:
         PARTITIONERS[name]
 
 
+def columns(*, key_column: str, partition_column: str, **_: Any) -> tuple[str, ...]:
+    """The columns that the options name."""
+    return key_column, partition_column
+
+
 def run(
     pipeline: Pipeline,
     *,
@@ -211,4 +216,5 @@ JOB: Final = Job(
     ),
     run=run,
     check=check,
+    columns=columns,
 )

@@ -8,7 +8,7 @@ import numpy as np
 
 from service.core.attribution.fingerprints import MOSTLY
 from service.spark.io.sinks import REJECTED_ROWS
-from service.spark.report import COLORS, Figure, Figures, Report, Section, Table, chart, number, share
+from service.spark.report import COLORS, Figure, Figures, Report, Section, Table, chart, number, partition_axis, share
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,14 +57,22 @@ def report(summary: dict[str, Any], result: MismatchResult, source: str) -> Repo
         (named(each["partitioners"]), number(each["explained"]), share(each["explained"] / each["of"]) if each["of"] else "—")
         for each in summary["writers"]
     ]
-    chance = f"A partitioner that wrote none of the records explains about one in {summary['partitions_count']} by chance."
+    shares = _share_of_each(summary)
+    chance = (
+        f"{'Shares of the records with a key. ' if shares else ''}A partitioner that wrote none of the records explains about "
+        f"one in {summary['partitions_count']} by chance, so what each would explain alone is more than its share."
+    )
     sections = [
-        Section("At a glance", (at_a_glance,), f"Verdict: {verdict(summary)}."),
+        Section("At a glance", (at_a_glance,)),
         Section(
-            "Records that each partitioner explains",
+            "Who wrote the records" if shares else "Records that each partitioner explains",
             (
-                chart(lambda axes: _writers(axes, summary), height=0.9 + 0.3 * len(summary["writers"])),
-                Table(("partitioners that no key tells apart", "records explained", "share"), writers, folded="Show as a table"),
+                *((chart(lambda axes: _shares(axes, shares), height=0.9 + 0.3 * len(shares)),) if shares else ()),
+                Table(
+                    ("partitioners that no key tells apart", "records explained", "share"),
+                    writers,
+                    folded="Show what each partitioner would explain alone" if shares else "",
+                ),
             ),
             chance,
         ),
@@ -82,24 +90,28 @@ def report(summary: dict[str, Any], result: MismatchResult, source: str) -> Repo
         ]
         columns = ("key", "partition", f"partition by {summary['expected']}", "explained by")
         sections.append(Section("Examples of misplaced records", (Table(columns, rows),)))
-    return Report("Mismatch", source, tuple(sections))
+    sentence = verdict(summary)
+    return Report("Mismatch", source, tuple(sections), f"Written by: {sentence}." if shares else f"{sentence.capitalize()}.")
 
 
-def _writers(axes: Axes, summary: dict[str, Any]) -> None:
-    names = [named(each["partitioners"][:2]) for each in summary["writers"]]
-    shares = [100 * each["explained"] / each["of"] if each["of"] else 0 for each in summary["writers"]]
-    bars = axes.barh(names, shares, color=COLORS[0], height=0.62)
+def _share_of_each(summary: dict[str, Any]) -> dict[str, float]:
+    """The shares of the verdict, of the same records and so adding up to 1; empty if no partitioner explains them."""
+    shares = {named(each["partitioners"]): each["share"] for each in summary["mixture"]}
+    if shares and summary["chance_share"] > 0.0005:
+        shares["explained by no partitioner"] = summary["chance_share"]
+    return shares
+
+
+def _shares(axes: Axes, shares: dict[str, float]) -> None:
+    bars = axes.barh(list(shares), [100 * each for each in shares.values()], color=COLORS[0], height=0.62)
     axes.bar_label(bars, fmt="%.3g%%", padding=3)
-    axes.axvline(100 / summary["partitions_count"], color=COLORS[1], linewidth=1, linestyle="--", label="by chance")
     axes.invert_yaxis()
     axes.set_xlim(0, 112)
-    axes.set_xlabel("records explained, %")
+    axes.set_xlabel("share of the records with a key, %")
     axes.grid(axis="y", visible=False)
-    axes.legend(loc="lower right")
 
 
 def _partitions(axes: Axes, result: MismatchResult) -> None:
     axes.bar(np.arange(len(result.misplaced)), result.misplaced, color=COLORS[1], width=0.8)
-    axes.set_xlabel("partition")
     axes.set_ylabel("misplaced records")
-    axes.grid(axis="x", visible=False)
+    partition_axis(axes, len(result.misplaced))

@@ -217,7 +217,7 @@ def _summary(frames: OffsetFrames, now: DataFrame, tables: dict[str, Any]) -> di
         F.count_if("expired").alias("expired"),
         F.count("lag").alias("with_lag"),
         F.sum("lag").alias("lag"),
-        F.count_if(F.expr("lag > 0 and lag_per_second >= 0")).alias("falling_behind"),
+        F.count_if(F.expr("lag > 0 and trend = 'growing'")).alias("falling_behind"),
     ).first()
     largest = tables[GROUPS].orderBy(F.desc_nulls_last("lag"), "group").limit(NAMED).collect()
     slowest = now.where("lag > 0").orderBy(F.desc("lag"), *PARTITION).limit(NAMED)

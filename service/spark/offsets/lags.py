@@ -115,17 +115,33 @@ def _expired(retention_ms: int) -> Column:
     return ~kept & due
 
 
+STEADY: Final = 0.01
+"""A lag that changes by less than this share of the produced records, or of itself over all snapshots, is steady: offsets are
+committed at intervals, so a lag always wavers."""
+
+
 def with_trends(lags: DataFrame, last: int | None) -> DataFrame:
     """The rows of the last time, with the growth per second of lag, committed offset and log, and the seconds until the lag is 0.
 
     Each slope is that of a straight line through all snapshots. The seconds are null if the lag does not shrink, or is unknown.
+    ``trend`` is "growing", "shrinking" or, with STEADY, "steady"; null with one snapshot, or without a lag.
     """
     seconds = F.col("at") / 1000
     slopes = {"lag_per_second": "lag", "consumed_per_second": "committed_offset", "produced_per_second": "log_end_offset"}
-    trends = lags.groupBy(*PARTITION).agg(*(F.regr_slope(column, seconds).alias(name) for name, column in slopes.items()))
+    trends = lags.groupBy(*PARTITION).agg(
+        *(F.regr_slope(column, seconds).alias(name) for name, column in slopes.items()),
+        F.mean("lag").alias("mean_lag"),
+        (F.max(seconds) - F.min(seconds)).alias("span"),
+    )
     lag, slope = F.col("lag"), F.col("lag_per_second")
     now = lags.where(F.col("at").eqNullSafe(F.lit(last))).join(trends, list(PARTITION), "left")
-    return now.withColumn("seconds_to_catch_up", F.when(lag == 0, F.lit(0.0)).when(slope < 0, -lag / slope)).drop("at")
+    produced = F.coalesce("produced_per_second", F.lit(0.0))
+    wavers = (F.abs(slope) < STEADY * produced) | (
+        F.abs(slope) * F.col("span") < F.greatest(F.lit(1.0), STEADY * F.col("mean_lag"))
+    )
+    trend = F.when(slope.isNull(), None).when(wavers, "steady").when(slope > 0, "growing").otherwise("shrinking")
+    catch_up = F.when(lag == 0, F.lit(0.0)).when(slope < 0, -lag / slope)
+    return now.withColumn("seconds_to_catch_up", catch_up).withColumn("trend", trend).drop("at", "mean_lag", "span")
 
 
 def summed(now: DataFrame, *names: str) -> DataFrame:

@@ -34,7 +34,7 @@ def report(source: str, summary: dict[str, Any], history: Sequence[tuple[str, in
             Figure(
                 "falling behind",
                 number(partitions["falling_behind"]),
-                "partitions with a lag that does not shrink",
+                "partitions with a growing lag",
                 "bad" if partitions["falling_behind"] else "",
             ),
             Figure("unreadable records", number(unreadable), f"in {REJECTED_ROWS}", "bad" if unreadable else ""),
@@ -50,7 +50,7 @@ def report(source: str, summary: dict[str, Any], history: Sequence[tuple[str, in
         sections.append(_partitions(summary["slowest_partitions"]))
     kinds = [(name, number(count)) for name, count in summary["records"].items() if name.isupper()]
     sections.append(Section("Records", (Table(("type", "records"), kinds, folded="Show the records by type"),)))
-    return Report("Offsets", source, tuple(sections))
+    return Report("Offsets", source, tuple(sections), _verdict(summary))
 
 
 def _draw(axes: Axes, history: Sequence[tuple[str, int, int | None]]) -> None:
@@ -98,7 +98,7 @@ def _partitions(rows: list[dict[str, Any]]) -> Section:
                 _number(row["committed_offset"]),
                 _number(row["log_end_offset"]),
                 _number(row["lag"]),
-                _trend(row["lag_per_second"]),
+                _trend(row["lag_per_second"], row.get("trend")),
                 _duration(row["seconds_to_catch_up"]),
             )
             for row in rows
@@ -111,8 +111,21 @@ def _number(value: float | None) -> str:
     return "—" if value is None else number(value)
 
 
-def _trend(slope: float | None) -> str:
-    return "—" if slope is None else f"{'+' if slope > 0 else ''}{number(slope)}/s"
+def _trend(slope: float | None, trend: str | None = None) -> str:
+    if slope is None:
+        return "—"
+    return "steady" if trend == "steady" else f"{'+' if slope > 0 else ''}{number(slope)}/s"
+
+
+def _verdict(summary: dict[str, Any]) -> str:
+    """The first sentence: who falls behind."""
+    partitions = summary["partitions"]
+    if not partitions["with_lag"]:
+        return f"{number(partitions['committed'])} partitions have committed offsets. Without log ends, their lag is unknown."
+    lag = f"{number(partitions['lag'])} records over {number(partitions['with_lag'])} partitions"
+    if not partitions["falling_behind"]:
+        return f"No partition falls behind. The lag is {lag}."
+    return f"{number(partitions['falling_behind'])} partitions fall behind: their lag grows. The lag is {lag}."
 
 
 def _duration(seconds: float | None) -> str:

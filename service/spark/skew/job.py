@@ -47,6 +47,7 @@ def run(pipeline: Pipeline, *, source: Source, follow: bool, **options: Any) -> 
         report.report(answer, str(source), scan),
         report.headline(answer),
         {"partition-count-plans.json": request(answer)},
+        within_limits=all(each.smallest.get("all", 0) is not None for each in answer.reach),
     )
 
 
@@ -57,8 +58,9 @@ def prepare(pipeline: Pipeline, source: Source, options: dict[str, Any], *, plai
     Raises WrongSource or InvalidQuestion.
     """
     key_columns = options["key_columns"] or ("key",)
-    sizes = options["size_columns"] or (("key", "value") if source.format == "kafka" else ())
-    scan_source = ScanSource.of(pipeline.spark, source, (*key_columns, *sizes), plain=plain)
+    names = columns(source=source, **options)
+    sizes = names[len(key_columns) :]
+    scan_source = ScanSource.of(pipeline.spark, source, names, plain=plain)
     kind = scan_source.schema.field(key_columns[0]).type if len(key_columns) == 1 else pa.string()
     key_format = check_format(kind, options["key_format"])
     check_partitioners(options["partitioners"], key_format)
@@ -75,6 +77,11 @@ def prepare(pipeline: Pipeline, source: Source, options: dict[str, Any], *, plai
         corrupt=scan_source.corrupt,
         max_keys=options["max_keys"],
     )
+
+
+def columns(*, source: Source, key_columns: tuple[str, ...], size_columns: tuple[str, ...], **_: Any) -> tuple[str, ...]:
+    """The columns that the options name."""
+    return (*(key_columns or ("key",)), *(size_columns or (("key", "value") if source.format == "kafka" else ())))
 
 
 def _check_sizes(schema: pa.Schema, names: tuple[str, ...], source: Source) -> None:
@@ -100,8 +107,8 @@ JOB = Job(
             help="Partitioner to compute. Repeatable."
         ),
         click.Option(
-            ["--partitions-counts"], type=Integers(), default="6,12,24,48", show_default=True,
-            help="Partition counts, such as 12,24,48 or 10-200:10.",
+            ["--partitions", "--partitions-counts", "partitions_counts"], type=Integers(), default="6,12,24,48",
+            show_default=True, help="Partition counts, such as 12,24,48 or 10-200:10.",
         ),
         click.Option(["--current"], type=click.IntRange(1), help="The topic's current partition count."),
         SIZE_COLUMNS,
@@ -126,4 +133,5 @@ JOB = Job(
     ),
     run=run,
     check=check,
+    columns=columns,
 )  # fmt: skip

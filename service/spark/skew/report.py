@@ -7,7 +7,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from service.spark.io.sinks import REJECTED_ROWS
-from service.spark.report import COLORS, SOFT, Figure, Figures, Report, Section, Table, chart, charts, label, number, share, size
+from service.spark.report import (
+    COLORS,
+    LABELLED,
+    SOFT,
+    Figure,
+    Figures,
+    Report,
+    Section,
+    Table,
+    chart,
+    charts,
+    label,
+    number,
+    share,
+    size,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,7 +49,7 @@ def headline(answer: Answer) -> dict[str, str]:
         "rejected records": _rejected(answer),
         "distinct keys": number(distinct.distinct)
         if answer.exact
-        else f"≈ {number(distinct.distinct)} ± {distinct.relative_error:.1%}",
+        else f"≈ {number(distinct.distinct)} (standard error ± {distinct.relative_error:.1%})",
     }
     if counts.has_bytes:
         figures["bytes"] = size(counts.bytes)
@@ -82,8 +97,27 @@ def report(answer: Answer, source: str, scan: SkewScan) -> Report:
             )
         )
     return Report(
-        f"Skew of {source.rstrip('/').rpartition('/')[2]}", f"{source} · key: {key} ({scan.key_format})", tuple(sections)
+        f"Skew of {source.rstrip('/').rpartition('/')[2]}",
+        f"{source} · key: {key} ({scan.key_format})",
+        tuple(sections),
+        _verdict(answer),
     )
+
+
+def _verdict(answer: Answer) -> str:
+    """The first sentence: how even the current count is, or else the count that comes nearest to the mean."""
+    plans = [plan for plan in answer.plans if plan.partitioner == answer.counts.names[0]]
+    plan = next((plan for plan in plans if plan.partitions_count == answer.counts.current), None)
+    plan = plan or min(plans, key=lambda plan: plan.records.spread.skew)
+    skew, cause = plan.records.spread.skew, "as chance alone would give"
+    if plan.records.verdict == "above chance":
+        cause = "more than chance alone would give"
+    elif plan.records.floor > 1.05 and skew < 1.05 * plan.records.floor:
+        cause = "because of its hottest key alone"
+    elif plan.records.verdict == "below chance":
+        cause = "less than chance alone would give"
+    count = f"{plan.partitions_count} partitions" if plan.partitions_count > 1 else "one partition"
+    return f"With {plan.partitioner} and {count}, the fullest partition has {skew:.3g} × the mean, {cause}."
 
 
 def _glance(answer: Answer) -> Figures:
@@ -95,7 +129,7 @@ def _glance(answer: Answer) -> Figures:
         Figure(
             "distinct keys",
             number(counts.distinct.distinct),
-            "exact" if answer.exact else f"± {counts.distinct.relative_error:.1%}, estimated",
+            "exact" if answer.exact else f"standard error ± {counts.distinct.relative_error:.1%}",
         ),
     ]
     if counts.has_bytes:
@@ -189,12 +223,17 @@ def _partition_plots(answer: Answer) -> tuple[Plot | Table, ...]:
     def draw(canvas: Canvas) -> None:
         axes = canvas.subplots(1, len(plans), sharey=True, squeeze=False)[0]
         for i, (plan, of) in enumerate(zip(plans, axes, strict=True)):
-            loads = np.sort(plan.records.counts)[::-1]
+            order = np.argsort(-plan.records.counts, kind="stable")  # the fullest first, each with its id
+            loads = plan.records.counts[order]
             of.bar(np.arange(chosen), loads, width=0.85, color=COLORS[counts.names.index(plan.partitioner) % 8])
             of.axhline(loads.mean(), color=SOFT, linewidth=1)
             of.set_title(f"{plan.partitioner}, {chosen}")
             of.grid(visible=False, axis="x")
-            of.set_xticks([])
+            if chosen <= LABELLED:
+                of.set_xticks(np.arange(chosen), [str(p) for p in order], rotation=90 if chosen * len(plans) > LABELLED else 0)
+                of.set_xlabel("partition")
+            else:
+                of.set_xticks([])
             of.yaxis.set_major_formatter(lambda value, _: _short(value))
             if i == 0:
                 of.set_ylabel("records")

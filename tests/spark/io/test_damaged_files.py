@@ -105,13 +105,13 @@ def test_other_files_and_jobs_name_the_file_too(tmp_path):
     into = ["--into", str(tmp_path / "out")]
     assert "records.csv.gz: java.io.EOFException" in refused(["skew", str(tmp_path / "records.csv.gz"), *into])
     for job in ("fleet", "offsets", "load"):
-        assert "groups.parquet is not a Parquet file" in refused([job, str(tmp_path / "groups.parquet"), *into])
+        assert "groups.parquet cannot be read as Parquet" in refused([job, str(tmp_path / "groups.parquet"), *into])
 
 
 def refused(command):
     """What the command says: a line."""
     done = CliRunner().invoke(main, ["pipeline", *command])
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert isinstance(done.exception, SystemExit), done.exception
     assert done.output.startswith("Error: ")
     assert done.output.count("\n") == 1

@@ -40,7 +40,7 @@ def test_a_second_job_is_refused_and_told_who_holds_the_folder(tmp_path, holder)
     (tmp_path / "link").symlink_to("results")
     for into in (tmp_path / "results", f"file://{tmp_path}/link"):
         done = CliRunner().invoke(main, ["pipeline", "skew", "records.parquet", "--into", str(into)])
-        assert done.exit_code == 1
+        assert done.exit_code == 2
         assert done.output.startswith(f"Error: {into}: another job is writing to this folder (process {holder.pid} on ")
         assert f" on {socket.gethostname()} since 20" in done.output
         assert done.output.endswith("; set --into to another one\n")

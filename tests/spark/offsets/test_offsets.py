@@ -269,6 +269,7 @@ def test_lag_has_a_trend_a_holder_and_an_end(pipeline, tmp_path, client):
 
     second = rows["g", "t", 1]
     assert (second["lag"], second["lag_per_second"], second["seconds_to_catch_up"]) == (140, pytest.approx(10), None)
+    assert (first["trend"], second["trend"]) == ("shrinking", "growing")
     uncommitted = rows["g", "t", 2]
     assert (uncommitted["member_id"], uncommitted["committed_offset"], uncommitted["lag"]) == ("b", None, None)
     assert (rows["gone", "t", 0]["expired"], rows["gone", "t", 0]["lag"]) == (True, None)

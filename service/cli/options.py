@@ -1,0 +1,111 @@
+"""Parameters that several commands share, each with one name everywhere: counts and their ranges, the form of the answer."""
+
+import sys
+from collections.abc import Callable
+from typing import Any, Final
+
+import click
+
+MOST_COUNTS: Final = 10_000
+"""Most numbers of one option."""
+
+
+class Counts(click.ParamType[Any]):
+    """Integers from 1, as ``12,24,48`` or ``12-48:12`` (from, to, step)."""
+
+    name = "counts"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+        """In the given order, without duplicates."""
+        if isinstance(value, tuple):
+            return value
+        numbers: dict[int, None] = {}
+        for part in value.split(","):
+            run, _, step = part.partition(":")
+            first, dash, last = run.partition("-")
+            try:
+                counts = range(int(first), int(last if dash else first) + 1, int(step or 1))
+                if len(counts) > MOST_COUNTS or not counts:
+                    self.fail(f"{part!r} has {len(counts)} counts, not 1 to {MOST_COUNTS}", param, ctx)
+            except (ValueError, OverflowError):
+                self.fail(f"{part!r} is neither an integer nor a range such as 12-48:12", param, ctx)
+            numbers |= dict.fromkeys(counts)
+        if min(numbers) < 1:
+            self.fail("must be at least 1", param, ctx)
+        return tuple(numbers)
+
+
+class TopicCount(click.ParamType[Any]):
+    """``orders:12``, a topic and its number of partitions."""
+
+    name = "topic:partitions"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, int]:
+        """Name and count."""
+        if isinstance(value, tuple):
+            return value
+        name, _, count = value.rpartition(":")
+        if not name or not count.isdecimal() or not count.isascii() or len(count) > 10:
+            self.fail(f"{value!r} is not a topic and its number of partitions, such as orders:12", param, ctx)
+        return name, int(count)
+
+
+COUNTS: Final = Counts()
+TOPIC: Final = TopicCount()
+
+OUTPUT: Final = click.option(
+    "--output",
+    type=click.Choice(["table", "json", "csv"]),
+    help="Form of the answer. Default: table on a terminal, else json.",
+)
+JSON: Final = click.option("--json", "as_json", is_flag=True, hidden=True, help="The same as --output json.")
+EXPLAIN: Final = click.option("--explain", is_flag=True, help="Add an explanation of the answer (JSON only).")
+
+
+def form(output: str | None, *, as_json: bool, explain: bool = False) -> str:
+    """The form of the answer: "table", "json" or "csv". Raises UsageError for an explanation in another form than JSON."""
+    if explain and output not in (None, "json"):
+        raise click.UsageError(f"--explain is for --output json, not {output}.")
+    if as_json or explain:
+        return "json"
+    return output or ("table" if sys.stdout.isatty() else "json")
+
+
+FORMS: Final = (
+    "a snapshot, the output of kafka-topics --describe or kafka-consumer-groups --describe, Kafka's reassignment JSON, or Cruise "
+    "Control's kafka_cluster_state"
+)
+
+SNAPSHOT: Final = click.option(
+    "--snapshot",
+    "snapshots",
+    type=click.File("rb"),
+    multiple=True,
+    help="Description of the cluster, in any of these forms. Repeatable: the descriptions are merged.",
+)
+RACKS: Final = click.option("--rack", "racks", multiple=True, metavar="ID:RACK", help="Rack of a broker. Repeatable.")
+
+
+def _all(*several: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def decorate(command: Any) -> Any:
+        for option in reversed(several):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+GROUP: Final = _all(
+    SNAPSHOT,
+    click.option("--group", "group_id", help="Group in the description. Default: the only one."),
+    click.option("--assignor", help="Assignor. Default: the one in the description, or that of the protocol."),
+    click.option("--group-protocol", help="classic, consumer or share. Default: the one in the description, or classic."),
+)
+PLACEMENT: Final = _all(
+    SNAPSHOT,
+    RACKS,
+    click.option("--topic", "topic_name", help="New topic, with its partitions (orders:12) or without."),
+    click.option("--partitions", "partitions_count", type=int, help="Partitions of the new topic. Default: 1 with --brokers."),
+    click.option("--replication-factor", type=int, help="Replicas of each partition. Default: 1 with --brokers."),
+    click.option("--placer", help="Placer. Default: striped, the KRaft controller's."),
+)

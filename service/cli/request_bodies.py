@@ -1,0 +1,22 @@
+"""Request bodies from the few words that people have: a topic and its partitions, a number of members, a number of brokers."""
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def topics(partitions_counts: Mapping[str, int]) -> list[dict[str, Any]]:
+    """The ``topics`` of a group assignment. partitions_counts : topic → its number of partitions"""
+    return [{"topic_name": name, "partitions_count": count} for name, count in partitions_counts.items()]
+
+
+def members(count: int) -> list[dict[str, Any]]:
+    """The ``members`` of a group of ``count``: ``member-1``, ``member-2``, … with zeros before, so that they sort as counted."""
+    width = len(str(count))
+    return [{"member_id": f"member-{i:0{width}}"} for i in range(1, count + 1)]
+
+
+def brokers(count: int, racks: int | None = None) -> list[dict[str, Any]]:
+    """The brokers 0 … ``count`` - 1, on the racks ``rack-1`` … in turn if ``racks`` are given."""
+    if racks is None:
+        return [{"broker_id": i} for i in range(count)]
+    return [{"broker_id": i, "rack_id": f"rack-{i % racks + 1}"} for i in range(count)]

@@ -1,0 +1,101 @@
+"""Checks of local files before Spark starts, which takes half a minute: they exist, are not empty, and have the columns."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import os
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from service.core.printable import printable
+from service.spark.errors import WrongSource
+from service.spark.io.sources import SUFFIXES, require_names
+from service.spark.tasks import splits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from io import TextIOBase
+
+    from service.spark.io.sources import Source
+
+LINES: Final = 100
+"""Lines of JSON whose members are looked at: a member that some records lack may be in others."""
+
+HEAD: Final = 2**20
+"""Most characters of a line that is looked at."""
+
+
+def is_here(master: str | None, settings: Mapping[str, str] | None) -> bool:
+    """Whether Spark will read a path without a scheme on this machine."""
+    elsewhere = any("fs.defaultFS" in name for name in settings or ()) or "PYSPARK_GATEWAY_PORT" in os.environ
+    return not elsewhere and (master is None or master.startswith("local"))
+
+
+def check(source: Source, columns: Iterable[str]) -> None:
+    """Raise WrongSource for a path that does not exist, holds no data, is not of its format, or lacks one of these columns."""
+    location = source.location.removeprefix("file://")
+    if source.format not in SUFFIXES.values() or "://" in location or set(location) & set("*?[{,"):
+        return
+    path = Path(location)
+    if not path.exists():
+        raise WrongSource(f"{source} does not exist")
+    file = _first_file(path)
+    if file is None:
+        raise WrongSource(f"{source} is empty")
+    if names := _columns(file, source):
+        require_names(names, columns, source)
+
+
+def _first_file(path: Path) -> Path | None:
+    """The first data file of a path that is not empty, in the order of names; None if there is none."""
+    if path.is_file():
+        return path if path.stat().st_size else None
+    for folder, folders, files in os.walk(path):
+        folders[:] = sorted(name for name in folders if not name.startswith(("_", ".")))
+        for name in sorted(files):
+            file = Path(folder) / name
+            if not name.startswith(("_", ".")) and file.stat().st_size:
+                return file
+    return None
+
+
+def _columns(file: Path, source: Source) -> list[str] | None:
+    """The columns of a file and of the folders that it is in (``day=7``); None if only Spark can tell."""
+    partitions = [part.partition("=")[0] for part in file.parts if "=" in part]
+    if source.format == "parquet" and not source.options:
+        try:
+            return [*splits.schema(str(file)).names, *partitions]
+        except splits.ParquetError as error:
+            raise WrongSource(str(error)) from None
+    if source.options.keys() - {"sep"} or source.format not in ("csv", "json") or file.suffix not in ("", ".gz", *_TEXTS):
+        return None
+    try:
+        with gzip.open(file, "rt", errors="replace") if file.suffix == ".gz" else file.open(errors="replace", newline="") as text:
+            return [*(_header(text, source) if source.format == "csv" else _members(text, file)), *partitions]
+    except (OSError, EOFError) as error:
+        raise WrongSource(f"{file} cannot be read: {printable(str(error))}") from None
+
+
+_TEXTS: Final = (".csv", ".tsv", ".json", ".jsonl", ".ndjson")
+
+
+def _header(text: TextIOBase, source: Source) -> list[str]:
+    return next(csv.reader([text.readline(HEAD).lstrip("\ufeff")], delimiter=source.options.get("sep", ",")), [])
+
+
+def _members(text: TextIOBase, file: Path) -> list[str]:
+    """The members of the first lines; those that are not records are left to Spark, which counts them."""
+    names: dict[str, None] = {}
+    lines = [line for line in islice(iter(lambda: text.readline(HEAD), ""), LINES) if line.strip()]
+    for line in lines:
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue
+        names |= dict.fromkeys(record if isinstance(record, dict) else ())
+    if not names:
+        raise WrongSource(f"{file} has no record that is readable as JSON")
+    return list(names)

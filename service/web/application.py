@@ -1,0 +1,54 @@
+"""The Flask app around some resources: the parts that every app of this service has."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from flask import Flask
+
+from service import __version__
+from service.telemetry.metrics import Metrics
+from service.web.blueprint import Api, create_api
+from service.web.json_codec import OrjsonProvider
+from service.web.middleware import RequestHooks, security_scheme
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from service.config import Settings
+    from service.telemetry.tracing import Tracing
+
+
+def new_app(
+    settings: Settings, resources: Iterable[object], about: str = "", metrics_folder: Path | None = None
+) -> tuple[Flask, Api]:
+    """An app with these resources (Blueprints), and their contract; ``add_hooks`` completes it.
+
+    about : the description in ``openapi.yaml``
+    metrics_folder : where the worker processes share their metrics; default: the metrics of this process alone
+    """
+    app = Flask("service", static_folder=None)
+    app.json = OrjsonProvider(app)
+    app.url_map.strict_slashes = False
+    app.config.update(
+        API_TITLE="partition-allocator",
+        API_VERSION=__version__,
+        OPENAPI_VERSION="3.1.0",
+        MAX_CONTENT_LENGTH=settings.max_body_bytes,
+        API_SPEC_OPTIONS={"info": {"description": about}, "security": [{}, {"bearer": []}], "servers": [{"url": "/"}]},
+    )
+    app.extensions.update(settings=settings, metrics=Metrics(settings.max_subjects, metrics_folder), warm=threading.Event())
+    api = create_api(app)
+    api.spec.components.security_scheme("bearer", security_scheme())
+    for resource in resources:
+        api.register_blueprint(resource)
+    return app, api
+
+
+def add_hooks(app: Flask, settings: Settings, tracing: Tracing | None = None, *, log_requests: bool = False) -> Flask:
+    """The app, with the hooks that run before and after its views. Raises service.auth.principals.InvalidCredentials."""
+    metrics = app.extensions["metrics"]
+    app.extensions["request_hooks"] = RequestHooks(app, settings, metrics, tracing, log_requests=log_requests)
+    return app

@@ -1,0 +1,70 @@
+"""The command line starts quickly: it imports what a command needs and no more."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("numpy", "numba", "pyarrow", "flask", "marshmallow", "rich", "scipy", "pyspark", "gunicorn", "structlog")
+"""What ``--help`` does not import."""
+
+UNUSED = (
+    "scipy.special",
+    "structlog",
+    "pyspark",
+    "gunicorn",
+    "opentelemetry",
+    "jwt",
+    "rich",
+    "service.app",
+    "service.cli.plan",
+)
+"""What one answer does not import: the app has only the resource that is asked."""
+
+
+def imported(code: str) -> set[str]:
+    """The modules that Python has imported after this code."""
+    program = f"import sys\ntry:\n    {code}\nexcept SystemExit:\n    pass\nprint(*sys.modules, file=sys.stderr)"
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, input="")
+    return set(ended.stderr.split())
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], []])
+def test_help_loads_no_library(arguments):
+    assert not imported(f"from partition_allocator.__main__ import main; sys.argv = ['', *{arguments}]; main()") & {*HEAVY}
+
+
+@pytest.mark.parametrize("command", ["partition", "assign", "place", "serve", "token"])
+def test_help_of_a_command_loads_no_kernels(command):
+    modules = imported(f"from service.cli import main; main(['{command}', '--help'])")
+    assert not modules & {"numba", "pyarrow", "flask", "rich"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "other"),
+    [
+        ("partition order-1 --partitions 6", "service.core.assignors"),
+        ("assign --topic orders:6 --members 2", "service.core.sizing"),
+        ("place --brokers 3", "service.core.attribution"),
+    ],
+)
+def test_one_answer_loads_one_family(arguments, other):
+    assert not imported(f"from service.cli import main; main({arguments.split()})") & {*UNUSED, other}
+
+
+def test_a_kernel_that_is_compiled_says_so(tmp_path):
+    """In an empty cache; the second run loads the kernels and is silent."""
+    code = (
+        "from service.cli.local_client import announce_compilation as announce; announce(); "
+        "from service.core.measures import spread; import numpy as np; spread(np.ones(3, np.int64))"
+    )
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    first, second = (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+        for _ in range(2)
+    )
+    assert first.stderr == "Compiling kernels. This happens once per installation and may take some minutes.\n"
+    assert second.stderr == ""
