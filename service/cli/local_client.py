@@ -92,8 +92,8 @@ def post_each(path: str, bodies: Iterable[bytes], accept: str = "application/jso
     """Like ``post``, for several bodies one after the other."""
     from werkzeug.test import Client  # noqa: PLC0415 - as above
 
-    unlimited = dict.fromkeys(("max_decision_bytes", "max_request_seconds"), UNLIMITED)
-    client = Client(_app(path, replace(settings(), auth="off", otlp_endpoint="", **unlimited)))
+    limits: dict[str, Any] = dict.fromkeys(("max_decision_bytes", "max_request_seconds"), UNLIMITED)
+    client = Client(_app(path, replace(settings(), auth="off", otlp_endpoint="", **limits)))
     for body in bodies:
         yield _body(client.post(path, data=body, content_type="application/json", headers={"Accept": accept}))
 

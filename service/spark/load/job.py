@@ -125,7 +125,11 @@ def run(pipeline: Pipeline, *, source: Source, **options: Any) -> Outcome:
     report = load_report.report(summary, curves, str(source))
     group = options["group"]
     return Outcome(
-        summary if group is None else _only(group, tables[REQUESTS], options["groups"]), tables, report, headline, not worst
+        summary if group is None else _only(group, tables[REQUESTS], options["groups"]),
+        tables,
+        report,
+        headline,
+        within_limits=not worst,
     )
 
 
