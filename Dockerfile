@@ -38,6 +38,9 @@ WORKDIR /
 RUN ln -s "$(python -c 'from importlib.util import find_spec as f; print(f("service.cli.pipeline").origin)')" /opt/allocator/pipeline.py
 
 FROM python:${PYTHON} AS pipeline
+LABEL org.opencontainers.image.title="partition-allocator-pipeline" \
+      org.opencontainers.image.version="0.1.0" \
+      org.opencontainers.image.licenses="Apache-2.0"
 # Hadoop's libraries ask for the user's name, so this one has an entry in /etc/passwd.
 # hadolint ignore=DL3008
 RUN apt-get update && \
@@ -60,6 +63,9 @@ USER 10001:10001
 ENTRYPOINT ["/bin/sh", "/opt/spark-entrypoint.sh"]
 
 FROM python:${PYTHON}
+LABEL org.opencontainers.image.title="partition-allocator" \
+      org.opencontainers.image.version="0.1.0" \
+      org.opencontainers.image.licenses="Apache-2.0"
 COPY --from=build /opt/allocator /opt/allocator
 COPY --from=build /opt/kernels /opt/kernels
 ENV HOME=/tmp \

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 GROUP_DECISIONS: Final = "assignment|rebalance"
 """Decisions whose subject is a group; the subject of all others is a topic."""
 
+IN_PODS = "and on (namespace, pod) allocator_build_info"
+"""Leaves the series of the service's pods; other programs have metrics of the same names."""
+
 
 def service() -> models.Dashboard:
     """Requests, decisions with their skew and movement, and processes."""
@@ -150,6 +153,10 @@ def service() -> models.Dashboard:
     ):
         board.with_panel(panel)
 
+    board.with_row(dashboard.Row("Simulated rebalances"))
+    for panel in _simulations():
+        board.with_panel(panel)
+
     board.with_row(dashboard.Row("Groups and topics"))
     worst = f'topk(20, max by (decision, subject) (allocator_subject_skew_ratio{{{HERE}, subject=~"$subject"}}))'
     for panel in (
@@ -180,7 +187,24 @@ def service() -> models.Dashboard:
             "Memory of the workers",
             "Resident; a part of it (the compiled kernels) is the same memory for all workers of a pod.",
             units.BytesIEC,
-            [(f"allocator_worker_resident_memory_bytes{{{HERE}}}", "{{pod}} {{pid}}")],
+            [(f"process_resident_memory_bytes{{{HERE}}} {IN_PODS}", "{{pod}} {{pid}}")],
+        ),
+        chart(
+            "CPU of the pods",
+            "Cores in use.",
+            units.Short,
+            [
+                (
+                    f"sum by (pod) (rate(process_cpu_seconds_total{{{HERE}}}[$__rate_interval]) {IN_PODS})",
+                    "{{pod}}",
+                )
+            ],
+        ),
+        chart(
+            "Free space for metrics",
+            "Of the file system with the workers' metrics; without space, requests are answered but not counted.",
+            units.BytesIEC,
+            [(f"min by (pod) (allocator_metrics_free_bytes{{{HERE}}})", "{{pod}}")],
         ),
         chart(
             "Dropped skew series",
@@ -197,6 +221,31 @@ def service() -> models.Dashboard:
     ):
         board.with_panel(panel)
     return board.build()
+
+
+def _simulations() -> list[Builder[models.Panel]]:
+    """What `/v1/group-rebalances` is asked, and what it costs."""
+    simulated = ', decision="rebalance"'
+    return [
+        chart(
+            "Timelines",
+            "Simulated timelines per second.",
+            units.RequestsPerSecond,
+            [rate("allocator_skew_ratio_count", "strategy", select=simulated)],
+        ),
+        chart(
+            "Partitions moved per timeline",
+            "Partitions that change owner in all rebalances of one timeline.",
+            units.Short,
+            quantiles("allocator_moved_partitions", "strategy", select=simulated, which=(0.5, 0.95)),
+        ),
+        chart(
+            "Simulation time",
+            "Time that a simulation takes, its comparisons included, without parsing and rendering.",
+            units.Seconds,
+            quantiles("allocator_decision_duration_seconds", "strategy", select=simulated + ', phase="compute"'),
+        ),
+    ]
 
 
 def capacity() -> models.Dashboard:

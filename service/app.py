@@ -20,6 +20,9 @@ from service.api.partition_counts.views import blueprint as partition_counts
 from service.api.partitions.views import blueprint as partitions
 from service.api.placement_audits.views import blueprint as placement_audits
 from service.api.placements.views import blueprint as placements
+from service.api.reassignment_lints.views import blueprint as reassignment_lints
+from service.api.reassignments.views import blueprint as reassignments
+from service.api.rebalances.views import blueprint as rebalances
 from service.config import Settings
 from service.telemetry.metrics import Metrics
 from service.web.blueprint import create_api
@@ -42,10 +45,13 @@ RESOURCES: tuple[object, ...] = (
     coordinators,
     decodings,
     groups,
+    rebalances,
     catalogue.assignors,
     placements,
     placement_audits,
     catalogue.placers,
+    reassignments,
+    reassignment_lints,
 )
 
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import settings
 
 from service.app import create_app
+from tests.support.programs import commands
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +21,17 @@ if TYPE_CHECKING:
 # A kernel's first call loads it from its cache, and machines are shared: no single example has a time limit.
 settings.register_profile("suite", deadline=None)
 settings.load_profile("suite")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Count the skipped tests, and say what installs the programs that they need."""
+    reasons = [report.longrepr[2] for report in terminalreporter.stats.get("skipped", ()) if isinstance(report.longrepr, tuple)]
+    lines = commands(reasons)
+    if lines:
+        terminalreporter.section("missing programs")
+        terminalreporter.line(f"{len(reasons)} tests were skipped; to run those that need these programs:")
+        for line in lines:
+            terminalreporter.line(f"  {line}")
 
 
 @pytest.fixture(scope="session")

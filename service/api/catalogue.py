@@ -1,7 +1,5 @@
 """The strategies installed, plug-ins included: ``GET /v1/partitioners``, ``/v1/assignors`` and ``/v1/placers``."""
 
-from __future__ import annotations
-
 from flask import Response
 from marshmallow import Schema, fields
 
@@ -24,7 +22,10 @@ class PartitionerSchema(Schema):
     partitioner = fields.String(metadata=about("what a request calls it", example="java"))
     reproduces = fields.String(metadata=about("the class and release whose answers it gives"))
     client = fields.String(metadata=about("the client and its release"))
+    used_by = fields.String(metadata=about("the client in plain words, with the products that use it"))
+    notes = fields.String(metadata=about("what else its users must know; empty if nothing"))
     setting = fields.String(metadata=about("what selects it there"))
+    aliases = fields.List(fields.String(), metadata=about("Java classes that a request may name instead"))
     hash = fields.String(allow_none=True, metadata=about("null: keys are not hashed"))
     sign_rule = fields.String(allow_none=True, metadata=about("how the hash becomes a partition", example="mask"))
     null_key = fields.String(metadata=about("where a record without a key goes; if keys are not hashed, every record"))
@@ -54,7 +55,10 @@ def list_partitioners() -> Response:
                     "partitioner": partitioner.name,
                     "reproduces": partitioner.reproduces,
                     "client": partitioner.client,
+                    "used_by": partitioner.used_by,
+                    "notes": partitioner.notes,
                     "setting": partitioner.setting,
+                    "aliases": partitioner.aliases,
                     "hash": partitioner.hash and partitioner.hash.name,
                     "sign_rule": partitioner.sign and f"{partitioner.sign.name}: {partitioner.sign.rule}",
                     "null_key": partitioner.null.rule,
@@ -76,6 +80,7 @@ class AssignorSchema(Schema):
 
     group_protocol = fields.String(metadata=about("the group protocol in which it assigns", example="classic"))
     assignor = fields.String(metadata=about("what a request calls it", example="range"))
+    aliases = fields.List(fields.String(), metadata=about("Java classes that a request may name instead"))
     reproduces = fields.String(metadata=about("the class and release whose answers it gives"))
     summary = fields.String()
     kafka_versions = fields.List(fields.String(), metadata=about("the releases whose answers it can give"))
@@ -98,6 +103,7 @@ def list_assignors() -> Response:
                 {
                     "group_protocol": group_protocol,
                     "assignor": assignor.name,
+                    "aliases": assignor.aliases,
                     "reproduces": assignor.reproduces,
                     "summary": assignor.summary,
                     "kafka_versions": known_to(assignor),

@@ -1,7 +1,5 @@
 """What operators ask: is it alive, is it ready, what has it measured, what is its contract."""
 
-from __future__ import annotations
-
 import re
 from base64 import b64encode
 from hashlib import sha256

@@ -1,7 +1,5 @@
 """Clusters, and what is placed on them, from Arrow to arrays."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -73,7 +71,7 @@ def read_cluster(brokers: pa.StructArray) -> Cluster:
 
 
 def read_load(brokers: pa.StructArray, current: pa.StructArray | None, cluster: Cluster) -> BrokerLoad:
-    """What the brokers have already. current : of type CURRENT; None: nothing. Brokers that the cluster does not have are left out"""
+    """What the brokers have already. current : rows of type CURRENT, replicas on unknown brokers do not count; None: nothing"""
     weights = np.array(pc.fill_null(brokers.field("weight"), 1.0), np.float64)
     nothing = np.zeros(len(cluster), np.int64)
     if current is None:

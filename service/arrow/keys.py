@@ -1,7 +1,5 @@
 """Arrow columns as the core's columns of keys, uncopied where that is possible."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import numpy as np

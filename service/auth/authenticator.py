@@ -1,7 +1,6 @@
 """Who sent a request: by a bearer token of a file (``tokens.py``), or by a JWT of an OpenID Connect provider (``jwts.py``)."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
@@ -18,16 +17,19 @@ class TokenKind(Protocol):
 
 
 class Authenticator:
-    """Every kind of token that is configured. Raises InvalidCredentials for files that cannot be read."""
+    """Every kind of token that is configured. Raises InvalidCredentials for files that cannot be read.
 
-    def __init__(self, settings: Settings) -> None:
+    fetch_failed : called when the keys for JWTs cannot be fetched
+    """
+
+    def __init__(self, settings: Settings, fetch_failed: Callable[[], None]) -> None:
         self._tokens: TokenKind | None = Tokens(Path(settings.tokens_file)) if settings.tokens_file else None
         self._jwts: TokenKind | None = None
         if settings.jwks:
             # Imported only where it is configured: it brings cryptography's libraries with it.
             from service.auth.jwts import Jwts  # noqa: PLC0415
 
-            self._jwts = Jwts(settings)
+            self._jwts = Jwts(settings, fetch_failed)
 
     def principal(self, authorization: str | None) -> Principal:
         """Who sent this ``Authorization`` header. Raises NotAuthenticated."""

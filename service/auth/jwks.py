@@ -1,11 +1,10 @@
 """JSON Web Key Sets (RFC 7517): the public keys that sign JWTs, from a file or from a provider's URL."""
 
-from __future__ import annotations
-
 import io
 import json
 import logging
 import time
+from collections.abc import Callable
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from pathlib import Path
 from socket import socket
@@ -53,8 +52,8 @@ class KeyProvider:
     One request at a time fetches. Meanwhile, and while the provider fails, the others use the last keys.
     """
 
-    def __init__(self, url: str) -> None:
-        self._url = url
+    def __init__(self, url: str, fetch_failed: Callable[[], None]) -> None:
+        self._url, self._fetch_failed = url, fetch_failed
         self._keys: list[jwt.PyJWK] = []
         self._expires_at = self._next_fetch_at = 0.0
         self._fetching = Lock()
@@ -79,6 +78,7 @@ class KeyProvider:
             self._next_fetch_at = time.monotonic() + REFRESH_SECONDS
         except (OSError, HTTPException, ValueError, InvalidCredentials) as error:
             self._next_fetch_at = time.monotonic() + RETRY_SECONDS
+            self._fetch_failed()
             logger.warning("the JWKS cannot be fetched", extra={"fault": str(error)})
         finally:
             self._fetching.release()

@@ -4,8 +4,7 @@ The token never chooses the algorithm: it must be that of the key which the toke
 have public keys. Sources: RFC 7519 (JWT), RFC 8725 (best current practices).
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,12 +19,15 @@ LEEWAY_SECONDS: Final = 10
 
 
 class Jwts:
-    """The tokens of one issuer. Raises InvalidCredentials for a file without keys."""
+    """The tokens of one issuer. Raises InvalidCredentials for a file without keys.
 
-    def __init__(self, settings: Settings) -> None:
+    fetch_failed : called when the keys cannot be fetched
+    """
+
+    def __init__(self, settings: Settings, fetch_failed: Callable[[], None]) -> None:
         self._audience, self._issuer, self._algorithms = settings.jwt_audience, settings.jwt_issuer, settings.algorithms()
         from_url = settings.jwks.startswith(("http://", "https://"))
-        self._keys = KeyProvider(settings.jwks) if from_url else KeyFile(Path(settings.jwks))
+        self._keys = KeyProvider(settings.jwks, fetch_failed) if from_url else KeyFile(Path(settings.jwks))
 
     def principal(self, token: str) -> Principal:
         """Whose token this is. Raises NotAuthenticated."""

@@ -1,7 +1,5 @@
 """Who sends requests, what they may use, and the files that say so."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass

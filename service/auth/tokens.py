@@ -5,8 +5,6 @@ ignored. The hash is the token's SHA-256 in hexadecimal digits. A slow hash, as 
 256 random bits, made by ``partition-allocator token``, and cannot be guessed; but each request would wait for it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import re

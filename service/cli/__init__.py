@@ -4,16 +4,19 @@ Each command posts to the endpoint of an app in its own process, so its answer i
 table, otherwise JSON.
 """
 
-from __future__ import annotations
-
 import click
 
 from service import __version__
+from service.cli.audit import audit
 from service.cli.decisions import COMMANDS
+from service.cli.descriptions import body_command
+from service.cli.lint import lint
 from service.cli.local_client import settings
 from service.cli.partitioners import compare, fingerprint
 from service.cli.pipeline import pipeline
 from service.cli.plan import plan
+from service.cli.reassign import reassign
+from service.cli.rebalances import rebalances
 from service.cli.snapshot import snapshot
 from service.cli.tokens import token
 from service.cli.verify import verify
@@ -26,10 +29,15 @@ def main() -> None:
     """Kafka's partition allocation: key → partition, partition → consumer, replica → broker."""
 
 
+main.add_command(audit)
+main.add_command(body_command)
 main.add_command(compare)
 main.add_command(fingerprint)
+main.add_command(lint)
 main.add_command(pipeline)
 main.add_command(plan)
+main.add_command(reassign)
+main.add_command(rebalances)
 main.add_command(snapshot)
 main.add_command(token)
 main.add_command(verify)

@@ -4,8 +4,6 @@ Topics and groups are named by labels. Only the ``max_topics`` topics with the m
 most members, have series of their own; the others are counted in ``allocator_cluster_dropped``. Brokers are few.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

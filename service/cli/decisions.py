@@ -1,4 +1,7 @@
-"""``partition``, ``assign`` and ``place``: the JSON body of an endpoint → its answer."""
+"""``partition``, ``assign`` and ``place``: the JSON body of an endpoint → its answer.
+
+``assign`` and ``place`` also make the body from a description of a cluster.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 
+from service.cli import descriptions
 from service.cli.local_client import post
 from service.cli.terminal import fill, table
 from service.web.json_codec import loads
@@ -19,15 +23,27 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
-def _command(name: str, path: str, rows: Callable[[dict[str, Any], dict[str, Any]], Table], text: str) -> click.Command:
-    """The command ``name``, which posts its input to ``path``. rows : (body, answer) → the table for a terminal"""
+def _command(
+    name: str,
+    path: str,
+    rows: Callable[[dict[str, Any], dict[str, Any]], Table],
+    text: str,
+    described: Callable[..., dict[str, Any]] | None = None,
+    *options: Callable[[Any], Any],
+) -> click.Command:
+    """The command ``name``, which posts its input to ``path``.
 
-    @click.command(name, help=f"{text}\n\nFILE is the JSON body of POST {path}. Default: standard input.")
-    @click.argument("file", type=click.File("rb"), default="-")
+    rows : (body, answer) → the table for a terminal
+    described : makes the body of a description of the cluster and the values of ``options``; None: the input is always a body
+    """
+    or_description = "" if described is None else f", or {descriptions.FORMS}"
+
+    @click.command(name, help=f"{text}\n\nFILE is the JSON body of POST {path}{or_description}. Default: standard input.")
+    @click.argument("file", type=click.File("rb"), default=None, required=False)
     @click.option("--explain", is_flag=True, help="Add an explanation of the answer (JSON only).")
     @click.option("--json", "as_json", is_flag=True, help="Print JSON, also on a terminal.")
-    def command(file: BufferedReader, *, explain: bool, as_json: bool) -> None:
-        body = file.read()
+    def command(file: BufferedReader | None, *, explain: bool, as_json: bool, **values: Any) -> None:
+        body = descriptions.body(file, described, **values) if described else (file or sys.stdin.buffer).read()
         answer = post(f"{path}?explain=true" if explain else path, body)
         if as_json or explain or not sys.stdout.isatty():
             click.echo(answer)
@@ -37,6 +53,8 @@ def _command(name: str, path: str, rows: Callable[[dict[str, Any], dict[str, Any
         console.print(rows(loads(body), document))
         console.print(_summary(document))
 
+    for option in reversed(options):
+        command = option(command)
     return command
 
 
@@ -96,6 +114,20 @@ def _ranges(ids: list[int]) -> str:
 
 COMMANDS = [
     _command("partition", "/v1/partitions", _partition_rows, "Compute the partition of each key."),
-    _command("assign", "/v1/group-assignments", _assign_rows, "Assign partitions to the members of a group."),
-    _command("place", "/v1/replica-placements", _place_rows, "Place replicas on brokers."),
+    _command(
+        "assign",
+        "/v1/group-assignments",
+        _assign_rows,
+        "Assign partitions to the members of a group.",
+        descriptions.group_body,
+        *descriptions.GROUP_OPTIONS,
+    ),
+    _command(
+        "place",
+        "/v1/replica-placements",
+        _place_rows,
+        "Place replicas on brokers.",
+        descriptions.placement_body,
+        *descriptions.PLACEMENT_OPTIONS,
+    ),
 ]

@@ -14,7 +14,7 @@ from service.config import Settings
 from service.web.json_codec import dumps, loads
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from werkzeug.test import TestResponse
 
@@ -58,13 +58,22 @@ class LocalApp:
 
 def post(path: str, body: bytes) -> bytes:
     """Post a JSON body and return the answer's. An error is printed to standard error; the command then exits with 1."""
+    return next(post_each(path, [body]))
+
+
+def post_each(path: str, bodies: Iterable[bytes]) -> Iterator[bytes]:
+    """Like ``post``, for several bodies one after the other."""
     # Imported here, so that --help and --version do not wait for the kernels to load.
     from werkzeug.test import Client  # noqa: PLC0415
 
     from service.app import create_app  # noqa: PLC0415
 
-    app = create_app(replace(settings(), auth="off", otlp_endpoint="", max_decision_bytes=UNLIMITED))
-    return _body(Client(app).post(path, data=body, content_type="application/json"))
+    app = create_app(
+        replace(settings(), auth="off", otlp_endpoint="", max_decision_bytes=UNLIMITED, max_request_seconds=UNLIMITED)
+    )
+    client = Client(app)
+    for body in bodies:
+        yield _body(client.post(path, data=body, content_type="application/json"))
 
 
 def post_stream(path: str, pieces: Iterator[bytes]) -> bytes:

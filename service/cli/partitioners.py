@@ -72,12 +72,22 @@ def fingerprint(
         return
     document, console = loads(answer), Console()
     console.print(document["conclusion"], highlight=False)
+    unexplained = document["unexplained"]
+    if unexplained and unexplained["pairs"]:
+        line = f"{unexplained['share']:.1%} of the observations unexplained ({unexplained['pairs']} pairs)"
+        console.print(line, highlight=False)
     console.print()
     for writer in document["writers"]:
         for example in writer["examples"]:
-            line = f"{writer['partitioners'][0]}: key {example['key']} on partition {example['partition_id']}"
+            line = f"{_name(writer)}: key {example['key']} on partition {example['partition_id']}"
             console.print(f"  {line}", highlight=False, markup=False)
     console.print(_candidates(document["candidates"]))
+
+
+def _name(writer: dict[str, Any]) -> str:
+    """A writer's first partitioner; what it does with a key if no client in the list does so."""
+    names = writer["partitioners"]
+    return str(names[0]) if names else f"{writer['hash']}, {writer['sign_rule']} (no client)"
 
 
 def _post(path: str, question: dict[str, Any], partitioners: tuple[str, ...], batches: Iterator[pa.RecordBatch]) -> bytes:
@@ -102,7 +112,7 @@ def _pairs(pairs: list[dict[str, Any]]) -> Table:
 def _candidates(candidates: list[dict[str, Any]]) -> Table:
     rows = [
         (
-            c["partitioners"][0],
+            _name(c),
             str(c["partitions_count"]),
             f"{c['pairs_explained']} of {c['pairs']}",
             f"{c['chance_probability']:.2g}" if c["chance_probability"] else f"1e{c['log10_chance']:.0f}",

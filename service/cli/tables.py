@@ -11,8 +11,6 @@ Parquet        the column's own (binary, string, int64, …)    null
 ============== ============================================== ============================================
 """
 
-from __future__ import annotations
-
 import csv
 import os
 import sys

@@ -1,7 +1,5 @@
 """Tables for a terminal, of bounded length."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from rich.table import Table

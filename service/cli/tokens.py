@@ -1,7 +1,5 @@
 """``partition-allocator token``: a bearer token, and its line in the tokens file."""
 
-from __future__ import annotations
-
 import click
 
 from service.auth.principals import EVERYTHING, SCOPES

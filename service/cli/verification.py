@@ -9,8 +9,6 @@ older topics   replay, if the leader did not know a topic's newest partitions ye
 ============== ========================================================================================================
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace

@@ -9,8 +9,6 @@
 All three are ``Utils.abs(id.hashCode()) % n`` (Apache Kafka 4.3.1), where abs(MIN_VALUE) is 0.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

@@ -6,6 +6,7 @@
     ├── InvalidQuestion             breaks this service's own rules: what is wrong, and where
     │   ├── UnknownStrategy         no partitioner, assignor or placer of that name
     │   └── LimitExceeded           larger than this installation allows
+    ├── Infeasible                  rules that no placement keeps together
     ├── PluginError                 an installed plug-in's fault, not the caller's
     │   ├── PluginFailed            it raised an error, or cannot be loaded
     │   └── PluginBrokeARule        its answer breaks a rule of its interface
@@ -20,8 +21,7 @@
 The class name in kebab case is the last part of the problem's ``type``. Nothing here knows a status code.
 """
 
-from __future__ import annotations
-
+from dataclasses import dataclass
 from typing import Final
 
 MAX_ERRORS: Final = 100
@@ -50,8 +50,9 @@ class UnknownStrategy(InvalidQuestion):
     kind : "partitioner", "assignor" or "placer"; it is also the name of the request's field.
     """
 
-    def __init__(self, kind: str, name: str, known: tuple[str, ...]) -> None:
-        super().__init__(f"there is no {kind} {name!r}; known are {', '.join(known)}", kind)
+    def __init__(self, kind: str, name: str, known: tuple[str, ...], likely: tuple[str, ...] = ()) -> None:
+        hint = f" (did you mean {' or '.join(likely)}?)" if likely else ""
+        super().__init__(f"there is no {kind} {name!r}{hint}; known are {', '.join(known)}", kind)
         self.kind = kind
         self.name = name
         self.known = known
@@ -68,6 +69,27 @@ class LimitExceeded(InvalidQuestion):
         self.limit = limit
         self.allowed = allowed
         self.requested = requested
+
+
+@dataclass(frozen=True)
+class Clash:
+    """One of the rules that clash. rule : its name in the request; detail : what it demands here"""
+
+    rule: str
+    detail: str
+
+
+class Infeasible(AllocatorError):
+    """No placement keeps all rules.
+
+    clash : the smallest set of rules that no placement keeps together
+    remedies : what would mend it, each by itself
+    """
+
+    def __init__(self, detail: str, clash: tuple[Clash, ...], remedies: tuple[str, ...]) -> None:
+        super().__init__(detail)
+        self.clash = clash
+        self.remedies = remedies
 
 
 class PluginError(AllocatorError):

@@ -15,8 +15,6 @@ All rules choose among the partitions that have a leader, or among all partition
 whose leader is in its own rack, if there are any.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

@@ -1,7 +1,5 @@
 """How even a result is."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Text from data that is safe to show in a page or on a terminal."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

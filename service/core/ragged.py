@@ -1,7 +1,5 @@
 """Ragged arrays inverted: label → indices, and value → rows."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

@@ -5,11 +5,9 @@ It is imported when its name is first used, or when the strategies are listed. A
 lists, with one warning in the log, and does not affect other names. A built-in's name stays the built-in's.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
@@ -27,12 +25,14 @@ class Strategy:
     run : the pure function that answers
     reproduces : the class, release and setting whose answers these are
     summary : one sentence for a reader of the list
+    aliases : other names that a request may call it, such as the Java class in people's configuration
     """
 
     name: str
     run: Callable[..., Any]
     reproduces: str
     summary: str
+    aliases: tuple[str, ...] = field(default=(), kw_only=True)
 
 
 class BrokenRule(Exception):
@@ -89,6 +89,7 @@ class Registry(Generic[S]):
         self.group = group
         self.builtins = builtins
         self._builtins = {strategy.name: strategy for strategy in builtins}
+        self._aliases = {alias: strategy for strategy in builtins for alias in strategy.aliases}
         self._guard = guard
         self._loaded: dict[str, S | str] = {}
 
@@ -113,15 +114,25 @@ class Registry(Generic[S]):
         return (*self._builtins, *self._entry_points)
 
     def __getitem__(self, name: str) -> S:
-        """The strategy of that name; raises UnknownStrategy, which lists the known ones, and PluginFailed."""
+        """The strategy of that name or alias; raises UnknownStrategy, which lists the known ones, and PluginFailed."""
         if name in self._builtins:
             return self._builtins[name]
+        if name in self._aliases:
+            return self._aliases[name]
         if name not in self._entry_points:
-            raise UnknownStrategy(self.kind, name, self.names())
+            raise UnknownStrategy(self.kind, name, self.names(), self._likely(name))
         strategy = self._load(name)
         if isinstance(strategy, str):
             raise PluginFailed(str(self._entry_points[name][0]), strategy)
         return strategy
+
+    def _likely(self, name: str) -> tuple[str, ...]:
+        """The built-ins that an unknown name may mean: a client is described by name, with the products that use it."""
+        word = name.lower()
+        texts = {strategy.name: getattr(strategy, "used_by", "").lower() for strategy in self.builtins}
+        defaults = [each.name for each in self.builtins if getattr(each, "setting", "").startswith("default")]
+        likely = [known for known in defaults if len(word) > 2 and word in texts[known]]
+        return tuple(likely[:3])
 
     def __iter__(self) -> Iterator[S]:
         """The built-ins, then every plug-in that can be loaded."""
@@ -151,9 +162,9 @@ class Registry(Generic[S]):
             raise TypeError(f"{entry_point.value} must be of the type {kind.__name__}, not {type(strategy).__name__}")
         if strategy.name != plugin.name:
             raise ValueError(f"the name of the entry point differs from that of the {kind.__name__}, {strategy.name!r}")
-        for field in fields(strategy):
-            value = getattr(strategy, field.name)
-            texts = {"str": (value,), "tuple[str, ...]": value}.get(str(field.type), ())
+        for each in fields(strategy):
+            value = getattr(strategy, each.name)
+            texts = {"str": (value,), "tuple[str, ...]": value}.get(str(each.type), ())
             if not all(isinstance(text, str) for text in texts):
-                raise TypeError(f"{field.name} must be {field.type}, not {value!r}")
+                raise TypeError(f"{each.name} must be {each.type}, not {value!r}")
         return self._guard(strategy, plugin)

@@ -7,8 +7,6 @@
     └── Unreachable          no broker answers, or none accepts the credentials
 """
 
-from __future__ import annotations
-
 
 class ClusterError(Exception):
     """The base of these errors; its text is a sentence for the user."""

@@ -13,8 +13,6 @@ As in Java, a store of type JKS may also be PKCS12, and every certificate of a t
 Source: sun.security.provider.JavaKeyStore and KeyProtector (OpenJDK 17), DefaultSslEngineFactory (Apache Kafka 4.3.1).
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import os

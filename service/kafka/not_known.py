@@ -1,7 +1,5 @@
 """What a cluster does not tell, and why."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

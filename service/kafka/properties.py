@@ -8,8 +8,6 @@ Source: java.util.Properties.load for the syntax, org.apache.kafka.clients.Commo
 names, org.apache.kafka.common.security.JaasConfig for ``sasl.jaas.config`` (Apache Kafka 4.3.1).
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any, Final

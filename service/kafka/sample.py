@@ -1,7 +1,5 @@
 """A sample of a topic's newest records: each key, and the partition that it was written to."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final

@@ -3,8 +3,6 @@
 What the cluster does not tell is absent, or null within a list, and ``not_known`` says why.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass

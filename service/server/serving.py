@@ -1,7 +1,5 @@
 """The service under Gunicorn: workers forked from one process that has loaded every kernel."""
 
-from __future__ import annotations
-
 import atexit
 import ctypes
 import ipaddress
@@ -29,8 +27,14 @@ from service.server.worker import Worker
 from service.telemetry import logs
 from service.telemetry.metrics_files import FOLDER_VARIABLE
 
-M_ARENA_MAX = -8
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8
 """Of glibc's malloc.h."""
+
+LARGE_BYTES = 2**20
+"""Allocations of this size and more go back to the system when they are freed. By default the limit grows to 32 MiB."""
+
+FREE_BYTES = 64 * 2**20
+"""Free memory that the heap keeps."""
 
 RESERVED_FILES = 64
 """Open files that a worker needs beside its connections; about 30 are in use."""
@@ -101,7 +105,7 @@ def _check(settings: Settings, host: str, *, loopback: bool) -> None:
         )
     try:
         if settings.auth != "off" and settings.has_credentials():
-            Authenticator(settings)
+            Authenticator(settings, lambda: None)
         if settings.tls_cert:
             tls_context(settings.tls_cert, settings.tls_key)
     except InvalidCredentials as error:
@@ -122,7 +126,10 @@ def _share_heaps() -> None:
     """
     pa.set_memory_pool(pa.system_memory_pool())
     with suppress(OSError, AttributeError):
-        ctypes.CDLL("libc.so.6").mallopt(M_ARENA_MAX, 2)
+        mallopt = ctypes.CDLL("libc.so.6").mallopt
+        mallopt(M_ARENA_MAX, 2)
+        mallopt(M_MMAP_THRESHOLD, LARGE_BYTES)
+        mallopt(M_TRIM_THRESHOLD, FREE_BYTES)
 
 
 def _welcome(url: str, *, loopback: bool) -> None:

@@ -4,8 +4,6 @@
 request waits for a compiler. A test checks that no golden vector's request compiles anything.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
@@ -51,14 +49,21 @@ def warm(settings: Settings | None = None) -> None:
         _post_arrow(client, column)
     for body in _assignment_requests():
         client.post("/v1/group-assignments", json=body)
+    for body in _rebalance_requests():
+        client.post("/v1/group-rebalances", json=body)
     take_out(b"[0,1,2,3,4,5,6,7,8]")  # which happens to large bodies
     for body in _placement_requests():
         client.post("/v1/replica-placements?explain=true", json=body)
+    for body in _reassignment_requests():
+        client.post("/v1/reassignments", json=body)
     for body in _audit_requests():
         client.post("/v1/placement-audits", json=body)
+    client.post("/v1/reassignments:lint", json=_lint_request())
     client.get("/v1/coordinators", query_string={"group_id": "group"})
     client.post("/v1/partitioner-comparisons", json={"partitions_count": 3, "keys": ["a", "b"]})
     client.post("/v1/partitioner-fingerprints", json={"observations": [{"key": "a", "partition_id": 2}]})
+    for kind in ("group_record", "share_group_state_record", "offsets_topic"):
+        client.post("/v1/decodings", json={"kind": kind, "records": [{"key_base64": "AAMAAWc=", "value_base64": "AAAAAAHeAA=="}]})
     # With few and with many partitions; the list of frequent keys is otherwise for a million different keys.
     plans = {"partitions_counts": [3, 65], "current_partitions_count": 3}
     client.post("/v1/partition-count-plans", json={**plans, "histogram": [{"key": str(i), "records": i} for i in range(600)]})
@@ -102,6 +107,17 @@ def _post_arrow(client: Client, column: pa.Array) -> None:
         client.post("/v1/partitions", query_string=query, data=sink.getvalue().to_pybytes(), content_type=ARROW_STREAM)
 
 
+def _rebalance_requests() -> Iterator[dict[str, Any]]:
+    topics = [{"topic_name": "t", "partitions_count": 3, "partition_weights": [1, 2, 3]}]
+    events = [
+        {"at_ms": 1_000, "type": "member_joins", "member": {"member_id": "n"}},
+        {"at_ms": 2_000, "type": "partitions_added", "topic_name": "t", "partitions_count": 4},
+        {"at_ms": 400_000, "type": "member_leaves", "member_id": "m"},
+    ]
+    for protocol in GROUP_PROTOCOLS:
+        yield {"group_protocol": protocol, "topics": topics, "members": [{"member_id": "m"}], "events": events}
+
+
 def _assignment_requests() -> Iterator[dict[str, Any]]:
     topics = [
         {"topic_name": name, "topic_id": f"AAAAAAAAAAAAAAAAAAAA{i}A", "partitions_count": 5} for i, name in enumerate("tuv")
@@ -136,11 +152,41 @@ def _placement_requests() -> Iterator[dict[str, Any]]:
     yield {"placer": "striped", "brokers": brokers, "operations": [{"operation": "create_topics", "topics": topics}]}
 
 
+def _reassignment_requests() -> Iterator[dict[str, Any]]:
+    """Each kernel once: both objectives, every rack rule, limits that bind, swaps between topics, bytes, and a clash."""
+    brokers = [{"broker_id": i, "rack_id": "abc"[i % 3]} for i in range(6)]
+    topics = [
+        {
+            "topic_name": name,
+            "placements": [{"partition_id": i, "replicas": [i % 3, 3 + i % 2]} for i in range(6)],
+            "partition_bytes": [1, 2, 3, 4, 5, 6],
+        }
+        for name in "tu"
+    ]
+    drained = [{**brokers[0], "draining": True}, *brokers[1:]]
+    limited = [{**broker, "max_replicas": 5, "capacity_bytes": 20} for broker in brokers]
+    yield {"brokers": drained, "topics": topics, "racks": "spread", "replication_factor": 3, "leaders": "keep"}
+    yield {"brokers": drained, "topics": topics, "racks": "none", "objective": "even", "per_topic": True}
+    yield {"brokers": limited, "topics": topics, "objective": "even"}
+    yield {"brokers": brokers, "topics": topics, "balance": "bytes", "objective": "even", "limits": {"moves_per_broker": 1}}
+    yield {"brokers": brokers[:2], "topics": topics, "leaders": "only"}
+    yield {"brokers": brokers[:2], "topics": topics, "replication_factor": 3}
+
+
 def _audit_requests() -> Iterator[dict[str, Any]]:
     brokers = [{"broker_id": i, "rack_id": "abc"[i]} for i in range(3)]
     placements = [{"partition_id": i, "replicas": [i % 3, (i + 1) % 3]} for i in range(4)]
     for placer in PLACERS:
         yield {"placer": placer.name, "brokers": brokers, "placements": placements}
+
+
+def _lint_request() -> dict[str, Any]:
+    placements = [{"partition_id": i, "replicas": [0, 1]} for i in range(4)]
+    return {
+        "brokers": [{"broker_id": i, "rack_id": "abc"[i]} for i in range(3)],
+        "topics": [{"topic_name": "t", "placements": placements}],
+        "reassignment": {"version": 1, "partitions": [{"topic": "t", "partition": i, "replicas": [1, 2]} for i in range(4)]},
+    }
 
 
 if __name__ == "__main__":

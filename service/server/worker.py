@@ -11,24 +11,20 @@ Malformed, oversized and late requests are answered by the loop and never reach 
 from __future__ import annotations
 
 import errno
-import io
 import logging
 import re
-import select
 import ssl
 import time
-from collections import deque
 from contextlib import suppress
 from selectors import EVENT_READ, EVENT_WRITE
 from typing import TYPE_CHECKING, Any, Final
 
 from gunicorn.asgi import parser as http
 from gunicorn.http.wsgi import create
-from gunicorn.sock import ssl_wrap_socket
 from gunicorn.util import close as close_socket
-from gunicorn.util import split_request_uri
 from gunicorn.workers.gthread import ThreadWorker
 
+from service.server.connection import HEAD_SECONDS, IO_BYTES, Connection, nothing
 from service.web.admission import IS_CONNECTED, RESERVED
 from service.web.json_codec import dumps
 from service.web.problems import MEDIA_TYPE, TYPE_PREFIX, kebab
@@ -38,18 +34,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
     from socket import socket
 
-    from gunicorn.config import Config
-
 logger = logging.getLogger(__name__)
-
-HEAD_SECONDS: Final = 10.0
-"""Time limit for a request's head, TLS handshake included."""
-
-STALL_SECONDS: Final = 5.0
-"""How far a body may fall behind BODY_RATE."""
-
-BODY_RATE: Final = 64 * 2**10
-"""Minimum rate of a body, in bytes per second. The whole body and the whole response have the time limit of a request each."""
 
 LINGER_SECONDS: Final = 2.0
 """Time for a client to close the connection after us (RFC 9112, 9.6), and for a next request to a stopping worker."""
@@ -59,20 +44,6 @@ SWEEP_SECONDS: Final = 0.25
 
 LOG_SECONDS: Final = 1.0
 """Seconds between two log lines about refused requests, so that clients cannot fill the log."""
-
-MAX_HEAD_BYTES: Final = 64 * 2**10
-"""Largest head of a request; a larger one gets a 431."""
-
-IO_BYTES: Final = 256 * 2**10
-"""Bytes received from or sent to one connection before it is the next one's turn."""
-
-CHUNKED_BYTES: Final = 16 * 2**10
-"""The same for a body in chunks: parsing one takes 5 µs, and everybody waits meanwhile. At least a TLS record."""
-
-MIN_CHUNK_BYTES: Final = 16
-"""Smallest mean size of a body's chunks, once there are FREE_CHUNKS of them."""
-
-FREE_CHUNKS: Final = 512
 
 SMALL_BODY_BYTES: Final = 64 * 2**10
 """A body up to this size is received even if the bytes in transit are at their limit."""
@@ -84,173 +55,6 @@ REFUSALS: Final = {
     http.InvalidHTTPVersion: (505, "HTTP Version Not Supported"),
 }
 """Status of a request that the parser rejects; 400 for every other reason."""
-
-
-class Request(http.CallbackRequest):  # type: ignore[misc]
-    """A complete request, as gunicorn.http.wsgi.create reads it."""
-
-    _expected_100_continue = False  # the loop has answered it
-
-    @classmethod
-    def received(cls, parser: http.PythonProtocol, body: bytes, *, is_ssl: bool) -> Request:
-        """Headers with an underscore are left out: in WSGI they would pass for others, or for SCRIPT_NAME."""
-        request: Request = cls.from_parser(parser, is_ssl=is_ssl)
-        request.path = split_request_uri(request.uri).path or ""  # undecoded: create decodes it
-        request.headers = [(name, value) for name, value in request.headers if "_" not in name]
-        request.body = io.BytesIO(body)
-        return request
-
-
-class Connection:
-    """A connection to a client: receives one request at a time and sends its response, without ever blocking.
-
-    deadline : time.monotonic() until which the loop waits for the client
-    transit : bytes of body and unsent response that the worker has on its account for this connection
-    reserved : bytes of the response that the app has on its own account, until ``close_response`` is called
-    keep_alive : whether a next request may follow the response
-    head_complete : whether the current request's head has been received
-    """
-
-    def __init__(self, cfg: Config, sock: socket, client: Any, server: Any, max_body_bytes: int) -> None:
-        self.cfg, self.client, self.server = cfg, client, server
-        self.sock: Any = sock  # an SSLSocket after the first step of a handshake
-        self.deadline, self.transit, self.reserved, self.keep_alive = 0.0, 0, 0, False
-        self.close_response: Callable[[], object] = _nothing
-        self.unsent: deque[bytes] = deque()
-        self.request: Request | None = None
-        self._sent = 0  # bytes of unsent[0]
-        self._max_body_bytes = max_body_bytes
-        self._handshake_pending = bool(cfg.is_ssl)
-        self._leftover = b""
-        sock.setblocking(False)
-        self.begin()
-
-    def begin(self) -> None:
-        """Expect a request."""
-        self._parser = http.PythonProtocol(
-            on_headers_complete=self._on_head,
-            on_body=self._on_body,
-            limit_request_line=self.cfg.limit_request_line,
-            limit_request_fields=self.cfg.limit_request_fields,
-            limit_request_field_size=self.cfg.limit_request_field_size,
-        )
-        self._body = io.BytesIO()
-        self._head_bytes = self._chunks = 0
-        self.head_complete = False
-
-    def is_idle(self) -> bool:
-        """Whether nothing of the request has been received."""
-        return not self._head_bytes
-
-    def transit_bytes(self) -> int:
-        """Bytes of body and unsent response, without those that the app has reserved."""
-        return self._body.tell() + max(0, sum(map(len, self.unsent)) - self._sent - self.reserved)
-
-    # ---- receive -------------------------------------------------------------------------------------------------------
-
-    def receive(self, buffer: bytearray) -> bool:
-        """Receive more of the request, and return whether it is complete.
-
-        Raises BlockingIOError or ssl.SSLWant…Error if nothing has come, ParseError, ValueError (a number of too many digits), or
-        another OSError if the connection is lost.
-        """
-        data = self._next_data(buffer)
-        now = time.monotonic()
-        if self.is_idle():
-            self.deadline = now + HEAD_SECONDS
-        had_head, body_bytes = self.head_complete, self._body.tell()
-        self._parser.feed(data)
-        if not had_head:
-            self._head_bytes += len(data)
-            self._body_deadline, self._stall_deadline = now + self.cfg.timeout, now + STALL_SECONDS
-        if not self.head_complete:
-            if self._head_bytes > MAX_HEAD_BYTES:
-                raise http.LimitRequestHeaders
-            return False
-        progress = (self._body.tell() - body_bytes) / BODY_RATE
-        self._stall_deadline = min(self._stall_deadline + progress, now + STALL_SECONDS)
-        self.deadline = min(self._body_deadline, self._stall_deadline)
-        if self._body.tell() > self._max_body_bytes:  # in chunks; the app refuses it when it has read that much
-            self._parser.should_keep_alive = False
-        elif not self._parser.is_complete:
-            return False
-        self._leftover = self._parser.remaining()
-        self.request = Request.received(self._parser, self._body.getvalue(), is_ssl=self.cfg.is_ssl)
-        return True
-
-    def _next_data(self, buffer: bytearray) -> bytes | memoryview:
-        """What came with the request before, or what the socket has now. Raises the OSErrors of ``receive``."""
-        if data := self._leftover:
-            self._leftover = b""
-            return data
-        if self._handshake_pending:
-            if not isinstance(self.sock, ssl.SSLSocket):
-                self.sock = ssl_wrap_socket(self.sock, self.cfg)
-            self.sock.do_handshake()
-            self._handshake_pending = False
-        size = self.sock.recv_into(buffer, IO_BYTES if self._parser.content_length else CHUNKED_BYTES)
-        if not size:
-            raise ConnectionResetError
-        return memoryview(buffer)[:size]
-
-    def _on_head(self) -> bool:
-        """See PythonProtocol. Returns whether to ignore the body."""
-        parser, headers = self._parser, dict(self._parser.headers)
-        if parser.http_version == (1, 1) and b"host" not in headers:
-            raise http.InvalidHeader
-        if any(name == b"transfer-encoding" and value.lower() != b"chunked" for name, value in parser.headers):
-            raise http.InvalidHeader
-        self.head_complete = True
-        if (parser.content_length or 0) > self._max_body_bytes:  # the app refuses it by its length
-            parser.should_keep_alive = False
-            return True
-        if headers.get(b"expect", b"").lower() == b"100-continue" and (parser.is_chunked or parser.content_length):
-            with suppress(BlockingIOError, ssl.SSLWantWriteError):
-                self.sock.send(b"HTTP/1.1 100 Continue\r\n\r\n")
-        return False
-
-    def _on_body(self, data: bytes) -> None:
-        self._body.write(data)
-        if self._parser.is_chunked:
-            self._chunks += 1
-            if self._chunks > FREE_CHUNKS and self._body.tell() < MIN_CHUNK_BYTES * self._chunks:
-                raise http.InvalidChunkSize
-
-    # ---- send ----------------------------------------------------------------------------------------------------------
-
-    def sendall(self, data: bytes) -> None:
-        """Queue data for ``send``. Gunicorn's Response takes this object for a socket."""
-        if self.unsent and len(self.unsent[-1]) + len(data) <= IO_BYTES:
-            self.unsent[-1] += data
-        else:
-            self.unsent.append(data)
-
-    def send(self) -> None:
-        """Send what the socket takes now. Raises ssl.SSLWant…Error, or another OSError if the connection is lost."""
-        if not self.unsent:
-            return
-        with suppress(BlockingIOError):
-            self._sent += self.sock.send(memoryview(self.unsent[0])[self._sent : self._sent + IO_BYTES])
-        if self._sent == len(self.unsent[0]):
-            self.unsent.popleft()
-            self._sent = 0
-
-    def release(self) -> None:
-        """Let go of the request, whose bytes would otherwise last until the garbage collector comes by."""
-        self.request, self._body = None, io.BytesIO()
-        self._parser.reset()
-
-    def end_response(self) -> None:
-        """Let go of the response, which has been sent or never will be."""
-        self.unsent.clear()
-        self.close_response()
-        self.close_response, self.reserved = _nothing, 0
-
-    def is_connected(self) -> bool:
-        """Whether the client still listens; one that has closed its sending side is taken for gone. For the thread at work."""
-        poll = select.poll()
-        poll.register(self.sock, getattr(select, "POLLRDHUP", 0))  # Linux only
-        return not poll.poll(0)
 
 
 class Worker(ThreadWorker):  # type: ignore[misc]
@@ -421,7 +225,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             if not self.alive:
                 response.force_close()
             pieces = self.wsgi(environ, response.start_response)
-            conn.close_response = getattr(pieces, "close", _nothing)
+            conn.close_response = getattr(pieces, "close", nothing)
             conn.reserved = environ.get(RESERVED, 0)
             for piece in pieces:
                 response.write(piece)
@@ -468,10 +272,6 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         for conn in self.waiting:
             if not conn.head_complete:
                 conn.deadline = min(conn.deadline, deadline)
-
-
-def _nothing() -> None:
-    """What a response without ``close`` does when it ends."""
 
 
 def _problem(status: int, title: str, detail: str) -> bytes:

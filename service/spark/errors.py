@@ -10,8 +10,6 @@
         └── JobFailed          Spark failed; the reason is the innermost cause
 """
 
-from __future__ import annotations
-
 from service.core.errors import AllocatorError
 
 

@@ -1,7 +1,5 @@
 """A job, its environment, and its outcome."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field

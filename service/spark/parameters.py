@@ -1,7 +1,5 @@
 """Types and options that several jobs share on the command line."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click

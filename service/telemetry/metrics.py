@@ -16,12 +16,20 @@ from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+    generate_latest,
+)
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from service import __version__
 from service.telemetry.metrics_files import FreeSpace, use_files
-from service.telemetry.worker_memory import WorkerMemory
+from service.telemetry.worker_processes import WorkerProcesses
 
 PhaseEnded = Callable[[str, float, float], None]
 
@@ -41,11 +49,12 @@ class Metrics:
 
     def __init__(self, max_subjects: int, folder: Path | None = None) -> None:
         """Folder: where worker processes share their metrics; default: the metrics of this process alone."""
+        self._folder = folder
+        r = self.registry = CollectorRegistry()
         if folder is not None:
             use_files(folder)
-        self._folder = folder
-        self.registry = CollectorRegistry()
-        r = self.registry
+        else:
+            ProcessCollector(registry=r)
         self.skew = Histogram(
             "allocator_skew_ratio", "Skew of decisions: maximum ÷ mean.", ["decision", "strategy"], registry=r, buckets=SKEWS
         )
@@ -92,6 +101,9 @@ class Metrics:
             "HTTP requests rejected before their body was parsed, by reason: full, unauthenticated, forbidden.",
             ["reason"],
             registry=r,
+        )
+        self.jwks_failures = Counter(
+            "allocator_jwks_fetch_failures", "Failed attempts to fetch the keys that verify JWTs.", registry=r
         )
         for reason in ("full", "unauthenticated", "forbidden"):
             self.rejected.labels(reason)  # exported from the start, so that the first rejection is an increase
@@ -140,7 +152,7 @@ class Metrics:
         if self._folder is not None:
             registry = CollectorRegistry()
             MultiProcessCollector(registry, str(self._folder))  # type: ignore[no-untyped-call]
-            registry.register(WorkerMemory(os.getppid()))
+            registry.register(WorkerProcesses(os.getppid()))
             registry.register(FreeSpace(self._folder))
         return generate_latest(registry)
 

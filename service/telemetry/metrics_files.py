@@ -5,8 +5,6 @@ blocks, so on a full tmpfs the next write to the mapping is a SIGBUS, which ends
 a full folder costs the values that need new space, and no request.
 """
 
-from __future__ import annotations
-
 import errno
 import logging
 import mmap

@@ -1,7 +1,5 @@
 """Bodies that are an Arrow stream: its columns are the request's large list, the query's parameters the rest."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import suppress
 from io import BufferedReader, RawIOBase

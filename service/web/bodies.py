@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 import zlib
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 from flask import Response
-from gunicorn.http.errors import ParseException
-from werkzeug.exceptions import (
-    BadRequest,
-    ClientDisconnected,
-    RequestEntityTooLarge,
-    RequestTimeout,
-    UnsupportedMediaType,
-)
+from werkzeug.exceptions import BadRequest, ClientDisconnected, RequestEntityTooLarge, UnsupportedMediaType
 
 from service.web.arrow_limits import unpacked_bytes
 from service.web.context import reserve
@@ -36,12 +28,11 @@ one as a value; 1.6 for other long strings."""
 
 
 def read_body(request: Request) -> bytes:
-    """The body. Raises HTTP errors: 400 (cut short, not gzip), 408 (too slow), 413 (too large), 415 (encoding), 503."""
+    """The body. Raises HTTP errors: 400 (cut short, not gzip), 413 (too large), 415 (encoding), 503."""
     coding, length, _ = _announced(request)
     if coding == "identity" and length is not None:
         # In one piece: Werkzeug's own stream gathers it in pieces of 64 KiB, which takes longer than many an answer.
-        with _faults_of_the_caller():
-            body: bytes = request.environ["wsgi.input"].read(length)
+        body: bytes = request.environ["wsgi.input"].read(length)
         if len(body) < length:
             raise ClientDisconnected
         return body
@@ -56,25 +47,11 @@ def body_pieces(request: Request) -> Iterator[bytes]:
     """The body a little at a time, for a reader that never has all of it in memory. Raises the same errors, as it gets there."""
     coding, length, limit = _announced(request)
     pieces, size = _pieces(request, length), 0
-    with _faults_of_the_caller():
-        for piece in pieces if coding == "identity" else _inflated(pieces):
-            size += len(piece)
-            if size > limit:
-                raise RequestEntityTooLarge(f"The body is larger than {limit} bytes.")
-            yield piece
-
-
-@contextmanager
-def _faults_of_the_caller() -> Iterator[None]:
-    """What goes wrong while a body comes, as the HTTP error that says whose fault it is."""
-    try:
-        yield
-    except TimeoutError:
-        raise RequestTimeout("The body came too slowly.") from None
-    except OSError:
-        raise ClientDisconnected from None
-    except ParseException:
-        raise BadRequest("Malformed HTTP request: invalid chunks.") from None
+    for piece in pieces if coding == "identity" else _inflated(pieces):
+        size += len(piece)
+        if size > limit:
+            raise RequestEntityTooLarge(f"The body is larger than {limit} bytes.")
+        yield piece
 
 
 def _announced(request: Request) -> tuple[str, int | None, int]:

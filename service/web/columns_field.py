@@ -1,7 +1,5 @@
 """Long lists of a body as Arrow arrays: plain rows are read in one pass, odd ones are judged by their schema."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from operator import methodcaller
 from typing import Any, cast

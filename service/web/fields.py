@@ -1,7 +1,5 @@
 """Marshmallow fields as strict as the contract: integers are integers, booleans are booleans."""
 
-from __future__ import annotations
-
 import re
 from typing import Any, Final
 

@@ -3,8 +3,6 @@
 Whatever is not plainly well-formed is left to the declarative schema, which names the exact place.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pyarrow as pa
@@ -68,6 +66,8 @@ def _numbers(value: Any, inferred: pa.DataType, target: pa.DataType) -> bool:
     """Is there no boolean where the target has a float? Neither inference nor conversion sees it: they take true for 1.0."""
     if value is None or not _floats(inferred, target):
         return True
+    if pa.types.is_floating(target):
+        return type(value) is not bool
     if pa.types.is_struct(target):
         return all(_numbers(value.get(f.name), f.type, target.field(f.name).type) for f in inferred)
     if pa.types.is_floating(target.value_type):

@@ -1,7 +1,5 @@
 """JSON in and out through orjson, with Java's tolerance where Kafka's keys need it."""
 
-from __future__ import annotations
-
 import gc
 import json
 from typing import Any, Final, NoReturn

@@ -1,7 +1,5 @@
 """Long lists of integers taken out of a JSON text before Arrow reads the rest: it would make a string of each number first."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

@@ -4,8 +4,6 @@ The parser would keep the last of two members, and would make 6 GB of lists of 2
 once, about a nanosecond a byte. It judges nothing else: the parser refuses what is not JSON. See docs/adr/0005.
 """
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import numpy as np

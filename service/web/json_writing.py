@@ -1,7 +1,5 @@
 """Answers of a million rows, written by kernels: the string functions of Arrow take several times as long."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

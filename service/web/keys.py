@@ -1,7 +1,5 @@
 """Keys between JSON or Arrow and the core's columns: a million of them without a million Python objects in between."""
 
-from __future__ import annotations
-
 import math
 from base64 import b64encode
 from collections.abc import Iterator

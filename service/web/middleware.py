@@ -101,7 +101,7 @@ class RequestHooks:
         """Raises InvalidCredentials. log_requests : a line for each on standard output"""
         self._metrics, self._tracing = metrics, tracing
         checked = settings.auth != "off" and settings.has_credentials()
-        self._credentials = Authenticator(settings) if checked else None
+        self._credentials = Authenticator(settings, metrics.jwks_failures.inc) if checked else None
         self._admission = AdmissionControl(settings.max_concurrent, settings.max_queued)
         self._memory = MemoryBudget(settings.decision_bytes())
         self._log = access_log() if log_requests else None
@@ -139,18 +139,18 @@ class RequestHooks:
         """Before the view."""
         g.start = time.perf_counter()
         g.admitted = False
-        metrics = self._metrics
+        metrics, url_rule, environ = self._metrics, request.url_rule, request.environ
         metrics.in_flight.inc()
-        rule = request.url_rule.rule if request.url_rule else ""
+        rule = url_rule.rule if url_rule else ""
         if self._tracing is not None:
-            g.span = self._tracing.request(request.method, rule, request.headers, request.environ[REQUEST_ID])
+            g.span = self._tracing.request(request.method, rule, request.headers, environ[REQUEST_ID])
         scope = self._scopes.get(rule)
         if scope is None:
             return
         if self._credentials is not None:
             self._admit(self._credentials, scope)
         try:
-            self._admission.enter(metrics.queued.inc, request.environ.get(IS_CONNECTED))
+            self._admission.enter(metrics.queued.inc, environ.get(IS_CONNECTED))
         except Overloaded as overloaded:
             self._turn_away(overloaded)
         g.admitted = True
@@ -194,16 +194,16 @@ class RequestHooks:
     def answered(self, response: Response) -> Response:
         """After the view."""
         seconds = time.perf_counter() - g.start
-        route = request.url_rule.rule if request.url_rule else "unmatched"
-        status = response.status_code
-        self._metrics.observe_http(request.method, route, status, seconds)
+        environ, url_rule, status = request.environ, request.url_rule, response.status_code
+        method, route = environ["REQUEST_METHOD"], url_rule.rule if url_rule else "unmatched"
+        self._metrics.observe_http(method, route, status, seconds)
         if self._tracing is not None:
             g.span.answered(status)
         if self._log is not None:
             self._log.info(
                 "request",
-                request_id=request.environ[REQUEST_ID],
-                method=request.method,
+                request_id=environ[REQUEST_ID],
+                method=method,
                 route=route,
                 status=status,
                 seconds=round(seconds, 6),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from flask import Response, current_app, request
 from marshmallow import Schema, fields
 from werkzeug.exceptions import UnprocessableEntity
 
-from service.core.errors import MAX_ERRORS, AllocatorError, InvalidQuestion, KafkaError, PluginError
+from service.core.errors import MAX_ERRORS, AllocatorError, Infeasible, InvalidQuestion, KafkaError, PluginError
 from service.core.wire.errors import Unreadable
 from service.web.fields import about
 from service.web.json_codec import dumps
@@ -35,6 +36,13 @@ class ErrorAtSchema(Schema):
     detail = fields.String(required=True, metadata=about("what is wrong there"))
 
 
+class ClashSchema(Schema):
+    """A rule that cannot be kept together with others."""
+
+    rule = fields.String(metadata=about("its name in the request"))
+    detail = fields.String(metadata=about("what it demands"))
+
+
 class ProblemSchema(Schema):
     """RFC 9457 problem details."""
 
@@ -49,6 +57,8 @@ class ProblemSchema(Schema):
     exception = fields.String(metadata=about("the Java class that Kafka throws"))
     message = fields.String(allow_none=True, metadata=about("Kafka's own words"))
     request_id = fields.String(metadata=about("as in the header X-Request-ID, and in the service's log"))
+    clash = fields.List(fields.Nested(ClashSchema), metadata=about("infeasible: the fewest rules that cannot be kept together"))
+    remedies = fields.List(fields.String(), metadata=about("infeasible: what would mend it, each by itself"))
     offset = fields.Integer(metadata=about("of bytes that cannot be read: the first byte of what could not"))
     offsets_formatter = fields.Raw(metadata=about("what OffsetsMessageFormatter gives for a record that cannot be read"))
     group_metadata_formatter = fields.Raw(metadata=about("the same of GroupMetadataMessageFormatter"))
@@ -87,6 +97,8 @@ def from_allocator_error(error: AllocatorError) -> Response:
         return problem(500, kebab(name), "A plug-in failed", str(error))
     members: dict[str, Any] = {}
     title = "The request is well-formed but cannot be answered"
+    if isinstance(error, Infeasible):
+        members = {"clash": [asdict(each) for each in error.clash], "remedies": error.remedies}
     if isinstance(error, KafkaError):
         title = "Kafka refuses this"
         members = {"error": name, "exception": error.exception, "message": error.message}

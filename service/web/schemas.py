@@ -1,7 +1,5 @@
 """Pieces of request and answer that several resources share."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from typing import Any
 

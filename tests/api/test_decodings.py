@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import base64
+import json
 
+import pyarrow as pa
 import pytest
 
+from service.web.json_lines import JSON_LINES
 from service.web.problems import kebab
-from tests.support.captures import PROTOCOL, RECORDS
+from service.web.responses import ARROW_STREAM
+from tests.support.captures import PROTOCOL, RECORDS, captures
 from tests.support.golden import lines
 
 PATH = "/v1/decodings"
@@ -96,3 +100,122 @@ def test_what_is_wrong_is_pointed_at(client, body, pointer):
     response = client.post(PATH, json=body)
     assert response.status_code == 422
     assert [error["pointer"] for error in response.json["errors"]] == [pointer]
+
+
+def test_an_assignment_comes_back_as_owned_partitions(client):
+    data = b"\x00\x00\x00\x00\x00\x02" + 2 * (b"\x00\x01t\x00\x00\x00\x01\x00\x00\x00\x04") + b"\xff\xff\xff\xff"
+    answer = client.post(PATH, json={"kind": "assignment", "bytes_base64": base64.b64encode(data).decode()}).json
+    assert answer["owned_partitions"] == [{"topic_name": "t", "partition_ids": [4, 4]}]
+
+
+# ---- many records ----------------------------------------------------------------------------------------------------------
+
+
+def captured(kind):
+    return [capture for capture in captures() if capture.kind == kind]
+
+
+def as_base64(data):
+    return None if data is None else base64.b64encode(data).decode()
+
+
+def as_rows(records):
+    return [{"key_base64": as_base64(each.key), "value_base64": as_base64(each.value)} for each in records]
+
+
+def as_stream(records):
+    table = pa.table({name: pa.array([getattr(each, name) for each in records], pa.binary()) for name in ("key", "value")})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return {"data": sink.getvalue().to_pybytes(), "content_type": ARROW_STREAM}
+
+
+@pytest.mark.parametrize("kind", ["group_record", "share_group_state_record"])
+def test_each_of_many_records_has_the_answer_that_it_has_alone(client, kind):
+    records = captured(kind)
+    answers = client.post(PATH, json={"kind": kind, "records": as_rows(records)}).json["records"]
+    for row, answer in zip(as_rows(records), answers, strict=True):
+        alone = client.post(PATH, json={"kind": kind, **row}).json
+        names = ("error", "exception", "message", "detail", "offset") if "error" in answer else tuple(answer)
+        assert {name: alone[name] for name in names} == {name: answer[name] for name in names}
+        assert "error" not in answer or alone["errors"][0]["pointer"] == f"/{answer['part']}_base64"
+
+
+def test_a_stream_of_records_gives_a_stream_of_answers(client):
+    records = captured("group_record")
+    expected = client.post(PATH, json={"kind": "group_record", "records": as_rows(records)}).json["records"]
+    lines = "\n".join(json.dumps(row) for row in as_rows(records)) + "\n\n"
+    query = {"kind": "group_record"}
+    answer = client.post(PATH, query_string=query, data=lines, content_type=JSON_LINES)
+    assert answer.mimetype == JSON_LINES
+    assert [json.loads(line) for line in answer.text.splitlines()] == expected
+    answer = client.post(PATH, query_string=query, **as_stream(records))
+    assert answer.mimetype == ARROW_STREAM
+    table = pa.ipc.open_stream(answer.data).read_all().to_pylist()
+    for row, document in zip(table, expected, strict=True):
+        assert row["record_type"] == document.get("record_type")
+        assert row["record_name"] == document.get("record_name")
+        assert row["value_version"] == document.get("value_version")
+        assert row["error"] == document.get("detail")
+        for name in ("key", "value"):
+            assert (None if row[name] is None else json.loads(row[name])) == document.get(name)
+        if document.get("record_name") == "OFFSET_COMMIT" and document["value"] is not None and row["group_id"] is not None:
+            assert (row["group_id"], row["committed_offset"]) == (document["key"]["group"], document["value"]["offset"])
+            assert row["topic_id"] == document["value"].get("topicId")
+    csv = client.post(PATH, query_string=query, headers={"Accept": "text/csv"}, **as_stream(records)).text
+    assert csv.startswith('"record_type","record_name","key"')
+
+
+def test_no_records_have_no_answers(client):
+    for kind in ("group_record", "offsets_topic"):
+        assert client.post(PATH, json={"kind": kind, "records": []}).status_code == 200
+        assert client.post(PATH, query_string={"kind": kind}, data=b"", content_type=JSON_LINES).status_code == 200
+        assert client.post(PATH, query_string={"kind": kind}, **as_stream([])).status_code == 200
+
+
+def test_the_groups_of_a_topic_can_be_assigned(client):
+    answer = client.post(PATH, query_string={"kind": "offsets_topic"}, **as_stream(captured("group_record"))).json
+    assert answer["unreadable_count"] > 0
+    assert answer["unreadable_records"][0]["error"]
+    protocols = set()
+    for state in answer["groups"]:
+        group = state["group"]
+        if group is None or not group["members"]:
+            continue
+        names = {name for member in group["members"] for name in member["topic_names"]}
+        topics = [{"topic_name": name, "partitions_count": 3} for name in sorted(names)]
+        assignor = {"classic": "range", "consumer": "uniform", "share": "simple"}[group["group_protocol"]]
+        response = client.post("/v1/group-assignments", json={**group, "assignor": assignor, "topics": topics})
+        assert response.status_code == 200 or "partition" in response.text, response.text
+        protocols.add(group["group_protocol"])
+    assert "classic" in protocols
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        ({"kind": "group_record", "records": [{"key_base64": "AAM="}, {"key_base64": "A"}]}, "/records/1/key_base64"),
+        ({"kind": "group_record", "records": [{"value_base64": "AAM="}]}, "/records/0/key_base64"),
+        ({"kind": "group_record", "records": [{"key_base64": "\ud800"}]}, "/records/0/key_base64"),
+        ({"kind": "group_record", "records": [], "key_base64": "AAM="}, "/key_base64"),
+        ({"kind": "subscription", "records": []}, "/records"),
+        ({"kind": "offsets_topic"}, "/records"),
+        ({"kind": "group_record", "records": [], "topics": []}, "/topics"),
+    ],
+)
+def test_records_that_do_not_fit_are_named(client, body, pointer):
+    response = client.post(PATH, json=body)
+    assert response.status_code == 422
+    assert response.json["errors"][0]["pointer"] == pointer
+
+
+def test_a_line_that_is_not_json_is_named(client):
+    def ask(lines):
+        return client.post(PATH, query_string={"kind": "group_record"}, data=lines, content_type="application/jsonl")
+
+    assert ask(b'{"key_base64": "AAM="}\n\n{"key_base64"}\n').json["detail"].startswith("Line 3 of the body is not JSON")
+    assert ask(b'{"key_base64": "AAM="}, {"key_base64": "AAM="}').status_code == 400
+    assert ask(b'{"key_base64": "AAM=", "key_base64": "AAM="}').status_code == 422
+    response = client.post(PATH, query_string={"kind": "group_record", "records": "1"}, data=b"", content_type=JSON_LINES)
+    assert response.json["errors"][0]["detail"] == "The records are in the stream."

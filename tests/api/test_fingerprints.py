@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import random
 from fractions import Fraction
 
 import pyarrow as pa
@@ -31,7 +32,7 @@ def test_one_writer_is_identified_and_the_numbers_are_those_of_counting(client):
     answer = client.post(PATH, json={"partitions_count": 12, "observations": seen()}).json
     assert answer["verdict"] == "identified"
     assert answer["conclusion"] == (
-        "java (or one of 14 others that no key tells from it) with 12 partitions explains all of 100 different pairs."
+        "java (or one of 15 others that no key tells from it) with 12 partitions explains all of 100 different pairs."
     )
     (writer,) = answer["writers"]
     assert "librdkafka:murmur2_random" in writer["partitioners"]
@@ -178,3 +179,27 @@ def test_however_it_is_asked_no_kernel_is_compiled_twice(client):
     columns = {name: pa.array([one[name] for one in body["observations"]]) for name in ("key", "partition_id")}
     client.post(PATH, data=stream(**columns), content_type=ARROW_STREAM)
     assert [len(kernel.signatures) for kernel in (matches, explained_by)] == [1, 1]
+
+
+def test_the_conclusion_begins_with_what_is_unexplained(client):
+    draw = random.Random(1)
+    rows = [*seen(), *({"key": f"k{i}", "partition_id": draw.randrange(12)} for i in range(900))]
+    answer = client.post(PATH, json={"partitions_count": 12, "observations": rows}).json
+    assert answer["verdict"] == "mixture"
+    share = answer["unexplained"]["share"]
+    assert answer["conclusion"].startswith(
+        f"{share:.0%} of the observations are explained by no partitioner. With 12 partitions, "
+    )
+
+
+def test_what_no_client_does_has_a_hash_and_no_name(client):
+    rows = [{"key": str(i), "partition_id": i % 12} for i in range(100)]
+    answer = client.post(PATH, json={"partitions_count": 12, "observations": rows}).json
+    (writer,) = answer["writers"]
+    assert (writer["partitioners"], writer["hash"], writer["sign_rule"]) == ([], "the number itself", "modulo")
+    assert answer["conclusion"].startswith("the number itself, modulo (no client in the list) with 12 partitions explains all")
+
+
+def test_the_hash_of_a_writer_is_that_of_its_first_partitioner(client):
+    (writer,) = client.post(PATH, json={"partitions_count": 2, "observations": seen("sarama", 2)}).json["writers"]
+    assert (writer["partitioners"][0], writer["hash"], writer["sign_rule"]) == ("sarama", "FNV-1a 32", "rem-neg")

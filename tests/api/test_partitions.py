@@ -280,4 +280,44 @@ def test_the_table_of_partitioners_says_what_each_does(client):
     for line in table:
         assert all(line[name] for name in ("client", "setting", "null_key", "empty_key", "explicit_partition", "summary"))
         assert set(line["key_formats"]) <= set(FORMATS)
-    assert np.unique([line["partitioner"] for line in table]).size == len(table) == 50
+    assert np.unique([line["partitioner"] for line in table]).size == len(table) == 52
+
+
+@pytest.mark.parametrize(
+    ("partitioner", "rule", "hash_", "partition"),
+    [
+        ("librdkafka:murmur2", "as an empty key, murmur2, seed 0x9747b28c, mask", 275646681, 9),
+        ("kafka-go:murmur2-consistent", "as an empty key, murmur2, seed 0x9747b28c, mask", 275646681, 9),
+        ("librdkafka:fnv1a", "as an empty key, FNV-1a 32, rem-neg", -2128831035, 3),
+        ("librdkafka:consistent", "as an empty key, CRC-32 (IEEE), unsigned", 0, 0),
+        ("spark", "the hash of null is 42, pmod", 42, 6),
+    ],
+)
+def test_a_null_key_that_is_hashed_is_explained_like_a_key(client, partitioner, rule, hash_, partition):
+    body = {"partitioner": partitioner, "partitions_count": 12, "keys": [None]}
+    (step,) = client.post(f"{PATH}?explain=true", json=body).json["explanation"]
+    assert step["rule"].startswith(f"null key: {rule}: ")
+    assert (step["key_bytes_hex"], step["hash"], step["modulo"], step["result"]) == (None, hash_, 12, partition)
+
+
+def test_keys_need_no_batch_size(client):
+    body = {"partitioner": "java:sticky", "partitions_count": 12, "keys": ["order-1"]}
+    assert client.post(PATH, json=body).json["partitions"] == [10]
+    assert client.post(PATH, json={**body, "keys": [None]}).status_code == 422
+
+
+def test_a_client_that_is_called_by_the_name_of_its_product_is_suggested(client):
+    response = client.post(PATH, json={"partitioner": "confluent-kafka", "partitions_count": 12, "keys": ["a"]})
+    assert "(did you mean librdkafka:consistent_random?)" in response.json["detail"]
+
+
+@pytest.mark.parametrize(
+    ("alias", "name"),
+    [
+        ("org.apache.kafka.clients.producer.internals.DefaultPartitioner", "java"),
+        ("org.apache.kafka.clients.producer.RoundRobinPartitioner", "java:round-robin"),
+    ],
+)
+def test_a_java_class_is_accepted_as_a_partitioner(client, alias, name):
+    answer = client.post(PATH, json={"partitioner": alias, "partitions_count": 12, "keys": ["a"]}).json
+    assert answer["partitioner"] == name

@@ -53,7 +53,8 @@ def test_its_metrics_count_what_its_workers_did(pod):
     pod.request("GET", DECISION, headers=AUTHORIZED)
     text = pod.request("GET", "/metrics").text
     assert 'allocator_http_request_duration_seconds_count{method="GET",route="/v1/partitions",status="200"}' in text
-    assert text.count("allocator_worker_resident_memory_bytes{") == 2
+    for name in ("cpu_seconds_total", "resident_memory_bytes", "open_fds", "start_time_seconds"):
+        assert text.count(f"process_{name}{{") == 2
     assert "allocator_metrics_free_bytes 2." in text, "of the volume's 256 MiB"
     assert "histogram_" in pod.run("ls", "/run/metrics")
 

@@ -219,12 +219,16 @@ def test_secrets_are_made_of_what_the_values_hold(secrets):
     }
 
 
-def test_a_new_certificate_makes_new_pods():
-    def annotations(certificate):
-        values = {**SECRETS, "tls": {**SECRETS["tls"], "certificate": certificate}}
-        return render(values)["Deployment allocator-partition-allocator"]["spec"]["template"]["metadata"]["annotations"]
-
-    assert annotations("one") != annotations("two")
+def test_more_variables_volumes_and_labels_reach_the_pods(everything):
+    deployment = everything["Deployment allocator"]
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert {"name": "OTEL_RESOURCE_ATTRIBUTES", "value": "team=streaming"} in container["env"]
+    assert container["envFrom"] == [{"secretRef": {"name": "proxies"}}]
+    assert {"name": "authorities", "mountPath": "/etc/ssl/authorities", "readOnly": True} in container["volumeMounts"]
+    assert {"name": "authorities", "configMap": {"name": "authorities"}} in deployment["spec"]["template"]["spec"]["volumes"]
+    assert all(resource["metadata"]["labels"]["example.com/cost-center"] == "42" for resource in everything.values())
+    assert deployment["spec"]["template"]["metadata"]["labels"]["example.com/cost-center"] == "42"
+    assert "example.com/cost-center" not in deployment["spec"]["selector"]["matchLabels"]
 
 
 def test_the_pipeline_is_run_by_spark_submit(everything, secrets):

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 
 import pytest
 
+from tests.support.programs import program
 from tests.support.serving import serving
 
 pytestmark = pytest.mark.slow
 
-CHROMIUM = shutil.which("chromium")
 FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync --disable-dev-shm-usage --virtual-time-budget=20000 "
@@ -22,10 +20,9 @@ FLAGS = (
 
 
 def test_the_reference_page_shows_every_operation_without_asking_another_host(tmp_path):
-    if CHROMIUM is None and "CI" not in os.environ:
-        pytest.skip("chromium is not installed")
+    chromium = program("chromium")
     with serving(ALLOCATOR_WORKERS="1") as server:
-        command = f"{CHROMIUM} {FLAGS} --user-data-dir={tmp_path} --dump-dom {server.url}/docs"
+        command = f"{chromium} {FLAGS} --user-data-dir={tmp_path} --dump-dom {server.url}/docs"
         page = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True, timeout=120).stdout
     for path in ("/v1/partitions", "/v1/group-assignments", "/v1/replica-placements", "/v1/coordinators"):
         assert f'data-path="{path}"' in page

@@ -1,16 +1,19 @@
-"""Schemathesis makes up requests from ``openapi.yaml`` and sends them to the running service."""
+"""Schemathesis makes up requests from ``openapi.yaml`` and sends them to the running service, with authentication off and on."""
 
 from __future__ import annotations
 
 import pytest
 import schemathesis
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
     response_schema_conformance,
     status_code_conformance,
 )
 
+from service.auth.principals import SCOPES
+from service.auth.tokens import new_token
+from service.web.middleware import scope_of
 from tests.support.golden import PROJECT
 from tests.support.serving import serving
 
@@ -23,15 +26,57 @@ def server():
         yield running
 
 
-@schemathesis.openapi.from_path(PROJECT / "openapi.yaml").parametrize()
+CHECKS = (
+    schemathesis.checks.not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+)
+SCHEMA = schemathesis.openapi.from_path(PROJECT / "openapi.yaml")
+
+
+@SCHEMA.parametrize()
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 def test_no_request_ends_in_a_500_and_every_answer_is_a_documented_one(case, server):
-    case.call_and_validate(
-        base_url=server.url,
-        checks=(
-            schemathesis.checks.not_a_server_error,
-            status_code_conformance,
-            content_type_conformance,
-            response_schema_conformance,
-        ),
-    )
+    case.call_and_validate(base_url=server.url, checks=CHECKS)
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory):
+    """A server that checks tokens, and a token for each scope; "*" is for all."""
+    made = {scope: new_token(f"{scope}-caller", (scope,)) for scope in (*SCOPES, "*")}
+    path = tmp_path_factory.mktemp("tokens") / "tokens"
+    path.write_text("".join(f"{line}\n" for _, line in made.values()))
+    with serving(ALLOCATOR_WORKERS="1", ALLOCATOR_TOKENS_FILE=str(path)) as running:
+        yield running, {scope: token for scope, (token, _) in made.items()}
+
+
+BROKEN = (None, "", "Bearer", "Bearer ", "Basic Og==", "Bearer a.b.c", "Bearer \xe4", "Bearer " + "x" * 8000)
+
+
+@SCHEMA.parametrize()
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+def test_a_request_with_its_scope_is_answered_as_without_authentication(case, guarded):
+    server, tokens = guarded
+    case.call_and_validate(base_url=server.url, headers={"Authorization": f"Bearer {tokens['*']}"}, checks=CHECKS)
+    scope = scope_of(case.path)
+    if scope is not None:
+        response = case.call(base_url=server.url, headers={"Authorization": f"Bearer {tokens[scope]}"})
+        assert response.status_code not in {401, 403}
+
+
+@SCHEMA.parametrize()
+@settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+def test_a_request_without_valid_credentials_is_never_answered(case, guarded):
+    server, tokens = guarded
+    scope = scope_of(case.path)
+    others = [f"Bearer {token}" for name, token in tokens.items() if name not in {scope, "*"}]
+    for authorization in (*BROKEN, *others):
+        response = case.call(base_url=server.url, headers={} if authorization is None else {"Authorization": authorization})
+        if scope is None:
+            assert response.status_code not in {401, 403}
+            assert response.status_code < 500
+        elif response.status_code != 405:
+            assert response.status_code == (403 if authorization in others else 401), authorization
+            assert response.headers["content-type"] == ["application/problem+json"]
+            assert response.headers["www-authenticate"][0].startswith("Bearer")

@@ -10,6 +10,8 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from service import __version__
+
 PROJECT = Path(__file__).parents[2]
 BASE_PATH = "/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin"
 """The base image's."""
@@ -187,3 +189,12 @@ def test_kernels_are_compiled_for_any_machine_of_the_architecture():
     key = "from numba.core.registry import cpu_target as t; print(*t.target_context.codegen().magic_tuple()[1:], sep=',')"
     ran = subprocess.run([sys.executable, "-c", key], env={**os.environ, **final}, capture_output=True, text=True, check=True)
     assert ran.stdout == "generic,\n"
+
+
+def test_both_images_have_the_projects_version_and_licence():
+    targets = [stage for stage in stages() if stage.name in {"pipeline", ""}]
+    assert len(targets) == 2
+    for stage in targets:
+        labels = dict(pair.split("=", 1) for pair in shlex.split(stage.last("LABEL")))
+        assert labels["org.opencontainers.image.version"] == __version__
+        assert labels["org.opencontainers.image.licenses"] == "Apache-2.0"

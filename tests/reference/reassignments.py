@@ -37,7 +37,9 @@ def best(brokers: Brokers, placements: Placements, goal: Goal) -> tuple[Any, ...
     """The least (copies, sum of squares ÷ weight), in the order of the objective; None if no placement keeps the rules."""
     rows = [placements.replicas.row(i).tolist() for i in range(len(placements))]
     choices = [
-        [frozenset(row)] if placements.excluded[i] else allowed_sets(brokers, row, int(placements.replication_factors[i]), goal.racks)
+        [frozenset(row)]
+        if placements.excluded[i]
+        else allowed_sets(brokers, row, int(placements.replication_factors[i]), goal.racks)
         for i, row in enumerate(rows)
     ]
     found = None
@@ -106,6 +108,52 @@ def best_by_program(brokers: Brokers, placements: Placements, goal: Goal) -> tup
         row[b:placed:count] = 1
         row[placed + b * partitions : placed + (b + 1) * partitions] = -1
         rule(0, min(float(brokers.max_replicas[b]), 1e9))[b:placed:count] = 1
-    solved = milp(cost, constraints=LinearConstraint(np.array(rows), least, most), bounds=Bounds(0, upper), integrality=np.ones(len(cost)))
+    solved = milp(
+        cost, constraints=LinearConstraint(np.array(rows), least, most), bounds=Bounds(0, upper), integrality=np.ones(len(cost))
+    )
     answer = np.round(solved.x)
     return int(copies.ravel() @ answer[:placed]), int(squares.ravel() @ answer[placed:])
+
+
+def filled_greedily(brokers: Brokers, placements: Placements) -> tuple[int, np.ndarray]:
+    """Copies, and replicas of each broker, when holes are filled and then the fullest broker gives to the emptiest.
+
+    In topicmappr's manner: one partition after another, a replica on a broker that has to be left goes to the broker with the
+    fewest replicas on a rack that the partition is not on; then, as long as it lowers the difference, a replica goes from the
+    fullest to the emptiest such broker.
+    """
+    rows = [set(placements.replicas.row(i).tolist()) for i in range(len(placements))]
+    now = [set(row) for row in rows]
+    usable = [b for b in range(len(brokers)) if brokers.usable[b]]
+    racks = brokers.racks().tolist()
+    counts = np.bincount(placements.replicas.values, minlength=len(brokers))
+
+    def fits(row: set[int], b: int) -> bool:
+        return b not in row and all(racks[b] != racks[other] for other in row)
+
+    for row in rows:
+        for a in sorted(row - set(usable)):
+            row.discard(a)
+            counts[a] -= 1
+            b = min((b for b in usable if fits(row, b)), key=lambda b: (counts[b], b))
+            row.add(b)
+            counts[b] += 1
+    on = {b: [i for i, row in enumerate(rows) if b in row] for b in usable}
+    moved = True
+    while moved:
+        moved = False
+        for a in sorted(usable, key=lambda b: -counts[b]):
+            for i in on[a]:
+                rest = rows[i] - {a}
+                b = min((b for b in usable if b != a and fits(rest, b)), key=lambda b: (counts[b], b), default=a)
+                if counts[b] + 1 < counts[a]:
+                    rows[i] = rest | {b}
+                    on[a].remove(i)
+                    on[b].append(i)
+                    counts[a] -= 1
+                    counts[b] += 1
+                    moved = True
+                    break
+            if moved:
+                break
+    return sum(len(row - old) for row, old in zip(rows, now, strict=True)), counts

@@ -77,6 +77,16 @@ TEXTS: Final = (
 OTHERS: Final = (None, True, [], {}, [[]], [None], "AAAAAAAAAAAAAAAAAAAAAA")
 
 BODIES: Final[dict[str, tuple[dict[str, Any], ...]]] = {
+    "/v1/reassignments:lint": (
+        {
+            "brokers": [{"broker_id": i, "rack_id": "ab"[i % 2], "fenced": i == 3} for i in range(4)],
+            "topics": [{"topic_name": "t", "placements": [{"partition_id": i, "replicas": [i % 3, 3]} for i in range(4)]}],
+            "reassignment": {
+                "version": 1,
+                "partitions": [{"topic": "t", "partition": i, "replicas": [(i + 1) % 3, i % 3]} for i in range(3)],
+            },
+        },
+    ),
     "/v1/placement-audits": (
         {
             "placer": "striped",
@@ -134,7 +144,52 @@ BODIES: Final[dict[str, tuple[dict[str, Any], ...]]] = {
         },
     ),
     "/v1/coordinators": ({"group_id": "orders"}, {"transactional_id": "t", "partitions_count": 7}),
-    "/v1/decodings": ({"kind": "subscription", "bytes_base64": "AAEAAAABAAV0b3BpY/////8AAAAA"},),
+    "/v1/decodings": (
+        {"kind": "subscription", "bytes_base64": "AAEAAAABAAV0b3BpY/////8AAAAA"},
+        {
+            "kind": "group_record",
+            "records": [{"key_base64": "AAMAAWc=", "value_base64": "AAAAAAHeAA=="}, {"key_base64": "AAMAAWc="}],
+        },
+        {
+            "kind": "offsets_topic",
+            "records": [{"key_base64": "AAMAAWc=", "value_base64": "AAAAAAHeAA=="}],
+            "topics": [{"topic_name": "t", "topic_id": "uxT2hl6X6HiUYlFlNWKCZQ"}],
+        },
+    ),
+    "/v1/group-rebalances": (
+        {
+            "assignor": "cooperative-sticky",
+            "topics": [{"topic_name": "t", "partitions_count": 4, "partition_weights": [1, 2, 3, 4]}],
+            "members": [{"member_id": "a", "instance_id": "i"}, {"member_id": "b", "topic_names": ["t", "u"]}],
+            "timing": {"session_timeout_ms": 45_000, "heartbeat_interval_ms": 3_000, "consumption_rate": 20.0},
+            "events": [
+                {"at_ms": 10, "type": "member_joins", "member": {"member_id": "c", "rack_id": "r"}},
+                {"at_ms": 20, "type": "member_stalls", "member_id": "a", "for_ms": 5_000},
+                {
+                    "at_ms": 9_000,
+                    "type": "topic_created",
+                    "topic": {"topic_name": "u", "partitions_count": 1, "partition_weights": [1]},
+                },
+                {"at_ms": 9_000, "type": "scales", "members_count": 4},
+                {"at_ms": 90_000, "type": "rolling_restart", "down_ms": 500, "pause_ms": 1_000},
+            ],
+            "compare": [{"group_protocol": "consumer", "static": True}],
+        },
+        {
+            "group_protocol": "consumer",
+            "topics": [{"topic_name": "t", "partitions_count": 3}],
+            "members": [
+                {"member_id": "a", "generation_id": 7, "owned_partitions": [{"topic_name": "t", "partition_ids": [0, 2]}]}
+            ],
+            "timing": {"assignment_interval_ms": 100, "poll_interval_ms": 50, "rebalance_timeout_ms": 60_000},
+            "events": [
+                {"at_ms": 5, "type": "partitions_added", "topic_name": "t", "partitions_count": 5},
+                {"at_ms": 6, "type": "member_restarts", "member_id": "a", "down_ms": 3, "new_member_id": "b"},
+                {"at_ms": 7, "type": "assignor_changes", "assignors": ["range"]},
+            ],
+            "detail": "rebalances",
+        },
+    ),
     "/v1/group-assignments": (
         {
             "group_protocol": "consumer",
@@ -168,6 +223,56 @@ BODIES: Final[dict[str, tuple[dict[str, Any], ...]]] = {
             "replica_shift": 1,
             "start_partition_id": 2,
             "brokers": [{"broker_id": 5, "rack_id": "a"}, {"broker_id": 9, "rack_id": "b"}],
+        },
+    ),
+    "/v1/reassignments": (
+        {
+            "objective": "even",
+            "per_topic": True,
+            "replication_factor": 2,
+            "brokers": [
+                {"broker_id": 0, "rack_id": "a", "weight": 2.5, "max_replicas": 9, "capacity_bytes": 5_000},
+                {"broker_id": 1, "rack_id": "b"},
+                {"broker_id": 2, "rack_id": "b", "draining": True},
+                {"broker_id": 3, "rack_id": "c", "replaces": 7},
+            ],
+            "topics": [
+                {
+                    "topic_name": "t",
+                    "placements": [{"partition_id": 0, "replicas": [2, 0]}, {"partition_id": 1, "replicas": [7]}],
+                    "partition_bytes": [100, 200],
+                    "partition_bytes_per_second": [1.5, 0],
+                },
+                {
+                    "topic_name": "u",
+                    "placements": [{"partition_id": 4, "replicas": [1]}],
+                    "partition_bytes": [5],
+                    "partition_bytes_per_second": [0.1],
+                },
+            ],
+            "excluded_topics": ["u"],
+            "limits": {"moves_per_broker": 1, "bytes_in_flight": 4_000, "throttle_bytes_per_second": 10, "duration_seconds": 60},
+        },
+        {
+            "balance": "bytes",
+            "racks": "spread",
+            "leaders": "keep",
+            "brokers": [{"broker_id": i, "weight": 1} for i in range(3)],
+            "topics": [
+                {
+                    "topic_name": "t",
+                    "placements": [{"partition_id": i, "replicas": [0, 1]} for i in range(4)],
+                    "partition_bytes": [1, 2, 3, 4],
+                }
+            ],
+        },
+        {
+            "leaders": "only",
+            "brokers": [{"broker_id": 0, "fenced": True}, {"broker_id": 1}],
+            "reassignment": {
+                "version": 1,
+                "partitions": [{"topic": "t", "partition": 0, "replicas": [0, 1], "log_dirs": ["any"]}],
+            },
         },
     ),
 }

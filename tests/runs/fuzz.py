@@ -10,16 +10,18 @@ import base64
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import atheris
-
-import service.core.jvm.hashing  # noqa: F401 - kernels cannot be instrumented, and are imported before
 
 with atheris.instrument_imports(include=["service.core.wire"]):
     from tests.support.captures import Capture, captures
     from tests.support.wire_reading import KINDS, RECORDS
 
 from service.app import create_app  # which imports the readers, and would do so without instruments
+
+if TYPE_CHECKING:
+    from werkzeug.test import TestResponse
 
 CLIENT = create_app().test_client()
 NO_VALUE = 0xFFFF
@@ -55,11 +57,25 @@ def ask(data: bytes) -> None:
     else:
         body |= {"bytes_base64": texts["data"], "assignor": "sticky"}
     response = CLIENT.post("/v1/decodings", json=body)
+    if capture.kind in RECORDS:
+        check_bulk(body, response)
     if response.status_code != 200:
         assert response.status_code == 422, response.text
         problem = response.json
         part = problem["errors"][0]["pointer"].removeprefix("/")
         assert 0 <= problem["offset"] <= len(base64.b64decode(body[part])), problem
+
+
+def check_bulk(body: dict[str, Any], response: TestResponse) -> None:
+    """The same record in a list has the same answer; raises AssertionError."""
+    record = {name: body.pop(name) for name in ("key_base64", "value_base64")}
+    (answer,) = CLIENT.post("/v1/decodings", json={**body, "records": [record]}).json["records"]
+    for name, value in answer.items():
+        if name not in ("part", "detail"):
+            assert response.json[name] == value, answer
+    if body["kind"] == "group_record":
+        assert CLIENT.post("/v1/decodings", json={"kind": "offsets_topic", "records": [record]}).status_code == 200
+    body |= record
 
 
 def main() -> None:

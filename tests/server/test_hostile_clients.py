@@ -15,7 +15,7 @@ import requests
 import trustme
 from gunicorn.config import Config
 
-from service.server.worker import Connection
+from service.server.connection import Connection
 from tests.support.hostile import BEHAVIOURS, hostile, long_head, silent, slow_reader, tiny_chunks, trickling_body, trickling_head
 from tests.support.serving import Server, serving
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import resource
-import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +14,7 @@ import pytest
 import requests
 
 from service.server.serving import WELCOME
+from tests.support.programs import program
 from tests.support.serving import serving
 
 pytestmark = pytest.mark.slow
@@ -89,7 +89,7 @@ def test_metrics_count_what_all_workers_did(server):
 
 def test_metrics_tell_the_memory_of_every_worker(server):
     for pid in server.workers():
-        resident = server.metric("allocator_worker_resident_memory_bytes", pid=str(pid))
+        resident = server.metric("process_resident_memory_bytes", pid=str(pid))
         assert 2**25 < resident < 2**32
 
 
@@ -132,8 +132,7 @@ def test_sigterm_lets_the_requests_in_flight_finish():
 
 def test_the_three_printed_commands_work_when_pasted():
     """The welcome text's curl lines, run by a shell."""
-    if shutil.which("curl") is None and "CI" not in os.environ:
-        pytest.skip("curl is not installed")
+    program("curl")
     with serving(ALLOCATOR_WORKERS="1") as server:
         commands = WELCOME.format(url=server.url).split("\n\n")[1:]
         assert len(commands) == 3

@@ -59,6 +59,8 @@ class Broker:
     java: Any
     """The classes of its JVM, through py4j: Kafka's own clients among them."""
     _numbers: Iterator[int]
+    log: Path
+    """What the JVM has printed: the group coordinator's log lines, ``milliseconds logger message``."""
 
     def topic(self, partitions_count: int, **config: str) -> str:
         """A new topic, and its name, which no other test has. ``config`` is the topic's: ``cleanup_policy="compact"``."""
@@ -128,22 +130,24 @@ def _bytes(text: bytes | str | None) -> bytes | None:
 
 
 @contextmanager
-def running_broker(more: str = "") -> Iterator[Broker]:
+def running_broker(*more_properties: str) -> Iterator[Broker]:
     """A broker on free ports, its data in a temporary folder; it ends with the block, or with the tests if they are killed.
 
-    more : further lines of its properties, with ``{port}`` and ``{controller_port}``
+    more_properties : lines of ``server.properties``, which override those below, with ``{port}`` and ``{controller_port}``
     """
     with TemporaryDirectory(prefix="kafka-", ignore_cleanup_errors=True) as folder:
         port, controller_port = _free_ports(2)
         properties, log = Path(folder, "server.properties"), Path(folder, "broker.log")
-        lines = (_PROPERTIES + more).format(folder=folder, port=port, controller_port=controller_port)
+        lines = "\n".join((_PROPERTIES, *more_properties)).format(folder=folder, port=port, controller_port=controller_port)
         properties.write_text(lines, encoding="utf-8")
+        logging = Path(folder, "log4j2.properties")
+        logging.write_text(_LOGGING, encoding="utf-8")
         with log.open("w", encoding="utf-8") as output:
             gateway_port, process = launch_gateway(
                 classpath=":".join((*fetch(*JARS), f"{_find_spark_home()}/jars/*")),
                 jarpath=py4j_jar(),
                 # The client compiler alone: a broker that lives a minute is up in half the time.
-                javaopts=["-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"],
+                javaopts=["-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", f"-Dlog4j2.configurationFile={logging}"],
                 redirect_stdout=output,
                 redirect_stderr=output,
                 die_on_exit=True,
@@ -152,7 +156,7 @@ def running_broker(more: str = "") -> Iterator[Broker]:
             gateway = JavaGateway(gateway_parameters=GatewayParameters(port=gateway_port, auto_convert=True))
             try:
                 _start(gateway, str(properties), log)
-                yield Broker(f"127.0.0.1:{port}", gateway.jvm, count())
+                yield Broker(f"127.0.0.1:{port}", gateway.jvm, count(), log)
             finally:
                 gateway.close()
                 process.kill()  # its data goes with the folder: nothing to shut down in order
@@ -192,6 +196,18 @@ transaction.state.log.min.isr=1
 share.coordinator.state.topic.replication.factor=1
 share.coordinator.state.topic.min.isr=1
 group.initial.rebalance.delay.ms=0
+"""
+
+
+_LOGGING = """\
+appender.out.type=Console
+appender.out.name=out
+appender.out.layout.type=PatternLayout
+appender.out.layout.pattern=%d{UNIX_MILLIS} %c{1} %m%n
+rootLogger.level=warn
+rootLogger.appenderRef.out.ref=out
+logger.group.name=org.apache.kafka.coordinator.group
+logger.group.level=info
 """
 
 

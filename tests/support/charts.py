@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 from tests.support.golden import PROJECT
+from tests.support.programs import program
 
 CHART = PROJECT / "helm" / "partition-allocator"
 CI_FILES = sorted((CHART / "ci").glob("*-values.yaml"))
@@ -24,18 +20,9 @@ TOKENS = {"auth": {"existingSecret": "tokens"}}
 """What must be said."""
 
 
-def tool(name: str) -> str:
-    """The path of a program that `make chart-tools` builds; its test is skipped where there is none, but never in CI."""
-    found = shutil.which(name, path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
-    if found is None:
-        assert "CI" not in os.environ, f"{name} is missing"
-        pytest.skip(f"{name} is not installed; `make chart-tools` builds it")
-    return found
-
-
 def helm(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
     """Helm, run to its end; what it says of the failure is in ``stderr``."""
-    return subprocess.run([tool("helm"), *arguments], capture_output=True, text=True, check=False, **options)
+    return subprocess.run([program("helm"), *arguments], capture_output=True, text=True, check=False, **options)
 
 
 def template(values: dict[str, Any], *arguments: str, kubernetes: str = KUBERNETES) -> subprocess.CompletedProcess[str]:

@@ -17,7 +17,7 @@ import yaml
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from tests.support.charts import tool
+from tests.support.programs import program
 from tests.support.serving import free_port
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def cluster(folder: Path) -> Iterator[Cluster]:
     etcd = f"http://127.0.0.1:{etcd_port}"
     commands = [
         [
-            tool("etcd"),
+            program("etcd"),
             f"--data-dir={folder}/etcd",
             f"--listen-client-urls={etcd}",
             f"--advertise-client-urls={etcd}",
@@ -85,7 +85,7 @@ def cluster(folder: Path) -> Iterator[Cluster]:
             "--unsafe-no-fsync",
         ],
         [
-            tool("kube-apiserver"),
+            program("kube-apiserver"),
             f"--etcd-servers={etcd}",
             "--bind-address=127.0.0.1",
             f"--secure-port={port}",
@@ -155,7 +155,7 @@ def _kubeconfig(url: str, folder: Path) -> str:
 def _custom_resources() -> Iterator[Path]:
     for module, paths in CUSTOM_RESOURCES.items():
         done = subprocess.run(
-            [tool("go"), "mod", "download", "-json", module], capture_output=True, text=True, check=True, cwd="/"
+            [program("go"), "mod", "download", "-json", module], capture_output=True, text=True, check=True, cwd="/"
         )
         folder = Path(json.loads(done.stdout)["Dir"])
         yield from (folder / path for path in paths)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from service.core.kafka_versions import FORMATTERS
@@ -14,7 +13,7 @@ from service.core.wire.consumer_protocol import (
 )
 from service.core.wire.coordinator_records import read_group_record, read_share_group_state_record
 from service.core.wire.errors import Unreadable
-from service.core.wire.members import group_document, member_document
+from service.core.wire.members import group_request, member_document
 from service.core.wire.printed import OF_GROUP_RECORDS, OF_SHARE_GROUP_STATE, lines
 
 if TYPE_CHECKING:
@@ -47,8 +46,7 @@ def _read(capture: Capture) -> None:
         record = read_group_record(capture.key, capture.value)
         for release in FORMATTERS:
             lines(record, OF_GROUP_RECORDS, release)
-        with suppress(Unreadable):
-            group_document(record)
+        group_request(record)
     elif capture.kind == "share_group_state_record":
         lines(read_share_group_state_record(capture.key, capture.value), OF_SHARE_GROUP_STATE)
     elif capture.kind == "subscription":

@@ -1,7 +1,5 @@
 """The answer of ``/v1/co-partitionings``: its schema and its JSON."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``/v1/co-partitionings``: can two topics be joined, and if not, what has to change?"""
 
-from __future__ import annotations
-
 from flask import Response
 
 from service.api.co_partitionings.request import CoPartitioningQuestion, CoPartitioningsSchema

@@ -1,7 +1,5 @@
 """``/v1/partitioner-comparisons``: the same keys through several clients' partitioners."""
 
-from __future__ import annotations
-
 from flask import Response
 
 from service.api.comparisons.request import ComparisonQuestion, PartitionerComparisonsSchema

@@ -1,7 +1,5 @@
 """The request of ``/v1/coordinators``."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Final
 

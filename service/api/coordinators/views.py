@@ -1,7 +1,5 @@
 """``/v1/coordinators``: group, transactional or share id → coordinator partition."""
 
-from __future__ import annotations
-
 from flask import Response
 
 from service.api.coordinators.request import Coordination, CoordinatorQuerySchema, CoordinatorSchema

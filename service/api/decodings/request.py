@@ -1,18 +1,31 @@
 """The request of ``POST /v1/decodings``."""
 
-from __future__ import annotations
-
 import base64
+from binascii import a2b_base64
 from dataclasses import dataclass
 from typing import Any, Final
 
+import pyarrow as pa
 from marshmallow import Schema, ValidationError, fields, post_load, validate
 
+from service.arrow.groups import TOPIC_ID
+from service.arrow.keys import from_arrow
+from service.core.errors import InvalidQuestion
 from service.core.kafka_versions import FORMATTERS, LATEST
-from service.web.fields import about, short
+from service.core.model import Keys
+from service.web.arrow_parser import ArrowBody
+from service.web.columns_field import Columns
+from service.web.context import check_limit, reserve
+from service.web.fields import List, Name, TopicName, about, short
 
 GROUP_RECORD, SHARE_GROUP_STATE_RECORD = RECORDS = ("group_record", "share_group_state_record")
-KINDS: Final = (*RECORDS, "subscription", "assignment", "sticky_user_data", "cooperative_sticky_user_data")
+OFFSETS_TOPIC: Final = "offsets_topic"
+KINDS: Final = (*RECORDS, "subscription", "assignment", "sticky_user_data", "cooperative_sticky_user_data", OFFSETS_TOPIC)
+
+RECORD_BYTES: Final = 400
+"""Memory for each record of a list beside its bytes: as Python strings, as bytes and as columns."""
+
+NOT_BASE64: Final = "Not base64 (the standard alphabet, with padding)."
 
 
 @dataclass(frozen=True)
@@ -33,6 +46,21 @@ class Capture:
     instance_id: str | None
 
 
+@dataclass(frozen=True)
+class Captures:
+    """Captured records of one kind.
+
+    keys, values : of one length; a null value is a tombstone
+    topic_names : by topic id
+    """
+
+    kind: str
+    kafka_version: str
+    keys: Keys
+    values: Keys
+    topic_names: dict[str, str]
+
+
 class Base64(fields.String):
     """Bytes, in standard base64 with padding."""
 
@@ -41,7 +69,64 @@ class Base64(fields.String):
         try:
             return base64.b64decode(text, validate=True)
         except ValueError:
-            raise ValidationError("Not base64 (the standard alphabet, with padding).") from None
+            raise ValidationError(NOT_BASE64) from None
+
+
+def _ascii(text: str) -> None:
+    """Validate that a text can be base64 at all; what it is in fact, ``_decoded`` finds out in bulk."""
+    if not text.isascii():
+        raise ValidationError(NOT_BASE64)
+
+
+class CapturedRecordSchema(Schema):
+    """A record of a coordinator's topic."""
+
+    key_base64 = fields.String(required=True, validate=_ascii, metadata=about("its key", example="AAIABm9yZGVycw=="))
+    value_base64 = fields.String(
+        allow_none=True, validate=_ascii, metadata=about("its value; null or absent: a tombstone", example=None)
+    )
+
+
+class Records(Columns):
+    """Records as two columns of bytes, also from an Arrow stream with the columns `key` and `value`."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(CapturedRecordSchema, {"key_base64": pa.string(), "value_base64": pa.string()}, **kwargs)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+        if isinstance(value, ArrowBody):
+            table = value.table("key", "value")
+            check_limit("max_keys", len(table), "keys", "records")
+            return tuple(_bytes_column(table.column(name), name) for name in ("key", "value"))
+        if isinstance(value, list):
+            check_limit("max_keys", len(value), "keys", "records")
+            reserve(RECORD_BYTES * len(value))
+        columns = super()._deserialize(value, attr, data, **kwargs)
+        return tuple(_decoded(columns[name], name) for name in ("key_base64", "value_base64"))
+
+
+def _bytes_column(column: pa.ChunkedArray, name: str) -> Keys:
+    if not (pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type) or pa.types.is_null(column.type)):
+        raise ValidationError({name: [f"A column of {column.type} does not hold bytes; binary does."]})
+    return from_arrow(column, "base64")[0]  # type: ignore[return-value]  # bytes are Keys
+
+
+def _decoded(column: pa.StringArray, name: str) -> Keys:
+    """The bytes of a column of base64; null stays null."""
+    values = []
+    for row, text in enumerate(column.to_pylist()):
+        try:
+            values.append(None if text is None else a2b_base64(text, strict_mode=True))
+        except ValueError:
+            raise InvalidQuestion(NOT_BASE64, "records", row, name) from None
+    return _bytes_column(pa.chunked_array([pa.array(values, pa.binary())]), name)
+
+
+class TopicIdSchema(Schema):
+    """A topic's id and its name."""
+
+    topic_name = TopicName(required=True, metadata=about("", example="orders"))
+    topic_id = Name(required=True, rule=validate.Regexp(TOPIC_ID), metadata=about("", example="uxT2hl6X6HiUYlFlNWKCZQ"))
 
 
 class CaptureSchema(Schema):
@@ -57,6 +142,16 @@ class CaptureSchema(Schema):
     key_base64 = Base64(metadata=about("a record's key"))
     value_base64 = Base64(allow_none=True, metadata=about("a record's value; null is a tombstone"))
     bytes_base64 = Base64(metadata=about("the bytes, if they are not a record", example="AAEAAAABAAV0b3BpY/////8AAAAA"))
+    records = Records(
+        metadata=about(
+            "several records instead of one, at most `ALLOCATOR_MAX_KEYS`; required for `offsets_topic`, where the records of a "
+            "partition must be in its order"
+        )
+    )
+    topics = List(
+        fields.Nested(TopicIdSchema),
+        metadata=about("for `offsets_topic`: names of topic ids that no record names", example=[]),
+    )
     kafka_version = fields.String(
         load_default=LATEST,
         validate=validate.OneOf(FORMATTERS, error="Unknown Kafka version {input}; known are {choices}."),
@@ -75,16 +170,25 @@ class CaptureSchema(Schema):
     )
 
     @post_load
-    def capture(self, body: dict[str, Any], **_: Any) -> Capture:
+    def capture(self, body: dict[str, Any], **_: Any) -> Capture | Captures:
         """The question: exactly the bytes that its kind needs."""
-        needed = ("key_base64", "value_base64") if body["kind"] in RECORDS else ("bytes_base64",)
-        for name in ("key_base64", "value_base64", "bytes_base64"):
+        if body["kind"] == OFFSETS_TOPIC or (body["kind"] in RECORDS and "records" in body):
+            needed: tuple[str, ...] = ("records",)
+        else:
+            needed = ("key_base64", "value_base64") if body["kind"] in RECORDS else ("bytes_base64",)
+        if "topics" in body and body["kind"] != OFFSETS_TOPIC:
+            raise ValidationError({"topics": [f"Not for {body['kind']}."]})
+        for name in ("key_base64", "value_base64", "records", "bytes_base64"):
             if name in body and name not in needed:
                 raise ValidationError({name: [f"Not for {body['kind']}, which needs {' and '.join(needed)}."]})
             if name in needed and name not in body:
                 raise ValidationError({name: [f"Missing data for {body['kind']}."]})
         if body["kind"] == SHARE_GROUP_STATE_RECORD and body["kafka_version"] != LATEST:
             raise ValidationError({"kafka_version": [f"Kafka {body['kafka_version']} has no share groups."]})
+        if "records" in body:
+            keys, values = body["records"]
+            names = {topic["topic_id"]: topic["topic_name"] for topic in body.get("topics", ())}
+            return Captures(body["kind"], body["kafka_version"], keys, values, names)
         return Capture(
             body["kind"],
             body["kafka_version"],

@@ -1,7 +1,5 @@
 """The answer of ``POST /v1/decodings``: its schema, and its JSON for each kind of bytes."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Callable
 from typing import Any, Final
@@ -20,7 +18,7 @@ from service.core.wire.consumer_protocol import (
 )
 from service.core.wire.coordinator_records import CoordinatorRecord, read_group_record, read_share_group_state_record
 from service.core.wire.errors import Unreadable
-from service.core.wire.members import group_document, member_document
+from service.core.wire.members import group_request, member_document, owned_partitions
 from service.web.fields import about
 
 
@@ -29,6 +27,40 @@ class UnreadableSchema(Schema):
 
     offset = fields.Integer(metadata=about("the first byte of what could not be read"))
     detail = fields.String()
+
+
+class GroupStateSchema(Schema):
+    """A group, put together from its records."""
+
+    group_id = fields.String()
+    group_protocol = fields.String(
+        allow_none=True, metadata=about("`classic`, `consumer`, `share` or `streams`; null: there are only committed offsets")
+    )
+    protocol_type = fields.String(metadata=about("of a classic group", example="consumer"))
+    generation_id = fields.Integer(metadata=about("of a classic group"))
+    leader_id = fields.String(allow_none=True, metadata=about("of a classic group"))
+    group_epoch = fields.Integer(metadata=about("of a group that its coordinator assigns"))
+    assignment_epoch = fields.Integer(
+        allow_none=True, metadata=about("the epoch of its target assignment; behind `group_epoch`: a new one is to come")
+    )
+    group = fields.Dict(
+        allow_none=True,
+        metadata=about(
+            "a request to `/v1/group-assignments`, to which only `topics` is to be added. Each member owns what it was given "
+            "(classic) or its target (consumer, share). Null for other protocols, and if a member's bytes cannot be read"
+        ),
+    )
+    members = fields.List(
+        fields.Dict(),
+        metadata=about(
+            "`member_id`, `client_id`, `client_host`; if its coordinator assigns also `member_epoch`, `previous_member_epoch`, "
+            "`member_state`, `assigned_partitions`, and `partitions_pending_revocation` if there are any"
+        ),
+    )
+    committed_offsets = fields.List(
+        fields.Dict(), metadata=about("`topic_name`, `partition_ids`, `offsets`; absent if there are none")
+    )
+    warnings = fields.List(fields.String(), metadata=about("what is missing in `group`, or wrong in its members' bytes"))
 
 
 class DecodingSchema(Schema):
@@ -64,19 +96,39 @@ class DecodingSchema(Schema):
         allow_none=True,
         metadata=about(
             "GROUP_METADATA of consumers as a request to `/v1/group-assignments`, to which only `topics` is to be "
-            "added: each member owns what it was given; null for any other record, and if a member's own bytes cannot be read"
+            "added: each member owns what it was given; null for any other record (see `offsets_topic`), and if a member's own "
+            "bytes cannot be read"
         ),
+    )
+    warnings = fields.List(
+        fields.String(), metadata=about("what is wrong with the bytes of a group's members; absent if nothing is")
+    )
+    owned_partitions = fields.List(
+        fields.Dict(), metadata=about("an assignment in the form of a member's `owned_partitions` in `/v1/group-assignments`")
+    )
+    records = fields.List(
+        fields.Dict(),
+        metadata=about(
+            "for each of the request's `records`: `record_type`, `record_name`, `key`, `value_version` and `value` as above, "
+            "tagged fields last; of an unreadable one `error`, `exception`, `message`, `detail`, and the `offset` in its `part`"
+        ),
+    )
+    records_count = fields.Integer(metadata=about("of `offsets_topic`"))
+    tombstones_count = fields.Integer(metadata=about("of `offsets_topic`: records without a value"))
+    unreadable_count = fields.Integer(metadata=about("of `offsets_topic`: the last records of their keys that cannot be read"))
+    unreadable_records = fields.List(
+        fields.Dict(), metadata=about("of `offsets_topic`: the first of them, each with its `row` and as in `records`")
+    )
+    groups = fields.List(
+        fields.Nested(GroupStateSchema), metadata=about("of `offsets_topic`: the groups that the records describe, by id")
     )
 
 
 def group_record(capture: Capture) -> dict[str, Any]:
     """A record of ``__consumer_offsets``, also as a group."""
     record, answer = read_record(capture, read_group_record, printed.OF_GROUP_RECORDS)
-    try:
-        group = group_document(record)
-    except Unreadable:
-        group = None
-    return {**answer, "group": group}
+    request = group_request(record)
+    return {**answer, "group": request.document, **({"warnings": request.warnings} if request.warnings else {})}
 
 
 def share_group_state_record(capture: Capture) -> dict[str, Any]:
@@ -121,7 +173,8 @@ def assignment_document(capture: Capture) -> dict[str, Any]:
     """An assignment."""
     assignment = read_assignment(capture.data)
     decoded = {"partitions": topic_partitions(assignment.partitions), "user_data": text(assignment.user_data)}
-    return {"version": assignment.version, "decoded": decoded}
+    owned = owned_partitions(assignment.partitions)
+    return {"version": assignment.version, "decoded": decoded, "owned_partitions": owned}
 
 
 def sticky_user_data(capture: Capture) -> dict[str, Any]:
@@ -139,7 +192,7 @@ def cooperative_sticky_user_data(capture: Capture) -> dict[str, Any]:
 
 READ: Final[dict[str, Callable[[Capture], dict[str, Any]]]] = dict(
     zip(
-        KINDS,
+        KINDS[:-1],
         (
             group_record,
             share_group_state_record,

@@ -1,21 +1,53 @@
 """``POST /v1/decodings``: captured bytes of Kafka's → JSON."""
 
-from __future__ import annotations
+from flask import Response, request
 
-from flask import Response
-
-from service.api.decodings.request import Capture, CaptureSchema
+from service.api.decodings import records
+from service.api.decodings.request import OFFSETS_TOPIC, Capture, Captures, CaptureSchema
 from service.api.decodings.response import READ, DecodingSchema
 from service.web import responses
 from service.web.blueprint import Blueprint
+from service.web.context import decision
+from service.web.json_lines import JSON_LINES, LinesParser
+from service.web.responses import ARROW_STREAM, CSV, JSON
 
-blueprint = Blueprint("decodings", __name__, description="captured bytes → JSON")
+blueprint = Blueprint("decodings", __name__, LinesParser("records"), description="captured bytes → JSON")
 
 
 @blueprint.post("/v1/decodings")
 @blueprint.arguments(CaptureSchema)
 @blueprint.response(200, DecodingSchema)
 @blueprint.doc(operationId="decode")
-def decode(capture: Capture) -> Response:
-    """Decode captured bytes."""
+def decode(capture: Capture | Captures) -> Response:
+    """Decode captured bytes.
+
+    Of many records of one kind, `records` is a list, or the body is a stream: JSON lines (`application/x-ndjson`), each like an
+    element of `records`, or an Arrow stream with the columns `key` and `value` (binary); the other fields are then query
+    parameters. The answer is JSON, with `Accept` also JSON lines, an Arrow stream or CSV; by default that of a stream is one
+    too. A record that cannot be read has its error in its place. The kind `offsets_topic` puts groups together, and
+    its answer is always JSON.
+    """
+    if isinstance(capture, Captures):
+        return _decode_records(capture)
     return responses.answer({"kafka_version": capture.kafka_version, "kind": capture.kind, **READ[capture.kind](capture)})
+
+
+def _decode_records(captures: Captures) -> Response:
+    report = decision("decoding", captures.kind)
+    head = {"kafka_version": captures.kafka_version, "kind": captures.kind}
+    media_type = JSON if captures.kind == OFFSETS_TOPIC else _media_type()
+    report.sees(records=len(captures.keys))
+    with report.render():
+        if captures.kind == OFFSETS_TOPIC:
+            return responses.answer(head | records.groups_document(captures))
+        if media_type == JSON:
+            return responses.answer(head | records.document(captures))
+        if media_type == JSON_LINES:
+            return Response(b"".join(line + b"\n" for line in records.documents(captures)), mimetype=JSON_LINES)
+        return responses.table(records.table(captures), media_type)
+
+
+def _media_type() -> str:
+    """The answer's: what the caller prefers; by default that of the body."""
+    own = {ARROW_STREAM: ARROW_STREAM, JSON: JSON}.get(request.mimetype, JSON_LINES)
+    return responses.preferred(own, *(each for each in (JSON, JSON_LINES, ARROW_STREAM, CSV) if each != own))

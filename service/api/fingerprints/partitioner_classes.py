@@ -1,7 +1,5 @@
 """Partitioners in requests and answers: those that a request names, and classes of those that no key tells apart."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 
@@ -32,7 +30,10 @@ def chosen(names: list[str] | None) -> list[Partitioner]:
 class WriterSchema(Schema):
     """Partitioners that no key tells apart."""
 
-    partitioners = fields.List(fields.String(), metadata=about("those first that a client has by default"))
+    partitioners = fields.List(
+        fields.String(),
+        metadata=about("those in use first, and of these a client's default ones; empty: no client in the list does so"),
+    )
     hash = fields.String()
     sign_rule = fields.String(metadata={"example": "mask"})
 

@@ -1,7 +1,5 @@
 """What the observations say, as JSON, in a sentence and as a table."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, Final
 
@@ -12,8 +10,7 @@ from service.api.fingerprints.partitioner_classes import ExcludedSchema, WriterS
 from service.api.fingerprints.request import FingerprintQuestion
 from service.core.attribution.binomial import NEVER
 from service.core.attribution.equivalents import UNDECIDED, PartitionerClass
-from service.core.attribution.fingerprints import Candidate, Fingerprint, explain
-from service.core.attribution.mixtures import Component
+from service.core.attribution.fingerprints import MOSTLY, Candidate, Fingerprint, explain
 from service.core.attribution.observations import Observations
 from service.core.model import Int32s
 from service.web import keys
@@ -84,7 +81,8 @@ class PartitionerFingerprintsAnswerSchema(Schema):
     verdict = fields.String(
         metadata=about(
             "`identified`: one writer explains everything; `mixture`: several do, or one and chance; "
-            "`undecided`: it takes more samples; `unexplained`: no partitioner explains more than chance",
+            "`undecided`: it takes more samples; `unexplained`: no partitioner explains more than chance, or those that do "
+            "explain less than half",
             enum=list(VERDICTS),
         )
     )
@@ -133,10 +131,7 @@ def document(
         "keys_count": observations.keys,
         "hypotheses": result.hypotheses,
         "more_samples": _samples(result.more_samples),
-        "writers": [
-            _component(result.partitioners.classes[part.class_index], part) | {"examples": examples(rows)}
-            for part, rows in zip(mixture.components, result.examples[:-1], strict=True)
-        ],
+        "writers": [_component(result, i) | {"examples": examples(rows)} for i, rows in enumerate(result.examples[:-1])],
         "unexplained": {
             "share": mixture.chance_share if mixture.unexplained else 0.0,
             "pairs": mixture.unexplained,
@@ -154,7 +149,7 @@ def document(
 
 
 def _explanation(partition_ids: Int32s, result: Fingerprint, observations: Observations) -> list[dict[str, Any]]:
-    names = [writer.names[0] for writer in result.partitioners.classes]
+    names = [writer.label for writer in result.partitioners.classes]
     return [
         {
             "partition_id": partition_id,
@@ -167,15 +162,24 @@ def _explanation(partition_ids: Int32s, result: Fingerprint, observations: Obser
     ]
 
 
-def _component(writer: PartitionerClass, part: Component) -> dict[str, Any]:
+def _component(result: Fingerprint, i: int) -> dict[str, Any]:
+    part = result.mixture.components[i]
     return {
-        **writer_document(writer),
+        **writer_document(_class(result, i)),
+        "partitioners": result.writers[i],
         "share": part.share,
         "pairs_explained": part.pairs,
         "pairs_left": part.of,
         "chance_probability": math.exp(part.log_chance),
         "log10_chance": part.log_chance / math.log(10),
     }
+
+
+def _class(result: Fingerprint, i: int) -> PartitionerClass:
+    """The class of a part of the mixture: of those that no key tells apart, the one that has the first name."""
+    classes, names = result.partitioners.classes, result.writers[i]
+    first = classes[result.mixture.components[i].class_index]
+    return next((each for each in classes if names[:1] == each.names[:1]), first) if names else first
 
 
 def _candidate(result: Fingerprint, candidate: Candidate) -> dict[str, Any]:
@@ -198,24 +202,42 @@ def _samples(count: int | None) -> int | None:
 
 
 def conclusion(result: Fingerprint, observations: Observations) -> str:
-    """The verdict in words."""
-    mixture, writers = result.mixture, result.partitioners.classes
+    """The verdict in words, beginning with what is unexplained if that is most of it."""
+    mixture = result.mixture
     pairs, n = f"{observations.pairs} different pair{'s' if observations.pairs != 1 else ''}", mixture.partitions_count
     if result.verdict == "identified":
-        names = writers[mixture.components[0].class_index].names
-        others = f" (or one of {len(names) - 1} others that no key tells from it)" if len(names) > 1 else ""
-        return f"{names[0]}{others} with {n} partitions explains all of {pairs}."
+        others = len(result.writers[0]) - 1
+        more = f" (or one of {others} others that no key tells from it)" if others > 1 else ""
+        if others == 1:
+            more = f" (or {result.writers[0][1]}, which no key tells from it)"
+        return f"{_label(result, 0)}{more} with {n} partitions explains all of {pairs}."
+    parts = ", ".join(f"{part.share:.0%} {_label(result, i)}" for i, part in enumerate(mixture.components))
+    if result.verdict == "mixture" and not mixture.unexplained:
+        return f"With {n} partitions: {parts}. Together they explain all of {pairs}."
+    left_over = (
+        f"Of {pairs}, {mixture.unexplained} are left over: "
+        "their partition was named, or chosen by something that looks at no key or is not in the list."
+    )
+    if mixture.components and result.unexplained_share > MOSTLY:
+        rest = f"With {n} partitions, the rest looks like {parts}." if result.verdict == "mixture" else _the_rest(result, parts)
+        return f"{result.unexplained_share:.0%} of the observations are explained by no partitioner. {rest} {left_over}"
     if result.verdict == "mixture":
-        parts = ", ".join(f"{part.share:.0%} {writers[part.class_index].names[0]}" for part in mixture.components)
-        if not mixture.unexplained:
-            return f"With {n} partitions: {parts}. Together they explain all of {pairs}."
-        return (
-            f"With {n} partitions: {parts}, {mixture.chance_share:.0%} chance. Of {pairs}, {mixture.unexplained} are left over: "
-            "their partition was named, or chosen by something that looks at no key or is not in the list."
-        )
+        return f"With {n} partitions: {parts}, {mixture.chance_share:.0%} chance. {left_over}"
     if result.verdict == "unexplained":
         return f"No partitioner explains more of {pairs} than chance would."
     return f"{_undecided(result, observations)} {_how_many_more(result)}"
+
+
+def _label(result: Fingerprint, i: int) -> str:
+    """The writer of a part of the mixture: its first partitioner, or what it does with a key."""
+    return _class(result, i).label
+
+
+def _the_rest(result: Fingerprint, parts: str) -> str:
+    return (
+        f"{parts}: more than chance would explain, which does not prove that they wrote it "
+        f"({result.candidates_count} candidates are left)."
+    )
 
 
 def _undecided(result: Fingerprint, observations: Observations) -> str:
@@ -224,7 +246,7 @@ def _undecided(result: Fingerprint, observations: Observations) -> str:
     left = f"{result.candidates_count} candidate{'s are' if result.candidates_count != 1 else ' is'} left"
     if observations.keys == 1:
         return f"One sample is never proof: {left}, and chance alone explains it in 1 of {result.mixture.partitions_count} cases."
-    if result.candidates_count == 0:
+    if not result.mixture.components and result.leaves_pairs:
         return f"No single partitioner explains all of {observations.pairs} pairs, and they are too few to tell several apart."
     return f"{left[0].upper()}{left[1:]}, and chance has not been ruled out." if not result.mixture.components else f"{left}."
 
@@ -233,7 +255,10 @@ def _how_many_more(result: Fingerprint) -> str:
     more = result.more_samples
     if more == NEVER:
         return "No number of samples tells them apart."
-    return f"{more} more sample{'s' if more != 1 else ''}, of other keys, would decide it."
+    samples = f"{more} more sample{'s' if more != 1 else ''}, of other keys"
+    if not result.mixture.components and result.leaves_pairs:
+        return f"Take {samples}."
+    return f"{samples}, would decide it."
 
 
 def table(result: Fingerprint) -> pa.Table:

@@ -1,7 +1,5 @@
 """``/v1/partitioner-fingerprints``: which partitioner wrote this, and to how many partitions."""
 
-from __future__ import annotations
-
 from flask import Response
 
 from service.api.fingerprints.request import FingerprintQuestion, PartitionerFingerprintsSchema
@@ -29,8 +27,11 @@ def fingerprint_partitioners(question: FingerprintQuestion, query: dict[str, boo
 
     A partitioner that had nothing to do with it still explains one record in `partitions_count`; a writer is said to be found
     only where chance would explain as much in less than 1 of 1000 such questions, and never by one key. Several writers of one
-    topic are found with their shares. The body may also be an Arrow stream with the columns `key` and `partition_id`, the other
-    fields being query parameters. As `text/csv` or Arrow the answer is the table of candidates.
+    topic are found with their shares. Without `partitioners`, those that do not write to Kafka are no suspects; and if the others
+    leave records unexplained, every hash is tried with every sign rule, and whole numbers modulo the partition count.
+
+    The body may also be an Arrow stream with the columns `key` and `partition_id`, the other fields being query parameters. As
+    `text/csv` or Arrow the answer is the table of candidates.
     """
     observed = len(question.partition_ids)
     if query["explain"]:
@@ -39,7 +40,12 @@ def fingerprint_partitioners(question: FingerprintQuestion, query: dict[str, boo
     with report.compute():
         observations = observe(question.column, question.key_format, question.partition_ids)
         result = fingerprint(
-            question.partitioners, observations, question.partitions_counts, question.max_candidates, question.examples
+            question.partitioners,
+            observations,
+            question.partitions_counts,
+            question.max_candidates,
+            question.examples,
+            all_suspects=not question.named,
         )
     report.sees(keys=observed)
     with report.render():

@@ -1,7 +1,5 @@
 """The answer of ``POST /v1/group-assignments``: its schema, its JSON, its table."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from typing import Any
 

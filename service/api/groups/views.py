@@ -1,7 +1,5 @@
 """``POST /v1/group-assignments``: partitions → group members."""
 
-from __future__ import annotations
-
 from flask import Response
 
 from service.api.groups.request import GroupAssignment, GroupAssignmentSchema, GroupParser

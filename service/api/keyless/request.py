@@ -1,7 +1,5 @@
 """The request of ``/v1/keyless-distributions``: its schemas, and the step into the core's arrays."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

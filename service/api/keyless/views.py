@@ -1,7 +1,5 @@
 """``/v1/keyless-distributions``: the expected share of each partition in the records that have no key."""
 
-from __future__ import annotations
-
 from flask import Response
 
 from service.api.keyless.request import KeylessDistributionsSchema, KeylessQuestion

@@ -4,8 +4,6 @@ The keys come as JSON, or as an Arrow stream with the rest in the query. A strea
 it needs memory for its body and its largest batch.
 """
 
-from __future__ import annotations
-
 import pyarrow as pa
 from flask import Response
 

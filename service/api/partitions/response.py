@@ -1,7 +1,5 @@
 """The answer of ``/v1/partitions``: its schema, its JSON and its table."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import numpy as np

@@ -3,8 +3,6 @@
 A request is a JSON body, an Arrow stream with the rest in the query, or one key in the query.
 """
 
-from __future__ import annotations
-
 from typing import cast
 
 from flask import Response, request

@@ -33,7 +33,7 @@ EXAMPLE: Final = {
 }
 
 
-class PlacedPartitionSchema(Schema):
+class AuditedPartitionSchema(Schema):
     """What a partition has."""
 
     partition_id = Integer(required=True, minimum=0)
@@ -59,7 +59,7 @@ class PlacementAuditSchema(Schema):
         metadata=about("the cluster that the topic was placed on. `modulo` and `rack-unaware` count along this list"),
     )
     placements = Rows(
-        PlacedPartitionSchema,
+        AuditedPartitionSchema,
         PLACEMENT,
         plain_placements,
         required=True,

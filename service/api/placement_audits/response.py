@@ -1,7 +1,5 @@
 """The answer of ``POST /v1/placement-audits``: its schema, its JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

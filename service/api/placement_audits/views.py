@@ -1,7 +1,5 @@
 """``POST /v1/placement-audits``: a topic's placement → could its placer have made it?"""
 
-from __future__ import annotations
-
 from flask import Response
 
 from service.api.placement_audits.request import PlacementAuditQuestion, PlacementAuditSchema

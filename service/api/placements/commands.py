@@ -1,7 +1,5 @@
 """The commands that a request for replicas can give: place topics, operate a controller, generate a reassignment."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The answer of ``POST /v1/replica-placements``: its schema, its JSON, its table."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """``POST /v1/replica-placements``: replicas → brokers."""
 
-from __future__ import annotations
-
 from flask import Response
 
 from service.api.placements.request import Question, ReplicaPlacementSchema

@@ -3,8 +3,6 @@
 Source of the shape: org.apache.kafka.clients.consumer.internals.AbstractPartitionAssignor.assign (Apache Kafka 4.3.1).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ A consumer group (KIP-848) or share group (KIP-932) is taken to be loaded as a c
 target assignments, in request order; then the target is computed anew. ``owned_partitions`` are a member's current target.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import hashlib

@@ -1,7 +1,5 @@
 """The same keys through several clients' partitioners: where they agree, and where they do not."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final

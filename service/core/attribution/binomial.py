@@ -1,7 +1,5 @@
 """How likely a result is by chance alone, and how many samples rule chance out."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Final

@@ -8,8 +8,6 @@ Method
     Each step from a key to a partition is compared separately: key bytes, hash, sign rule, count.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

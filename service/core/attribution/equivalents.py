@@ -6,8 +6,6 @@ hand include such records, these partitioners are in different classes: ``librdk
 ``librdkafka:consistent_random``, for example.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
@@ -31,12 +29,17 @@ BLOCK: Final = 1 << 16
 class PartitionerClass:
     """Partitioners that put each of the keys on the same partition.
 
-    names : of the partitioners, a client's default ones first
+    names : of the partitioners, those in use first, and of these a client's default ones; empty if no client in the list does so
     rule : what they do with a key
     """
 
     names: tuple[str, ...]
     rule: HashingRule
+
+    @property
+    def label(self) -> str:
+        """The first name, or what is done with a key."""
+        return self.names[0] if self.names else f"{self.rule.hash.name}, {self.rule.sign.name} (no client in the list)"
 
 
 @dataclass(frozen=True)
@@ -53,16 +56,21 @@ class PartitionerClasses:
     excluded: tuple[tuple[str, str], ...]
 
 
-def classify(partitioners: Iterable[Partitioner], key_format: str, *, has_null: bool, has_empty: bool) -> PartitionerClasses:
+def classify(
+    partitioners: Iterable[Partitioner], key_format: str, *, has_null: bool, has_empty: bool, only_kafka: bool = False
+) -> PartitionerClasses:
     """The partitioners by what they do with keys of that format.
 
     has_null, has_empty : do any records have no key, or an empty one? Partitioners may differ in what they do with these.
+    only_kafka : exclude those of systems other than Kafka
     """
     groups: dict[tuple[Any, ...], list[Partitioner]] = {}
     ignoring, excluded = [], []
     for partitioner in partitioners:
         rule = partitioner.hashing_rule
-        if partitioner.hash is None:
+        if only_kafka and not partitioner.writes_to_kafka:
+            excluded.append((partitioner.name, "does not write to Kafka"))
+        elif partitioner.hash is None:
             ignoring.append(partitioner.name)
         elif rule is None:
             excluded.append((partitioner.name, "gives tokens, not partitions"))
@@ -78,8 +86,12 @@ def classify(partitioners: Iterable[Partitioner], key_format: str, *, has_null: 
 def _class(group: list[Partitioner]) -> PartitionerClass:
     rule = group[0].hashing_rule
     assert rule is not None  # noqa: S101 - classify has checked
-    names = (partitioner.name for partitioner in sorted(group, key=lambda each: not each.setting.startswith("default")))
-    return PartitionerClass(tuple(names), rule)
+    return PartitionerClass(tuple(partitioner.name for partitioner in sorted(group, key=rank)), rule)
+
+
+def rank(partitioner: Partitioner) -> tuple[bool, bool]:
+    """The order in which partitioners are named: those in use first, and of these a client's default ones."""
+    return not partitioner.in_use, not partitioner.setting.startswith("default")
 
 
 @dataclass(frozen=True)

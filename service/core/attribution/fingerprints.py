@@ -8,22 +8,22 @@ If the count is not known, every possible count is tried with the first SAMPLE d
 pairs. One hash of a key serves all counts.
 """
 
-from __future__ import annotations
-
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from service.core.attribution.binomial import NEVER, log_tail, samples_until, smallest
-from service.core.attribution.equivalents import PartitionerClass, PartitionerClasses, classify, hash_all
+from service.core.attribution.equivalents import PartitionerClass, PartitionerClasses, classify, hash_all, rank
 from service.core.attribution.mixtures import SIGNIFICANCE, Mixture, Patterns, fit, unmix
 from service.core.attribution.observations import EMPTY_KEY, NO_KEY, Observations, find_patterns, first_rows, matches, sample
 from service.core.attribution.probe_keys import probe_keys
+from service.core.attribution.unlisted import probe_numbers, unlisted, whole_numbers
 from service.core.errors import InvalidQuestion
+from service.core.keys.columns import Column
 from service.core.model import Int32s, Int64s
 from service.core.partitioners.model import Partitioner
 
@@ -40,6 +40,9 @@ MAX_CLASSES: Final = 60
 
 WORSE: Final = math.log(1000)
 """A candidate whose log-likelihood is lower than the best by more than this is ruled out."""
+
+MOSTLY: Final = 0.5
+"""If chance has a larger share than this, what is left to decide is not who wrote the records."""
 
 DOUBT: Final = 0.01
 """The probability that another candidate is still possible after the number of samples given in the answer."""
@@ -77,6 +80,8 @@ class Fingerprint:
     candidates_count : how many are not ruled out
     more_samples : how many leave one answer; 0 if there is one; NEVER if no number does; None if nothing explains the records
     examples : for each component of the mixture, the first rows that it explains and no other does; last, those that none does
+    writers : for each component of the mixture, or else the first candidate, the names of all partitioners that put every key
+        where it does at this partition count; those in use first
     """
 
     verdict: str
@@ -88,6 +93,21 @@ class Fingerprint:
     candidates_count: int
     more_samples: int | None
     examples: tuple[tuple[int, ...], ...]
+    writers: tuple[tuple[str, ...], ...]
+
+    @property
+    def unexplained_share(self) -> float:
+        """The share of the observations that no partitioner explains."""
+        if not self.mixture.components:
+            return 1.0
+        return self.mixture.chance_share if self.mixture.unexplained else 0.0
+
+    @property
+    def leaves_pairs(self) -> bool:
+        """Is there any pair that no partitioner explains which may have written some?"""
+        if self.mixture.components:
+            return self.mixture.unexplained > 0
+        return self.candidates[0].pairs < self.candidates[0].of
 
 
 @dataclass(frozen=True)
@@ -121,6 +141,7 @@ class Case:
     """What a verdict is based on: the observations, the trials, and the mixture at the likeliest count."""
 
     observations: Observations
+    probes: Column
     classes: tuple[PartitionerClass, ...]
     hypotheses: int
     patterns: Patterns
@@ -134,20 +155,42 @@ def fingerprint(
     partitions_counts: range,
     most_candidates: int = 20,
     most_examples: int = 3,
+    *,
+    all_suspects: bool = False,
 ) -> Fingerprint:
     """The classes that explain where keys were seen.
 
     partitions_counts : those that are possible, all above the largest partition in the observations
+    all_suspects : did nobody name the partitioners? Then those that do not write to Kafka are excluded; and if the others leave
+        records unexplained, also what no client in the list does is considered
     Raises InvalidQuestion if no partitioner hashes such keys.
     """
     kinds = observations.kinds
     has_null, has_empty = bool((kinds == NO_KEY).any()), bool((kinds == EMPTY_KEY).any())
-    classified = classify(partitioners, observations.key_format, has_null=has_null, has_empty=has_empty)
-    classes = classified.classes
-    if not 0 < len(classes) <= MAX_CLASSES:
+    partitioners = tuple(partitioners)
+    classified = classify(partitioners, observations.key_format, has_null=has_null, has_empty=has_empty, only_kafka=all_suspects)
+    if not 0 < len(classified.classes) <= MAX_CLASSES:
         raise InvalidQuestion(
-            f"they hash such keys in {len(classes)} ways; at least 1 and at most {MAX_CLASSES} can be compared", "partitioners"
+            f"they hash such keys in {len(classified.classes)} ways; at least 1 and at most {MAX_CLASSES} can be compared",
+            "partitioners",
         )
+    ranks = {partitioner.name: rank(partitioner) for partitioner in partitioners}
+
+    def judge(classified: PartitionerClasses, probes: Column) -> Fingerprint:
+        case = _case(classified.classes, observations, partitions_counts, probes)
+        return _judge(case, classified, ranks, None if len(partitions_counts) == 1 else most_candidates, most_examples)
+
+    result = judge(classified, probe_keys(observations.key_format))
+    if not all_suspects or not result.leaves_pairs:
+        return result
+    column, key_format = observations.column, observations.key_format
+    others = unlisted(classified.classes, column, key_format, MAX_CLASSES - len(classified.classes))
+    probes = probe_keys(key_format) if whole_numbers(column, key_format) is None else probe_numbers(key_format)
+    wider = judge(replace(classified, classes=(*classified.classes, *others)), probes)
+    return wider if any(not wider.partitioners.classes[part.class_index].names for part in wider.mixture.components) else result
+
+
+def _case(classes: tuple[PartitionerClass, ...], observations: Observations, partitions_counts: range, probes: Column) -> Case:
     hypotheses = len(classes) * len(partitions_counts)
     trials = _try(classes, observations, partitions_counts)
     order = np.lexsort((trials.counts, -trials.log_likelihoods().max(axis=0)))
@@ -158,8 +201,7 @@ def fingerprint(
     best = max(explaining, key=lambda n: mixtures[n].log_likelihood - _price(mixtures[n], observations.pairs))
     if observations.pairs > SAMPLE:
         trials = _of_all_pairs(patterns)
-    case = Case(observations, classes, hypotheses, patterns[best], mixtures[best], trials)
-    return _judge(case, classified, None if len(partitions_counts) == 1 else most_candidates, most_examples)
+    return Case(observations, probes, classes, hypotheses, patterns[best], mixtures[best], trials)
 
 
 def _try(classes: tuple[PartitionerClass, ...], observations: Observations, partitions_counts: range) -> Trials:
@@ -182,7 +224,13 @@ def _price(mixture: Mixture, pairs: int) -> float:
     return 0.5 * len(mixture.components) * math.log(max(pairs, 1))
 
 
-def _judge(case: Case, classified: PartitionerClasses, most_candidates: int | None, most_examples: int) -> Fingerprint:
+def _judge(
+    case: Case,
+    classified: PartitionerClasses,
+    ranks: Mapping[str, tuple[bool, bool]],
+    most_candidates: int | None,
+    most_examples: int,
+) -> Fingerprint:
     trials, mixture = case.trials, case.mixture
     likelihoods = trials.log_likelihoods()
     column = int(np.searchsorted(trials.counts, mixture.partitions_count))
@@ -191,25 +239,36 @@ def _judge(case: Case, classified: PartitionerClasses, most_candidates: int | No
     in_answer[answer, column] = True
     surviving = _surviving(case, likelihoods >= max(mixture.log_likelihood, likelihoods[answer[0], column]) - WORSE)
     surviving[:, column] |= in_answer[:, column] & (len(mixture.components) > 0)
-    agreeing = _agreements(case, answer[0])
+    agreements = {k: _agreements(case, k) for k in answer}
+    agreeing = agreements[answer[0]].copy()
     for component in mixture.components if len(mixture.components) > 1 else ():
         for k in _substitutes(case, answer, component.class_index):
             surviving[k, column] = True
-            agreeing[k, column] = 1 - component.share * (1 - _agreements(case, component.class_index)[k, column])
+            agreeing[k, column] = 1 - component.share * (1 - agreements[component.class_index][k, column])
     rivals = surviving & ~in_answer
-    rank = np.lexsort(
+    rank_of = np.lexsort(
         (np.broadcast_to(trials.counts, rivals.shape).ravel(), -likelihoods.ravel(), ~surviving.ravel(), ~in_answer.ravel())
     )
-    listed = rank if most_candidates is None else rank[(surviving | in_answer).ravel()[rank]][:most_candidates]
+    listed = rank_of if most_candidates is None else rank_of[(surviving | in_answer).ravel()[rank_of]][:most_candidates]
     candidates = tuple(
         _candidate(trials, k, c, ruled_out=not surviving[k, c], agreeing=float(agreeing[k, c]) if rivals[k, c] else None)
         for k, c in (divmod(int(i), len(trials.counts)) for i in listed)
     )
-    more = _more_samples(case, candidates[0], agreeing[rivals])
+    # What no key tells from a part of the answer is part of it.
+    alike = {k: [int(j) for j in np.flatnonzero(rivals[:, column]) if agreements[k][j, column] >= 1] for k in answer}
+    apart = rivals.copy()
+    apart[[j for others in alike.values() for j in others], column] = False
+    more = _more_samples(case, candidates[0], agreeing[apart])
     verdict = _verdict(case, candidates[0], more)
+    missed = trials.decided - trials.explained[:, column]
+    namesakes = {k: [k, *(j for j in alike[k] if missed[j] <= missed[k])] for k in answer}
+    writers = tuple(
+        tuple(sorted((name for j in namesakes[k] for name in case.classes[j].names), key=lambda name: ranks[name]))
+        for k in answer
+    )
     return Fingerprint(
         verdict, classified, most_candidates is not None, case.hypotheses, mixture, candidates, int(surviving.sum()),
-        None if verdict == "unexplained" else more, _examples(case, most_examples),
+        None if verdict == "unexplained" else more, _examples(case, most_examples), writers,
     )  # fmt: skip
 
 
@@ -234,8 +293,7 @@ def _candidate(trials: Trials, k: int, c: int, *, ruled_out: bool, agreeing: flo
 
 def _agreements(case: Case, class_index: int) -> Floats:
     """float64[classes, counts]: the share of random keys that each puts where this class does at the likeliest count."""
-    column = probe_keys(case.observations.key_format)
-    hashes = hash_all(case.classes, column, case.observations.key_format)
+    hashes = hash_all(case.classes, case.probes, case.observations.key_format)
     partitions = hashes.partitions(case.mixture.partitions_count)[class_index]
     return matches(hashes.dividends(), partitions, case.trials.counts) / len(partitions)
 
@@ -252,7 +310,11 @@ def _more_samples(case: Case, first: Candidate, agreeing: Floats) -> int:
     allowed = math.log(SIGNIFICANCE / case.hypotheses)
     chance = 1 / first.partitions_count
     proof = 0
-    if not case.mixture.components:
+    if not case.mixture.components and first.pairs < first.of:
+        # As many as tell from chance what wrote two fifths of them.
+        enough = smallest(lambda pairs: log_tail(2 * pairs // 5, pairs, chance) <= allowed, start=1)
+        proof = max(0, enough - case.observations.pairs)
+    elif not case.mixture.components:
         proof = smallest(lambda more: log_tail(first.pairs + more, first.of + more, chance) <= allowed)
     separation = samples_until(agreeing, DOUBT)
     another_key = max(0, 2 - case.observations.keys)  # one sample is never proof
@@ -260,14 +322,12 @@ def _more_samples(case: Case, first: Candidate, agreeing: Floats) -> int:
 
 
 def _verdict(case: Case, first: Candidate, more: int) -> str:
-    if case.mixture.components:
-        if more != 0:
-            return "undecided"
-        return "identified" if len(case.mixture.components) == 1 and case.mixture.unexplained == 0 else "mixture"
-    # Would the best candidate be more than chance if it explained everything?
-    allowed = math.log(SIGNIFICANCE / case.hypotheses)
-    enough = log_tail(first.of, first.of, 1 / first.partitions_count) <= allowed
-    return "unexplained" if enough and first.pairs < first.of else "undecided"
+    mixture = case.mixture
+    if mixture.components:
+        if more == 0:
+            return "identified" if len(mixture.components) == 1 and mixture.unexplained == 0 else "mixture"
+        return "unexplained" if mixture.unexplained and mixture.chance_share > MOSTLY else "undecided"
+    return "undecided" if first.pairs == first.of or more else "unexplained"
 
 
 def _examples(case: Case, most: int) -> tuple[tuple[int, ...], ...]:

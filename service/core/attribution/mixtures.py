@@ -14,8 +14,6 @@ Method
     records whose partition the caller named, or that were placed by a partitioner that ignores keys.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Final

@@ -1,7 +1,5 @@
 """Keys and the partitions on which they were seen, as evidence: each distinct pair once, and which classes explain it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

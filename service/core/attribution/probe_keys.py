@@ -1,7 +1,5 @@
 """Random keys, the same on every call, to compare partitioners on when a request has too few keys."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Final
 

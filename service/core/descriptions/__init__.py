@@ -13,8 +13,6 @@ snapshot                the JSON that ``partition-allocator snapshot`` writes, o
 The readers are strict: a text that is cut off or has an unknown line is an error, with the line.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

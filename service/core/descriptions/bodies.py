@@ -1,7 +1,5 @@
 """Request bodies made from a description: the parts of a cluster that an endpoint takes, and nothing else."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """JSON that describes a cluster: a snapshot or parts of one, a reassignment, Cruise Control's ``kafka_cluster_state``."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any, Final, NoReturn
@@ -15,17 +13,21 @@ _PARTS: Final = {"brokers": "broker_id", "topics": "topic_name", "groups": "grou
 _TYPES: Final = {dict: "an object", list: "a list", int: "an integer", str: "a string"}
 
 
-def read_document(text: str) -> Description:
-    """The description that this JSON is. Raises UnreadableDescription."""
+def parse_json(text: str) -> Any:
+    """The value of a JSON text. Raises UnreadableDescription, with the line."""
     try:
-        document = json.loads(text)
+        return json.loads(text)
     except json.JSONDecodeError as error:
         raise UnreadableDescription(f"Malformed JSON: {error.msg}.", error.lineno) from None
     except RecursionError:
         raise UnreadableDescription("Malformed JSON: nested too deeply.", 1) from None
     except ValueError:  # an integer of thousands of digits
         raise UnreadableDescription("Malformed JSON: an integer is too long.", 1) from None
-    source = _Source(text)
+
+
+def read_document(text: str) -> Description:
+    """The description that this JSON is. Raises UnreadableDescription."""
+    document, source = parse_json(text), _Source(text)
     source.check(document, dict, ())
     if "partitions" in document:
         return _read_reassignment(document, source)

@@ -1,7 +1,5 @@
 """The line on which each value of a JSON text begins."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Collection, Iterator

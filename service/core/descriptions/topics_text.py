@@ -4,8 +4,6 @@ The fields are those of TopicCommand in Kafka 0.10 to 4.3: older releases print 
 ``Elr``. While a partition is being reassigned, its placement is the one it is going to have: without ``Removing Replicas``.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

@@ -4,8 +4,6 @@ Text is UTF-8 as in Arrow; half a surrogate pair is the three bytes that UTF-8 w
 Plain-Python twin: tests/reference/hashes.py.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -8,8 +8,6 @@ keys in one bucket, so they are rare, but their order depends on all past rotati
 Tests: vectors/java/hash-iteration-order, the plain twin tests/reference/hash_order.py (chains) and the running JVM (trees).
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

@@ -4,8 +4,6 @@ A tree's keys are rows of ``keys``, int32[keys, …]: left child, right child, p
 are sorted by, and the rank among equal hash codes; rows may have further columns. A tree is its root, NONE if it is empty.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 from numba import njit

@@ -1,7 +1,5 @@
 """The order of strings in Java: by UTF-16 code units (``String.compareTo``, ``TreeMap``, ``Collections.sort``)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The iteration order of Kafka's TimelineHashMap, which holds the members of a group in the group coordinator."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from service.core.model import Int32s

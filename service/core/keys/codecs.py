@@ -3,8 +3,6 @@
 A column is ``offsets``, int32[texts + 1], and ``data``, uint8[...], as in Keys. Python's own codecs are the plain twins.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

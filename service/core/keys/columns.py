@@ -15,8 +15,6 @@ encoding       of                                  the bytes
 A key that does not fit its format raises InvalidQuestion at ``("keys", row)``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate

@@ -1,7 +1,5 @@
 """A serialized key as a JSON value."""
 
-from __future__ import annotations
-
 import base64
 from typing import Any
 

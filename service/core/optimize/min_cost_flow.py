@@ -1,7 +1,5 @@
 """Minimum-cost flow through a network."""
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

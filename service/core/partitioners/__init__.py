@@ -55,6 +55,7 @@ def _partitioner(
     encoding: Encoding = columns.SERIALIZED,
     run: Callable[[Question, Partitioner], Answer] | None = None,
     options: tuple[str, ...] = (),
+    aliases: tuple[str, ...] = (),
 ) -> Partitioner:
     """One line of the table."""
     what = "Ignores keys" if hash_ is None else f"{hash_.name}, {sign.name if sign else 'as it is'}"
@@ -72,6 +73,11 @@ def _partitioner(
         explicit=explicitly,
         encoding=encoding,
         options=(*null.options, *options),
+        aliases=aliases,
+        used_by=_USED_BY.get(client, ""),
+        notes=_NOTES.get(client, ""),
+        in_use=client not in _OUT_OF_USE,
+        writes_to_kafka=client not in _NOT_KAFKA,
     )
 
 
@@ -79,23 +85,53 @@ _JAVA, _JAVA_23, _JAVA_08, _SCALA = "kafka-clients 4.3.1", "kafka-clients 2.3.1"
 _RD, _SARAMA, _GO, _FRANZ = "librdkafka 2.16.0", "sarama v1.61.1", "kafka-go v0.4.51", "franz-go v1.22.2"
 _SINEK = "node-sinek 6.13.0"
 _JS, _PULSAR, _SPARK = "kafkajs 2.2.4", "pulsar-client 4.2.4", "Spark 4.2.0"
+_PLATFORMATIC, _CASSANDRA = "@platformatic/kafka 1.35.0", "cassandra-all 5.0.9"
+_PYTHON, _AIO = "kafka-python 3.0.12", "aiokafka 0.14.0"
+_PRODUCER = "org.apache.kafka.clients.producer."
 _CLASS, _P, _B, _R = "partitioner.class", "Producer.Partitioner", "Writer.Balancer", "RecordPartitioner"
 _MASK, _UNSIGNED, _REM_NEG, _ABS0, _PMOD = signs.MASK, signs.UNSIGNED, signs.REM_NEG, signs.ABS0, signs.PMOD
 _RR = counting.JAVA_ROUND_ROBIN
 _XJ, _X08, _XJS = explicit.JAVA, explicit.JAVA_0_8, explicit.UNCHECKED
 _KIP = "BuiltInPartitioner, KIP-794"
+_OUT_OF_USE = (_JAVA_08, _SCALA, _SINEK)
+_NOT_KAFKA = (_PULSAR, _SPARK, _CASSANDRA)
+_USED_BY = {
+    _JAVA: "Apache Kafka's Java client, with Kafka Connect, Kafka Streams, Spring and Flink",
+    _JAVA_23: "Apache Kafka's Java client up to 2.3",
+    _JAVA_08: "Apache Kafka's Java client of 0.8",
+    _SCALA: "Apache Kafka's Scala client of 0.8",
+    "kafka-streams 4.3.1": "Kafka Streams",
+    _RD: "librdkafka, the library of confluent-kafka for Python, Go, .NET and JavaScript, of node-rdkafka, rust-rdkafka and kcat",
+    _PYTHON: "kafka-python, for Python",
+    _AIO: "aiokafka, for Python",
+    _JS: "kafkajs, for Node.js",
+    _PLATFORMATIC: "@platformatic/kafka, for Node.js",
+    _SARAMA: "Sarama, for Go (IBM, formerly Shopify)",
+    _GO: "segmentio/kafka-go, for Go",
+    _FRANZ: "franz-go, for Go, with Redpanda Connect and rpk",
+    _SINEK: "node-sinek, for Node.js",
+    _PULSAR: "Apache Pulsar's Java client",
+    _SPARK: "Apache Spark's own partitions, not its Kafka sink",
+    _CASSANDRA: "Apache Cassandra's tokens",
+}
+_NOTES = {
+    _RD: (
+        "The bindings for Node.js (confluent-kafka-javascript and node-rdkafka) send an empty Buffer as no key, and ignore "
+        "`partitioner` in the global configuration: it belongs in the topic configuration."
+    )
+}
 
 # name, client, class or function, what selects it, hash, sign, records without a key, empty key, explicit partition, encoding
 # fmt: off
 BUILTINS = (
-    _partitioner("java", _JAVA, "BuiltInPartitioner.partitionForKey", "default", MURMUR2, _MASK, drawing.KIP_794, HASHED, _XJ),
+    _partitioner("java", _JAVA, "BuiltInPartitioner.partitionForKey", "default", MURMUR2, _MASK, drawing.KIP_794, HASHED, _XJ, aliases=(_PRODUCER + "internals.DefaultPartitioner",)),
     _partitioner("java:sticky", _JAVA, _KIP, "partitioner.adaptive.partitioning.enable=false", MURMUR2, _MASK, drawing.KIP_794_STICKY, HASHED, _XJ),
     _partitioner("java:adaptive", _JAVA, _KIP, "default (load statistics)", MURMUR2, _MASK, drawing.KIP_794_ADAPTIVE, HASHED, _XJ),
-    _partitioner("java:round-robin", _JAVA, "RoundRobinPartitioner", _CLASS, None, None, _RR, HASHED, _XJ),
+    _partitioner("java:round-robin", _JAVA, "RoundRobinPartitioner", _CLASS, None, None, _RR, HASHED, _XJ, aliases=(_PRODUCER + "RoundRobinPartitioner",)),
     _partitioner("java-2.3", _JAVA_23, "DefaultPartitioner", "default up to 2.3", MURMUR2, _MASK, _RR, HASHED, _XJ),
     _partitioner("java-0.8", _JAVA_08, "internals.Partitioner", "the only one", MURMUR2, _MASK, _RR, HASHED, _X08),
-    _partitioner("scala-0.8", _SCALA, "kafka.producer.DefaultPartitioner", "default", OBJECT, _ABS0, drawing.STICKY_RANDOM, encoding=columns.OBJECT),
-    _partitioner("scala-0.8:byte-array", _SCALA, "kafka.producer.ByteArrayPartitioner", _CLASS, ARRAY, _ABS0, drawing.STICKY_RANDOM),
+    _partitioner("scala-0.8", _SCALA, "kafka.producer.DefaultPartitioner", "default", OBJECT, _ABS0, drawing.STICKY_RANDOM, encoding=columns.OBJECT, aliases=("kafka.producer.DefaultPartitioner",)),
+    _partitioner("scala-0.8:byte-array", _SCALA, "kafka.producer.ByteArrayPartitioner", _CLASS, ARRAY, _ABS0, drawing.STICKY_RANDOM, aliases=("kafka.producer.ByteArrayPartitioner",)),
     _partitioner("streams:windowed", "kafka-streams 4.3.1", "WindowedStreamPartitioner", "default of windowed keys", MURMUR2, _MASK, NO_NULL, HASHED, _XJ, options=("window",)),
     _partitioner("librdkafka:consistent", _RD, "rd_kafka_msg_partitioner_consistent", "partitioner=consistent", CRC32, _UNSIGNED, as_empty(CRC32)),
     _partitioner("librdkafka:consistent_random", _RD, "rd_kafka_msg_partitioner_consistent_random", "default", CRC32, _UNSIGNED, drawing.LIBRDKAFKA_STICKY, AS_NULL),
@@ -104,10 +140,12 @@ BUILTINS = (
     _partitioner("librdkafka:fnv1a", _RD, "rd_kafka_msg_partitioner_fnv1a", "partitioner=fnv1a", FNV1A, _REM_NEG, as_empty(FNV1A)),
     _partitioner("librdkafka:fnv1a_random", _RD, "rd_kafka_msg_partitioner_fnv1a_random", "partitioner=fnv1a_random", FNV1A, _REM_NEG, drawing.LIBRDKAFKA_STICKY),
     _partitioner("librdkafka:random", _RD, "rd_kafka_msg_partitioner_random", "partitioner=random", None, None, drawing.LIBRDKAFKA_RANDOM),
-    _partitioner("kafka-python", "kafka-python 3.0.12", "DefaultPartitioner", "default", MURMUR2, _MASK, drawing.RANDOM),
-    _partitioner("aiokafka", "aiokafka 0.14.0", "DefaultPartitioner", "default", MURMUR2, _MASK, drawing.RANDOM),
+    _partitioner("kafka-python", _PYTHON, "DefaultPartitioner", "default", MURMUR2, _MASK, drawing.RANDOM),
+    _partitioner("aiokafka", _AIO, "DefaultPartitioner", "default", MURMUR2, _MASK, drawing.RANDOM),
     _partitioner("kafkajs", _JS, "Partitioners.DefaultPartitioner", "default since 2.0", MURMUR2, _MASK, counting.KAFKAJS_ROUND_ROBIN, HASHED, _XJS),
     _partitioner("kafkajs:legacy", _JS, "Partitioners.LegacyPartitioner", "default before 2.0", LEGACY, _MASK, counting.KAFKAJS_ROUND_ROBIN, HASHED, _XJS),
+    _partitioner("platformatic", _PLATFORMATIC, "defaultPartitioner", "default", MURMUR2, _UNSIGNED, counting.KAFKA_GO_NULL_ROUND_ROBIN),
+    _partitioner("platformatic:compatibility", _PLATFORMATIC, "compatibilityPartitioner", "partitioner: compatibilityPartitioner", MURMUR2, _MASK, ZERO),
     _partitioner("sarama", _SARAMA, "NewHashPartitioner", "default", FNV1A, _REM_NEG, drawing.RANDOM),
     _partitioner("sarama:reference", _SARAMA, "NewReferenceHashPartitioner", _P, FNV1A, _MASK, drawing.RANDOM),
     _partitioner("sarama:crc32", _SARAMA, "NewConsistentCRCHashPartitioner", _P, CRC32, _UNSIGNED, drawing.RANDOM),
@@ -137,7 +175,7 @@ BUILTINS = (
     _partitioner("pulsar:round-robin-batched", _PULSAR, "RoundRobinPartitionMessageRouterImpl", "default router", STRING, _MASK, counting.PULSAR_BATCHED_ROUND_ROBIN, encoding=columns.PULSAR),
     _partitioner("spark", _SPARK, "HashPartitioning.partitionIdExpression", "df.repartition(n, col)", SPARK, _PMOD, SPARK_NULL, encoding=columns.SPARK, run=by_spark_hash),
     _partitioner("spark:hash-partitioner", _SPARK, "HashPartitioner", "rdd.partitionBy", OBJECT, _PMOD, ZERO, encoding=columns.OBJECT),
-    _partitioner("cassandra:murmur3", "cassandra-all 5.0.9", "Murmur3Partitioner.getToken", "default", CASSANDRA, None, NO_NULL, encoding=columns.CASSANDRA),
+    _partitioner("cassandra:murmur3", _CASSANDRA, "Murmur3Partitioner.getToken", "default", CASSANDRA, None, NO_NULL, encoding=columns.CASSANDRA),
 )
 # fmt: on
 

@@ -1,7 +1,5 @@
 """How a question is answered: explicit partitions, the keys' hashes, and the null rule for the other records."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import cast
 

@@ -3,8 +3,6 @@
 Eight bytes a step through eight tables (slicing by 8). Oracle in the tests: zlib.crc32.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 from numba import njit

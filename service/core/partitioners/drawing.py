@@ -10,8 +10,6 @@ same question has the same answer. What is drawn, and when:
 size is the number of available partitions, or of all partitions if none is available.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np
@@ -158,6 +156,8 @@ def cumulative_frequency_table(question: Question) -> Int32s | None:
 
 def _sticky(question: Question, rows: Int64s, partitions: Int32s) -> Answer:
     """BuiltInPartitioner's sticky partition, which changes after a number of bytes."""
+    if question.sticky_batch_size is None and not len(rows):
+        return Answer(partitions, random_values_used=_used(question, 0))
     if question.sticky_batch_size is None:
         raise InvalidQuestion("sticky_batch_size is required: it decides when the partition changes", "sticky_batch_size")
     if question.record_bytes is None:

@@ -1,7 +1,5 @@
 """Why each record went to its partition, in the terms of the partitioners' table."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -33,23 +31,25 @@ def _explain(
     steps: dict[str, Any] = {"key_bytes_hex": data}
     if question.explicit_given is not None and question.explicit_given[row]:
         return steps | {"rule": "explicit partition", "result": partition}
-    if hashes is not None and turn is None:
-        hash_ = int(hashes[row])
+    which = "every record" if partitioner.hash is None else "empty key" if present else "null key"
+    null_hash = None if turn is None or partitioner.hashing_rule is None else partitioner.hashing_rule.null_hash
+    if hashes is not None and (turn is None or null_hash is not None):
+        subject = f"key: {partitioner.hash.name}" if turn is None and partitioner.hash else f"{which}: {partitioner.null.because}"
+        hash_ = int(hashes[row]) if null_hash is None else null_hash
         if partitioner.sign is None:
             return steps | {
-                "rule": f"key: {partitioner.hash.name if partitioner.hash else ''}",
+                "rule": subject,
                 "hash": hash_,
                 "result": partition,
             }
         return steps | {
-            "rule": f"key: {partitioner.hash.name if partitioner.hash else ''}, {partitioner.sign.name}: {partitioner.sign.rule}",
+            "rule": f"{subject}, {partitioner.sign.name}: {partitioner.sign.rule}",
             "hash": hash_,
             "hash_hex": f"{hash_ % 2**32:08x}",
             "after_sign_rule": partitioner.sign.before_modulo(hash_),
             "modulo": n,
             "result": partition,
         }
-    which = "every record" if partitioner.hash is None else "empty key" if present else "null key"
     counter = (question.counter or 0) + (turn or 0)
     because = partitioner.null.because.format(i=turn, counter=counter)
     return steps | {"rule": f"{which}: {partitioner.null.rule}; {because}", "result": partition}

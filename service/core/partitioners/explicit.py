@@ -1,7 +1,5 @@
 """Explicit partitions: the partitioner is not used, and its counter and random numbers do not change."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from service.core.errors import InvalidQuestion, KafkaError

@@ -1,7 +1,5 @@
 """FNV-1a, 32 bits: Sarama's default, kafka-go's Hash, librdkafka's fnv1a."""
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

@@ -1,7 +1,5 @@
 """The hash functions by name, each from encoded keys to int32[n]."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from service.core.jvm import hashing

@@ -5,8 +5,6 @@ ToInt32 first. The block loop runs ceil(length / 4) times, with the last block p
 processes the same bytes again.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

@@ -1,7 +1,5 @@
 """The question, the answer, and the description of a partitioner: its rules for keys, null keys and explicit partitions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -190,6 +188,10 @@ class Partitioner(Strategy):
     explicit : what the client does with a partition that the caller names
     encoding : how the client turns a key into the bytes that it hashes
     options : the options that it uses
+    used_by : the client in plain words, with the products that use it
+    notes : what else its users must know; empty if nothing
+    in_use : False for clients that nobody uses any more
+    writes_to_kafka : False for systems other than Kafka
     """
 
     client: str
@@ -201,6 +203,10 @@ class Partitioner(Strategy):
     explicit: ExplicitRule
     encoding: Encoding
     options: tuple[str, ...]
+    used_by: str = ""
+    notes: str = ""
+    in_use: bool = True
+    writes_to_kafka: bool = True
 
     @cached_property
     def hashing_rule(self) -> HashingRule | None:

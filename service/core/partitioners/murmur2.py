@@ -1,7 +1,5 @@
 """Kafka's murmur2 (org.apache.kafka.common.utils.Utils.murmur2, 4.3.1; the same since 0.8.2)."""
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

@@ -5,8 +5,6 @@ exact and the keys are few: the standard one. In the tests it is the oracle of t
 byte is 0x80 or more.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Records without a key that are placed without a counter and without random numbers."""
 
-from __future__ import annotations
-
 from service.core.keys import columns
 from service.core.model import Int32s, Int64s
 from service.core.partitioners.model import Answer, Hash, NullRule, Question
@@ -22,6 +20,6 @@ def as_empty(hash_keys: Hash) -> NullRule:
     return NullRule(
         "as an empty key",
         _keep,
-        because="as an empty key",
+        because=f"as an empty key, {hash_keys.name}",
         counts_as=lambda: int(hash_keys.run(columns.byte_strings([b""]), "base64")[0]),
     )

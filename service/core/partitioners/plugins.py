@@ -10,8 +10,6 @@ A plug-in's partitioner has one of two forms:
 ``[0, partitions_count)`` for each record for which the caller names none.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

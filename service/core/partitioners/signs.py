@@ -5,8 +5,6 @@ mathematical modulo of the signed hash. With h = -5 and 3 partitions: mask 21474
 rem-neg 5 % 3 = 2, abs0 5 % 3 = 2, pmod 1.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 from numba import njit

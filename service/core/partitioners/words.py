@@ -5,8 +5,6 @@ uint64, so that kernels spend no time on Python's negative indices. Numba widens
 Where the high bits would matter (``>>``, a comparison), the kernels remove them with ``np.uint32(…)``.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

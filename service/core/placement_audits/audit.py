@@ -10,8 +10,6 @@ brokers unfenced; made when only the brokers that hold its replicas were there; 
 partitions added on one of these.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial

@@ -3,8 +3,6 @@
 Where the draws are few, each is placed; otherwise some of them, drawn from one java.util.Random with seed 0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial

@@ -7,8 +7,6 @@ from one, as one CreateTopics request does. Those of an installed plug-in come t
 ``partition_allocator.placers`` (docs/plugins.md).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final

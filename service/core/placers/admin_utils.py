@@ -5,8 +5,6 @@ answers are the same throughout, the words of the refusals are not; a later vers
 Java's on ints, overflow included. Plain-Python twin: tests/reference/admin_utils.py.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

@@ -5,8 +5,6 @@ on as many racks as there can be, and leaders spread over the brokers. How evenl
 racks, so "even" is: no broker leads more partitions than in the worst of DRAWS placements of the same size by the placer itself.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final

@@ -3,19 +3,18 @@
 *Rules*, in this order:
 
 1. Each partition is on different unfenced brokers, and on as many racks as there can be; brokers without a rack share one.
-2. Replicas are as even as 1. allows: the least sum of (replicas)² ÷ weight over the brokers, with the replicas that they already have.
+2. Replicas are as even as 1. allows: the least sum of replicas² ÷ weight over the brokers, those that they already have included.
 3. Leaders likewise, as even as the chosen replicas allow.
 
-*Algorithm*: the replicas of the brokers come first, one after the other, each to the broker whose sum grows least. With the limits
-of 1. (a partition has at most one replica on a broker, and at most one, or at least one, on a rack) this is optimal, since the cost is
-convex and the limits are nested. Any such numbers can be placed: the replicas, rack by rack, are dealt to the partitions in turn, so
-that a rack deals no partition a second one before each has its first (McNaughton's wrap-around rule). Leaders are then chosen by
+*Algorithm*: the replicas of the brokers come first, one after the other, each to the broker whose sum grows least. With the
+limits of 1. (a partition has at most one replica on a broker, and at most one, or at least one, on a rack) this is optimal, since
+the cost is convex and the limits are nested. Any such numbers can be placed: the replicas, rack by rack, are dealt to the
+partitions in turn, so that a rack deals no partition a second one before each has its first (McNaughton's wrap-around rule).
+Leaders are then chosen by
 ``service.core.reassignments.leaders``.
 
 Ties go to the broker with the lower id. Nothing is drawn. Plain-Python twin, by trying everything: tests/reference/balanced.py.
 """
-
-from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
@@ -160,7 +159,7 @@ def _give(
     heap = np.empty(len(loads), np.int32)
     size = 0
     for broker in range(len(loads)):
-        if only == NONE or only == racks[broker]:  # noqa: PLR1714 - Numba has no `in` here
+        if only == NONE or only == racks[broker]:
             heap[size] = broker
             size += 1
     for place in range(size // 2 - 1, -1, -1):

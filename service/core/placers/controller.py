@@ -4,8 +4,6 @@ Reproduces ReplicationControlManager (kafka-metadata 4.3.1). Errors are the prot
 to one topic; only a request that is too large fails as a whole.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field

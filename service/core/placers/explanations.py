@@ -5,8 +5,6 @@ before that, and the most entries of a list, which is also the most replicas exp
 tests/reference/admin_utils.py and striped.py.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import islice

@@ -1,7 +1,5 @@
 """How evenly a placement loads brokers and racks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

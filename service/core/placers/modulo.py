@@ -1,7 +1,5 @@
 """The rule of thumb: no racks, no chance, neighbours follow the leader. No class of Kafka's does this."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from service.core.jvm.random import JavaRandom

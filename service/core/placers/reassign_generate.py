@@ -4,8 +4,6 @@ A StripedReplicaPlacer places every topic anew; neither what the topics have now
 partition count and replication factor. The tool's Random is unseeded; here it has a seed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,14 +1,12 @@
 """A plan in batches, each of which is one file for ``kafka-reassign-partitions``.
 
-A partition changes in one batch, from its current replicas to its last ones. While a batch runs, a moved replica is on both brokers:
-``max_replicas`` and ``capacity_bytes`` hold with what the batch copies before anything that it moves away is deleted. What copies
-nothing (fewer replicas, another preferred leader) is in the first batch, and frees room for the second.
+A partition changes in one batch, from its current replicas to its last ones. While a batch runs, a moved replica is on both
+brokers: ``max_replicas`` and ``capacity_bytes`` hold with what the batch copies before anything that it moves away is deleted.
+What copies nothing (fewer replicas, another preferred leader) is in the first batch, and frees room for the second.
 
-Largest partitions come first, so that one batch copies partitions of about the same size. If that leaves replicas without room, the
-partitions that leave full brokers come first.
+Largest partitions come first, so that one batch copies partitions of about the same size. If that leaves replicas without room,
+the partitions that leave full brokers come first.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,9 +15,8 @@ from typing import Final
 import numpy as np
 from numba import njit
 
-from service.core.errors import InvalidQuestion
+from service.core.errors import Clash, Infeasible, InvalidQuestion
 from service.core.model import NONE, Bools, Float64s, Int32s, Int64s, Ragged
-from service.core.reassignments.infeasibility import Clash, Infeasible
 from service.core.reassignments.model import NO_LIMIT, Brokers, Placements
 
 MAX_BATCHES: Final = 10_000
@@ -116,14 +113,20 @@ def in_batches(
     count = int(batch_of.max(initial=NONE)) + 1
     moved = batch_of != NONE
     totals = [
-        np.bincount(batch_of[moved], values[moved].astype(np.float64), count).astype(np.int64) for values in (copies, copies * sizes)
+        np.bincount(batch_of[moved], values[moved].astype(np.float64), count).astype(np.int64)
+        for values in (copies, copies * sizes)
     ]
     traffic = _traffic(placements, replicas, batch_of, sources)
     return Batches(batch_of, totals[0], totals[1], traffic)
 
 
 def _no_order() -> Infeasible:
-    clash = (Clash("limits", "No order of the moves was found that keeps max_replicas and capacity_bytes while replicas are on two brokers."),)
+    clash = (
+        Clash(
+            "limits",
+            "No order of the moves was found that keeps max_replicas and capacity_bytes while replicas are on two brokers.",
+        ),
+    )
     remedies = ("Room for one more replica on the brokers that are full.",)
     return Infeasible(clash[0].detail, clash, remedies)
 
@@ -137,7 +140,9 @@ def _check_limits(placements: Placements, copies: Int64s, sizes: Int64s, limits:
         if limit is not None and needs.max(initial=0) > limit:
             worst = int(needs.argmax())
             name_of = f"{placements.topic_names[placements.topics[worst]]}-{placements.partition_ids[worst]}"
-            raise InvalidQuestion(f"Must be at least {needs[worst]}: {name_of} copies as many {unit} in one batch.", "limits", name)
+            raise InvalidQuestion(
+                f"Must be at least {needs[worst]}: {name_of} copies as many {unit} in one batch.", "limits", name
+            )
 
 
 def _check_sources(placements: Placements, copies: Int64s, sources: Int32s) -> None:
@@ -173,7 +178,10 @@ def _schedule(
     loads = np.zeros(len(brokers), np.int64)
     np.add.at(loads, now.values, sizes[now.row_of_each_value()])
     batch_of = np.full(len(placements), NONE, np.int32)
-    of_all = [NO_LIMIT if limit is None else limit for limit in (limits.moves_per_broker, limits.moves_per_batch, limits.bytes_in_flight)]
+    of_all = [
+        NO_LIMIT if limit is None else limit
+        for limit in (limits.moves_per_broker, limits.moves_per_batch, limits.bytes_in_flight)
+    ]
     for batch in range(MAX_BATCHES):
         if not len(pending):
             return batch_of, False
@@ -196,7 +204,7 @@ def _schedule(
 
 
 @njit(nogil=True, cache=True)
-def _fill(
+def _fill(  # noqa: C901, PLR0912 (a kernel)
     rows: tuple[Int32s, Int32s, Int32s, Int32s],
     partitions: tuple[Int64s, Int64s],
     brokers: tuple[Int64s, Int64s, Int64s, Int64s],
@@ -259,7 +267,7 @@ def _fill(
 
 @njit(nogil=True, cache=True)
 def _in(brokers: Int32s, broker: int) -> bool:
-    for each in brokers:
+    for each in brokers:  # noqa: SIM110 (a kernel)
         if each == broker:
             return True
     return False
@@ -311,5 +319,5 @@ def _traffic(placements: Placements, replicas: Ragged, batch_of: Int32s, sources
         (key // 2 % width).astype(np.int32),
         key % 2 == 1,
         amounts,
-        np.bincount(index, rates, len(key)),
+        np.bincount(index, rates, len(key)).astype(np.float64, copy=False),
     )

@@ -1,16 +1,18 @@
-"""Bytes: evened out by single exchanges, and brought below ``capacity_bytes``. Good, but not proven: sizes make it a packing problem."""
-
-from __future__ import annotations
+"""Bytes: evened out by single exchanges, and brought below ``capacity_bytes``. Good, but not proven: sizes make it a packing
+problem.
+"""
 
 from typing import Final
 
-import numpy as np
 from numba import njit
 
 from service.core.model import NONE, Bools, Int64s
 from service.core.reassignments.exchanges import IMPOSSIBLE, State, exchange, exchange_cost
 
 DONE: Final = -1
+
+_ROUNDING: Final = 1e-9
+"""What an exchange gains at least, as a share of what it takes from a broker: so rounding makes no exchange go back and forth."""
 
 
 @njit(nogil=True, cache=True)
@@ -23,13 +25,13 @@ def byte_loads(s: State, sizes: Int64s, loads: Int64s) -> None:
 
 @njit(nogil=True, cache=True)
 def fit_capacities(s: State, sizes: Int64s, loads: Int64s, capacities: Int64s) -> int:
-    """Move replicas from the broker that exceeds its capacity most to others with room; returns the moves, or DONE if some exceeds.
+    """Move replicas from the broker that exceeds its capacity most to others with room; returns the moves, or DONE if some
+    exceeds.
 
-    First come exchanges without a copy, then the smallest replica that suffices, otherwise the largest; it goes to the broker with
-    the most room for its weight.
+    First come exchanges without a copy, then the smallest replica that suffices, otherwise the largest; it goes to the broker
+    with the most room for its weight.
     """
-    moves = 0
-    for _ in range(2 * len(s.members) + 1):
+    for moves in range(2 * len(s.members) + 1):
         a = NONE
         for broker in range(len(loads)):
             over = loads[broker] - capacities[broker]
@@ -43,7 +45,6 @@ def fit_capacities(s: State, sizes: Int64s, loads: Int64s, capacities: Int64s) -
         exchange(s, partition, a, b)
         loads[a] -= sizes[partition]
         loads[b] += sizes[partition]
-        moves += 1
     return DONE
 
 
@@ -74,25 +75,31 @@ def _to_fit(s: State, sizes: Int64s, loads: Int64s, capacities: Int64s, a: int) 
 
 @njit(nogil=True, cache=True)
 def balance_bytes(
-    s: State, sizes: Int64s, loads: Int64s, capacities: Int64s, most_cost: int, exhausted: Bools, steps: int
+    s: State, sizes: Int64s, loads: Int64s, capacities: Int64s, most_cost: int, exhausted: Bools, exchanged: Bools, steps: int
 ) -> bool:
-    """Lower the sum of squares of bytes ÷ weight by the best single exchange of the fullest broker; is nothing more to do?
+    """Lower the sum of squares of bytes ÷ weight by the best single exchange of the fullest broker; does none lower it any more?
 
-    most_cost : of an exchange; exhausted : bool[brokers], those that no exchange relieves, kept between calls; steps : exchanges
+    most_cost : of an exchange; exhausted : bool[brokers], those that no exchange relieves; exchanged : bool[1]; both are kept
+    between calls; steps : exchanges
     """
     for _ in range(steps):
         a = NONE
         for broker in range(len(loads)):
-            if not exhausted[broker] and s.first[broker] != NONE:
-                if a == NONE or loads[broker] / s.weights[broker] > loads[a] / s.weights[a]:
-                    a = broker
+            fuller = a == NONE or loads[broker] / s.weights[broker] > loads[a] / s.weights[a]
+            if fuller and not exhausted[broker] and s.first[broker] != NONE:
+                a = broker
         if a == NONE:
-            return True
+            if not exchanged[0]:
+                return True
+            exhausted[:] = False  # another broker's exchange may have given it a way
+            exchanged[0] = False
+            continue
         partition, b = _best(s, sizes, loads, capacities, most_cost, a)
         if partition == NONE:
             exhausted[a] = True
             continue
         exchange(s, partition, a, b)
+        exchanged[0] = True
         loads[a] -= sizes[partition]
         loads[b] += sizes[partition]
     return False
@@ -110,7 +117,11 @@ def _best(s: State, sizes: Int64s, loads: Int64s, capacities: Int64s, most_cost:
         relief = size * (2.0 * loads[a] - size) / s.weights[a]
         for b in range(len(loads)):
             gain = relief - size * (2.0 * loads[b] + size) / s.weights[b]
-            if gain <= best_gain * (1.0 + 1e-12) or loads[b] + sizes[partition] > capacities[b] or s.loads[b] >= s.most[b]:
+            if (
+                gain <= max(best_gain, _ROUNDING * relief)
+                or loads[b] + sizes[partition] > capacities[b]
+                or s.loads[b] >= s.most[b]
+            ):
                 continue
             if exchange_cost(s, partition, a, b) <= most_cost:
                 best, target, best_gain = partition, b, gain

@@ -1,17 +1,17 @@
 """Replica sets that change by exchanges, and which exchanges there are.
 
 An *exchange* of a partition replaces one of its brokers, a, by another, b. It costs 1 if a replica is copied that was not before
-(a is a current broker of the partition, its *home*, and b is not), -1 if a copy is saved (the reverse), otherwise 0. All sets that
-keep the rack rule form the flows of a network (source → partition → partition's rack → broker → sink), and a path of exchanges
-from broker to broker is a path in its residual network. So a set is optimal if and only if no path and no cycle improves it.
+(a is a current broker of the partition, its *home*, and b is not), -1 if a copy is saved (the reverse), otherwise 0. All sets
+that keep the rack rule form the flows of a network (source → partition → partition's rack → broker → sink), and a path of
+exchanges from broker to broker is a path in its residual network. So a set is optimal if and only if no path and no cycle
+improves it.
 
 ``available`` counts the partitions that can make each exchange at each cost, -1 and 0 exactly. For cost 1 it may be more than 0
-though no partition can: nearly all partitions could, and counting them would take most of the time. Whoever finds none sets it to 0.
+though no partition can: nearly all partitions could, and counting them would take most of the time. Whoever finds none sets it
+to 0.
 
 Leaders are sets of one: with the rule CHOICES a partition's only broker is its leader, and its replicas are its choices.
 """
-
-from __future__ import annotations
 
 from typing import Final, NamedTuple
 
@@ -87,7 +87,7 @@ def exchange_cost(s: State, partition: int, a: int, b: int) -> int:
 
 
 @njit(nogil=True, cache=True, inline="always")
-def _allowed(s: State, partition: int, a: int, b: int) -> bool:
+def _allowed(s: State, partition: int, a: int, b: int) -> bool:  # noqa: PLR0911 (a kernel)
     """Does the partition's rule allow to replace a by b?"""
     rule = s.rules[partition]
     if rule == CHOICES:
@@ -118,7 +118,7 @@ def rack_limit(s: State, partition: int, rack: int) -> int:
     now = 0
     for i in range(s.home_offsets[partition], s.home_offsets[partition + 1]):
         now += s.racks[s.homes[i]] == rack
-    return max(now, s.levels[s.level_rows[partition], rack])
+    return max(now, int(s.levels[s.level_rows[partition], rack]))
 
 
 @njit(nogil=True, cache=True)
@@ -184,7 +184,7 @@ def _touched(s: State, partition: int) -> bool:
 
 
 @njit(nogil=True, cache=True)
-def _count(s: State, partition: int, change: int) -> None:
+def _count(s: State, partition: int, change: int) -> None:  # noqa: C901, PLR0912 (a kernel)
     """Add the partition's exchanges to ``available`` (change 1), or take them out (-1)."""
     if s.rules[partition] == CHOICES:
         a = s.members[s.offsets[partition]]

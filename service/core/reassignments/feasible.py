@@ -1,7 +1,5 @@
 """Sets that keep all hard rules and copy as little as they can; or the reason why there are none."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -85,4 +83,3 @@ def fits(brokers: Brokers, placements: Placements, chosen: Int32s, state: State)
     loads = bytes_of_brokers(brokers, placements, chosen, state)
     moves: int = fit_capacities(state, placements.bytes_of_each()[chosen], loads, brokers.capacity_bytes)
     return moves if moves == DONE or (loads <= brokers.capacity_bytes)[brokers.usable].all() else DONE
-

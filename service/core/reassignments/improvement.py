@@ -1,7 +1,5 @@
 """The improvements of ``paths`` in order, in calls of a few milliseconds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final
 
@@ -12,8 +10,8 @@ from service.core.reassignments.exchanges import State, list_exchanges
 from service.core.reassignments.paths import DONE, MORE, even_out, relieve, save_copies
 
 CELLS: Final = 40_000_000_000
-"""Most entries of the matrix of exchanges that the searches of one improvement read, in about a minute. Then the sets stay as they
-are, unproven."""
+"""Most entries of the matrix of exchanges that the searches of one improvement read, in about a minute. Then the sets stay as
+they are, unproven."""
 CELLS_PER_CALL: Final = 20_000_000
 """Between two checks of the time."""
 
@@ -21,7 +19,9 @@ ANY_COST: Final = 2**30
 
 
 def improve(s: State, *, even_first: bool, check: Callable[[], None]) -> bool:
-    """Even out the loads: at any cost and then with the fewest copies, or without a copy. Returns whether the result is optimal."""
+    """Even out the loads: at any cost and then with the fewest copies, or without a copy. Returns whether the result is
+    optimal.
+    """
     ideal = _ideal(s)
     exhausted = np.zeros(len(s.loads), np.bool_)
     most_cost = ANY_COST if even_first else 0

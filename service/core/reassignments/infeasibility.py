@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
-from service.core.errors import AllocatorError
+from service.core.errors import Clash, Infeasible
 from service.core.model import NONE, Bools, Int32s
 from service.core.reassignments.byte_balance import DONE
 from service.core.reassignments.feasible import feasible_sets, fits
@@ -20,27 +21,6 @@ from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Placements
 
 NAMED = 10
 """Brokers that one sentence names at most."""
-
-
-@dataclass(frozen=True)
-class Clash:
-    """One of the rules that clash. rule : its name in the request; detail : what it demands here"""
-
-    rule: str
-    detail: str
-
-
-class Infeasible(AllocatorError):
-    """No placement keeps all rules.
-
-    clash : the smallest set of rules that no placement keeps together
-    remedies : what would mend it, each by itself
-    """
-
-    def __init__(self, detail: str, clash: tuple[Clash, ...], remedies: tuple[str, ...]) -> None:
-        super().__init__(detail)
-        self.clash = clash
-        self.remedies = remedies
 
 
 @dataclass(frozen=True)
@@ -62,14 +42,14 @@ class _Question:
             return replace(self, goal=replace(self.goal, racks="none"))
         if rule == "excluded_topics":
             return replace(self, placements=replace(self.placements, excluded=np.zeros(len(self.placements), np.bool_)))
-        changed = {
+        changes: dict[str, dict[str, Any]] = {
             "fenced": {"cluster": replace(cluster, fenced=none)},
             "draining": {"draining": none},
             "max_replicas": {"max_replicas": unlimited},
             "capacity_bytes": {"capacity_bytes": unlimited},
             "replaces": {"replaced_by": np.full(len(brokers), NONE, np.int32)},
-        }[rule]
-        return replace(self, brokers=replace(brokers, **changed))
+        }
+        return replace(self, brokers=replace(brokers, **changes[rule]))
 
 
 def explain(brokers: Brokers, placements: Placements, goal: Goal, chosen: Int32s, check: Callable[[], None]) -> Infeasible:
@@ -77,7 +57,7 @@ def explain(brokers: Brokers, placements: Placements, goal: Goal, chosen: Int32s
     question = _Question(brokers, placements, goal, check)
     rules = _smallest_clash(question, tuple(_rules(question)))
     factor = int(placements.replication_factors[chosen].max(initial=0))
-    clash = (Clash("replication_factor", f"Replication factor {factor} needs {factor} brokers."),)
+    clash: tuple[Clash, ...] = (Clash("replication_factor", f"Replication factor {factor} needs {factor} brokers."),)
     clash += tuple(Clash(rule, _demand(question, rule)) for rule in rules)
     remedies = tuple(_remedies(question, rules, factor))
     kept = "No placement was found that keeps" if "capacity_bytes" in rules else "No placement keeps"
@@ -132,7 +112,9 @@ def _demand(question: _Question, rule: str) -> str:
         racks = np.unique(brokers.racks()[usable])
         names = ["no rack" if rack == len(cluster.rack_ids) else f"rack {cluster.rack_ids[rack]}" for rack in racks[:NAMED]]
         counts = [int(np.count_nonzero(usable & (brokers.racks() == rack))) for rack in racks[:NAMED]]
-        listed = ", ".join(f"{name} has {count} usable broker{'s' * (count != 1)}" for name, count in zip(names, counts, strict=True))
+        listed = ", ".join(
+            f"{name} has {count} usable broker{'s' * (count != 1)}" for name, count in zip(names, counts, strict=True)
+        )
         return f'racks = "{question.goal.racks}": {listed}.'
     if rule == "excluded_topics":
         return "The excluded topics keep their replicas where they are."
@@ -197,7 +179,11 @@ def _with_more(brokers: Brokers, count: int, *, on_new_rack: bool) -> Brokers:
     else:
         rack_ids = cluster.rack_ids
         sizes = np.bincount(cluster.racks[brokers.usable & (cluster.racks != NONE)], minlength=len(rack_ids))
-        racks = np.resize(np.argsort(sizes, kind="stable"), count).astype(np.int32) if len(rack_ids) else np.full(count, NONE, np.int32)
+        racks = (
+            np.resize(np.argsort(sizes, kind="stable"), count).astype(np.int32)
+            if len(rack_ids)
+            else np.full(count, NONE, np.int32)
+        )
     numbers = np.full(count, NO_LIMIT, np.int64)
     flags = np.zeros(count, np.bool_)
     return Brokers(

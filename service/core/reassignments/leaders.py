@@ -3,8 +3,6 @@
 Leaders are sets of one that are exchanged along paths, as replicas are; see ``paths``. The result is proven optimal.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
@@ -70,9 +68,7 @@ def _start(s: State) -> None:
         best = NONE
         for i in range(s.choice_offsets[partition], s.choice_offsets[partition + 1]):
             b = s.choices[i]
-            if s.usable[b] and (
-                best == NONE or (2 * s.loads[b] + 1) * s.weights[best] < (2 * s.loads[best] + 1) * s.weights[b]
-            ):
+            if s.usable[b] and (best == NONE or (2 * s.loads[b] + 1) * s.weights[best] < (2 * s.loads[best] + 1) * s.weights[b]):
                 best = b
         s.members[partition] = best
         s.loads[best] += 1

@@ -1,7 +1,7 @@
 """What a reassignment starts from, what it aims at, and the plan.
 
-Brokers are indices into ``Brokers``, partitions are indices into ``Placements``. The first replica of a partition is its preferred
-leader, and counts as its leader.
+Brokers are indices into ``Brokers``, partitions are indices into ``Placements``. The first replica of a partition is its
+preferred leader, and counts as its leader.
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ class Brokers:
     @property
     def usable(self) -> Bools:
         """bool[brokers], which may have replicas: those listed that are neither fenced nor draining nor replaced."""
-        return self.listed & ~self.cluster.fenced & ~self.draining & (self.replaced_by == NONE)
+        usable: Bools = self.listed & ~self.cluster.fenced & ~self.draining & (self.replaced_by == NONE)
+        return usable
 
     def racks(self) -> Int32s:
         """int32[brokers], the rack of each; all those without one share a rack, the last."""

@@ -1,7 +1,5 @@
 """The order of a partition's replicas, and what is copied."""
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 
@@ -28,7 +26,14 @@ def in_order(brokers: Brokers, placements: Placements, chosen: Int32s, state: St
 
 @njit(nogil=True, cache=True)
 def _order(
-    now_of: Int32s, now: Int32s, index: Int32s, set_of: Int32s, members: Int32s, replaced_by: Int32s, offsets: Int32s, values: Int32s
+    now_of: Int32s,
+    now: Int32s,
+    index: Int32s,
+    set_of: Int32s,
+    members: Int32s,
+    replaced_by: Int32s,
+    offsets: Int32s,
+    values: Int32s,
 ) -> None:
     """Fill ``values``. index : int32[partitions]   the row of each partition in ``set_of``, or NONE"""
     for partition in range(len(index)):

@@ -12,8 +12,6 @@ adds. Three improvements use such paths, and each stops when no path improves, w
 Source: Ford and Fulkerson; Ahuja, Magnanti and Orlin, Network Flows, on convex costs and negative cycles.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np
@@ -129,7 +127,7 @@ def cancel(s: State, broker: int, previous: Int32s) -> bool:
 @njit(nogil=True, cache=True)
 def lighter(s: State, b: int, a: int) -> bool:
     """Is one more replica on b less of a load than the last one on a?"""
-    return (2 * s.loads[b] + 1) * s.weights[a] < (2 * s.loads[a] - 1) * s.weights[b]
+    return bool((2 * s.loads[b] + 1) * s.weights[a] < (2 * s.loads[a] - 1) * s.weights[b])
 
 
 @njit(nogil=True, cache=True)
@@ -157,15 +155,15 @@ def relieve(s: State, searches: int) -> int:
 
 
 @njit(nogil=True, cache=True)
-def even_out(s: State, most_cost: int, ideal: Int64s, exhausted: Bools, searches: int) -> int:
+def even_out(s: State, most_cost: int, ideal: Int64s, exhausted: Bools, searches: int) -> int:  # noqa: C901 (a kernel)
     """Lower the sum of squares of replicas ÷ weight by paths of at most this cost each. DONE or MORE.
 
     ideal : int64[brokers]   about the replicas of each at the optimum: as long as both ends are on either side of it, several
         replicas go along one path
     exhausted : bool[brokers]   brokers with no way to improve; all False at the start, and kept between calls
 
-    If no exchange has a negative cost or all costs may be paid, nothing that can be reached from an exhausted broker is of any use
-    to one with less load: its whole reach is left out from then on. Otherwise a change elsewhere may give it a way again.
+    If no exchange has a negative cost or all costs may be paid, nothing that can be reached from an exhausted broker is of any
+    use to one with less load: its whole reach is left out from then on. Otherwise a change elsewhere may give it a way again.
     """
     brokers = len(s.loads)
     lasting = most_cost > 0 or not s.paid[0]
@@ -186,9 +184,9 @@ def even_out(s: State, most_cost: int, ideal: Int64s, exhausted: Bools, searches
             continue
         sink = NONE
         for b in range(brokers):
-            if key[b] < FAR and s.loads[b] < s.most[b] and cost_of(key[b]) <= most_cost and lighter(s, b, source):
-                if sink == NONE or _better_sink(s, b, sink, ideal, key):
-                    sink = b
+            possible = key[b] < FAR and s.loads[b] < s.most[b] and cost_of(key[b]) <= most_cost and lighter(s, b, source)
+            if possible and (sink == NONE or _better_sink(s, b, sink, ideal, key)):
+                sink = b
         if sink == NONE:
             if lasting:
                 exhausted |= key < FAR
@@ -210,7 +208,7 @@ def _better_sink(s: State, a: int, b: int, ideal: Int64s, key: Int64s) -> bool:
         return bool(below_a)
     if cost_of(key[a]) != cost_of(key[b]):
         return cost_of(key[a]) < cost_of(key[b])
-    return (2 * s.loads[a] + 1) * s.weights[b] < (2 * s.loads[b] + 1) * s.weights[a]
+    return bool((2 * s.loads[a] + 1) * s.weights[b] < (2 * s.loads[b] + 1) * s.weights[a])
 
 
 @njit(nogil=True, cache=True)
@@ -225,11 +223,11 @@ def _same_costs(s: State, sink: int, previous: Int32s, cost: int) -> bool:
 
 @njit(nogil=True, cache=True)
 def _heavier(s: State, a: int, b: int) -> bool:
-    return (2 * s.loads[a] - 1) * s.weights[b] > (2 * s.loads[b] - 1) * s.weights[a]
+    return bool((2 * s.loads[a] - 1) * s.weights[b] > (2 * s.loads[b] - 1) * s.weights[a])
 
 
 @njit(nogil=True, cache=True)
-def save_copies(s: State, exhausted: Bools, searches: int) -> int:
+def save_copies(s: State, exhausted: Bools, searches: int) -> int:  # noqa: C901 (a kernel)
     """Save copies by paths of negative cost that leave the sum of squares as it is. DONE or MORE.
 
     exhausted : bool[brokers]   as for ``even_out``
@@ -255,9 +253,9 @@ def save_copies(s: State, exhausted: Bools, searches: int) -> int:
         last = (2 * s.loads[example] - 1, s.weights[example])
         sink = NONE
         for b in range(brokers):
-            if key[b] < 0 and s.loads[b] < s.most[b] and (2 * s.loads[b] + 1) * last[1] == last[0] * s.weights[b]:
-                if sink == NONE or key[b] < key[sink]:
-                    sink = b
+            as_even = (2 * s.loads[b] + 1) * last[1] == last[0] * s.weights[b]
+            if key[b] < 0 and as_even and s.loads[b] < s.most[b] and (sink == NONE or key[b] < key[sink]):
+                sink = b
         if sink == NONE:
             exhausted |= sources
         elif follow(s, sink, previous):

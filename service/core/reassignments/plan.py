@@ -3,16 +3,16 @@
 *Question*: which sets of brokers keep the hard rules (distinct usable brokers, the rack rule, ``max_replicas``), copy the fewest
 replicas, and among these load the brokers most evenly, or the reverse?
 
-*Algorithm*: both orders are minimum-cost flows with a convex cost at each broker, and the network is never built. The sets to start
-from (``start``) have the fewest copies. Then paths of exchanges (``paths``) improve what comes next in the order until none
-improves, which proves the optimum. As long as no partition copies more than it would alone, an exchange that costs a copy cannot be
-part of a path without cost; so "fewest-moves" considers the partitions that move, and no others.
+*Algorithm*: both orders are minimum-cost flows with a convex cost at each broker, and the network is never built. The sets to
+start from (``start``) have the fewest copies. Then paths of exchanges (``paths``) improve what comes next in the order until none
+improves, which proves the optimum. As long as no partition copies more than it would alone, an exchange that costs a copy cannot
+be part of a path without cost; so "fewest-moves" considers the partitions that move, and no others.
 
-With bytes, and where ``capacity_bytes`` bind, this is a packing problem: single exchanges improve it, and a bound says how far it may
-be from the optimum.
+``per_topic`` swaps replicas of two topics as long as that evens them out, without a proof that no other swaps would do better.
+
+With bytes, and where ``capacity_bytes`` bind, this is a packing problem: single exchanges improve it, and a bound says how far
+it may be from the optimum.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Final
@@ -28,9 +28,10 @@ from service.core.reassignments.infeasibility import explain
 from service.core.reassignments.leaders import elect
 from service.core.reassignments.model import Brokers, Goal, Placements, Plan
 from service.core.reassignments.order import copied, in_order
+from service.core.reassignments.topic_balance import even_out_topics
 
-_STEPS: Final = 64
-"""Exchanges of bytes between two checks of the time."""
+_SCANNED: Final = 20_000_000
+"""Replicas that are looked at between two checks of the time, when bytes are evened out."""
 
 
 def plan(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[], None] = lambda: None) -> Plan:
@@ -66,14 +67,17 @@ def _improve(
         if fits(brokers, placements, chosen, state) == DONE:
             raise explain(brokers, placements, goal, chosen, check)
         loads = bytes_of_brokers(brokers, placements, chosen, state)
-        exhausted = np.zeros(len(brokers), np.bool_)
+        exhausted, exchanged = np.zeros(len(brokers), np.bool_), np.zeros(1, np.bool_)
         sizes = placements.bytes_of_each()[chosen]
-        for _ in range(4 * len(state.members) // _STEPS + 1):
-            if balance_bytes(state, sizes, loads, brokers.capacity_bytes, int(even_first), exhausted, _STEPS):
+        steps = 1 + _SCANNED // (len(state.members) + 1)
+        for _ in range(4 * len(state.members) // steps + 1):
+            if balance_bytes(state, sizes, loads, brokers.capacity_bytes, int(even_first), exhausted, exchanged, steps):
                 break
             check()
         return False
     optimal = improve(state, even_first=even_first, check=check)
+    if goal.per_topic:
+        even_out_topics(state, placements.topics[chosen], check)
     moves = fits(brokers, placements, chosen, state)
     if moves == DONE:
         raise explain(brokers, placements, goal, chosen, check)

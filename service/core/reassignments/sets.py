@@ -1,7 +1,5 @@
 """The state that the kernels work on, from brokers and placements."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import lcm
 from typing import Final
@@ -81,7 +79,7 @@ def replica_state(brokers: Brokers, placements: Placements, chosen: Int32s, rack
         homes,
         pinned,
         rules,
-        (level_rows, np.array(levels, np.int32).reshape(len(levels), int(racks.max(initial=-1)) + 1)),
+        (level_rows.astype(np.int32), np.array(levels, np.int32).reshape(len(levels), int(racks.max(initial=-1)) + 1)),
         Ragged(np.zeros(1, np.int32), np.empty(0, np.int32)),
         loads,
         np.where(usable, brokers.max_replicas, NO_LIMIT),
@@ -89,7 +87,9 @@ def replica_state(brokers: Brokers, placements: Placements, chosen: Int32s, rack
 
 
 def leader_state(brokers: Brokers, choices: Ragged, leaders: Int32s, loads: Int64s) -> State:
-    """Leaders as sets of one. leaders : int32[partitions], the leader that needs no change, or NONE; loads : of other partitions"""
+    """Leaders as sets of one. leaders : int32[partitions], the leader that needs no change, or NONE; loads : of other
+    partitions
+    """
     homes = leaders[leaders != NONE]
     offsets = np.concatenate([[0], np.cumsum(leaders != NONE)]).astype(np.int32)
     count = len(leaders)
@@ -125,7 +125,7 @@ def _state(
         homes.values,
         pinned,
         rules,
-        levels[0].astype(np.int32),
+        levels[0],
         levels[1],
         choices.offsets,
         choices.values,
@@ -142,4 +142,3 @@ def _state(
         np.zeros((count, count), np.int8),
         np.zeros(1, np.bool_),
     )
-

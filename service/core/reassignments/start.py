@@ -4,8 +4,6 @@ So every partition has the fewest copies that it could have if it were alone, an
 ``max_replicas`` of a broker is in the way.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 
@@ -64,7 +62,7 @@ def _keep(s: State, partition: int, racks_usable: int, kept: Int32s) -> None:
 
 @njit(nogil=True, cache=True)
 def _holds(members: Int32s, start: int, end: int, broker: int) -> bool:
-    for i in range(start, end):
+    for i in range(start, end):  # noqa: SIM110 (a kernel)
         if members[i] == broker:
             return True
     return False

@@ -1,7 +1,5 @@
 """The partitions that an assignment moves, compared with the members' claims."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from numba import njit

@@ -1,7 +1,5 @@
 """A rebalance as a whole: what an assignor assigns, how even that is, and what it moves."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

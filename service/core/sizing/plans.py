@@ -1,7 +1,5 @@
 """Partition counts compared for a topic: how even each one is, what moves, and which count keeps the limits."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import floor
 

@@ -10,4 +10,6 @@
     members.py               captured members and groups as requests for ``/v1/group-assignments``
     printed.py               the lines that Kafka's own formatters print
     offset_commits.py        offset commits in bulk, as columns
+    record_texts.py          records of every type in bulk, as JSON, by the tables of schema_tables.py
+    offsets_topic.py         the groups that the records of ``__consumer_offsets`` describe
 """

@@ -3,8 +3,6 @@
 Source: ConsumerProtocol, StickyAssignor, CooperativeStickyAssignor (Apache Kafka 4.3.1).
 """
 
-from __future__ import annotations
-
 import base64
 from dataclasses import dataclass
 from typing import Final
@@ -63,7 +61,10 @@ class StickyUserData:
 
 def read_subscription(data: bytes) -> Subscription:
     """A Subscription; bytes after its end are ignored. Raises Unreadable."""
-    version, fields = _read(data, SUBSCRIPTION, "subscription")
+    return _subscription(*_read(data, SUBSCRIPTION, "subscription"))
+
+
+def _subscription(version: int, fields: Document) -> Subscription:
     generation = fields.get("generationId", DEFAULT_GENERATION)
     return Subscription(
         version,
@@ -73,6 +74,28 @@ def read_subscription(data: bytes) -> Subscription:
         fields.get("rackId") or None,
         _user_data(fields),
     )
+
+
+def read_subscription_leniently(data: bytes) -> tuple[Subscription, str | None]:
+    """A Subscription as readers take it that read an old one to its end, whatever version it claims; and what is wrong with it.
+
+    kafka-go writes version 1 without owned partitions. Java refuses that; librdkafka and others read what is there. Raises
+    Unreadable if the bytes do not end where those of an older version do.
+    """
+    try:
+        return read_subscription(data), None
+    except Unreadable as error:
+        for older in range(min(int.from_bytes(data[:2], signed=True), SUBSCRIPTION.newest) - 1, -1, -1):
+            reader = Reader(data)
+            version = _read_version(reader)
+            try:
+                fields = _read_body(reader, SUBSCRIPTION, older, "subscription")
+            except Unreadable:
+                continue
+            if not reader.remaining:
+                fault = f"The subscription has version {version} but ends as one of version {older}. Java's clients refuse it: "
+                return _subscription(version, fields), f"{fault}{error.message}."
+        raise
 
 
 def read_subscribed_topics(data: bytes) -> tuple[str, ...]:

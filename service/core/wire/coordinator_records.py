@@ -10,8 +10,6 @@ A key begins with the record's type, a value with its version; a record without 
 Source: CoordinatorRecordSerde, GroupCoordinatorRecordSerde, ShareCoordinatorRecordSerde (Apache Kafka 4.3.1).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeVar

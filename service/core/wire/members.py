@@ -1,12 +1,17 @@
 """Captured members and groups as requests for ``/v1/group-assignments``."""
 
-from __future__ import annotations
-
 import base64
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from service.core.wire.consumer_protocol import Subscription, TopicPartitions, as_seen_by, read_assignment, read_subscription
+from service.core.wire.consumer_protocol import (
+    Subscription,
+    TopicPartitions,
+    as_seen_by,
+    read_assignment,
+    read_subscription_leniently,
+)
 from service.core.wire.coordinator_records import CoordinatorRecord
+from service.core.wire.errors import Unreadable
 from service.core.wire.messages import Document
 
 CONSUMER: Final = "consumer"
@@ -21,36 +26,57 @@ def member_document(
     return _document(subscription, member_id, instance_id, owned, generation)
 
 
-def group_document(record: CoordinatorRecord) -> dict[str, Any] | None:
-    """A consumer group of the classic protocol, from its GROUP_METADATA: a request without its topics.
+class GroupRequest(NamedTuple):
+    """A group as a request without its topics.
 
-    Each member owns its assignment, in the group's generation: what it will claim in the next rebalance. None if the record is of
-    another type, a tombstone, or not of a consumer group. Raises Unreadable if a member's bytes cannot be read.
+    document : None if there is no such group, or if a member's bytes cannot be read
+    warnings : what is wrong with its members' bytes
     """
-    value = record.value
-    if record.name != "GROUP_METADATA" or value is None or value["protocolType"] != CONSUMER:
-        return None
-    return {
-        "group_protocol": "classic",
-        "group_id": record.key["group"],
-        **({} if value["protocol"] is None else {"assignor": value["protocol"]}),
-        "members": [_group_member(member, value["generation"]) for member in value["members"]],
-    }
+
+    document: dict[str, Any] | None
+    warnings: list[str]
 
 
-def _group_member(member: Document, generation: int) -> dict[str, Any]:
-    subscription = read_subscription(base64.b64decode(member["subscription"]))
-    assigned = base64.b64decode(member["assignment"])
-    owned = read_assignment(assigned).partitions if assigned else ()
-    return _document(subscription, member["memberId"], member.get("groupInstanceId"), owned, generation)
+def group_request(record: CoordinatorRecord) -> GroupRequest:
+    """A consumer group of the classic protocol, from its GROUP_METADATA; none from any other record, or another protocol type's.
+
+    Each member owns its assignment, in the group's generation: what it will claim in the next rebalance.
+    """
+    if record.name != "GROUP_METADATA" or record.value is None or record.value["protocolType"] != CONSUMER:
+        return GroupRequest(None, [])
+    return classic_group_request(record.key["group"], record.value)
+
+
+def classic_group_request(group_id: str, value: Document) -> GroupRequest:
+    """A consumer group, from the value of its GROUP_METADATA."""
+    members: list[dict[str, Any]] = []
+    warnings: list[str] = []
+    for member in value["members"]:
+        member_id = member["memberId"]
+        try:
+            subscription, fault = read_subscription_leniently(base64.b64decode(member["subscription"]))
+            assigned = base64.b64decode(member["assignment"])
+            owned = read_assignment(assigned).partitions if assigned else ()
+        except Unreadable as error:
+            return GroupRequest(None, [*warnings, f"Member {member_id!r}: {error}."])
+        if fault is not None:
+            warnings.append(f"Member {member_id!r}: {fault}")
+        members.append(_document(subscription, member_id, member.get("groupInstanceId"), owned, value["generation"]))
+    assignor = {} if value["protocol"] is None else {"assignor": value["protocol"]}
+    return GroupRequest({"group_protocol": "classic", "group_id": group_id, **assignor, "members": members}, warnings)
+
+
+def owned_partitions(partitions: TopicPartitions) -> list[dict[str, Any]]:
+    """Partitions as the ``owned_partitions`` of a member: one element for each topic."""
+    by_topic: dict[str, list[int]] = {}
+    for topic_name, partition_ids in partitions:
+        by_topic.setdefault(topic_name, []).extend(partition_ids)
+    return [{"topic_name": name, "partition_ids": ids} for name, ids in by_topic.items()]
 
 
 def _document(
     subscription: Subscription, member_id: str, instance_id: str | None, owned: TopicPartitions, generation: int | None
 ) -> dict[str, Any]:
-    by_topic: dict[str, list[int]] = {}
-    for topic_name, partition_ids in owned:
-        by_topic.setdefault(topic_name, []).extend(partition_ids)
     if generation is not None and generation < 0:
         generation = None  # the member has not been in the group
     optional = {"instance_id": instance_id, "rack_id": subscription.rack_id, "generation_id": generation}
@@ -58,5 +84,5 @@ def _document(
         "member_id": member_id,
         **{name: value for name, value in optional.items() if value is not None},
         "topic_names": list(dict.fromkeys(subscription.topic_names)),
-        "owned_partitions": [{"topic_name": name, "partition_ids": ids} for name, ids in by_topic.items()],
+        "owned_partitions": owned_partitions(owned),
     }

@@ -4,8 +4,6 @@ Nearly all records of the topic are offset commits. A kernel reads those that ar
 ``coordinator_records.read_group_record``, which reads every type and raises an error for what is unreadable.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 
@@ -104,14 +102,14 @@ def _read(
         at, end = np.int64(key_offsets[i]), np.int64(key_offsets[i + 1])
         if end - at < 2:
             continue
-        record_type = _number(key_data, at, 2)
+        record_type = number_at(key_data, at, 2)
         if record_type not in (0, 1):
             continue
         at = _text(key_data, at + 2, end, spans[0], i)
         at = _text(key_data, at, end, spans[1], i)
         if at < 0 or end - at < 4:
             continue
-        numbers[0, i] = _number(key_data, at, 4)
+        numbers[0, i] = number_at(key_data, at, 4)
         if not has_value[i]:
             kind[i] = TOMBSTONE
         elif _value(value_data, np.int64(value_offsets[i]), np.int64(value_offsets[i + 1]), record_type, i, spans, numbers):
@@ -123,34 +121,34 @@ def _value(data: Bytes, at: np.int64, end: np.int64, record_type: np.int64, i: i
     """Read the value of row i, ``data[at:end]``; False if it is not well-formed."""
     if end - at < 2:
         return False
-    version = _number(data, at, 2)
+    version = number_at(data, at, 2)
     if version < 0 or version > (0 if record_type == 0 else 4):
         return False
     at += 2
     size = np.int64(12 if version >= 3 else 8)
     if end - at < size:
         return False
-    numbers[1, i] = _number(data, at, 8)
+    numbers[1, i] = number_at(data, at, 8)
     if version >= 3:
-        numbers[2, i] = _number(data, at + 8, 4)
+        numbers[2, i] = number_at(data, at + 8, 4)
     at += size
     at = _compact_text(data, at, end, spans[2], i) if version >= 4 else _text(data, at, end, spans[2], i)
     size = np.int64(16 if version == 1 else 8)
     if at < 0 or end - at < size:
         return False
-    numbers[3, i] = _number(data, at, 8)
+    numbers[3, i] = number_at(data, at, 8)
     if version == 1:
-        numbers[4, i] = _number(data, at + 8, 8)
+        numbers[4, i] = number_at(data, at + 8, 8)
     return bool(version < 4) or _tagged(data, at + size, end, spans[3], i)
 
 
 @njit(nogil=True, cache=True)
 def _tagged(data: Bytes, at: np.int64, end: np.int64, span: Int32s, i: int) -> bool:
     """Find the topic id, tag 0, among the tagged fields; a Uuid of zeros counts as absent."""
-    count, at = _varint(data, at, end)
+    count, at = varint_at(data, at, end)
     for _ in range(count):
-        tag, at = _varint(data, at, end)
-        size, at = _varint(data, at, end)
+        tag, at = varint_at(data, at, end)
+        size, at = varint_at(data, at, end)
         if at < 0:
             return False
         if tag == 0:
@@ -164,7 +162,7 @@ def _tagged(data: Bytes, at: np.int64, end: np.int64, span: Int32s, i: int) -> b
 
 
 @njit(nogil=True, cache=True)
-def _varint(data: Bytes, at: np.int64, end: np.int64) -> tuple[np.int64, np.int64]:
+def varint_at(data: Bytes, at: np.int64, end: np.int64) -> tuple[np.int64, np.int64]:
     """An unsigned varint below 2³¹ and its end, or 0 and -1; ``at`` may be -1."""
     value = np.int64(0)
     if at >= 0:
@@ -186,31 +184,37 @@ def _text(data: Bytes, at: np.int64, end: np.int64, span: Int32s, i: int) -> np.
     """Store the span of a string with a length of two bytes. Returns its end, or -1."""
     if at < 0 or end - at < 2:
         return np.int64(-1)
-    return _noted(data, at + 2, _number(data, at, 2), end, span, i)
+    return _noted(data, at + 2, number_at(data, at, 2), end, span, i)
 
 
 @njit(nogil=True, cache=True)
 def _compact_text(data: Bytes, at: np.int64, end: np.int64, span: Int32s, i: int) -> np.int64:
     """Store the span of a string with a compact length. Returns its end, or -1."""
-    length, at = _varint(data, at, end)
+    length, at = varint_at(data, at, end)
     return _noted(data, at, length - 1, end, span, i)
 
 
 @njit(nogil=True, cache=True)
 def _noted(data: Bytes, at: np.int64, length: np.int64, end: np.int64, span: Int32s, i: int) -> np.int64:
-    if at < 0 or length < 0 or length > 0x7FFF or end - at < length or not _is_utf8(data, at, at + length):
+    if at < 0 or length < 0 or end - at < length or not is_text(data, at, length):
         return np.int64(-1)
     span[0, i], span[1, i] = at, length
     return at + length
 
 
 @njit(nogil=True, cache=True)
-def _number(data: Bytes, at: np.int64, size: int) -> np.int64:
+def number_at(data: Bytes, at: np.int64, size: int | np.int64) -> np.int64:
     """A signed big-endian number of ``size`` bytes, which must exist."""
     value = np.int64(np.int8(data[at]))
     for j in range(at + 1, at + size):
         value = (value << 8) | np.int64(data[j])
     return value
+
+
+@njit(nogil=True, cache=True)
+def is_text(data: Bytes, at: np.int64, length: np.int64) -> bool:
+    """Is ``data[at:at + length]`` UTF-8, and no longer than Kafka's strings?"""
+    return bool(length <= 0x7FFF) and _is_utf8(data, at, at + length)
 
 
 @njit(nogil=True, cache=True)

@@ -12,8 +12,6 @@
 Each prints some types of records and ignores the others.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

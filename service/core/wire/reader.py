@@ -4,8 +4,6 @@ Each method reproduces one of ByteBufferAccessor (kafka-clients 4.3.1) with its 
 added. Nothing is allocated before the bytes are known to exist.
 """
 
-from __future__ import annotations
-
 import base64
 import re
 import struct

@@ -5,8 +5,6 @@ ConsumerProtocolAssignment of kafka-clients 4.3.1, and the coordinator records o
 kafka-share-coordinator 4.3.1; the user data of the sticky assignors is defined in StickyAssignor and CooperativeStickyAssignor.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

@@ -3,8 +3,6 @@
 The fields, types, versions and defaults are those of Kafka's message definitions of the same names (Apache Kafka 4.3.1).
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from kafka.protocol.api_message import ApiMessage

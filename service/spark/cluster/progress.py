@@ -1,7 +1,5 @@
 """A progress bar on a terminal: the tasks of Spark's active stages."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager

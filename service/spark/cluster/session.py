@@ -6,8 +6,6 @@ for Spark Connect, ``sc://…``; default: the environment variable ``SPARK_REMOT
 Executors get the project's modules (``code_archive.py``); their dependencies must be installed there.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -38,6 +36,9 @@ LOCAL: Final = {
     "spark.log.level": "ERROR",
 }
 """Settings for a single machine."""
+
+IVY_SETTINGS: Final = Path(__file__).with_name("ivysettings.xml")
+"""Where a JVM that starts here fetches packages from."""
 
 PORTS: Final = {"spark": "7077", "sc": "15002"}
 """Default ports of a standalone master and of a Connect server."""
@@ -100,6 +101,8 @@ def _at(builder: SparkSession.Builder, master: str) -> SparkSession.Builder:
     if master == os.environ.get("SPARK_REMOTE") or master.startswith("sc://"):
         return builder.remote(master)
     os.environ.pop("SPARK_REMOTE", None)  # PySpark would prefer it
+    if "DEFAULT_ARTIFACT_REPOSITORY" not in os.environ:  # Spark's way to name a mirror
+        builder = builder.config("spark.jars.ivySettings", str(IVY_SETTINGS))
     return builder.master(master)
 
 

@@ -1,7 +1,5 @@
 """``fleet``: assigns every group by several assignors; places every topic, and audits its current placement."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """Requests to ``/v1/group-assignments`` for the groups that another assignor would assign more evenly."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The summary of ``fleet``, from the rows of ``assignments`` and ``placements``."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Final
 

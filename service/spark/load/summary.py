@@ -1,7 +1,5 @@
 """The summary of ``load``, from its tables."""
 
-from __future__ import annotations
-
 import json
 from typing import Any, Final
 

@@ -4,8 +4,6 @@ A *window* is a time span of ``seconds``, named by its first second since 1970. 
 0. The shuffled data grows with partitions and windows, not with records.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """``mismatch``: which partitioner wrote a topic, and which records the expected one would have put elsewhere."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -60,7 +58,7 @@ def run(
     kind = scan_source.schema.field(partition_column).type
     if not (pa.types.is_integer(kind) or is_text(kind)):
         raise WrongSource(f"{source}: the column {partition_column!r} is {kind}; partitions are integers")
-    names = tuple(dict.fromkeys((*(partitioners or (each.name for each in PARTITIONERS)), expected)))
+    names = tuple(dict.fromkeys((*(partitioners or (each.name for each in PARTITIONERS if each.writes_to_kafka)), expected)))
     scan = MismatchScan(key_column, key_format, partition_column, partitions_count or 1, expected, names, scan_source.corrupt)
     writers = scan.writers()
     scan.expected_writer(writers)  # raises for one that ignores keys

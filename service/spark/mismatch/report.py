@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from service.core.attribution.fingerprints import MOSTLY
 from service.spark.io.sinks import REJECTED_ROWS
 from service.spark.report import COLORS, Figure, Figures, Report, Section, Table, chart, number, share
 
@@ -26,7 +27,8 @@ def verdict(summary: dict[str, Any]) -> str:
         return "no partitioner explains the records at this partition count"
     parts = [f"{share(part['share'])} {named(part['partitioners'])}" for part in summary["mixture"]]
     if summary["chance_share"] > 0.0005:
-        parts.append(f"{share(summary['chance_share'])} partitioners that ignore keys")
+        unexplained = f"{share(summary['chance_share'])} explained by no partitioner"
+        parts.insert(0 if summary["chance_share"] > MOSTLY else len(parts), unexplained)
     return ", ".join(parts)
 
 

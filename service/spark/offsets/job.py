@@ -1,7 +1,5 @@
 """``offsets``: from records of ``__consumer_offsets`` to committed offsets, lag, and time to catch up."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime

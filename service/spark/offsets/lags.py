@@ -3,8 +3,6 @@
 ``at`` is the time that a row describes, in ms since 1970: a single one, or one for each snapshot of the log ends.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, Observation

@@ -3,8 +3,6 @@
 Its size depends on partitions, counts and ``max_keys`` only.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import combinations
 from math import lcm

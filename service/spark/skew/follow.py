@@ -4,8 +4,6 @@ Micro-batch N replaces ``windows.parquet/batch=N``. After a crash Spark repeats 
 records and the same N, so every record is counted exactly once.
 """
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``skew``: how evenly several partitioners and partition counts would distribute the records, in one scan."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click

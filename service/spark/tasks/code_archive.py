@@ -8,8 +8,6 @@ with the kernels compiled for the image.
 Imports only the standard library.
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib
 import os

@@ -4,8 +4,6 @@ A table may lack optional members, have 64-bit integers in place of 32-bit ones,
 empty. It must not have an unknown member: a misspelt ``topic_names`` would silently subscribe to everything.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final

@@ -5,8 +5,6 @@ each row that it could not read. The first also has the number of rows that the 
 only if there are any.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Generic, Protocol, TypeVar

@@ -67,7 +67,7 @@ def test_what_striped_places_is_explained(cluster: Cluster, partitions: int, fac
     ],
 )
 def test_nothing_else_is_explained(racks: str, fenced: tuple[int, ...], partitions: int, factor: int) -> None:
-    """Beside every outcome of every draw of the twin: each placement that there is, and how many of its partitions are possible."""
+    """Beside every outcome of every draw of the twin: each placement, and how many of its partitions are possible."""
     cluster = cluster_of(racks, fenced)
     possible = set(every_draw.placements(documents(cluster), partitions, factor))
     prefixes = {placement[:length] for placement in possible for length in range(partitions + 1)}

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from service.core.errors import Infeasible
 from service.core.model import NONE, Cluster, Ragged
-from service.core.reassignments.infeasibility import Infeasible
 from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Placements
 from service.core.reassignments.plan import plan
 from tests.reference.reassignments import best, best_by_program, best_leaders, judged
@@ -48,11 +48,21 @@ def questions(draw):
     count = draw(st.integers(2, 5))
     racks = draw(st.lists(st.sampled_from(["a", "b", "c", None]), min_size=count, max_size=count))
     flags = st.lists(st.sampled_from([False, False, False, True]), min_size=count, max_size=count)
-    brokers = a_cluster(racks, draining=draw(flags), weights=draw(st.lists(st.sampled_from([1.0, 1.0, 2.0, 0.5, 3.0]), min_size=count, max_size=count)))
+    brokers = a_cluster(
+        racks,
+        draining=draw(flags),
+        weights=draw(st.lists(st.sampled_from([1.0, 1.0, 2.0, 0.5, 3.0]), min_size=count, max_size=count)),
+    )
     if draw(st.integers(0, 2)) == 0:
         limits = draw(st.lists(st.sampled_from([0, 1, 2, 3, NO_LIMIT]), min_size=count, max_size=count))
         brokers = replace(brokers, max_replicas=np.array(limits, np.int64))
-    rows = draw(st.lists(st.permutations(range(count)).flatmap(lambda p: st.integers(1, min(3, count)).map(lambda n: p[:n])), min_size=1, max_size=4))
+    rows = draw(
+        st.lists(
+            st.permutations(range(count)).flatmap(lambda p: st.integers(1, min(3, count)).map(lambda n: p[:n])),
+            min_size=1,
+            max_size=4,
+        )
+    )
     factors = [draw(st.sampled_from([len(row), len(row), max(1, len(row) - 1), min(3, len(row) + 1)])) for row in rows]
     excluded = [draw(st.integers(0, 5)) == 0 for _ in rows]
     if draw(st.integers(0, 3)) == 0:
@@ -118,3 +128,35 @@ def test_a_larger_plan_is_as_good_as_an_integer_program(seed):
         counts = np.bincount(answer.replicas.values, minlength=count)
         assert (answer.cost, int((counts**2).sum())) == best_by_program(brokers, placements, goal)
         assert answer.gap == 0
+
+
+def test_each_topic_is_evened_out_without_another_copy():
+    """Broker 3 is to be emptied; its replicas of t and u could all go to one broker each, which is as even as a whole."""
+    brokers = a_cluster(["a"] * 4, draining=[False, False, False, True])
+    rows = [[3]] * 12
+    placements = replace(some_placements(rows), topic_names=("t", "u", "v"), topics=np.repeat(np.arange(3, dtype=np.int32), 4))
+    squares = []
+    for per_topic in (False, True):
+        answer = plan(brokers, placements, Goal(racks="none", per_topic=per_topic))
+        assert (answer.cost, answer.gap) == (12, 0)
+        counts = np.zeros((3, 4), int)
+        np.add.at(counts, (placements.topics, answer.replicas.values), 1)
+        assert counts.sum(axis=0).tolist() == [4, 4, 4, 0]
+        squares.append(int((counts**2).sum()))
+    assert squares[1] <= squares[0]
+    assert squares[1] == 3 * (2 * 2 + 1 + 1)
+
+
+@settings(max_examples=60)
+@given(questions(), st.data())
+def test_plans_by_bytes_are_bounded_and_final(question, data):
+    brokers, placements, goal = question
+    sizes = data.draw(st.lists(st.integers(0, 30), min_size=len(placements), max_size=len(placements)))
+    placements, goal = replace(placements, sizes=np.array(sizes, np.int64)), replace(goal, balance="bytes")
+    try:
+        answer = plan(brokers, placements, goal)
+    except Infeasible:
+        return
+    assert answer.lower_bound <= answer.cost
+    again = plan(brokers, replace(placements, replicas=answer.replicas), goal)
+    assert lists_of(again.replicas) == lists_of(answer.replicas)

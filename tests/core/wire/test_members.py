@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import base64
+import struct
 
-from service.core.wire.consumer_protocol import Subscription, as_seen_by
+import pytest
+
+from service.core.wire.consumer_protocol import Subscription, as_seen_by, read_subscription_leniently
 from service.core.wire.coordinator_records import read_group_record
-from service.core.wire.members import group_document
+from service.core.wire.errors import Unreadable
+from service.core.wire.members import group_request
 from tests.support.golden import lines
+from tests.support.wire_encoding import blob, classic_key, classic_value, text
 
 OWNED = (("t", (0, 1)),)
 STICKY = base64.b64decode("AAAAAQABdQAAAAEAAAAFAAAAEQ==")  # u: 5, in generation 17
@@ -52,7 +57,7 @@ def test_a_member_owns_what_the_group_has_given_it():
     member = b"\x00\x01m\xff\xff\x00\x01c\x00\x01h" + b"\x00\x00\x00\x01" * 2
     member += len(wants).to_bytes(4, "big") + wants + len(given).to_bytes(4, "big") + given
     value = b"\x00\x03\x00\x08consumer\x00\x00\x00\x09\x00\x05range\x00\x01m" + bytes(8) + b"\x00\x00\x00\x01" + member
-    assert group_document(read_group_record(b"\x00\x02\x00\x01g", value)) == {
+    assert group_request(read_group_record(b"\x00\x02\x00\x01g", value)).document == {
         "group_protocol": "classic",
         "group_id": "g",
         "assignor": "range",
@@ -65,3 +70,30 @@ def test_a_member_owns_what_the_group_has_given_it():
             }
         ],
     }
+
+
+KAFKA_GO = b"\x00\x01" + b"\x00\x00\x00\x01\x00\x01t" + b"\xff\xff\xff\xff"  # version 1 without owned partitions
+
+
+def test_a_subscription_as_kafka_go_writes_it_is_read_with_a_warning():
+    subscription, fault = read_subscription_leniently(KAFKA_GO)
+    assert (subscription.version, subscription.topic_names, subscription.owned) == (1, ("t",), ())
+    assert fault.startswith(
+        "The subscription has version 1 but ends as one of version 0. Java's clients refuse it: Buffer underflow"
+    )
+    for wrong in (KAFKA_GO + b"\0", KAFKA_GO[:-1], b"\xff\xff" + KAFKA_GO[2:], b"\0"):
+        with pytest.raises(Unreadable):
+            read_subscription_leniently(wrong)
+
+
+def test_a_group_of_kafka_go_is_a_request_with_a_warning():
+    value = classic_value({"m": {"t": [0]}}, 1)
+    own = struct.pack(">hi", 1, 1) + text("t") + b"\xff\xff\xff\xff" + struct.pack(">i", 0)
+    assert value.count(own) == 1
+    document, warnings = group_request(read_group_record(classic_key("g"), value.replace(blob(own), blob(KAFKA_GO))))
+    assert document["members"][0]["owned_partitions"] == [{"topic_name": "t", "partition_ids": [0]}]
+    (warning,) = warnings
+    assert warning.startswith("Member 'm': The subscription has version 1")
+    unreadable = group_request(read_group_record(classic_key("g"), value.replace(blob(own), blob(b"\0"))))
+    assert unreadable.document is None
+    assert unreadable.warnings

@@ -1,7 +1,5 @@
 """Who comes before whom, and who subscribes to what: what range and roundrobin both begin with."""
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

@@ -1,7 +1,5 @@
 """When rack awareness (KIP-881) comes into play: the rule that range and both sticky assignors share."""
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

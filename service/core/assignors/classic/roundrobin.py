@@ -11,8 +11,6 @@ Example: members A, B; topics t (3 partitions), u (2): A gets t-0, t-2, u-1 and 
 Source: org.apache.kafka.clients.consumer.RoundRobinAssignor (Apache Kafka 4.3.1). The previous assignment and racks play no part.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

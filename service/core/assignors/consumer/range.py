@@ -12,8 +12,6 @@ Example: members A, B; topics t and u of 3 partitions: A gets t-0, t-1, u-0, u-1
 Source: org.apache.kafka.coordinator.group.assignor.RangeAssignor (Apache Kafka 4.3.1, and every release since 4.0.0).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

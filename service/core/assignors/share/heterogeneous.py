@@ -4,8 +4,6 @@ Source: org.apache.kafka.coordinator.group.assignor.SimpleHeterogeneousAssignmen
 release since 4.2.0).
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

@@ -8,8 +8,6 @@ SimpleHeterogeneousAssignmentBuilder.TopicAssignmentPartialBuilder, which do the
 Plain-Python twin: tests/reference/server_assignors.py.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

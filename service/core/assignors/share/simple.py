@@ -23,8 +23,6 @@ Source: org.apache.kafka.coordinator.group.assignor.SimpleAssignor, SimpleHomoge
 SimpleHeterogeneousAssignmentBuilder (Apache Kafka 4.3.1, and every release since 4.2.0).
 """
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import numpy as np

@@ -1,7 +1,5 @@
 """From a placement back to what its placer drew: the inverse of the placers that draw at random."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial

@@ -4,8 +4,6 @@ The first replica of the first partition tells the start. The shifts that give t
 which is quick: a wrong one fails at the first follower, or soon after.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial

@@ -4,8 +4,6 @@ The generator's first draw shows 31 of its 48 bits, so that a state can be made 
 bits are tried. Neighbouring seeds would be a bad choice: they hardly differ in their first draws.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Final
 

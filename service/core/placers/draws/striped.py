@@ -15,8 +15,6 @@ How many brokers a list has left is known from the replicas placed. So a round d
 round before it had, and the rounds are solved one after the other.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial

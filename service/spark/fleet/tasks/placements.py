@@ -3,8 +3,6 @@
 A row has the fields of ``POST /v1/replica-placements`` for one topic, and optionally its current ``placements``, as answered.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Decodes raw records of ``__consumer_offsets``, a row each: Arrow in, Arrow out. Executors run this."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Iterable, Iterator

@@ -10,8 +10,6 @@ Members are read in the order of the leader's HashMap, on which the outcome depe
 Source: AbstractStickyAssignor.allSubscriptionsEqual and RackInfo (Apache Kafka 4.3.1).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

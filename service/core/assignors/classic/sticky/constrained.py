@@ -15,8 +15,6 @@ Source: AbstractStickyAssignor.ConstrainedAssignmentBuilder (Apache Kafka 4.3.1)
 Plain-Python twin: tests/reference/sticky.py, ``constrained``.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -12,8 +12,6 @@ A partition changes hands if it is newly given to a member and
 Source: org.apache.kafka.clients.consumer.CooperativeStickyAssignor (Apache Kafka 4.3.1).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

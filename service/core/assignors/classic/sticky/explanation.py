@@ -1,7 +1,5 @@
 """How a sticky assignment came about, as a JSON object: for a person who wants to know why a member has what it has."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ Source: AbstractStickyAssignor.GeneralAssignmentBuilder.maybeAssign (Apache Kafk
 Plain-Python twin: tests/reference/sticky.py, ``general``.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

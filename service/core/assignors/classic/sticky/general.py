@@ -20,8 +20,6 @@ Source: AbstractStickyAssignor.GeneralAssignmentBuilder (Apache Kafka 4.3.1).
 Plain-Python twin: tests/reference/sticky.py, ``general``.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

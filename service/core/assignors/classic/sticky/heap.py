@@ -7,8 +7,6 @@ keys : int64[members]    as in ``State``
 Plain-Python twin: tests/reference/sticky.py, ``fewest`` within ``general``, which looks through all of them.
 """
 
-from __future__ import annotations
-
 from numba import njit
 
 from service.core.model import Int32s, Int64s

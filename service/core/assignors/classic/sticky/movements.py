@@ -9,8 +9,6 @@ Source: AbstractStickyAssignor.PartitionMovements (Apache Kafka 4.3.1).
 Plain-Python twin: tests/reference/sticky.py, ``Movements``.
 """
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple
 
 import numpy as np

@@ -8,8 +8,6 @@ Source: AbstractStickyAssignor.GeneralAssignmentBuilder.balance (Apache Kafka 4.
 Plain-Python twin: tests/reference/sticky.py, ``general``.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What the sticky assignors work out: the assignment, and how it came about."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from service.core.assignors.classic.sticky.claims import Claims

@@ -1,7 +1,5 @@
 """Who owns what so far: the state that the steps of the general sticky algorithm (sticky/general.py) share."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from numba import njit

@@ -11,8 +11,6 @@ Racks (KIP-881) count, if they matter for any partition: owned partitions are gi
 Source: org.apache.kafka.clients.consumer.StickyAssignor, internals.AbstractStickyAssignor (Apache Kafka 4.3.1).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

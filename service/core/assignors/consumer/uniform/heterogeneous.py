@@ -17,8 +17,6 @@ Source: org.apache.kafka.coordinator.group.assignor.UniformHeterogeneousAssignme
 since 4.0.0).
 """
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import numpy as np

@@ -18,8 +18,6 @@ up t-2, since A as the first gets two.
 Source: org.apache.kafka.coordinator.group.assignor.UniformHomogeneousAssignmentBuilder (Apache Kafka 4.3.1).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -5,8 +5,6 @@ Where all members subscribe to the same topics, homogeneous.py answers, else het
 Source: org.apache.kafka.coordinator.group.assignor.UniformAssignor (Apache Kafka 4.3.1).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from service.core.assignors.consumer.uniform import heterogeneous, homogeneous

@@ -1,0 +1,302 @@
+"""The body of ``POST /v1/reassignments``: its schema, and the step into the core's arrays."""
+
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+from marshmallow import Schema, ValidationError, fields, post_load, validate, validates_schema
+
+from service import __version__
+from service.api.groups.request import Rows
+from service.arrow.reassignments import (
+    MOST_BYTES,
+    PLACED_TOPIC,
+    REASSIGNED,
+    TARGET_BROKER,
+    as_topics,
+    plain_placed_topics,
+    plain_reassigned,
+    plain_target_brokers,
+    read_brokers,
+    read_placements,
+)
+from service.core.errors import InvalidQuestion
+from service.core.reassignments.batches import Limits
+from service.core.reassignments.model import BALANCES, LEADER_RULES, NO_LIMIT, OBJECTIVES, RACK_RULES, Brokers, Goal, Placements
+from service.web.context import check_limit, reserve
+from service.web.fields import INT64, Boolean, Integer, List, Name, Number, TopicName, about
+from service.web.json_codec import dumps
+
+LARGEST_FACTOR = 2**15 - 1
+
+
+class TargetBrokerSchema(Schema):
+    """A broker as it is to be."""
+
+    broker_id = Integer(required=True)
+    rack_id = Name(empty=True, allow_none=True, metadata=about("`broker.rack`; brokers without one count as one rack"))
+    fenced = Boolean(metadata=about("not in service: its replicas go elsewhere, and nothing is copied from it; default false"))
+    draining = Boolean(metadata=about("to be emptied: its replicas go elsewhere; default false"))
+    weight = Number(allow_none=True, metadata=about("its share of the load relative to the other brokers; default 1"))
+    max_replicas = Integer(minimum=0, maximum=MOST_BYTES, allow_none=True, metadata=about("the most replicas that it may have"))
+    capacity_bytes = Integer(
+        minimum=0, maximum=MOST_BYTES, allow_none=True, metadata=about("the most bytes that it may have; needs `partition_bytes`")
+    )
+    used_bytes = Integer(minimum=0, maximum=MOST_BYTES, allow_none=True, metadata=about("as a snapshot has it; not used"))
+    replaces = Integer(allow_none=True, metadata=about("the broker all of whose replicas this one takes over, one for one"))
+
+
+class PlacedPartitionSchema(Schema):
+    """Where a partition is now."""
+
+    partition_id = Integer(required=True, minimum=0)
+    replicas = List(
+        Integer(),
+        required=True,
+        validate=validate.Length(min=1, max=LARGEST_FACTOR),
+        metadata=about("broker ids, the preferred leader first"),
+    )
+    in_sync_replicas = List(Integer(), allow_none=True, metadata=about("as a snapshot has it; not used"))
+
+
+class PlacedTopicSchema(Schema):
+    """A topic, and where its partitions are now."""
+
+    topic_name = TopicName(required=True)
+    replication_factor = Integer(
+        minimum=1, maximum=LARGEST_FACTOR, allow_none=True, metadata=about("for this topic instead of the body's")
+    )
+    placements = List(fields.Nested(PlacedPartitionSchema), required=True)
+    partition_bytes = List(
+        Integer(minimum=0, maximum=MOST_BYTES),
+        allow_none=True,
+        metadata=about("the size of a replica of each of `placements`; for all topics or none"),
+    )
+    partition_bytes_per_second = List(
+        Number(zero=True),
+        allow_none=True,
+        metadata=about("what producers write to each of `placements`; for all topics or none"),
+    )
+
+
+class ReassignedPartitionSchema(Schema):
+    """A partition as ``kafka-reassign-partitions`` writes it."""
+
+    topic = TopicName(required=True)
+    partition = Integer(required=True, minimum=0)
+    replicas = List(Integer(), required=True, validate=validate.Length(min=1, max=LARGEST_FACTOR))
+    log_dirs = List(Name(empty=True), allow_none=True, metadata=about("not used"))
+
+
+class KafkaReassignmentSchema(Schema):
+    """Kafka's reassignment JSON."""
+
+    version = Integer(minimum=1, maximum=1)
+    partitions = Rows(ReassignedPartitionSchema, REASSIGNED, plain_reassigned, required=True)
+
+
+class LimitsSchema(Schema):
+    """What one batch may do, and how fast."""
+
+    moves_per_broker = Integer(
+        minimum=1,
+        allow_none=True,
+        metadata=about("replicas that a broker receives in one batch, and replicas that it gives away"),
+    )
+    moves_per_batch = Integer(minimum=1, allow_none=True, metadata=about("replicas copied in one batch"))
+    bytes_in_flight = Integer(minimum=1, maximum=INT64, allow_none=True, metadata=about("bytes copied in one batch"))
+    throttle_bytes_per_second = Integer(
+        minimum=1, maximum=INT64, allow_none=True, metadata=about("`--throttle`: of each broker, in each direction")
+    )
+    duration_seconds = Integer(
+        minimum=1, allow_none=True, metadata=about("the time for all batches; answered with the throttle needed")
+    )
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is to be planned."""
+
+    brokers: Brokers
+    placements: Placements
+    goal: Goal
+    limits: Limits
+    throttle: int | None
+    seconds: int | None
+
+    def plan_id(self) -> str:
+        """A hash of all this and of the version of the service."""
+        digest = sha256(dumps([__version__, repr(self.goal), repr(self.limits), self.throttle, self.seconds]))
+        brokers, placements = self.brokers, self.placements
+        digest.update(dumps([brokers.cluster.rack_ids, placements.topic_names]))
+        for array in (
+            brokers.cluster.broker_ids,
+            brokers.cluster.racks,
+            brokers.cluster.fenced,
+            brokers.draining,
+            brokers.listed,
+            brokers.weights,
+            brokers.max_replicas,
+            brokers.capacity_bytes,
+            brokers.replaced_by,
+            placements.topics,
+            placements.partition_ids,
+            placements.replicas.offsets,
+            placements.replicas.values,
+            placements.replication_factors,
+            placements.sizes,
+            placements.rates,
+            placements.excluded,
+        ):
+            digest.update(b"\0" if array is None else np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()[:32]
+
+
+class ReassignmentQuestionSchema(Schema):
+    """A cluster, its placement now, and what it is to become."""
+
+    objective = fields.String(
+        load_default="fewest-moves",
+        validate=validate.OneOf(OBJECTIVES),
+        metadata=about(
+            "`fewest-moves`: the fewest copies, then the evenest load; `even`: the evenest load, then the fewest copies"
+        ),
+    )
+    racks = fields.String(
+        load_default="strict",
+        validate=validate.OneOf(RACK_RULES),
+        metadata=about(
+            "`strict`: each partition is on as many racks as there can be; `spread`: replicas that share a rack may stay, but no "
+            "others come to share one; `none`"
+        ),
+    )
+    leaders = fields.String(
+        load_default="balance",
+        validate=validate.OneOf(LEADER_RULES),
+        metadata=about(
+            "`balance`: preferred leaders as even as the replicas allow, then the fewest changes; `keep`: a leader changes only "
+            "where its replica moves; `only`: no replica moves"
+        ),
+    )
+    balance = fields.String(
+        load_default="replicas",
+        validate=validate.OneOf(BALANCES),
+        metadata=about("what is counted, for copies and for evenness; `bytes` needs `partition_bytes`"),
+    )
+    per_topic = Boolean(
+        load_default=False,
+        metadata=about(
+            "even out each topic by itself too, as far as that costs neither copies nor evenness; not with `balance`: "
+            "`bytes`; default false"
+        ),
+    )
+    replication_factor = Integer(
+        load_default=None, minimum=1, maximum=LARGEST_FACTOR, allow_none=True, metadata=about("of all topics; absent: as now")
+    )
+    brokers = Rows(
+        TargetBrokerSchema,
+        TARGET_BROKER,
+        plain_target_brokers,
+        required=True,
+        metadata=about(
+            "the cluster as it is to be; a broker that only placements mention is gone, and its replicas go elsewhere"
+        ),
+    )
+    topics = Rows(PlacedTopicSchema, PLACED_TOPIC, plain_placed_topics, metadata=about("the placement now"))
+    reassignment = fields.Nested(
+        KafkaReassignmentSchema, metadata=about("the placement now as Kafka's reassignment JSON, instead of `topics`")
+    )
+    excluded_topics = List(TopicName(), load_default=[], metadata=about("topics whose replicas and leaders stay where they are"))
+    limits = fields.Nested(LimitsSchema, load_default={}, allow_none=True)
+
+    @validates_schema
+    def _one_placement(self, body: dict[str, Any], **_: Any) -> None:
+        if ("topics" in body) == ("reassignment" in body):
+            name = "reassignment" if "topics" in body else "topics"
+            text = "Not allowed together with topics." if "topics" in body else "Missing data for required field."
+            raise ValidationError({name: [text]})
+
+    @post_load
+    def question(self, body: dict[str, Any], **_: Any) -> Question:
+        """The question as the core's arrays. Raises InvalidQuestion, LimitExceeded."""
+        field = "topics" if "topics" in body else "reassignment"
+        topics, order = (body["topics"], None) if field == "topics" else as_topics(body["reassignment"]["partitions"])
+        replicas = topics.field("placements").flatten().field("replicas")
+        cells, partitions = len(replicas.flatten()), len(replicas)
+        factor = body["replication_factor"] or 0
+        factors = np.array(topics.field("replication_factor").fill_null(factor), np.int64)
+        longest = max(factor, int(factors.max(initial=0)))
+        cells = max(cells, partitions * longest)
+        check_limit("max_placement_cells", cells, "partitions × replicas", field)
+        brokers = read_brokers(body["brokers"], np.unique(np.array(replicas.flatten(), np.int32)))
+        check_limit("max_placement_cells", len(brokers) ** 2, "brokers × brokers", "brokers")
+        check_limit("max_assignment_cells", cells * len(brokers), "replicas × brokers")
+        if body["per_topic"]:
+            check_limit("max_placement_cells", len(topics) * len(brokers), "topics × brokers", "per_topic")
+        names = sum(map(len, map(dumps, topics.field("topic_name").to_pylist())))
+        reserve(plan_bytes(len(brokers), partitions, cells, longest_name(names, topics)))
+        try:
+            placements = read_placements(topics, brokers, body["replication_factor"], frozenset(body["excluded_topics"]))
+        except InvalidQuestion as error:
+            raise InvalidQuestion(error.detail, *_at(error.field, topics, order)) from None
+        goal = Goal(body["objective"], body["racks"], body["leaders"], body["balance"], body["per_topic"])
+        limits = dict(body["limits"] or {})
+        throttle, seconds = limits.pop("throttle_bytes_per_second", None), limits.pop("duration_seconds", None)
+        question = Question(brokers, placements, goal, Limits(**limits), throttle, seconds)
+        _check(question, body["excluded_topics"])
+        return question
+
+
+def _at(field: tuple[str | int, ...], topics: Any, order: Any) -> tuple[str | int, ...]:
+    """The place of a fault in ``topics``, in the reassignment that they were made of if they were."""
+    if order is None or len(field) < 4 or field[0] != "topics":
+        return field
+    row = order[int(topics.field("placements").offsets[field[1]].as_py()) + int(field[3])]
+    return ("reassignment", "partitions", int(row), *("partition" if part == "partition_id" else part for part in field[4:]))
+
+
+def longest_name(total: int, topics: Any) -> int:
+    """About the bytes of a topic's name in JSON. total : of all names"""
+    return total // max(1, len(topics)) + 8
+
+
+def plan_bytes(brokers: int, partitions: int, cells: int, name: int) -> int:
+    """Most bytes of memory that a plan takes: the matrices of exchanges, the arrays, and the answer, which lists each partition
+    in two reassignments, in two batches and among the reasons, in pieces and as a whole.
+
+    name : bytes of a topic's name in JSON
+    """
+    text = 4 * partitions * (name + 60) + 4 * 12 * cells + cells * (name + 110)
+    return 100_000 + 2 * 13 * brokers**2 + 120 * partitions + 100 * cells + 2 * text
+
+
+def _check(question: Question, excluded: list[str]) -> None:
+    """Raise InvalidQuestion for what the parts of a body say together."""
+    placements = question.placements
+    known = set(placements.topic_names)
+    for row, name in enumerate(excluded):
+        if name not in known:
+            raise InvalidQuestion(f"Unknown topic {name!r}.", "excluded_topics", row)
+    if question.goal.per_topic and question.goal.balance == "bytes":
+        raise InvalidQuestion("Not allowed together with balance = bytes.", "per_topic")
+    if placements.sizes is None:
+        _check_needs_no_sizes(question)
+    elif 2 * float(placements.sizes.astype(np.float64).sum()) * float(
+        max(placements.replicas.lengths().max(initial=1), placements.replication_factors.max(initial=1))
+    ) > float(NO_LIMIT):
+        raise InvalidQuestion("The sizes of all replicas add up to more than 2⁶¹ bytes.", "topics")
+
+
+def _check_needs_no_sizes(question: Question) -> None:
+    """Raise InvalidQuestion for what has no meaning without partition_bytes."""
+    limited = np.flatnonzero(question.brokers.capacity_bytes != NO_LIMIT)
+    for field, value in (
+        (("balance",), "bytes" if question.goal.balance == "bytes" else None),
+        (("limits", "bytes_in_flight"), question.limits.bytes_in_flight),
+        (("limits", "throttle_bytes_per_second"), question.throttle),
+        (("limits", "duration_seconds"), question.seconds),
+        (("brokers", *limited[:1].tolist(), "capacity_bytes"), limited[:1].size or None),
+    ):
+        if value is not None:
+            raise InvalidQuestion("Needs partition_bytes.", *field)

@@ -1,0 +1,43 @@
+"""``POST /v1/reassignments``: the current placement → the plan that gets to a better one."""
+
+from flask import Response
+
+from service.api.reassignments.request import Question, ReassignmentQuestionSchema
+from service.api.reassignments.response import ReassignmentAnswerSchema, document
+from service.arrow.reassignment_tables import moves_table
+from service.core.reassignments.batches import in_batches
+from service.core.reassignments.moves import moves_of
+from service.core.reassignments.plan import plan
+from service.web import responses
+from service.web.blueprint import Blueprint
+from service.web.context import check_time, decision
+
+blueprint = Blueprint("reassignments", __name__, description="current placement → a plan to a better one")
+
+
+@blueprint.post("/v1/reassignments")
+@blueprint.arguments(ReassignmentQuestionSchema)
+@blueprint.response(200, ReassignmentAnswerSchema)
+@blueprint.doc(operationId="planReassignment")
+def plan_reassignment(question: Question) -> Response:
+    """Plan a reassignment: with the fewest copies or to the evenest load, in batches, each with its rollback.
+
+    The `ETag` is the `plan_id`. If no placement keeps all rules, the answer is a 422 of type `infeasible` with the rules that
+    `clash` and `remedies`. As an Arrow stream (`Accept: application/vnd.apache.arrow.stream`) or `text/csv` the answer is the
+    table of moves: `topic_name`, `partition_id`, `from`, `to`, `reason`, `batch`.
+    """
+    brokers, placements, goal = question.brokers, question.placements, question.goal
+    report = decision("reassignment", goal.objective)
+    with report.compute():
+        result = plan(brokers, placements, goal, check_time)
+        batches = in_batches(brokers, placements, result.replicas, question.limits, check_time)
+        moves = moves_of(brokers, placements, goal, result.replicas)
+        report.sees(partitions=len(placements), brokers=len(brokers))
+    with report.render():
+        media_type = responses.preferred()
+        if media_type == responses.JSON:
+            response = responses.answer(document(question, result, batches, moves))
+        else:
+            response = responses.table(moves_table(brokers, placements, moves, batches.batch_of), media_type)
+        response.set_etag(question.plan_id())
+        return response

@@ -1,0 +1,330 @@
+"""The body of ``POST /v1/group-rebalances``: its schema, and how it becomes a ``Timeline``."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from marshmallow import Schema, ValidationError, fields, post_load, validate, validates_schema
+
+from service.api.groups.request import MemberSchema, TopicSchema, members_field, topics_field
+from service.api.rebalances.world import Names, read_timeline
+from service.arrow.groups import partitions_total, subscriptions_total
+from service.core.assignors import GROUP_PROTOCOLS, Assignor
+from service.core.errors import UnknownStrategy
+from service.core.kafka_versions import LATEST, at_release
+from service.core.timelines.model import Event, Timeline, Timing
+from service.core.timelines.simulation import Variant
+from service.web.context import check_limit, reserve
+from service.web.fields import Boolean, Integer, List, Name, Number, Subject, TopicName, about
+from service.web.schemas import KafkaVersion
+
+LATEST_MS: Final = 10**12
+"""The latest time of an event: 31 years."""
+MOST_EVENTS: Final = 10_000
+MOST_MEMBERS: Final = 100_000
+MOST_COMPARISONS: Final = 20
+MOST_ASSIGNED: Final = 100_000
+"""Partitions × rebalances up to which an answer has every assignment without being asked."""
+
+EVENT_FIELDS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
+    "member_joins": (("member",), ()),
+    "member_leaves": (("member_id",), ()),
+    "member_crashes": (("member_id",), ()),
+    "member_stalls": (("member_id", "for_ms"), ()),
+    "member_restarts": (("member_id", "down_ms"), ("new_member_id",)),
+    "rolling_restart": (("down_ms", "pause_ms"), ()),
+    "subscription_changes": (("member_id", "topic_names"), ()),
+    "topic_created": (("topic",), ()),
+    "topic_deleted": (("topic_name",), ()),
+    "partitions_added": (("topic_name", "partitions_count"), ()),
+    "scales": (("members_count",), ()),
+    "assignor_changes": ((), ("assignors", "group_protocol", "down_ms", "pause_ms")),
+}
+"""The fields that an event of each type must have, and those that it may have."""
+
+
+class TimingSchema(Schema):
+    """What broker and clients wait for."""
+
+    session_timeout_ms = Integer(minimum=1, load_default=45_000, metadata=about("`session.timeout.ms`, or the group's"))
+    min_session_timeout_ms = Integer(
+        minimum=1,
+        load_default=None,
+        allow_none=True,
+        metadata=about(
+            "the broker's `group.min.session.timeout.ms` (default 6000), or `group.consumer.min.session.timeout.ms` or "
+            "`group.share.min.session.timeout.ms` (default 45000)"
+        ),
+    )
+    heartbeat_interval_ms = Integer(
+        minimum=1,
+        load_default=None,
+        allow_none=True,
+        metadata=about("`heartbeat.interval.ms` (default 3000), or `group.consumer.heartbeat.interval.ms` (default 5000)"),
+    )
+    rebalance_timeout_ms = Integer(minimum=1, load_default=300_000, metadata=about("`max.poll.interval.ms`"))
+    initial_rebalance_delay_ms = Integer(minimum=0, load_default=3_000, metadata=about("`group.initial.rebalance.delay.ms`"))
+    metadata_max_age_ms = Integer(minimum=1, load_default=300_000, metadata=about("`metadata.max.age.ms`"))
+    assignment_interval_ms = Integer(
+        minimum=0, load_default=1_000, metadata=about("`group.consumer.assignment.interval.ms` or that of share groups")
+    )
+    poll_interval_ms = Integer(
+        minimum=0,
+        load_default=0,
+        metadata=about("how long a member processes between two polls. It notices a rebalance when it polls; 0: at once"),
+    )
+    consumption_rate = Number(
+        load_default=None,
+        allow_none=True,
+        metadata=about("with `partition_weights` as rates: what a member can work off per second, in the same unit"),
+    )
+
+
+class NewMemberSchema(MemberSchema):
+    """A member that joins."""
+
+    class Meta:
+        """A new member owns nothing."""
+
+        exclude = ("generation_id", "owned_partitions")
+
+
+class EventSchema(Schema):
+    """Something that happens to the group."""
+
+    at_ms = Integer(minimum=0, maximum=LATEST_MS, required=True)
+    type = fields.String(required=True, validate=validate.OneOf(list(EVENT_FIELDS)))
+    member = fields.Nested(NewMemberSchema, metadata=about("`member_joins`: the new member"))
+    member_id = Name(metadata=about("of a member of the group: its present id, or the id that it had first"))
+    for_ms = Integer(minimum=1, metadata=about("`member_stalls`: how long it processes without polling"))
+    down_ms = Integer(minimum=0, metadata=about("how long a restarted member is away"))
+    pause_ms = Integer(minimum=0, metadata=about("between the return of a member and the restart of the next"))
+    new_member_id = Name(metadata=about("the id that the restarted member gets. Absent: derived, see `derived_member_ids`"))
+    topic_names = List(TopicName(), metadata=about("`subscription_changes`: the new subscription"))
+    topic = fields.Nested(TopicSchema, metadata=about("`topic_created`: the new topic"))
+    topic_name = TopicName()
+    partitions_count = Integer(minimum=1, metadata=about("`partitions_added`: the partitions of the topic from then on"))
+    members_count = Integer(minimum=0, maximum=MOST_MEMBERS, metadata=about("`scales`: the members from then on"))
+    assignors = List(fields.String(), validate=validate.Length(equal=1), metadata=about("`assignor_changes`: the new assignor"))
+    group_protocol = fields.String(validate=validate.OneOf(["consumer"]), metadata=about("`assignor_changes`: the new protocol"))
+
+    @validates_schema(skip_on_field_errors=False)
+    def check_fields(self, event: dict[str, Any], **_: Any) -> None:
+        """Are all fields of the type there, and no others?"""
+        kind = event.get("type")
+        if kind not in EVENT_FIELDS:
+            return
+        required, optional = EVENT_FIELDS[kind]
+        faults = {name: ["Missing data for required field."] for name in required if name not in event}
+        allowed = {"at_ms", "type", *required, *optional}
+        faults |= {name: [f"An event of type {kind} has no such field."] for name in event if name not in allowed}
+        if kind == "assignor_changes" and not event.keys() & {"assignors", "group_protocol"}:
+            faults["assignors"] = ["Missing: an assignor_changes has assignors or a group_protocol."]
+        if faults:
+            raise ValidationError(faults)
+
+
+class VariantSchema(Schema):
+    """Another way to run the group."""
+
+    group_protocol = fields.String(
+        load_default=None, allow_none=True, metadata=about("Absent: as in the body", example="consumer")
+    )
+    assignor = fields.String(
+        load_default=None, allow_none=True, metadata=about("Absent: as in the body, or for another protocol its default")
+    )
+    static = Boolean(
+        load_default=None,
+        allow_none=True,
+        metadata=about("do all members have an instance_id (derived from their member_id), or none? Absent: as in the body"),
+    )
+
+
+@dataclass(frozen=True)
+class RebalancesQuestion:
+    """The question. most_rebalances : more than there can be, unless a group never comes to rest"""
+
+    kafka_version: str
+    group_id: str | None
+    timeline: Timeline
+    variants: tuple[Variant, ...]
+    most_rebalances: int
+
+
+class GroupRebalancesSchema(Schema):
+    """A group, and what happens to it."""
+
+    kafka_version = KafkaVersion()
+    group_protocol = fields.String(
+        load_default=None, allow_none=True, metadata=about("classic, consumer or share. Absent: classic", example="classic")
+    )
+    assignor = fields.String(
+        load_default=None,
+        allow_none=True,
+        metadata=about("as in /v1/group-assignments", example="cooperative-sticky"),
+    )
+    group_id = Subject("group")
+    topics = topics_field()
+    members = members_field()
+    timing = fields.Nested(TimingSchema, load_default=lambda: TimingSchema().load({}))
+    events = List(
+        fields.Nested(EventSchema),
+        load_default=list,
+        validate=validate.Length(max=MOST_EVENTS),
+        metadata=about(
+            "what happens, in the order of time",
+            example=[
+                {"at_ms": 10_000, "type": "member_joins", "member": {"member_id": "c3"}},
+                {"at_ms": 60_000, "type": "rolling_restart", "down_ms": 5_000, "pause_ms": 10_000},
+            ],
+        ),
+    )
+    detail = fields.String(
+        load_default=None,
+        allow_none=True,
+        validate=validate.OneOf(["totals", "rebalances", "assignments"]),
+        metadata=about(
+            "how much to answer: the `totals` alone, also the `rebalances`, or these with their `assignments` and `requests`. "
+            f"Absent: assignments, if partitions × rebalances are at most {MOST_ASSIGNED}, or else rebalances"
+        ),
+    )
+    compare = List(
+        fields.Nested(VariantSchema),
+        load_default=list,
+        validate=validate.Length(max=MOST_COMPARISONS),
+        metadata=about(
+            "the same events for the group run in other ways: the totals of each",
+            example=[{"group_protocol": "classic", "assignor": "range"}, {"group_protocol": "consumer", "static": True}],
+        ),
+    )
+
+    @post_load
+    def question(self, body: dict[str, Any], **_: Any) -> RebalancesQuestion:
+        """The question: its assignors resolved, its size within the limits, its names turned into indices."""
+        protocol, assignor = _resolved(body["group_protocol"], body["assignor"], "classic", body["kafka_version"])
+        timing = _timing(body["timing"], protocol)
+        _check_events(body["events"], protocol)
+        partitions, members, steps = _size(body)
+        check_limit("max_partitions", partitions, "partitions", "topics")
+        check_limit("max_assignment_cells", partitions * members, "partitions × members")
+        check_limit("max_subscriptions", subscriptions_total(body["topics"], body["members"]), "subscriptions", "members")
+        if members > MOST_MEMBERS:
+            raise ValidationError({"events": [f"At most {MOST_MEMBERS} members and restarts are simulated, not {members}."]})
+        most = 4 * steps + 8
+        detail = body["detail"] or ("assignments" if most * (partitions + members) <= MOST_ASSIGNED else "rebalances")
+        if detail == "assignments":
+            check_limit("max_partitions", most * partitions, "partitions × rebalances", "detail")
+        answered = partitions * 100 + members * 1_000 if detail == "assignments" else members * 8
+        reserve(most * (2_000 + answered) * (1 if detail != "totals" else 0) + 200 * partitions + 2_000 * members)
+        names = Names.of(body)
+        events = tuple(_event(event, names, body) for event in body["events"])
+        timeline = read_timeline(body, names, protocol, assignor, timing, events, detail)
+        return RebalancesQuestion(
+            kafka_version=body["kafka_version"],
+            group_id=body["group_id"],
+            timeline=timeline,
+            variants=tuple(_variant(i, variant, timeline, body["kafka_version"]) for i, variant in enumerate(body["compare"])),
+            most_rebalances=most,
+        )
+
+
+def _resolved(protocol: str | None, assignor: str | None, default: str, version: str) -> tuple[str, Assignor]:
+    """A protocol and an assignor of it, by name."""
+    protocol = protocol or default
+    if protocol not in GROUP_PROTOCOLS:
+        raise UnknownStrategy("group_protocol", protocol, tuple(GROUP_PROTOCOLS))
+    registry = GROUP_PROTOCOLS[protocol]
+    return protocol, at_release(registry.builtins[0] if assignor is None else registry[assignor], version or LATEST)
+
+
+def _variant(i: int, body: dict[str, Any], timeline: Timeline, version: str) -> Variant:
+    """A variant, by default with what the body itself has."""
+    own = timeline.group_protocol
+    if body["assignor"] is None and body["group_protocol"] in (None, own):
+        return Variant(own, timeline.assignor, body["static"])
+    try:
+        return Variant(*_resolved(body["group_protocol"], body["assignor"], own, version), body["static"])
+    except UnknownStrategy as error:
+        raise ValidationError({"compare": {i: {error.kind: [error.detail]}}}) from None
+
+
+def _timing(body: dict[str, Any], protocol: str) -> Timing:
+    """The timing, by the rules of broker and clients."""
+    classic = protocol == "classic"
+    session, heartbeat = body["session_timeout_ms"], body["heartbeat_interval_ms"] or (3_000 if classic else 5_000)
+    least, most = body["min_session_timeout_ms"] or (6_000 if classic else 45_000), 1_800_000 if classic else 60_000
+    faults: dict[str, list[str]] = {}
+    if session < least:
+        faults["session_timeout_ms"] = [f"Below the broker's minimum of {least} ms (INVALID_SESSION_TIMEOUT)."]
+    elif session > most:
+        faults["session_timeout_ms"] = [f"Above the broker's maximum of {most} ms (INVALID_SESSION_TIMEOUT)."]
+    if heartbeat >= session:
+        faults["heartbeat_interval_ms"] = ["Heartbeat must be set lower than the session timeout."]
+    if body["rebalance_timeout_ms"] < heartbeat + body["poll_interval_ms"]:
+        detail = "Shorter than a heartbeat interval and a poll interval: members would be removed before they notice a rebalance."
+        faults["rebalance_timeout_ms"] = [detail]
+    if faults:
+        raise ValidationError({"timing": faults})
+    known = {name: value for name, value in body.items() if name not in ("min_session_timeout_ms", "heartbeat_interval_ms")}
+    return Timing(heartbeat_interval_ms=heartbeat, **known)
+
+
+def _check_events(events: list[dict[str, Any]], protocol: str) -> None:
+    """Raise ValidationError for events that are not in the order of time, and changes that the protocol does not have."""
+    faults: dict[int, Any] = {}
+    for i, event in enumerate(events):
+        if i and event["at_ms"] < events[i - 1]["at_ms"]:
+            faults[i] = {"at_ms": ["Earlier than the event before it."]}
+        if "group_protocol" in event and protocol != "classic":
+            faults[i] = {"group_protocol": [f"The group's protocol is {protocol}; only a classic group can change its protocol."]}
+        if "assignors" in event and protocol == "share":
+            faults[i] = {"assignors": ["The assignor of a share group is the broker's."]}
+    if faults:
+        raise ValidationError({"events": faults})
+
+
+def _size(body: dict[str, Any]) -> tuple[int, int, int]:
+    """The most partitions and members at any time, and the number of changes, restarts of single members included."""
+    partitions, most = partitions_total(body["topics"]), len(body["members"])
+    members, steps = most, 1
+    for event in body["events"]:
+        kind = event["type"]
+        partitions += event.get("partitions_count", 0) + event.get("topic", {}).get("partitions_count", 0)
+        most = max(most + (kind == "member_joins"), event.get("members_count", 0))
+        bounces = {"rolling_restart": 1, "assignor_changes": 2}.get(kind, 0)
+        changes = bounces * most + event.get("members_count", 0) + (kind in ("member_joins", "member_restarts", "member_stalls"))
+        members += changes
+        steps += 1 + 2 * changes + (most if kind == "scales" else 0)
+    return partitions, members, steps
+
+
+def _event(body: dict[str, Any], names: Names, whole: dict[str, Any]) -> Event:
+    """An event, its names turned into indices."""
+    fields: dict[str, Any] = {
+        name: body[name]
+        for name in (
+            "at_ms",
+            "type",
+            "member_id",
+            "for_ms",
+            "new_member_id",
+            "members_count",
+            "group_protocol",
+            "partitions_count",
+        )
+        if name in body
+    }
+    if body["type"] == "assignor_changes":
+        fields |= {"down_ms": body.get("down_ms", 0), "pause_ms": body.get("pause_ms", 60_000)}
+        protocol = body.get("group_protocol") or whole["group_protocol"] or "classic"
+        chosen = _resolved(protocol, (body.get("assignors") or [None])[0], protocol, whole["kafka_version"])
+        return Event(**fields, assignors=(chosen[1],))
+    fields |= {name: body[name] for name in ("down_ms", "pause_ms") if name in body}
+    if "member" in body:
+        fields["member"] = names.new_member(body["member"])
+    if "topic_names" in body:
+        fields["topics"] = names.topics(body["topic_names"])
+    if "topic" in body:
+        fields |= {"topic": names.index[body["topic"]["topic_name"]], "partitions_count": body["topic"]["partitions_count"]}
+    if "topic_name" in body:
+        fields["topic"] = names.index[body["topic_name"]]
+    return Event(**fields)

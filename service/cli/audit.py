@@ -1,0 +1,75 @@
+"""``audit``: could a placer have placed the topics so?"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+
+from service.cli import descriptions
+from service.cli.local_client import post_each
+from service.cli.terminal import fill, table
+from service.core.descriptions import Description, bodies
+from service.web.json_codec import dumps, loads
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from io import BufferedReader
+
+
+@click.command(
+    help="Say whether a placer could have placed topics so, and by which draws.\n\n"
+    f"FILE is the JSON body of POST /v1/placement-audits, or {descriptions.FORMS}. Default: standard input."
+)
+@click.argument("file", type=click.File("rb"), default=None, required=False)
+@descriptions.SNAPSHOT
+@descriptions.RACKS
+@click.option("--topic", "topic_names", multiple=True, help="Topic in the description. Repeatable. Default: all.")
+@click.option("--placer", help="Placer. Default: striped, or the one in the body.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, one line a topic, also on a terminal.")
+def audit(
+    *, file: BufferedReader | None, snapshots: tuple[BufferedReader, ...], racks: tuple[str, ...], topic_names: tuple[str, ...],
+    placer: str | None, as_json: bool,
+) -> None:  # fmt: skip
+    """See ``help`` above."""
+    requests: list[dict[str, Any]] = []
+
+    def collect(description: Description) -> dict[str, Any]:
+        described = descriptions.with_racks(description, racks)
+        names = topic_names or [topic["topic_name"] for topic in described.topics if topic.get("placements")] or [None]
+        requests.extend(bodies.placement_audit(described, name) for name in names)
+        return {}
+
+    body = descriptions.body(file, collect, snapshots)
+    requests = requests or [loads(body)]
+    chosen = {} if placer is None else {"placer": placer}
+    answers = post_each("/v1/placement-audits", (dumps({**request, **chosen}) for request in requests))
+    if as_json or not sys.stdout.isatty():
+        for answer in answers:
+            click.echo(answer)
+        return
+    Console().print(fill(_table(), [_row(loads(answer)) for answer in answers]))
+
+
+def _table() -> Any:
+    return table("topic", "possible", "draws, or the broken rule", "leader skew", "best", "typical", "worst")
+
+
+def _row(answer: dict[str, Any]) -> tuple[str, ...]:
+    skew = (answer["skew"] or {}).get("broker_leaders") or {}
+    numbers = [f"{skew[name]:.3f}" if skew else "—" for name in ("actual", "best", "typical", "worst")]
+    verdict = "yes" if answer["possible"] else "grown" if answer["other_history"] else "no"
+    return (answer.get("topic_name", ""), verdict, "; ".join(_reasons(answer)), *numbers)
+
+
+def _reasons(answer: dict[str, Any]) -> Iterator[str]:
+    broken = answer["broken_rule"]
+    if broken is not None:
+        place = "" if broken["partition_id"] is None else f"partition {broken['partition_id']}: "
+        yield f"{place}{broken['rule']}: {broken['detail']}"
+    for part in (*answer["parts"], *answer["other_history"]):
+        last = part["start_partition_id"] + part["partitions_count"] - 1
+        seed = "" if part["random_seed"] is None else f", random_seed {part['random_seed']}"
+        yield f"{part['start_partition_id']}-{last} on brokers {part['brokers']}{seed}"

@@ -1,0 +1,92 @@
+"""``lint``: what is wrong with a reassignment JSON, for people, for programs and for code hosts."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+import click
+from rich.console import Console
+
+from service import __version__
+from service.cli import descriptions
+from service.cli.local_client import post
+from service.cli.terminal import fill, table
+from service.core.descriptions import UnreadableDescription, bodies
+from service.core.descriptions.documents import parse_json
+from service.core.descriptions.json_lines import Path, lines_of
+from service.core.reassignments.lint import RULES
+from service.web.json_codec import dumps, loads
+
+if TYPE_CHECKING:
+    from io import BufferedReader
+
+SARIF_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+@click.command(
+    help="Check a reassignment JSON against a cluster. Exits with 1 if there are errors.\n\n"
+    f"FILE is the JSON that kafka-reassign-partitions reads. The cluster is {descriptions.FORMS}."
+)
+@click.argument("file", type=click.File("rb"))
+@click.option(
+    "--cluster", "clusters", type=click.File("rb"), multiple=True, required=True, help="Description of the cluster. Repeatable."
+)
+@descriptions.RACKS
+@click.option(
+    "--format", "output", type=click.Choice(["table", "json", "sarif"]), help="Default: table on a terminal, else json."
+)
+def lint(*, file: BufferedReader, clusters: tuple[BufferedReader, ...], racks: tuple[str, ...], output: str | None) -> None:
+    """See ``help`` above."""
+    try:
+        text = file.read().decode()
+        reassignment = parse_json(text)
+    except (UnicodeDecodeError, UnreadableDescription) as error:
+        raise click.ClickException(f"{file.name}, {error}") from None
+    description = descriptions.with_racks(descriptions.merged([descriptions.read(cluster) for cluster in clusters]), racks)
+    body = {**bodies.cluster(description, bodies.PLACEMENT), "reassignment": reassignment}
+    answer = post("/v1/reassignments:lint", dumps(body))
+    document = loads(answer)
+    findings = document["findings"]
+    paths = [_path(finding["pointer"]) for finding in findings]
+    lines = lines_of(text, paths)
+    output = output or ("table" if sys.stdout.isatty() else "json")
+    if output == "json":
+        click.echo(answer)
+    elif output == "sarif":
+        click.echo(dumps(_sarif(file.name, findings, [lines[path] for path in paths])))
+    else:
+        rows = [
+            (str(lines[path]), finding["severity"], finding["rule"], finding["detail"])
+            for path, finding in zip(paths, findings, strict=True)
+        ]
+        console = Console()
+        console.print(fill(table("line", "severity", "rule", "finding"), rows))
+        counts = document["counts"]
+        console.print(" · ".join(f"{count} {name}{'' if count == 1 else 's'}" for name, count in counts.items()), highlight=False)
+    if document["counts"]["error"]:
+        sys.exit(1)
+
+
+def _path(pointer: str) -> Path:
+    """Where it points in the file, which is ``/reassignment`` of the body."""
+    return tuple(int(part) if part.isdecimal() else part for part in pointer.split("/")[2:])
+
+
+def _sarif(name: str, findings: list[dict[str, Any]], lines: list[int]) -> dict[str, Any]:
+    """The findings as a SARIF 2.1.0 log. name : of the file; lines : of each finding"""
+    rules = [{"id": rule, "shortDescription": {"text": text}} for rule, text in RULES.items()]
+    location = {"uri": quote(name)}
+    results = [
+        {
+            "ruleId": finding["rule"],
+            "ruleIndex": list(RULES).index(finding["rule"]),
+            "level": finding["severity"],
+            "message": {"text": finding["detail"]},
+            "locations": [{"physicalLocation": {"artifactLocation": location, "region": {"startLine": line}}}],
+        }
+        for finding, line in zip(findings, lines, strict=True)
+    ]
+    driver = {"name": "partition-allocator", "version": __version__, "rules": rules}
+    return {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}

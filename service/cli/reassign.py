@@ -1,0 +1,186 @@
+"""``reassign``: a cluster's current placement → the plan to a better one, as a table, as JSON, or as files."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+
+from service.cli.local_client import post
+from service.cli.reassignment_files import write_files
+from service.cli.terminal import fill, table
+from service.core.descriptions import UnreadableDescription, read_description
+from service.core.descriptions.bodies import PLACEMENT, cluster
+from service.core.errors import InvalidQuestion
+from service.core.reassignments.model import BALANCES, LEADER_RULES, OBJECTIVES, RACK_RULES
+from service.web.json_codec import dumps, loads
+
+if TYPE_CHECKING:
+    from io import BufferedReader
+
+    from rich.table import Table
+
+PATH = "/v1/reassignments"
+KNOWN = {"brokers", "topics", "reassignment"}
+
+
+@click.command()
+@click.argument("file", type=click.File("rb"), default="-")
+@click.option("--out", "folder", type=click.Path(file_okay=False, path_type=Path), help="Write the plan to files in this folder.")
+@click.option("--drain", "drained", type=int, multiple=True, metavar="ID", help="Broker to empty. Repeatable.")
+@click.option("--add", "added", multiple=True, metavar="ID[:RACK]", help="Broker to add. Repeatable.")
+@click.option("--replace", "replaced", multiple=True, metavar="OLD=NEW", help="Broker whose replicas NEW takes over. Repeatable.")
+@click.option("--rack", "racks_of", multiple=True, metavar="ID:RACK", help="Rack of a broker. Repeatable.")
+@click.option("--exclude", "excluded_topics", multiple=True, metavar="TOPIC", help="Topic to leave as it is. Repeatable.")
+@click.option("--objective", type=click.Choice(OBJECTIVES), help="What comes first. Default: fewest-moves.")
+@click.option("--racks", type=click.Choice(RACK_RULES), help="Rack rule. Default: strict.")
+@click.option("--leaders", type=click.Choice(LEADER_RULES), help="Preferred leaders. Default: balance.")
+@click.option("--balance", type=click.Choice(BALANCES), help="What is counted. Default: replicas.")
+@click.option("--replication-factor", type=int, help="Replication factor of all topics. Default: as it is.")
+@click.option("--moves-per-broker", type=int, help="Replicas that a broker receives, or gives away, in one batch.")
+@click.option("--moves-per-batch", type=int, help="Replicas copied in one batch.")
+@click.option("--bytes-in-flight", type=int, help="Bytes copied in one batch.")
+@click.option("--throttle", "throttle_bytes_per_second", type=int, help="Bytes per second of each broker, in each direction.")
+@click.option("--duration", "duration_seconds", type=int, help="Seconds for all batches; shows the throttle needed.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, also on a terminal.")
+def reassign(
+    *, file: BufferedReader, folder: Path | None, drained: tuple[int, ...], added: tuple[str, ...], replaced: tuple[str, ...],
+    racks_of: tuple[str, ...], moves_per_broker: int | None, moves_per_batch: int | None, bytes_in_flight: int | None,
+    throttle_bytes_per_second: int | None, duration_seconds: int | None, as_json: bool, **question: Any,
+) -> None:  # fmt: skip
+    """Plan a reassignment, with the fewest moves or to the evenest load.
+
+    FILE is the JSON body of POST /v1/reassignments, a snapshot, the output of kafka-topics --describe, Kafka's reassignment
+    JSON, or Cruise Control's kafka_cluster_state. Default: standard input. The options change what FILE says.
+    """
+    body = _body(file.read())
+    body |= {name: value for name, value in question.items() if value not in (None, ())}
+    limits = {
+        "moves_per_broker": moves_per_broker,
+        "moves_per_batch": moves_per_batch,
+        "bytes_in_flight": bytes_in_flight,
+        "throttle_bytes_per_second": throttle_bytes_per_second,
+        "duration_seconds": duration_seconds,
+    }
+    body["limits"] = (body.get("limits") or {}) | {name: value for name, value in limits.items() if value is not None}
+    _change_brokers(body.setdefault("brokers", []), drained, added, replaced, racks_of)
+    progress = Console(stderr=True)
+    with progress.status("Planning …") if progress.is_terminal else nullcontext():
+        answer = post(PATH, dumps(body))
+    document = loads(answer)
+    if folder:
+        for path in write_files(folder, document):
+            click.echo(f"wrote {path}", err=True)
+    if as_json or not sys.stdout.isatty():
+        click.echo(answer)
+        return
+    console = Console()
+    for shown in (_moves(document), _brokers(document), _batches(document)):
+        console.print(shown)
+        console.print()
+    console.print(summary(document), highlight=False)
+
+
+def _body(text: bytes) -> dict[str, Any]:
+    """The body that a file is, or describes. Raises ClickException."""
+    try:
+        document = loads(text)
+    except ValueError:
+        document = None
+    if isinstance(document, dict) and KNOWN & document.keys() and "snapshot_version" not in document:
+        return document
+    try:
+        return cluster(read_description(text.decode()), PLACEMENT)
+    except UnicodeDecodeError:
+        raise click.ClickException("The file is not UTF-8 text.") from None
+    except (UnreadableDescription, InvalidQuestion) as error:
+        raise click.ClickException(str(error)) from None
+
+
+def _change_brokers(
+    brokers: list[dict[str, Any]],
+    drained: tuple[int, ...],
+    added: tuple[str, ...],
+    replaced: tuple[str, ...],
+    racks_of: tuple[str, ...],
+) -> None:
+    """Apply the options that name brokers."""
+    by_id = {broker.get("broker_id"): broker for broker in brokers}
+
+    def known(broker_id: int, option: str) -> dict[str, Any]:
+        if broker_id not in by_id:
+            raise click.BadParameter(f"Unknown broker {broker_id}.", param_hint=option)
+        return by_id[broker_id]
+
+    for text in added:
+        broker_id, _, rack = text.partition(":")
+        number = _number(broker_id, "--add")
+        if number in by_id:
+            raise click.BadParameter(f"Broker {number} exists.", param_hint="--add")
+        by_id[number] = {"broker_id": number} | ({"rack_id": rack} if rack else {})
+        brokers.append(by_id[number])
+    for text in racks_of:
+        broker_id, _, rack = text.partition(":")
+        known(_number(broker_id, "--rack"), "--rack")["rack_id"] = rack
+    for text in replaced:
+        old, _, new = text.partition("=")
+        known(_number(new, "--replace"), "--replace")["replaces"] = _number(old, "--replace")
+    for number in drained:
+        known(number, "--drain")["draining"] = True
+
+
+def _number(text: str, option: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is not a broker id.", param_hint=option) from None
+
+
+def _moves(answer: dict[str, Any]) -> Table:
+    rows = [
+        (move["topic_name"], str(move["partition_id"]), _id(move["from"]), _id(move["to"]), move["reason"])
+        for move in answer["reasons"]
+    ]
+    return fill(table("topic", "partition", "from", "to", "reason"), rows)
+
+
+def _id(broker_id: int | None) -> str:
+    return "—" if broker_id is None else str(broker_id)
+
+
+def _brokers(answer: dict[str, Any]) -> Table:
+    before, after = answer["before"]["broker_load"], answer["after"]["broker_load"]
+    counts = [load[name]["counts"] for name in ("replicas", "leaders") for load in (before, after)]
+    rows = [tuple(map(str, row)) for row in zip(before["broker_ids"], *counts, strict=True)]
+    return fill(table("broker", "replicas", "after", "leaders", "after"), rows)
+
+
+def _batches(answer: dict[str, Any]) -> Table:
+    rows = [
+        (str(i), str(len(batch["reassignment"]["partitions"])), str(batch["moves"]), _or_dash(batch["bytes"]), _seconds(batch))
+        for i, batch in enumerate(answer["batches"], 1)
+    ]
+    return fill(table("batch", "partitions", "replicas copied", "bytes", "seconds"), rows)
+
+
+def _or_dash(value: int | None) -> str:
+    return "—" if value is None else f"{value:,}"
+
+
+def _seconds(batch: dict[str, Any]) -> str:
+    seconds = batch["duration_seconds"]
+    return "—" if seconds is None else f"{seconds:.3g}"
+
+
+def summary(answer: dict[str, Any]) -> str:
+    """One line: how much moves, and how much less could."""
+    moves = answer["moves"]
+    bytes_moved = "" if moves["bytes"] is None else f" · {moves['bytes']:,} bytes"
+    proof = "proven minimal" if moves["gap"] == 0 else f"lower bound {moves['lower_bound']:,}, gap {moves['gap']:.2%}"
+    needed = answer["throttle_needed_bytes_per_second"]
+    throttle = "" if needed is None else f" · throttle needed {needed:,} bytes/s"
+    return f"{moves['replicas']:,} replicas copied ({proof}){bytes_moved} · {moves['leaders']:,} leaders change{throttle}"

@@ -1,0 +1,90 @@
+"""A plan as files: Kafka's JSON for each batch and its rollback, a text to read, and a picture."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from service.core.printable import printable
+from service.web.json_codec import dumps
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+ROW, BAR, LEFT = 16, 320, 70
+"""Of the picture: height of a bar, length of the longest, and the space for broker ids."""
+
+
+def write_files(folder: Path, answer: dict[str, Any]) -> list[Path]:
+    """Write the plan; returns the files: ``reassignment-01.json``, ``rollback-01.json`` …, ``plan.md`` and ``plan.svg``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    digits = max(2, len(str(len(answer["batches"]))))
+    texts: dict[str, bytes] = {}
+    for i, batch in enumerate(answer["batches"], 1):
+        for name in ("reassignment", "rollback"):
+            texts[f"{name}-{i:0{digits}}.json"] = dumps(batch[name])
+    if answer["preferred_leader_elections"]["partitions"]:
+        texts["preferred-leader-elections.json"] = dumps(answer["preferred_leader_elections"])
+    texts["plan.md"] = "\n".join(_report(answer, digits)).encode()
+    texts["plan.svg"] = "\n".join(_picture(answer)).encode()
+    for name, text in texts.items():
+        (folder / name).write_bytes(text + b"\n")
+    return [folder / name for name in texts]
+
+
+def _report(answer: dict[str, Any], digits: int) -> Iterator[str]:
+    moves, before, after = answer["moves"], answer["before"]["broker_load"], answer["after"]["broker_load"]
+    yield f"# Reassignment {answer['plan_id']}"
+    yield ""
+    yield f"- Objective: {answer['objective']}"
+    yield f"- Replicas copied: {moves['replicas']}" + ("" if moves["bytes"] is None else f" ({moves['bytes']} bytes)")
+    proof = "this is the minimum" if moves["gap"] == 0 else f"gap {moves['gap']:.2%}"
+    yield f"- Lower bound: {moves['lower_bound']}; {proof}"
+    yield f"- Preferred leaders that change: {moves['leaders']}"
+    if answer["throttle_needed_bytes_per_second"] is not None:
+        yield f"- Throttle needed: {answer['throttle_needed_bytes_per_second']} bytes per second"
+    yield from ("", "![Replicas of each broker before and after](plan.svg)", "", "## Batches", "")
+    yield "Start a batch when the one before it is complete (`--verify`). To undo it, execute its rollback file."
+    yield from ("", "| batch | partitions | replicas copied | bytes | seconds |", "| ---: | ---: | ---: | ---: | ---: |")
+    for i, batch in enumerate(answer["batches"], 1):
+        cells = (i, len(batch["reassignment"]["partitions"]), batch["moves"], batch["bytes"], batch["duration_seconds"])
+        yield f"| {' | '.join('—' if cell is None else str(cell) for cell in cells)} |"
+    yield from ("", "```sh")
+    for i in range(1, len(answer["batches"]) + 1):
+        file = f"reassignment-{i:0{digits}}.json"
+        for action in ("--execute", "--verify"):
+            yield f'kafka-reassign-partitions --bootstrap-server "$BOOTSTRAP" --reassignment-json-file {file} {action}'
+    if answer["preferred_leader_elections"]["partitions"]:
+        yield (
+            'kafka-leader-election --bootstrap-server "$BOOTSTRAP" --election-type preferred '
+            "--path-to-json-file preferred-leader-elections.json"
+        )
+    yield from ("```", "", "## Brokers", "")
+    yield from ("| broker | replicas | after | leaders | after |", "| ---: | ---: | ---: | ---: | ---: |")
+    counts = [load[name]["counts"] for name in ("replicas", "leaders") for load in (before, after)]
+    for row in zip(before["broker_ids"], *counts, strict=True):
+        yield f"| {' | '.join(map(str, row))} |"
+    yield from ("", "## Moves", "", "| topic | partition | from | to | reason |", "| --- | ---: | ---: | ---: | --- |")
+    for move in answer["reasons"]:
+        row = (printable(move["topic_name"]), move["partition_id"], move["from"], move["to"], move["reason"])
+        yield f"| {' | '.join('—' if cell is None else str(cell).replace('|', '&#124;') for cell in row)} |"
+
+
+def _picture(answer: dict[str, Any]) -> Iterator[str]:
+    """Two bars for each broker: its replicas before, grey, and after, blue."""
+    before, after = answer["before"]["broker_load"], answer["after"]["broker_load"]
+    ids, old, new = before["broker_ids"], before["replicas"]["counts"], after["replicas"]["counts"]
+    longest = max([1, *old, *new])
+    height = 30 + len(ids) * (2 * ROW + 8)
+    size = f'width="{LEFT + BAR + 90}" height="{height}"'
+    yield f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="12">'
+    yield "<title>Replicas of each broker before and after</title>"
+    yield f'<text x="{LEFT}" y="16" fill="#777">before</text><text x="{LEFT + 50}" y="16" fill="#1f6feb">after</text>'
+    for i, broker_id in enumerate(ids):
+        top = 26 + i * (2 * ROW + 8)
+        yield f'<text x="{LEFT - 8}" y="{top + ROW + 4}" text-anchor="end" fill="#777">{broker_id}</text>'
+        for at, count, colour in ((top, old[i], "#999"), (top + ROW, new[i], "#1f6feb")):
+            width = round(BAR * count / longest, 1)
+            yield f'<rect x="{LEFT}" y="{at}" width="{width}" height="{ROW - 2}" fill="{colour}"/>'
+            yield f'<text x="{LEFT + width + 6}" y="{at + ROW - 4}" fill="#777">{count}</text>'
+    yield "</svg>"

@@ -1,0 +1,147 @@
+"""The moves of a plan, one by one, each with its reason."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numba import njit
+
+from service.core.model import NONE, Bools, Int32s, Ragged
+from service.core.reassignments.model import Brokers, Goal, Placements
+
+DRAINS, FENCED, GONE, REPLACES, RACK, ROOM, EVENS, FACTOR, LEADER = range(9)
+REASONS: Final = (
+    "drains broker {source}",
+    "broker {source} is fenced",
+    "broker {source} is not in brokers",
+    "replaces broker {source}",
+    "rack rule",
+    "limits of broker {source}",
+    "evens out broker {target}",
+    "replication factor",
+    "leader",
+)
+"""The text of each reason; the first four and ROOM name the broker that a replica leaves, EVENS the one that gets it."""
+
+
+@dataclass(frozen=True)
+class Moves:
+    """Replicas that move, and leaders that change, partition by partition.
+
+    partitions : int32[moves]
+    sources, targets : int32[moves]   brokers; NONE where a replica is only added, or only removed
+    reasons : int8[moves]             indices into REASONS
+    """
+
+    partitions: Int32s
+    sources: Int32s
+    targets: Int32s
+    reasons: np.ndarray  # type: ignore[type-arg]
+
+
+def moves_of(brokers: Brokers, placements: Placements, goal: Goal, replicas: Ragged) -> Moves:
+    """What changes from the current replicas to these, and why."""
+    usable, racks = brokers.usable, brokers.racks()
+    why = np.full(len(brokers), EVENS if goal.objective == "even" else ROOM, np.int8)
+    why[brokers.replaced_by != NONE] = DRAINS
+    why[brokers.draining] = DRAINS
+    why[brokers.cluster.fenced] = FENCED
+    why[~brokers.listed] = GONE
+    racks_usable = len(np.unique(racks[usable])) if goal.racks == "strict" else 0
+    now = placements.replicas
+    rows = _moves(
+        (now.offsets, now.values, replicas.offsets, replicas.values), usable, racks, racks_usable, brokers.replaced_by, why
+    )
+    return Moves(*rows)
+
+
+@njit(nogil=True, cache=True)
+def _moves(  # noqa: C901, PLR0912 (a kernel)
+    rows: tuple[Int32s, Int32s, Int32s, Int32s],
+    usable: Bools,
+    racks: Int32s,
+    racks_usable: int,
+    replaced_by: Int32s,
+    why: np.ndarray,  # type: ignore[type-arg]
+) -> tuple[Int32s, Int32s, Int32s, np.ndarray]:  # type: ignore[type-arg]
+    """The arrays of ``Moves``. why : int8[brokers], the reason to leave each; racks_usable : of the strict rule, otherwise 0"""
+    now_of, now, then_of, then = rows
+    most = len(now) + len(then)
+    partitions, reasons = np.empty(most, np.int32), np.empty(most, np.int8)
+    sources, targets = np.empty(most, np.int32), np.empty(most, np.int32)
+    at = 0
+    for partition in range(len(now_of) - 1):
+        old, new = now[now_of[partition] : now_of[partition + 1]], then[then_of[partition] : then_of[partition + 1]]
+        left, right = _without(old, new), _without(new, old)
+        crowded = _crowded(old, len(new), usable, racks, racks_usable)
+        begin = at
+        for turn in range(3):  # replaced brokers, then others to be left, then the rest
+            for i in range(len(left)):
+                source = left[i]
+                if source == NONE or (turn == 1 and usable[source]):
+                    continue
+                target = NONE
+                for j in range(len(right)):
+                    if right[j] != NONE and (turn > 0 or replaced_by[source] == right[j]):
+                        target = right[j]
+                        right[j] = NONE
+                        break
+                if target == NONE and turn < 2:
+                    continue
+                left[i] = NONE
+                reason = why[source]
+                if target == NONE:
+                    reason = FACTOR if usable[source] or len(new) < len(old) else reason
+                elif replaced_by[source] == target:
+                    reason = REPLACES
+                elif usable[source] and crowded:
+                    reason = RACK
+                partitions[at], sources[at], targets[at], reasons[at] = partition, source, target, reason
+                at += 1
+        for target in right:
+            if target != NONE:
+                partitions[at], sources[at], targets[at], reasons[at] = partition, NONE, target, FACTOR
+                at += 1
+        if old[0] != new[0] and (at == begin or not _moved(sources[begin:at], targets[begin:at], old[0], new[0])):
+            partitions[at], sources[at], targets[at], reasons[at] = partition, old[0], new[0], LEADER
+            at += 1
+    return partitions[:at], sources[:at], targets[:at], reasons[:at]
+
+
+@njit(nogil=True, cache=True)
+def _moved(sources: Int32s, targets: Int32s, old: int, new: int) -> bool:
+    """Does one of these moves take the leader along?"""
+    for i in range(len(sources)):  # noqa: SIM110 (a kernel)
+        if sources[i] == old and targets[i] == new:
+            return True
+    return False
+
+
+@njit(nogil=True, cache=True)
+def _without(brokers: Int32s, others: Int32s) -> Int32s:
+    """The brokers that are not among the others."""
+    left = np.empty(len(brokers), np.int32)
+    count = 0
+    for broker in brokers:
+        known = False
+        for other in others:
+            known |= other == broker
+        if not known:
+            left[count] = broker
+            count += 1
+    return left[:count]
+
+
+@njit(nogil=True, cache=True)
+def _crowded(old: Int32s, factor: int, usable: Bools, racks: Int32s, racks_usable: int) -> bool:
+    """Is it the strict rack rule that keeps the partition from leaving all its usable replicas where they are?"""
+    stay = on_racks = 0
+    for i in range(len(old)):
+        if usable[old[i]]:
+            stay += 1
+            new_rack = True
+            for j in range(i):
+                new_rack &= not usable[old[j]] or racks[old[j]] != racks[old[i]]
+            on_racks += new_rack
+    stay = min(stay, factor)
+    return min(factor, racks_usable) - on_racks > factor - stay

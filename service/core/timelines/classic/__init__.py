@@ -1,0 +1,1 @@
+"""The classic protocol: the coordinator with its barriers, and its clients."""

@@ -1,0 +1,194 @@
+"""The clients of the classic protocol: how they start, stop, stall and change.
+
+Source: org.apache.kafka.clients.consumer.internals.AbstractCoordinator and ConsumerCoordinator; the coordinator's answers:
+org.apache.kafka.coordinator.group.GroupMetadataManager (Apache Kafka 4.3.1). Each method names its own.
+"""
+
+import numpy as np
+
+from service.core.model import NONE
+from service.core.timelines.classic.coordinator import (
+    COMPLETING,
+    EMPTY,
+    PREPARING,
+    STABLE,
+    SUBSCRIPTION,
+    ClassicCoordinator,
+)
+from service.core.timelines.consumer.clients import ConsumerTimeline
+from service.core.timelines.members import Member
+from service.core.timelines.model import JOIN_TIMEOUT_MS, NEVER
+
+
+class ClassicTimeline(ClassicCoordinator):
+    """A group of the classic protocol."""
+
+    def begin(self) -> None:
+        """See GroupTimeline. In a group that has just become stable all heartbeats are due at the same times."""
+        group = self.timeline.group
+        stable = len(group.owned.values) > 0
+        for i, topics in enumerate(self.timeline.subscriptions):
+            member = self.start(self.first_member(group, i, topics))
+            if not stable:
+                self.join(member)
+                continue
+            self.present[member.number] = member
+            member.joined_topics, member.is_new = topics, False
+            member.generation = int(group.generations[i]) if group.generations[i] != NONE else 1
+        if stable:
+            self._most_members = len(self.present)
+            self.owner[group.owned.values] = group.owned.row_of_each_value()
+            self.ledger.start(
+                group.owned.values, group.owned.row_of_each_value(), np.zeros(len(group.owned.values), np.int64), None
+            )
+            self.generation = max(member.generation for member in self.present.values())
+            self.leader = 0
+            self._state = STABLE
+
+    def join(self, member: Member) -> None:
+        """A new member's FindCoordinator and JoinGroup.
+
+        Reproduces GroupMetadataManager.classicGroupJoinNewMember, classicGroupJoinNewStaticMember,
+        classicGroupJoinNewDynamicMember and addMemberThenRebalanceOrCompleteJoin. A dynamic member is told its id first, and
+        joins again with it (KIP-394).
+        """
+        if member.protocol != self.protocol:
+            ConsumerTimeline.converted(self, self.owner, self.generation).join(member)
+            return
+        member.joined_topics = member.topics
+        old = next((other for other in self.present.values() if other.instance_id == member.instance_id), None)
+        if member.is_static and old is not None:
+            self._replace(old, member)
+            return
+        now = self.clock.now
+        reason = "not provided" if member.is_static else f"need to re-join with the given member-id: {member.member_id}"
+        if self._state == PREPARING and self._previous_state == EMPTY:
+            self._new_member_added = True
+        self.present[member.number] = member
+        self._most_members = max(self._most_members, len(self.present))
+        self.members.joins[member.number] = now
+        if self.leader == NONE:
+            self.leader = member.number
+        began = self._state != PREPARING
+        if began:
+            instance = member.instance_id or "null"
+            text = f"Adding new member {member.member_id} with group instance id {instance}; client reason: {reason}"
+            self.prepare(text)
+        self.request("FindCoordinator", member, now)
+        if not member.is_static:
+            self.request("JoinGroup", member, now, "MEMBER_ID_REQUIRED")
+        if not began:
+            self._look()
+
+    def _replace(self, old: Member, member: Member) -> None:
+        """A static member comes back before its session is over: no rebalance in a stable group whose protocol stays the same.
+
+        Reproduces GroupMetadataManager.updateStaticMemberThenRebalanceOrCompleteJoin and ClassicGroup.replaceStaticMember
+        (KIP-345, KIP-814).
+        """
+        now = self.clock.now
+        del self.present[old.number]
+        self.present[member.number] = member
+        self._expiries.pop(old.number, None)
+        member.is_new, member.generation = False, old.generation
+        if self.leader == old.number:
+            self.leader = member.number
+        self.request("FindCoordinator", member, now)
+        if self._state == STABLE and self._selected() == self._protocol:
+            self.request("JoinGroup", member, now)
+            self.request("SyncGroup", member, now)
+            mine = np.flatnonzero(self.owner == old.number).astype(np.int32)
+            self.owner[mine] = member.number
+            self.ledger.start_one(mine, member.number, now, None)
+            member.generation = self.generation
+            self._watch_metadata()
+            return
+        self.owner[self.owner == old.number] = NONE
+        self.members.joins[member.number] = now
+        if self._state == STABLE:
+            self.prepare(
+                f"Group's selectedProtocol will change because static member {member.member_id} with instance id "
+                f"{member.instance_id} joined with change of protocol; client reason: not provided"
+            )
+        elif self._state == COMPLETING:
+            self.prepare(
+                f"Updating metadata for static member {member.member_id} with instance id {member.instance_id}; "
+                "client reason: not provided"
+            )
+        else:
+            self._look()
+
+    def leave(self, member: Member, client_reason: str) -> None:
+        """A dynamic member sends LeaveGroup: GroupMetadataManager.classicGroupLeaveToClassicGroup. A static one stays silent."""
+        if member.is_static:
+            self.crash(member)
+            return
+        self.ledger.stop_member(member.number, self.clock.now)
+        if member.number not in self.present:
+            return
+        self._remove(member)
+        reason = f"explicit `LeaveGroup` request for ({member.member_id}) members."
+        if self._state in (STABLE, COMPLETING):
+            self.prepare(reason)
+            self.request("LeaveGroup", member, self.clock.now)
+        else:
+            self.request("LeaveGroup", member, self.clock.now)
+            self._look()
+
+    def crash(self, member: Member) -> None:
+        """Heartbeats stop. A member that waits for others to join is only missed in the next generation.
+
+        Reproduces ClassicGroupMember.hasSatisfiedHeartbeat.
+        """
+        now, number = self.clock.now, member.number
+        self.ledger.stop_member(number, now)
+        if number not in self.present:
+            return
+        if self._state == PREPARING and self.members.joins[number] <= now:
+            if member.is_new:
+                self._expire_at(number, member.started_ms + JOIN_TIMEOUT_MS)
+            return
+        self.members.joins[number] = self.members.syncs[number] = NEVER
+        self._expire_at(number, self.last_beat(number, now) + self.timing.session_timeout_ms)
+
+    def stall(self, member: Member) -> None:
+        """A member that does not poll joins later; beyond ``max.poll.interval.ms`` it leaves, or if static falls silent.
+
+        Reproduces AbstractCoordinator.HeartbeatThread, handlePollTimeoutExpiry and maybeLeaveGroup.
+        """
+        number, now = member.number, self.clock.now
+        until = int(self.members.stalled_until[number])
+        if self._state == PREPARING and now < self.members.joins[number] < until:
+            self.members.joins[number] = until
+        if until - now > self.timing.rebalance_timeout_ms:
+            self.later(now + self.timing.rebalance_timeout_ms, self._stop_polling, member, until)
+
+    def _stop_polling(self, member: Member, until: int) -> None:
+        if self.members.died[member.number] != NEVER or member.number not in self.present:
+            return
+        self.members.died[member.number] = self.clock.now
+        self.leave(member, "consumer poll timeout has expired.")
+        self.later(until, self._poll_again, member)
+
+    def _poll_again(self, member: Member) -> None:
+        self.join(self.successor(member))
+
+    def resubscribe(self, member: Member) -> None:
+        """The next poll joins again: ConsumerCoordinator.rejoinNeededOrPending. One that waits for others does so later."""
+        at = int(self.next_polls(np.array([member.number], np.int32), np.array([self.clock.now], np.int64))[0])
+        self.later(at, self._join_with_new_subscription, member)
+
+    def _join_with_new_subscription(self, member: Member) -> None:
+        waits = self._state == PREPARING and self.members.joins[member.number] <= self.clock.now
+        if waits:
+            self._changed_late.add(member.number)
+        elif member.topics != member.joined_topics:
+            if not self.members.eager[member.number]:
+                unread = [topic for topic in member.joined_topics if topic not in member.topics]
+                mine = np.flatnonzero((self.ledger.reader == member.number) & np.isin(self.topology.topic_of, unread))
+                self.ledger.stop(mine.astype(np.int32), self.clock.now)
+            self.rejoin(member, SUBSCRIPTION)
+
+    def topics_changed(self) -> None:
+        """The leader sees it when it refreshes its metadata, and joins again if a topic of the group has changed."""
+        self._watch_metadata()

@@ -1,0 +1,405 @@
+"""The coordinator of the classic protocol: its join and sync barriers, for consumers that are eager or cooperative.
+
+::
+
+    Empty ──▶ PreparingRebalance ──▶ CompletingRebalance ──▶ Stable
+      ▲            │  ▲                     │                   │
+      └────────────┘  └─────────────────────┴───────────────────┘
+
+A rebalance begins with a member that joins, rejoins, leaves or fails (``prepare``). The others notice it at their next heartbeat,
+and send JoinGroup at their next poll; an eager member stops reading then. When all have joined, or the rebalance time-out is
+over, the next generation begins (``complete``), and with the leader's SyncGroup its assignment holds (``stabilize``). A
+cooperative member that has to revoke partitions then joins once more, and so begins the second rebalance.
+
+For a whole group the times of the JoinGroups are computed at once, as columns; there is one call per rebalance, not one per
+member.
+
+Source: org.apache.kafka.coordinator.group.GroupMetadataManager, classic.ClassicGroup and classic.ClassicGroupMember;
+org.apache.kafka.clients.consumer.internals.ConsumerCoordinator and AbstractCoordinator (Apache Kafka 4.3.1). Each method names
+its own.
+"""
+
+from collections import Counter
+
+import numpy as np
+
+from service.core.jvm.hashing import java_hash_codes
+from service.core.jvm.ordering import DEFAULT_CAPACITY, iteration_order
+from service.core.model import NONE, Group, Int32s, Ragged
+from service.core.timelines.group import GroupTimeline
+from service.core.timelines.members import Member
+from service.core.timelines.model import NEVER, Rebalance, Timeline
+from service.core.timelines.topics import View
+
+EMPTY, PREPARING, COMPLETING, STABLE = "Empty", "PreparingRebalance", "CompletingRebalance", "Stable"
+
+ALREADY = "group is already rebalancing"
+METADATA = "cached metadata has changed"
+SUBSCRIPTION = "subscription has changed"
+REVOKED = "need to revoke partitions and re-join"
+"""The reasons of a client's JoinGroup: AbstractCoordinator.requestRejoin."""
+
+
+class ClassicCoordinator(GroupTimeline):
+    """A group of the classic protocol.
+
+    owner : int32[partitions], to whom the last assignment gave each, also while it is revoked: what StickyAssignor remembers
+    leader : the number of the leader, or NONE
+    snapshot : the version of the topology that the leader assigned
+    """
+
+    protocol = "classic"
+
+    def __init__(self, timeline: Timeline) -> None:
+        super().__init__(timeline)
+        self.owner = np.full(len(self.ledger.reader), NONE, np.int32)
+        self.generation = 0
+        self.leader = NONE
+        self.snapshot = 0
+        self._state, self._previous_state = EMPTY, EMPTY
+        self._round = 0
+        self._new_member_added = False
+        self._most_members = 0
+        self._expiries: dict[int, int] = {}
+        self._initial_round = False
+        self._changed_late: set[int] = set()
+
+    def state(self) -> str:
+        """See GroupTimeline."""
+        return self._state
+
+    def rejoin(self, member: Member, reason: str) -> None:
+        """A member of the group sends JoinGroup on its own account.
+
+        Reproduces GroupMetadataManager.classicGroupJoinExistingMember.
+        """
+        if member.number not in self.present or self.members.died[member.number] != NEVER:
+            return
+        member.joined_topics = member.topics
+        self.members.joins[member.number] = min(self.clock.now, int(self.members.joins[member.number]))
+        if self._state == PREPARING:
+            self._look()
+            return
+        self.members.joins[member.number] = self.clock.now
+        if self._state == STABLE and member.number == self.leader:
+            begins = f"Leader {member.member_id} re-joining group"
+        else:
+            begins = f"Updating metadata for member {member.member_id}"
+        self.prepare(f"{begins} during {self._state}; client reason: {reason}")
+
+    def prepare(self, reason: str) -> None:
+        """Begin a rebalance: GroupMetadataManager.prepareRebalance.
+
+        Members that wait for their assignment are told at once, the others by their next heartbeat: Heartbeat's
+        REBALANCE_IN_PROGRESS.
+        """
+        now, state = self.clock.now, self._state
+        self.rebalances.append(Rebalance(now, self.cause, reason, self.protocol, [(now, PREPARING)]))
+        self._round += 1
+        self._previous_state, self._state = state, PREPARING
+        self._initial_round = state == EMPTY
+        numbers = np.fromiter(self.present, np.int32, len(self.present))
+        columns = self.members
+        if state == EMPTY:
+            delay = self.timing.initial_rebalance_delay_ms
+            self._new_member_added = False
+            remaining = max(self.timing.rebalance_timeout_ms - delay, 0)
+            self.later(now + delay, self._end_initial_delay, self._round, delay, remaining)
+            return
+        waits = columns.joins[numbers] == now  # those whose JoinGroup begins it
+        others = numbers[~waits]
+        notice = self.next_beats(others, now)
+        if state == COMPLETING:
+            notice = np.where(columns.syncs[others] <= now, now, notice)
+        rejoins = self.next_polls(others, notice)
+        rejoins[columns.died[others] != NEVER] = NEVER
+        columns.joins[others] = rejoins
+        self.later(now + self.timing.rebalance_timeout_ms, self._end_join, self._round)
+        self._look()
+
+    def _end_initial_delay(self, this_round: int, delay: int, remaining: int) -> None:
+        """Wait once more if a member has joined meanwhile: GroupMetadataManager.tryCompleteInitialRebalanceElseSchedule."""
+        if this_round != self._round or self._state != PREPARING:
+            return
+        if self._new_member_added and remaining:
+            self._new_member_added = False
+            again = min(self.timing.initial_rebalance_delay_ms, remaining)
+            self.later(self.clock.now + again, self._end_initial_delay, this_round, again, max(remaining - delay, 0))
+        else:
+            self._complete()
+
+    def _end_join(self, this_round: int) -> None:
+        if this_round == self._round and self._state == PREPARING:
+            self._complete()
+
+    def _look(self, *, also_initial: bool = False) -> None:
+        """Complete the join phase once all members have joined: GroupMetadataManager.maybeCompleteJoinPhase."""
+        if self._state != PREPARING or (self._initial_round and not also_initial):
+            return
+        numbers = np.fromiter(self.present, np.int32, len(self.present))
+        last = int(self.members.joins[numbers].max(initial=self.clock.now))
+        if last <= self.clock.now:
+            self._complete()
+        elif last < NEVER:
+            self.later(last, self._look_again, self._round)
+
+    def _look_again(self, this_round: int) -> None:
+        if this_round == self._round:
+            self._look()
+
+    def _complete(self) -> None:
+        """Begin the next generation: GroupMetadataManager.completeClassicGroupJoin, ClassicGroup.initNextGeneration."""
+        now, columns = self.clock.now, self.members
+        for member in [member for member in self.present.values() if columns.joins[member.number] > now]:
+            if not member.is_static:
+                self._kick(member)
+        order = self.member_order()
+        joined = [member for member in order if columns.joins[member.number] <= now]
+        if self.present and not joined:
+            self.later(now + self.timing.rebalance_timeout_ms, self._end_join, self._round)
+            return
+        if self.present and columns.joins[self.leader] > now:
+            self.leader = joined[0].number  # ClassicGroup.maybeElectNewJoinedLeader
+        self.generation += 1
+        current = self.rebalances[-1]
+        current.epoch = self.generation
+        numbers = np.array([member.number for member in order], np.int32)
+        self._stop_reading(numbers)
+        if not self.present:
+            self._enter(EMPTY)
+            current.stable_at_ms = now
+            return
+        self.requests("JoinGroup", numbers.tolist(), np.where(columns.joins[numbers] <= now, columns.joins[numbers], NEVER))
+        self._protocol = self._selected()
+        self._enter(COMPLETING)
+        for member in joined:
+            member.is_new = False
+            if member.number not in self._changed_late:
+                member.joined_topics = member.topics
+        self._changed_late.clear()
+        self._answer_joins(numbers)
+
+    def _answer_joins(self, numbers: Int32s) -> None:
+        """The responses to JoinGroup, upon which members send SyncGroup: completeClassicGroupJoin, schedulePendingSync."""
+        now, columns = self.clock.now, self.members
+        has_joined, alive = columns.joins[numbers] <= now, columns.died[numbers] == NEVER
+        columns.beat[numbers] = now
+        syncs = np.where(has_joined & alive, np.maximum(columns.stalled_until[numbers], now), NEVER)
+        columns.syncs[numbers] = syncs
+        columns.joins[numbers] = NEVER
+        for number in numbers[~alive].tolist():
+            self._expire_at(number, now + self.timing.session_timeout_ms)
+        for number in numbers[~has_joined & alive].tolist():
+            # It rejoins once it polls: its heartbeat has told it that the generation is over.
+            back = int(self.next_polls(np.array([number]), self.next_beats(np.array([number]), now))[0])
+            self.later(back, self.rejoin, self.members.all[number], ALREADY)
+        self._round += 1
+        if int(syncs.max()) >= now + self.timing.rebalance_timeout_ms:
+            self.later(now + self.timing.rebalance_timeout_ms, self._end_sync, self._round)
+        leads_at = int(columns.syncs[self.leader])
+        if leads_at <= now:
+            self._stabilize(self._round)
+        else:
+            self.later(leads_at, self._stabilize, self._round)
+
+    def _stop_reading(self, numbers: Int32s) -> None:
+        """Eager members have stopped when they joined: ConsumerCoordinator.onJoinPrepare."""
+        columns, ledger = self.members, self.ledger
+        stops = np.zeros(len(columns.beat) + 1, np.bool_)
+        stops[numbers] = columns.eager[numbers] & (columns.joins[numbers] <= self.clock.now)
+        read = np.flatnonzero(stops[ledger.reader]).astype(np.int32)
+        if len(read):
+            ledger.stop(read, columns.joins[ledger.reader[read]])
+
+    def _stabilize(self, this_round: int) -> None:
+        """The leader's SyncGroup: its assignment holds. GroupMetadataManager.classicGroupSyncToClassicGroup."""
+        if this_round != self._round or self._state != COMPLETING:
+            return
+        now, current = self.clock.now, self.rebalances[-1]
+        order = self.member_order()
+        numbers = np.array([member.number for member in order], np.int32)
+        self.snapshot = self._seen(self.leader)
+        view = self.topology.view(self.snapshot)
+        before = self.group_of(order, view, self.owner, lambda member: member.joined_topics)
+        assignor = next(one for one in self.members.all[self.leader].assignors if one.name == self._protocol)
+        assignment = assignor.run(self._claims(order, view, before))
+        self.describe(current, before, assignment, assignor, view)
+        self.requests("SyncGroup", numbers.tolist(), self.members.syncs[numbers])
+        self._enter(STABLE)
+        current.stable_at_ms = now
+        self._hand_out(numbers, assignment.rows, view, current)
+        for member in order:
+            if self.members.syncs[member.number] < NEVER:
+                member.generation, member.seen_version = self.generation, self.snapshot
+        self._round += 1
+        self._after_sync(order)
+        self._watch_metadata()
+
+    def _claims(self, order: list[Member], view: View, before: Group) -> Group:
+        """The group as its leader sees it: what each member's subscription claims.
+
+        StickyAssignor remembers its last assignment itself (userData). To CooperativeStickyAssignor a member claims what it
+        still reads, which for a member with an eager assignor in its list is nothing.
+        """
+        if self._protocol != "cooperative-sticky":
+            return before
+        if np.array_equal(self.ledger.reader, self.owner):
+            return before
+        eager = self.members.eager[: len(self.members.all)]
+        claimed = self.ledger.reader.copy()
+        if eager.any():
+            claimed[(claimed != NONE) & np.append(eager, False)[claimed]] = NONE
+        return self.group_of(order, view, claimed, lambda member: member.joined_topics)
+
+    def _hand_out(self, numbers: Int32s, rows: Ragged, view: View, current: Rebalance) -> None:
+        """Members read what they are assigned from their SyncGroup's response on: ConsumerCoordinator.onJoinComplete."""
+        owner = np.full(len(self.owner), NONE, np.int32)
+        owner[view.to_world[rows.values]] = numbers[rows.row_of_each_value()]
+        starts = self.members.syncs[: len(self.members.all)]
+        self._revokers, missed = self.ledger.hand_out(owner, starts, self.clock.now, current)
+        self.backlog(current, missed[numbers], rows, view)
+        self.owner = owner
+        for number in numbers[(starts[numbers] > self.clock.now) & (starts[numbers] < NEVER)].tolist():
+            self.later(int(starts[number]), self._sync_late, number, self.generation)
+
+    def _sync_late(self, number: int, generation: int) -> None:
+        """A member that did not poll gets its assignment."""
+        if number not in self.present or self.members.died[number] != NEVER or generation != self.generation:
+            return
+        gains = np.flatnonzero((self.owner == number) & (self.ledger.reader == NONE)).astype(np.int32)
+        loses = np.flatnonzero((self.ledger.reader == number) & (self.owner != number)).astype(np.int32)
+        self.ledger.start_one(gains, number, self.clock.now, self.rebalances[-1])
+        if len(loses):
+            self.ledger.stop(loses, self.clock.now)
+            self.rejoin(self.present[number], REVOKED)
+
+    def _after_sync(self, order: list[Member]) -> None:
+        """Who joins again at once: ConsumerCoordinator.onJoinComplete (KIP-429), rejoinNeededOrPending."""
+        revokes = set(self._revokers.tolist())
+        again: dict[int, list[tuple[Member, str]]] = {}
+        for member in order:
+            changed = member.topics != member.joined_topics
+            if changed or member.number in revokes:
+                rejoins = again.setdefault(int(self.members.syncs[member.number]), [])
+                rejoins.append((member, REVOKED if member.number in revokes else SUBSCRIPTION))
+        for at, rejoins in again.items():
+            self.later(at, self._rejoin_all, rejoins)
+
+    def _rejoin_all(self, rejoins: list[tuple[Member, str]]) -> None:
+        """Several members join again at the same time; the first one's request begins the rebalance."""
+        for member, reason in rejoins:
+            if self._state != PREPARING:
+                self.rejoin(member, reason)
+            elif member.number in self.present and self.members.died[member.number] == NEVER:
+                member.joined_topics = member.topics
+                self.members.joins[member.number] = min(self.clock.now, int(self.members.joins[member.number]))
+        self._look()
+
+    def _end_sync(self, this_round: int) -> None:
+        """Members that have not asked for their assignment are removed: GroupMetadataManager.expirePendingSync."""
+        now = self.clock.now
+        if self._state not in (COMPLETING, STABLE) or this_round not in (self._round, self._round - 1):
+            return
+        late = [member for member in self.present.values() if self.members.syncs[member.number] > now]
+        if late:
+            for member in late:
+                self._kick(member)
+            names = ", ".join(member.member_id for member in late)
+            self.prepare(f"Removing [{names}] on pending sync request expiration")
+
+    def _expire_at(self, number: int, at_ms: int) -> None:
+        self._expiries[number] = at_ms
+        self.later(at_ms, self._expire, number, at_ms)
+
+    def _expire(self, number: int, at_ms: int) -> None:
+        """GroupMetadataManager.expireClassicGroupMemberHeartbeat, removeMemberAndUpdateClassicGroup."""
+        if self._expiries.get(number) != at_ms or number not in self.present:
+            return
+        member = self.present[number]
+        waits = self._state == PREPARING and self.members.joins[number] <= self.clock.now
+        if waits and not member.is_new:
+            return
+        self._remove(member)
+        if self._state in (STABLE, COMPLETING):
+            self.prepare(f"removing member {member.member_id} on heartbeat expiration.")
+        else:
+            self._look(also_initial=True)
+
+    def _remove(self, member: Member) -> None:
+        """ClassicGroup.remove: a leader's successor is the next member in the order of the broker's HashMap."""
+        del self.present[member.number]
+        self._expiries.pop(member.number, None)
+        self.owner[self.owner == member.number] = NONE
+        if self.leader == member.number:
+            order = self.member_order()
+            self.leader = order[0].number if order else NONE
+
+    def _kick(self, member: Member) -> None:
+        """Remove a member that did not join or sync in time; one that still runs comes back with a new id (UNKNOWN_MEMBER_ID)."""
+        now, number = self.clock.now, member.number
+        self.ledger.stop_member(number, now)
+        self._remove(member)
+        if self.members.died[number] == NEVER:
+            one = np.array([number], np.int32)
+            self.later(int(self.next_polls(one, self.next_beats(one, now))[0]), self._come_back, member)
+
+    def _come_back(self, member: Member) -> None:
+        """A client whose member was removed joins as a new one."""
+        if self.members.died[member.number] == NEVER:
+            self.members.died[member.number] = self.clock.now
+            self.join(self.successor(member))
+
+    def _seen(self, number: int) -> int:
+        member = self.members.all[number]
+        return max(member.seen_version, self.topology.seen_at(self.clock.now, member.started_ms, self.timing.metadata_max_age_ms))
+
+    def _watch_metadata(self) -> None:
+        if self.leader == NONE:
+            return
+        started = self.members.all[self.leader].started_ms
+        for version in range(self.snapshot + 1, self.topology.newest() + 1):
+            at = self.topology.seen(version, started, self.timing.metadata_max_age_ms)
+            self.later(at, self._refresh, self.leader)
+
+    def _refresh(self, number: int) -> None:
+        """ConsumerCoordinator.rejoinNeededOrPending: the leader's assignmentSnapshot no longer matches."""
+        if number != self.leader or self._state != STABLE or self.members.died[number] != NEVER:
+            return
+        topics = sorted({topic for member in self.present.values() for topic in member.joined_topics})
+        seen = self._seen(number)
+        if (self.topology.view(seen).counts[topics] != self.topology.view(self.snapshot).counts[topics]).any():
+            self.cause = self.version_causes[seen]
+            self.rejoin(self.members.all[number], METADATA)
+
+    _protocol = ""
+    _revokers: Int32s = np.empty(0, np.int32)
+
+    def member_order(self) -> list[Member]:
+        """The members as the coordinator's HashMap gives them: ClassicGroup.currentClassicGroupMembers."""
+        members = list(self.present.values())
+        capacity = DEFAULT_CAPACITY
+        while self._most_members > capacity * 3 // 4:
+            capacity *= 2
+        hashes = np.array([member.hash_code for member in members], np.int32)
+        ranks = None
+        if len(np.unique(hashes)) < len(hashes):
+            by_text = sorted(range(len(members)), key=lambda i: members[i].member_id)
+            ranks = np.empty(len(members), np.int32)
+            ranks[by_text] = np.arange(len(members), dtype=np.int32)
+        return [members[i] for i in iteration_order(hashes, capacity=capacity, ranks=ranks).tolist()]
+
+    def _selected(self) -> str:
+        """The assignor with the most votes among those that all members support: ClassicGroup.selectProtocol."""
+        members = list(self.present.values())
+        if len({member.assignors for member in members}) == 1:
+            return members[0].assignors[0].name
+        supported = Counter(assignor.name for member in members for assignor in member.assignors)
+        candidates = {name for name, count in supported.items() if count == len(members)}
+        votes = Counter(next(one.name for one in member.assignors if one.name in candidates) for member in members)
+        names = sorted(votes, key=lambda name: -votes[name])
+        most = [name for name in names if votes[name] == votes[names[0]]]
+        return most[int(iteration_order(java_hash_codes(most))[0])]
+
+    def _enter(self, state: str) -> None:
+        self._previous_state, self._state = self._state, state
+        self.rebalances[-1].states.append((self.clock.now, state))

@@ -1,0 +1,167 @@
+"""The clients of the consumer protocol: how they start, stop, stall and change.
+
+Source: org.apache.kafka.clients.consumer.internals.AbstractMembershipManager, ConsumerMembershipManager and
+AbstractHeartbeatRequestManager; the coordinator's answers: org.apache.kafka.coordinator.group.GroupMetadataManager (Apache Kafka
+4.3.1). Each method names its own.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from service.core.errors import InvalidQuestion
+from service.core.model import Int32s
+from service.core.timelines.consumer.coordinator import EMPTY, FIRST_EPOCH, STABLE, ConsumerCoordinator, Work
+from service.core.timelines.group import GroupTimeline
+from service.core.timelines.members import Member
+from service.core.timelines.model import NEVER
+
+
+class ConsumerTimeline(ConsumerCoordinator):
+    """A group of the consumer protocol."""
+
+    @classmethod
+    def converted(cls, classic: GroupTimeline, owner: Int32s, generation: int) -> ConsumerTimeline:
+        """A classic group that a member of the consumer protocol joins; its other members go on as they are until they restart.
+
+        To a classic member the coordinator answers Heartbeat, JoinGroup and SyncGroup as it would answer its heartbeats, so its
+        part of a rebalance takes as long.
+
+        Reproduces GroupMetadataManager.convertToConsumerGroup and ConsumerGroup.fromClassicGroup.
+        """
+        group = cls(classic.timeline, begins=False)
+        group.inherit(classic)
+        group.holder, group.target = owner.copy(), owner.copy()
+        group.epoch = group.target_epoch = generation
+        group._state = STABLE if group.present else EMPTY
+        for number, member in group.present.items():
+            member.generation = generation
+            if group.members.died[number] != NEVER:
+                group._expire_at(number, group.last_beat(number, group.clock.now) + group.timing.session_timeout_ms)
+        return group
+
+    def begin(self) -> None:
+        """See GroupTimeline."""
+        group = self.timeline.group
+        stable = len(group.owned.values) > 0
+        for i, topics in enumerate(self.timeline.subscriptions):
+            member = self.start(self.first_member(group, i, topics))
+            if stable:
+                self.present[member.number] = member
+                member.joined_topics = topics
+            else:
+                self.join(member)
+        if stable:
+            owned, owners = group.owned.values, group.owned.row_of_each_value()
+            self.holder[owned] = self.target[owned] = owners
+            self.ledger.start(owned, owners, np.zeros(len(owned), np.int64), None)
+            self.epoch = self.target_epoch = max(int(group.generations.max()), FIRST_EPOCH + 1)
+            self._state = STABLE
+            for member in self.present.values():
+                member.generation = self.epoch
+
+    def join(self, member: Member) -> None:
+        """A client's first heartbeat, with epoch 0.
+
+        Reproduces GroupMetadataManager.getOrMaybeSubscribeDynamicConsumerGroupMember and
+        getOrMaybeSubscribeStaticConsumerGroupMember: a static member that has left with epoch -2 is replaced, without a new
+        group epoch.
+        """
+        old = next((other for other in self.present.values() if other.instance_id == member.instance_id), None)
+        if member.is_static and old is not None:
+            self._replace(old, member)
+            return
+        member.joined_topics = member.topics
+        self.present[member.number] = member
+        with_instance = f" with instance id {member.instance_id}" if member.is_static else ""
+        kind = "Static member" if member.is_static else "Member"
+        self._bump(f"{kind} {member.member_id}{with_instance} joins the consumer group using the {member.protocol} protocol.")
+        self.request("FindCoordinator", member, self.clock.now)
+        self._heartbeat(member.number)
+
+    def _replace(self, old: Member, member: Member) -> None:
+        if old.number not in self._away:
+            detail = f"Static member {member.member_id} with instance id {member.instance_id} cannot join the group because the "
+            detail += f"instance id is owned by {old.member_id} member (UNRELEASED_INSTANCE_ID)."
+            raise InvalidQuestion(detail, "events", self.cause or 0)
+        now = self.clock.now
+        present = {number: other for number, other in self.present.items() if number != old.number}
+        self.present = {**present, member.number: member}
+        self._away.discard(old.number)
+        self._expiries.pop(old.number, None)
+        member.joined_topics = old.joined_topics
+        for owners in (self.holder, self.target):
+            owners[owners == old.number] = member.number
+        work = self._work.pop(old.number, None)
+        if work is not None:
+            self._work[member.number] = Work(loses=np.union1d(work.loses, work.revoking).astype(np.int32), gains=work.gains)
+        if old.number in self._slots:
+            self._slots[member.number] = self._slots.pop(old.number)
+        self.ledger.start_one(np.flatnonzero(self.holder == member.number).astype(np.int32), member.number, now, None)
+        member.generation = self.target_epoch
+        self.request("FindCoordinator", member, now)
+        self._heartbeat(member.number)
+
+    def leave(self, member: Member, client_reason: str) -> None:
+        """A leaving heartbeat: epoch -1, of a static member -2, which keeps its partitions until its session is over.
+
+        Reproduces GroupMetadataManager.consumerGroupLeave and consumerGroupStaticMemberGroupLeave (KIP-848).
+        """
+        number, now = member.number, self.clock.now
+        self.ledger.stop_member(number, now)
+        if number not in self.present:
+            return
+        self.request("ConsumerGroupHeartbeat", member, now)
+        if member.is_static:
+            self._away.add(number)
+            self._expire_at(number, self.last_beat(number, now) + self.timing.session_timeout_ms)
+            if self._pending is not None:
+                self._await_heartbeat()
+        elif member.protocol == "classic":
+            explicit = "has left group through explicit `LeaveGroup` request"
+            self._fence(member, f"Member {member.member_id} {explicit}; client reason: {client_reason}")
+        else:
+            self._fence(member, f"Member {member.member_id} left the consumer group.")
+
+    def crash(self, member: Member) -> None:
+        """Heartbeats stop; its session expires."""
+        self.ledger.stop_member(member.number, self.clock.now)
+        if member.number in self.present:
+            self._expire_at(member.number, self.last_beat(member.number, self.clock.now) + self.timing.session_timeout_ms)
+            if self._pending is not None:
+                self._await_heartbeat()
+
+    def stall(self, member: Member) -> None:
+        """A member that does not poll heartbeats on, but revokes nothing; beyond ``max.poll.interval.ms`` it leaves.
+
+        Reproduces AbstractHeartbeatRequestManager.poll: its background thread sends the leaving heartbeat, and it joins again,
+        with the same member id, when it polls.
+        """
+        until = int(self.members.stalled_until[member.number])
+        if until - self.clock.now > self.timing.rebalance_timeout_ms:
+            self.later(self.clock.now + self.timing.rebalance_timeout_ms, self._stop_polling, member, until)
+
+    def _stop_polling(self, member: Member, until: int) -> None:
+        if self.members.died[member.number] == NEVER and member.number in self.present:
+            self.leave(member, "")
+            self.later(until, self._join_again, member)
+
+    def resubscribe(self, member: Member) -> None:
+        """Its next heartbeat tells: AbstractMembershipManager.onSubscriptionUpdated."""
+        at = int(self.next_beats(np.array([member.number], np.int32), self.clock.now)[0])
+        self.later(at, self._tell_subscription, member)
+
+    def _tell_subscription(self, member: Member) -> None:
+        if member.number in self.present and self._beats(member.number) and member.topics != member.joined_topics:
+            self._heartbeat(member.number)
+
+    def topics_changed(self) -> None:
+        """The coordinator sees it at once; the next heartbeat raises the epoch: GroupMetadataManager.onMetadataUpdate."""
+        old, new = self.topology.versions[-2][1], self.topology.versions[-1][1]
+        topics = sorted({topic for member in self.present.values() for topic in member.joined_topics})
+        if topics and (old[topics] != new[topics]).any():
+            self._refresh = True
+            numbers = np.array([number for number in self.present if self._beats(number)], np.int32)
+            if len(numbers):
+                beats = self.next_beats(numbers, self.clock.now)
+                self.later(int(beats.min()), self._beat, int(numbers[int(beats.argmin())]), self.epoch)

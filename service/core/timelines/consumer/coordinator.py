@@ -1,0 +1,339 @@
+"""The coordinator of the consumer protocol (KIP-848): it assigns, and each member reconciles at its own pace.
+
+A change (a member that joins, leaves or subscribes otherwise; a topic) raises the *group epoch* (``_bump``). The next heartbeat
+of any member has the target assignment computed, at most once in an assignment interval (``_assign``). A member learns of it at
+its own next heartbeat (``_heartbeat``): it revokes what it loses and confirms that by a heartbeat at once; what it gains it gets
+as soon as nobody else has it, at that heartbeat or a later one. The group is stable when all members have reached the target
+epoch.
+
+Only members whose partitions change are followed heartbeat by heartbeat; when the others reach the epoch is computed at once.
+
+Source: org.apache.kafka.coordinator.group.GroupMetadataManager, modern.consumer.CurrentAssignmentBuilder and ConsumerGroup,
+modern.TargetAssignmentBuilder; org.apache.kafka.clients.consumer.internals.AbstractMembershipManager, ConsumerMembershipManager
+and AbstractHeartbeatRequestManager (Apache Kafka 4.3.1). Each method names its own.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from service.core.assignors import Assignor
+from service.core.model import NONE, Assignment, Int32s, Ragged
+from service.core.ragged import grouped
+from service.core.timelines.group import GroupTimeline
+from service.core.timelines.members import Member
+from service.core.timelines.model import NEVER, Rebalance, Timeline
+
+EMPTY, ASSIGNING, RECONCILING, STABLE = "Empty", "Assigning", "Reconciling", "Stable"
+
+FIRST_EPOCH = 1
+"""ModernGroup's group epoch before its first member."""
+
+
+@dataclass
+class Work:
+    """What a member still has to do for the target assignment. loses, gains : int32[...], partitions"""
+
+    loses: Int32s = field(default_factory=lambda: np.empty(0, np.int32))
+    gains: Int32s = field(default_factory=lambda: np.empty(0, np.int32))
+    revoking: Int32s = field(default_factory=lambda: np.empty(0, np.int32))
+
+
+class ConsumerCoordinator(GroupTimeline):
+    """A group of the consumer protocol.
+
+    holder : int32[partitions], the member that has each in its current assignment or has not yet confirmed its revocation, or
+    NONE target : int32[partitions], the member to which the target assignment gives each, or NONE
+    """
+
+    protocol = "consumer"
+
+    def __init__(self, timeline: Timeline, *, begins: bool = True) -> None:
+        super().__init__(timeline, begins=begins)
+        count = len(self.ledger.reader)
+        self.holder = np.full(count, NONE, np.int32)
+        self.target = np.full(count, NONE, np.int32)
+        self.epoch = self.target_epoch = FIRST_EPOCH
+        self.assigned_at: int | None = None
+        self._state = EMPTY
+        self._pending: Rebalance | None = None
+        self._work: dict[int, Work] = {}
+        self._expiries: dict[int, int] = {}
+        self._away: set[int] = set()
+        self._round = 0
+        self._refresh = False
+        self._slots: dict[int, int] = {}
+        self._rows = Ragged(np.zeros(1, np.int32), np.empty(0, np.int32))
+        self._view = self.topology.view(0)
+
+    def state(self) -> str:
+        """See GroupTimeline."""
+        return self._state
+
+    def _bump(self, reason: str) -> None:
+        """Raise the group epoch; several changes may wait for one target assignment, whose reason is then the first."""
+        self.epoch += 1
+        if self._pending is None:
+            self._pending = Rebalance(self.clock.now, self.cause, reason, self.protocol, [])
+            self.rebalances.append(self._pending)
+        if not self.present:
+            self._settle_empty()
+            return
+        self._enter(ASSIGNING)
+        self._await_heartbeat()
+
+    def _settle_empty(self) -> None:
+        """The last member has gone: nobody is there to have a target computed."""
+        if self._pending is not None:
+            self._enter(EMPTY)
+            self._pending.epoch, self._pending.stable_at_ms = self.epoch, self.clock.now
+            self._pending = None
+        self._round += 1
+        self._state = EMPTY
+
+    def _ready_ms(self) -> int:
+        """GroupMetadataManager.canComputeNextTargetAssignment."""
+        return 0 if self.assigned_at is None else self.assigned_at + self.timing.assignment_interval_ms
+
+    def _await_heartbeat(self) -> None:
+        """The next heartbeat of any member computes the target assignment."""
+        numbers = np.array([number for number in self.present if self._beats(number)], np.int32)
+        if len(numbers):
+            soonest = max(self.clock.now, self._ready_ms() - 1)
+            beats = self.next_beats(numbers, soonest)
+            first = int(np.argmin(beats))
+            self.later(int(beats[first]), self._beat, int(numbers[first]), self.epoch)
+
+    def _beats(self, number: int) -> bool:
+        return self.members.died[number] == NEVER and number not in self._away
+
+    def _beat(self, number: int, epoch: int) -> None:
+        if (epoch == self.epoch and self.target_epoch < epoch) or self._refresh:
+            if number in self.present and self._beats(number):
+                self._heartbeat(number)
+            else:
+                self._await_heartbeat()
+
+    def _maybe_assign(self) -> None:
+        """GroupMetadataManager.maybeUpdateTargetAssignment, at a heartbeat."""
+        if self._refresh:
+            self._refresh = False
+            self._bump(f"Bumped group epoch to {self.epoch + 1} with metadata hash")
+        if self._pending is not None and self.target_epoch < self.epoch and self.clock.now >= self._ready_ms():
+            self._assign()
+
+    def _assign(self) -> None:
+        """Compute the target assignment: TargetAssignmentBuilder.build."""
+        now, current = self.clock.now, self._pending
+        if current is None:
+            return
+        self._pending = None
+        self._view = view = self.topology.view(self.topology.newest())
+        order = list(self.present.values())
+        before = self.group_of(order, view, self.target, lambda member: member.joined_topics)
+        assignor = self._preferred(order)
+        assignment: Assignment = assignor.run(before)
+        self.describe(current, before, assignment, assignor, view)
+        current.epoch = self.target_epoch = self.epoch
+        self.assigned_at = now
+        numbers = np.array([member.number for member in order], np.int32)
+        self._slots = {number: slot for slot, number in enumerate(numbers.tolist())}
+        self._rows = assignment.rows
+        self.target = np.full(len(self.target), NONE, np.int32)
+        self.target[view.to_world[assignment.rows.values]] = numbers[assignment.rows.row_of_each_value()]
+        self._enter(RECONCILING)
+        self._divide_work(numbers)
+
+    def _preferred(self, members: list[Member]) -> Assignor:
+        """The assignor that most members of the consumer protocol ask for: ConsumerGroup.computePreferredServerAssignor."""
+        asked = [member.assignors[0] for member in members if member.protocol == self.protocol]
+        votes = Counter(assignor.name for assignor in asked)
+        if asked:
+            self._assignor = next(assignor for assignor in asked if votes[assignor.name] == max(votes.values()))
+        return self._assignor or self.timeline.assignor
+
+    _assignor: Assignor | None = None
+
+    def _divide_work(self, numbers: Int32s) -> None:
+        """What each member loses and gains; the members without any of it reach the epoch at their next heartbeat."""
+        revoking = {number: work.revoking for number, work in self._work.items() if len(work.revoking)}
+        differs = np.flatnonzero(self.target != self.holder).astype(np.int32)
+        losers = grouped(self.holder[differs], len(self.members.all))
+        gainers = grouped(self.target[differs], len(self.members.all))
+        self._work = {number: Work(revoking=partitions) for number, partitions in revoking.items()}
+        for number in np.unique(self.holder[differs]).tolist():
+            if number in self.present:
+                work = self._work.setdefault(number, Work())
+                loses = differs[losers.row(number)]
+                work.loses = np.setdiff1d(loses, work.revoking, assume_unique=True)
+        for number in np.unique(self.target[differs]).tolist():
+            if number in self.present:
+                self._work.setdefault(number, Work()).gains = differs[gainers.row(number)]
+        self._round += 1
+        beats = np.array([number for number in numbers.tolist() if self._beats(number)], np.int32)
+        next_beats = np.where(beats == self._beating, self.clock.now, self.coming_beats(beats, self.clock.now))
+        for number, at in zip(beats.tolist(), next_beats.tolist(), strict=True):
+            if number in self._work and number != self._beating:
+                self.later(at, self._follow, number, self._round)
+        self.later(int(next_beats.max(initial=self.clock.now)), self._settle, self._round)
+        self._settles_at = int(next_beats.max(initial=self.clock.now))
+
+    _settles_at = 0
+    _beating = NONE
+
+    def _settle(self, this_round: int) -> None:
+        """Stable once every member has reached the target epoch: ConsumerGroup.maybeUpdateGroupState."""
+        if this_round != self._round or self._state != RECONCILING or self._work or self.clock.now < self._settles_at:
+            return
+        behind = [number for number in self._away if number in self.present]
+        silent = [number for number in self.present if self.members.died[number] != NEVER]
+        if behind or silent:
+            return
+        for member in self.present.values():
+            member.generation = self.target_epoch
+        self._enter(STABLE)
+        self.rebalances[-1].stable_at_ms = self.clock.now
+
+    def _follow(self, number: int, this_round: int) -> None:
+        if this_round == self._round and number in self.present and self._beats(number):
+            self._heartbeat(number)
+
+    def _heartbeat(self, number: int, *, error: str = "") -> None:
+        """A heartbeat, and what the coordinator answers: GroupMetadataManager.consumerGroupHeartbeat."""
+        member, now = self.members.all[number], self.clock.now
+        if member.joined_topics != member.topics:
+            member.joined_topics = member.topics
+            self.members.beat[number] = now
+            self._bump(f"Member {member.member_id} updated its subscribed topics to: {self._names(member)}.")
+            self._drop_unsubscribed(member)
+        self._beating = number
+        self._maybe_assign()
+        self._beating = NONE
+        self.request("ConsumerGroupHeartbeat", member, now, error)
+        self.members.beat[number] = now
+        self._reconcile(number)
+        work = self._work.get(number)
+        if work is not None and not len(work.revoking):
+            again = now + self.timing.heartbeat_interval_ms
+            self.later(again, self._follow, number, self._round)
+        if not self._work and self._state == RECONCILING:
+            self.later(now, self._settle, self._round)
+
+    def _reconcile(self, number: int) -> None:
+        """One step of a member towards its target: CurrentAssignmentBuilder.computeNextAssignment, AbstractMembershipManager.
+
+        Revoked partitions are confirmed by a heartbeat at once, unless the member does not poll: then once it does.
+        """
+        work = self._work.get(number)
+        if work is None or len(work.revoking):
+            return
+        now, member = self.clock.now, self.members.all[number]
+        if len(work.loses):
+            work.revoking, work.loses = work.loses, np.empty(0, np.int32)
+            polls = int(self.next_polls(np.array([number], np.int32), np.array([now], np.int64))[0])
+            if polls > now:
+                fenced_at = now + self.timing.rebalance_timeout_ms
+                self.later(polls, self._confirm, number, self.target_epoch)
+                self.later(fenced_at, self._fence_slow, number, member.generation, work)
+            else:
+                self._confirm(number, self.target_epoch)
+            return
+        free = self.holder[work.gains] == NONE
+        gets, work.gains = work.gains[free], work.gains[~free]
+        self._give(number, gets)
+        if len(gets):
+            self.request("ConsumerGroupHeartbeat", member, now)
+        if not len(work.gains):
+            del self._work[number]
+        member.generation = self.target_epoch
+
+    def _confirm(self, number: int, _: int) -> None:
+        """The member has revoked: it stops reading, says so, and goes on to what it gains."""
+        work = self._work.get(number)
+        if work is None or number not in self.present or not self._beats(number):
+            return
+        freed = work.revoking[self.holder[work.revoking] == number]
+        self.holder[freed] = NONE
+        self.ledger.stop(freed[self.ledger.reader[freed] == number], self.clock.now)
+        work.revoking = np.empty(0, np.int32)
+        self._heartbeat(number)
+
+    def _give(self, number: int, partitions: Int32s) -> None:
+        """The member gets these, and reads them."""
+        if not len(partitions):
+            return
+        self.holder[partitions] = number
+        current = self.rebalances[-1]
+        missed = self.ledger.start_one(partitions, number, self.clock.now, current)
+        slot = self._slots.get(number)
+        if missed is not None and slot is not None:
+            of_members = np.zeros(len(self._rows))
+            of_members[slot] = missed.sum()
+            self.backlog(current, of_members, self._rows, self._view)
+
+    def _drop_unsubscribed(self, member: Member) -> None:
+        """Have it revoke what it no longer subscribes to: CurrentAssignmentBuilder.updateCurrentAssignment."""
+        mine = np.flatnonzero((self.holder == member.number) & ~np.isin(self.topology.topic_of, member.topics)).astype(np.int32)
+        if len(mine):
+            work = self._work.setdefault(member.number, Work())
+            work.loses = np.union1d(work.loses, np.setdiff1d(mine, work.revoking)).astype(np.int32)
+
+    def _names(self, member: Member) -> str:
+        return "[" + ", ".join(self.timeline.world.names[topic] for topic in member.topics) + "]"
+
+    def _expire_at(self, number: int, at_ms: int) -> None:
+        self._expiries[number] = at_ms
+        self.later(at_ms, self._expire, number, at_ms)
+
+    def _expire(self, number: int, at_ms: int) -> None:
+        """GroupMetadataManager.scheduleConsumerGroupSessionTimeout."""
+        if self._expiries.get(number) == at_ms and number in self.present:
+            member = self.present[number]
+            self._fence(member, f"Member {member.member_id} fenced from the group because the member session expired.")
+
+    def _fence_slow(self, number: int, epoch: int, work: Work) -> None:
+        """GroupMetadataManager.scheduleConsumerGroupRebalanceTimeout; the client joins again with its next heartbeat."""
+        if self._work.get(number) is not work or not len(work.revoking) or number not in self.present:
+            return
+        member = self.present[number]
+        self.ledger.stop_member(number, self.clock.now)
+        within = self.timing.rebalance_timeout_ms
+        self._fence(
+            member,
+            f"Member {member.member_id} fenced from the group because it failed to transition from epoch {epoch} "
+            f"within {within}ms.",
+        )
+        beat = int(self.next_beats(np.array([number], np.int32), self.clock.now)[0])
+        self.later(beat, self._join_again, member)
+
+    def _fence(self, member: Member, reason: str) -> None:
+        """GroupMetadataManager.consumerGroupFenceMember."""
+        number = member.number
+        del self.present[number]
+        self._expiries.pop(number, None)
+        self._away.discard(number)
+        self._work.pop(number, None)
+        for owners in (self.holder, self.target):
+            owners[owners == number] = NONE
+        self._bump(reason)
+
+    def _join_again(self, member: Member) -> None:
+        """The same client, with the same member id, joins with epoch 0."""
+        if self.members.died[member.number] != NEVER:
+            return
+        if member.number in self.present:
+            self._away.discard(member.number)
+            self._expiries.pop(member.number, None)
+            self.ledger.start_one(
+                np.flatnonzero(self.holder == member.number).astype(np.int32), member.number, self.clock.now, None
+            )
+            self._heartbeat(member.number)
+        else:
+            self.join(member)
+
+    def _enter(self, state: str) -> None:
+        self._state = state
+        current = self._pending or self.rebalances[-1]
+        if not current.states or current.states[-1][1] != state:
+            current.states.append((self.clock.now, state))

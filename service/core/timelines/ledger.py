@@ -1,0 +1,183 @@
+"""Who reads which partition, and how long each has had no reader."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+from service.core.model import NONE, Bools, Float64s, Int32s, Int64s
+from service.core.timelines.model import NEVER, Rebalance
+
+
+@dataclass
+class Ledger:
+    """The readers of the partitions.
+
+    reader : int32[partitions], the number of the member that reads each, or NONE
+    idle_since : int64[partitions], since when it has no reader; NEVER where it has one, or needs none
+    counted : bool[partitions], those that exist and that somebody subscribes to
+    weights : float64[partitions], or None
+    ended_ms, longest_ms : of the idle times that are over
+    log : (time, number of a member, partitions that it began to read, or stopped reading if negative); None if nobody wants it
+    """
+
+    reader: Int32s
+    idle_since: Int64s
+    counted: Bools
+    weights: Float64s | None
+    ended_ms: int = 0
+    longest_ms: int = 0
+    undelivered: float = 0.0
+    log: list[tuple[int, int, int]] | None = None
+
+    @classmethod
+    def of(cls, partitions_count: int, weights: Float64s | None, *, logs: bool) -> Ledger:
+        """Nobody reads anything, and nothing is counted."""
+        return cls(
+            np.full(partitions_count, NONE, np.int32),
+            np.full(partitions_count, NEVER, np.int64),
+            np.zeros(partitions_count, np.bool_),
+            weights,
+            log=[] if logs else None,
+        )
+
+    def _note(self, readers: Int32s, at_ms: Int64s | int, sign: int) -> None:
+        """Log what these readers begin to read, or stop reading."""
+        if self.log is not None and len(readers):
+            pairs = np.stack([np.broadcast_to(at_ms, readers.shape), readers], axis=1)
+            rows, counts = np.unique(pairs[readers != NONE], axis=0, return_counts=True)
+            self.log += [(at, number, sign * count) for (at, number), count in zip(rows.tolist(), counts.tolist(), strict=True)]
+
+    def count(self, counted: Bools, now_ms: int) -> None:
+        """From now on these partitions need a reader, and no others."""
+        begins = counted & ~self.counted & (self.reader == NONE)
+        self.idle_since[begins] = now_ms
+        ends = self.counted & ~counted & (self.idle_since != NEVER)
+        if ends.any():
+            self._end(np.flatnonzero(ends).astype(np.int32), np.int64(now_ms), None)
+        self._note(self.reader[~counted], now_ms, -1)
+        self.reader[~counted] = NONE
+        self.counted = counted
+
+    def stop(self, partitions: Int32s, at_ms: Int64s | int) -> None:
+        """Nobody reads these any longer. at_ms : int64 for each, or one for all"""
+        self._note(self.reader[partitions], at_ms, -1)
+        self.reader[partitions] = NONE
+        self.idle_since[partitions] = np.where(self.counted[partitions], at_ms, NEVER)
+
+    def stop_member(self, number: int, at_ms: int) -> None:
+        """A member reads nothing any longer."""
+        self.stop(np.flatnonzero(self.reader == number).astype(np.int32), at_ms)
+
+    def start(self, partitions: Int32s, readers: Int32s, at_ms: Int64s, rebalance: Rebalance | None) -> Float64s | None:
+        """These get readers at these times, NEVER for one whose process has ended.
+
+        Returns float64[partitions], what has come in for each of them meanwhile, or None without weights.
+        """
+        alive = at_ms < NEVER
+        if not alive.all():
+            partitions, readers, at_ms = partitions[alive], readers[alive], at_ms[alive]
+        self._note(readers, at_ms, 1)
+        self.reader[partitions] = readers
+        return self._end(partitions, at_ms, rebalance)
+
+    def start_one(self, partitions: Int32s, number: int, now_ms: int, rebalance: Rebalance | None) -> Float64s | None:
+        """Of these, those that are counted get the same reader now."""
+        partitions = partitions[self.counted[partitions]]
+        self._note(np.full(len(partitions), number, np.int32), now_ms, 1)
+        self.reader[partitions] = number
+        return self._end(partitions, np.int64(now_ms), rebalance)
+
+    def hand_out(self, owner: Int32s, start_of: Int64s, now_ms: int, rebalance: Rebalance) -> tuple[Int32s, Float64s]:
+        """Partitions change to these owners: who loses one stops reading it, who gets one reads it.
+
+        owner : int32[partitions], the number of the new owner, or NONE
+        start_of : int64[members], when each hears of it. One that hears later keeps what it reads until then, and gets nothing;
+            one with NEVER, whose process has ended, gets nothing either
+
+        Returns int32[...], the numbers of the members that lose something, and float64[members], what has come in for each
+        meanwhile.
+        """
+        weights = np.zeros(0) if self.weights is None else self.weights
+        before = self.reader.copy() if self.log is not None else self.reader
+        loses, missed, total, longest = _hand_out(
+            self.reader, self.idle_since, self.counted, owner, start_of, now_ms, NEVER, weights
+        )
+        if self.log is not None:
+            changed = before != self.reader
+            old, new = before[changed], self.reader[changed]
+            self._note(old, now_ms, -1)
+            self._note(new[new != NONE], now_ms, 1)
+        self.ended_ms += total
+        self.longest_ms = max(self.longest_ms, longest)
+        self.undelivered += float(missed.sum())
+        rebalance.idle_ms += total
+        rebalance.longest_idle_ms = max(rebalance.longest_idle_ms, longest)
+        return np.flatnonzero(loses).astype(np.int32), missed
+
+    def _end(self, partitions: Int32s, at_ms: Int64s | np.int64, rebalance: Rebalance | None) -> Float64s | None:
+        since = self.idle_since[partitions]
+        idle = np.where(since == NEVER, 0, np.maximum(at_ms - since, 0))
+        self.idle_since[partitions] = NEVER
+        if len(idle):
+            total, longest = int(idle.sum()), int(idle.max())
+            self.ended_ms += total
+            self.longest_ms = max(self.longest_ms, longest)
+            if rebalance is not None:
+                rebalance.idle_ms += total
+                rebalance.longest_idle_ms = max(rebalance.longest_idle_ms, longest)
+        if self.weights is None:
+            return None
+        missed: Float64s = self.weights[partitions] * idle / 1000
+        self.undelivered += float(missed.sum())
+        return missed
+
+    def open_ms(self, now_ms: int) -> tuple[int, int, float]:
+        """Of the idle times that are not over: their sum and the longest until now, and what has come in."""
+        idle = np.where(self.idle_since == NEVER, 0, np.maximum(now_ms - self.idle_since, 0))
+        missed = 0.0 if self.weights is None else float((self.weights * idle).sum()) / 1000
+        return int(idle.sum()), int(idle.max(initial=0)), missed
+
+
+@njit(nogil=True, cache=True)
+def _hand_out(
+    reader: Int32s,
+    idle_since: Int64s,
+    counted: Bools,
+    owner: Int32s,
+    start_of: Int64s,
+    now: int,
+    never: int,
+    weights: Float64s,
+) -> tuple[Bools, Float64s, int, int]:
+    """``Ledger.hand_out``; ``weights`` is empty if there are none. Also returns the idle times' sum and the longest.
+
+    Plain-Python twin: tests/reference/ledger.py.
+    """
+    loses: Bools = np.zeros(len(start_of), np.bool_)
+    missed = np.zeros(len(start_of), np.float64)
+    total = longest = np.int64(0)
+    for partition in range(len(reader)):
+        old, new = reader[partition], owner[partition]
+        if old == new:
+            continue
+        if old != NONE:
+            if now < start_of[old] < never:
+                continue
+            loses[old] = True
+            reader[partition] = NONE
+            idle_since[partition] = now
+        if new == NONE or not counted[partition] or start_of[new] > now:
+            continue
+        since = idle_since[partition]
+        reader[partition] = new
+        idle_since[partition] = never
+        if since < now:
+            idle = now - since
+            total += idle
+            longest = max(longest, idle)
+            if len(weights) > 0:
+                missed[new] += weights[partition] * idle / 1000
+    return loses, missed, int(total), int(longest)

@@ -1,0 +1,210 @@
+"""A timeline and its rebalances, as dataclasses."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from service.core.assignors import Assignor
+from service.core.measures import Spread
+from service.core.model import Float64s, Group, Int32s, Ragged
+from service.core.rebalances.movement import Movement
+
+NEVER: Final = 1 << 62
+"""A time that does not come."""
+
+JOIN_TIMEOUT_MS: Final = 300_000
+"""GroupCoordinatorConfig.CLASSIC_GROUP_NEW_MEMBER_JOIN_TIMEOUT_MS: how long a dead new member may hold up a rebalance."""
+
+
+@dataclass(frozen=True)
+class Timing:
+    """What broker and clients wait for, in ms, and the rate at which a member works.
+
+    rebalance_timeout_ms : also ``max.poll.interval.ms``, as in the Java consumer
+    assignment_interval_ms : ``group.consumer.assignment.interval.ms``
+    poll_interval_ms : from one poll to the next; a member notices a rebalance when it polls. 0: at once
+    consumption_rate : the weight that a member works off per second; None if nobody asks for the time to catch up
+    """
+
+    session_timeout_ms: int = 45_000
+    heartbeat_interval_ms: int = 3_000
+    rebalance_timeout_ms: int = 300_000
+    initial_rebalance_delay_ms: int = 3_000
+    metadata_max_age_ms: int = 300_000
+    assignment_interval_ms: int = 1_000
+    poll_interval_ms: int = 0
+    consumption_rate: float | None = None
+
+
+@dataclass(frozen=True)
+class NewMember:
+    """A member that an event brings. topics : its subscription, as ``World.names`` indices"""
+
+    member_id: str
+    instance_id: str | None
+    rack_id: str | None
+    topics: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Event:
+    """One event; only the fields of its type (see docs/rebalances.md) have a meaning.
+
+    topic : an index into ``World.names``; ``topics`` likewise
+    """
+
+    at_ms: int
+    type: str
+    member_id: str = ""
+    member: NewMember | None = None
+    for_ms: int = 0
+    down_ms: int = 0
+    pause_ms: int = 0
+    new_member_id: str | None = None
+    topics: tuple[int, ...] = ()
+    topic: int = -1
+    partitions_count: int = 0
+    members_count: int = 0
+    assignors: tuple[Assignor, ...] = ()
+    group_protocol: str | None = None
+
+
+@dataclass(frozen=True)
+class World:
+    """Every topic that exists at any time, and every name that is subscribed to, in Java's order.
+
+    names, ids : of each topic; first : int32[topics + 1], for the most partitions that it ever has
+    counts : int32[topics], the partitions at 0 ms; 0 for a topic that does not exist then
+    racks, weights : of each partition, or None, as in ``core.model.Topics``
+    """
+
+    names: tuple[str, ...]
+    ids: tuple[str | None, ...]
+    first: Int32s
+    counts: Int32s
+    racks: Ragged | None
+    weights: Float64s | None
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """The question.
+
+    group : the members at 0 ms, in the order in which the broker has them, with what they own then
+    subscriptions : of each of these members, as ``World.names`` indices
+    detail : how much each rebalance keeps: "totals", "rebalances" or "assignments"
+    most_explained : entries of a list in an explanation; 0: no explanations
+    """
+
+    group_protocol: str
+    assignor: Assignor
+    world: World
+    group: Group
+    subscriptions: tuple[tuple[int, ...], ...]
+    timing: Timing
+    events: tuple[Event, ...]
+    detail: str = "assignments"
+    most_explained: int = 0
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request to the coordinator. error : of its response, by Kafka's name; empty for none"""
+
+    at_ms: int
+    api: str
+    member_id: str
+    error: str = ""
+
+
+@dataclass
+class Rebalance:
+    """One new generation of a classic group, or one new target assignment of another.
+
+    at_ms : when it began; stable_at_ms : when every member had what it was assigned; None if the next one came first
+    event : the index of the event that caused it; None for the forming of the group
+    reason : in the broker's words
+    epoch : the generation, or the group epoch
+    states : (time, state) in order
+    members : the ids of the members that the assignor saw, in its order
+    group, assignment : what it was asked, with what each member had before, and what it answered; None unless asked for
+    idle_ms, longest_idle_ms : of the partitions that it gave to somebody, since somebody last read them: the sum, the longest
+    backlog : what came in for them meanwhile, if weights are rates
+    catch_up_ms : until the members have worked it off, infinite if one never does; None without a consumption rate
+    """
+
+    at_ms: int
+    event: int | None
+    reason: str
+    protocol: str
+    states: list[tuple[int, str]]
+    epoch: int = 0
+    stable_at_ms: int | None = None
+    assignor: str = ""
+    requests: list[Request] = field(default_factory=list)
+    requests_count: dict[str, int] = field(default_factory=dict)
+    members: tuple[str, ...] = ()
+    group: Group | None = None
+    assignment: Ragged | None = None
+    load: Spread | None = None
+    counts: Int32s | None = None
+    movement: Movement | None = None
+    fewest_possible_moves: int | None = None
+    withheld: int = 0
+    idle_ms: int = 0
+    longest_idle_ms: int = 0
+    backlog: float = 0.0
+    catch_up_ms: float | None = None
+    explanation: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What a timeline costs.
+
+    idle_partition_ms : of all partitions, those still idle at the end included
+    worst_skew : of all rebalances
+    undelivered : records (or bytes …) that came in for idle partitions; None if the topics have no weights
+    longest_catch_up_ms : until a backlog is worked off; NEVER if it grows; None without a consumption rate
+    """
+
+    rebalances: int
+    idle_partition_ms: int
+    longest_idle_ms: int
+    moved: int
+    revoked: int
+    worst_skew: float
+    requests: int
+    end_ms: int
+    undelivered: float | None
+    longest_catch_up_ms: float | None
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One incarnation of a member. reads : (time, partitions that it reads from then on); ended_ms : None while it runs"""
+
+    member_id: str
+    first_member_id: str
+    started_ms: int
+    ended_ms: int | None
+    reads: list[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The answer.
+
+    derived_ids : (new member id, of which member) of those that a broker or client would have drawn
+    readings : None unless assignments are asked for
+    """
+
+    rebalances: list[Rebalance]
+    totals: Totals
+    final_state: str
+    derived_ids: list[tuple[str, str]]
+    readings: list[Reading] | None
+
+
+Tick = Callable[[], None]
+"""Called between two steps; raises to end the simulation."""

@@ -1,0 +1,109 @@
+"""Share groups (KIP-932), as far as their assignment goes: the coordinator assigns, and nobody has to revoke.
+
+As in the consumer protocol a change raises the group epoch and the next heartbeat of any member has the target assignment
+computed. A member has its partitions from its own next heartbeat on, whoever else reads them.
+
+Source: org.apache.kafka.coordinator.group.GroupMetadataManager.shareGroupHeartbeat, modern.share.ShareGroup (Apache Kafka 4.3.1).
+"""
+
+import numpy as np
+
+from service.core.model import NONE, Int32s, Ragged
+from service.core.ragged import transposed
+from service.core.timelines.consumer.clients import ConsumerTimeline
+from service.core.timelines.consumer.coordinator import EMPTY, STABLE
+from service.core.timelines.members import Member
+from service.core.timelines.model import NEVER
+
+
+class ShareTimeline(ConsumerTimeline):
+    """A share group. rows : of each member, by number, the partitions that it is assigned. Static members there are none."""
+
+    protocol = "share"
+
+    def __init__(self, timeline: object) -> None:
+        super().__init__(timeline)  # type: ignore[arg-type]
+        self.rows: dict[int, Int32s] = {}
+        self.ledger.log = None  # several members read a partition: there is no one reader to note
+
+    def begin(self) -> None:
+        """See GroupTimeline."""
+        super().begin()
+        owned = self.timeline.group.owned
+        if len(owned.values):
+            self.rows = {number: owned.row(number) for number in range(len(owned))}
+
+    def join(self, member: Member) -> None:
+        """See ConsumerTimeline."""
+        member.instance_id = None
+        super().join(member)
+
+    def leave(self, member: Member, client_reason: str) -> None:
+        """See ConsumerTimeline."""
+        self._hand_over(member.number)
+        super().leave(member, client_reason)
+
+    def crash(self, member: Member) -> None:
+        """See ConsumerTimeline."""
+        self._hand_over(member.number)
+        super().crash(member)
+
+    def _hand_over(self, number: int) -> None:
+        """Where another member reads a partition too, nobody misses this one."""
+        gone = self.rows.pop(number, np.empty(0, np.int32))
+        for other, partitions in self.rows.items():
+            if self.members.died[other] == NEVER:
+                shared = np.intersect1d(gone, partitions)
+                shared = shared[self.ledger.reader[shared] == number]
+                self.ledger.reader[shared] = other
+
+    def _assign(self) -> None:
+        now, current = self.clock.now, self._pending
+        if current is None:
+            return
+        self._pending = None
+        view = self.topology.view(self.topology.newest())
+        order = list(self.present.values())
+        rows = [view.from_world[self.rows.get(member.number, np.empty(0, np.int32))] for member in order]
+        rows = [np.sort(row[row != NONE]) for row in rows]
+        offsets = np.cumsum([0, *map(len, rows)], dtype=np.int32)
+        owned = Ragged(offsets, np.concatenate([np.empty(0, np.int32), *rows]))
+        nothing = np.empty((0, 2), np.int32)
+        before = self.group_with(order, view, owned, nothing, lambda member: member.joined_topics)
+        assignor = self._preferred(order)
+        assignment = assignor.run(before)
+        self.describe(current, before, assignment, assignor, view)
+        current.epoch = self.target_epoch = self.epoch
+        self.assigned_at = now
+        numbers = np.array([member.number for member in order], np.int32)
+        beats = np.where(self.members.died[numbers] == NEVER, self.coming_beats(numbers, now), NEVER)
+        beats[numbers == self._beating] = now
+        self.rows = {
+            number: view.to_world[assignment.rows.row(slot)]
+            for slot, number in enumerate(numbers.tolist())
+            if beats[slot] < NEVER
+        }
+        alive = beats < NEVER
+        kept = alive[assignment.rows.row_of_each_value()]
+        lengths = np.where(alive, assignment.rows.lengths(), 0)
+        offsets = np.append(0, np.cumsum(lengths)).astype(np.int32)
+        readers = transposed(Ragged(offsets, view.to_world[assignment.rows.values[kept]]), len(self.ledger.reader))
+        self.ledger.stop(np.flatnonzero((readers.lengths() == 0) & (self.ledger.reader != NONE)).astype(np.int32), now)
+        read = np.flatnonzero(readers.lengths()).astype(np.int32)
+        slots = readers.values[readers.offsets[read]]
+        unread = self.ledger.reader[read] == NONE
+        soonest = np.minimum.reduceat(beats[readers.values], readers.offsets[read]) if len(read) else np.empty(0, np.int64)
+        keeps = ~unread & (self.ledger.reader[read] != numbers[slots])
+        self.ledger.reader[read[keeps]] = numbers[slots[keeps]]
+        unread &= self.ledger.counted[read]
+        missed = self.ledger.start(read[unread], numbers[slots[unread]], soonest[unread], current)
+        if missed is not None:
+            gets = slots[unread][soonest[unread] < NEVER]
+            self.backlog(current, np.bincount(gets, missed, len(order)).astype(np.float64, copy=False), assignment.rows, view)
+        self._enter(STABLE)
+        current.stable_at_ms = int(beats[beats < NEVER].max(initial=now))
+        self._round += 1
+
+    def _enter(self, state: str) -> None:
+        """A share group is empty or stable."""
+        super()._enter(state if state == EMPTY else STABLE)

@@ -1,0 +1,269 @@
+"""``reassign``: the plan of ``POST /v1/reassignments`` for placements that do not fit into a request.
+
+Spark reads and casts the tables. The plan is one network over all topics, so the driver computes it: a million partitions with
+three replicas are 30 MB of arrays.
+"""
+
+from typing import Any, Final
+
+import click
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql.types import ArrayType, StructType
+
+from service.arrow.groups import NAME
+from service.arrow.reassignment_tables import moves_table
+from service.arrow.reassignments import (
+    PLACED_TOPIC,
+    PLACEMENT,
+    TARGET_BROKER,
+    plain_placed_topics,
+    plain_target_brokers,
+    read_brokers,
+    read_placements,
+)
+from service.core.errors import AllocatorError, InvalidQuestion
+from service.core.model import NONE, Ragged
+from service.core.reassignments.batches import Batches, Limits, in_batches
+from service.core.reassignments.model import (
+    BALANCES,
+    LEADER_RULES,
+    NO_LIMIT,
+    OBJECTIVES,
+    RACK_RULES,
+    Brokers,
+    Goal,
+    Placements,
+    Plan,
+)
+from service.core.reassignments.moves import moves_of
+from service.core.reassignments.plan import plan
+from service.core.reassignments.sets import rows_of
+from service.spark.errors import JobFailed, WrongSource
+from service.spark.io import sources
+from service.spark.io.sources import Source
+from service.spark.job import Job, Outcome, Pipeline
+from service.spark.parameters import READ_OPTIONS, SOURCE
+from service.spark.reassign.report import load_of, report_of
+from service.spark.report import number
+
+REASSIGNMENT: Final = "reassignment.parquet"
+MOVES: Final = "moves.parquet"
+BATCHES: Final = "batches.parquet"
+
+_PLACED: Final = {"topic_name": "string", "partition_id": "int", "replicas": "array<int>"}
+_OPTIONAL: Final = {"partition_bytes": "bigint", "partition_bytes_per_second": "double"}
+_BROKER: Final = {
+    "broker_id": "int",
+    "rack_id": "string",
+    "fenced": "boolean",
+    "draining": "boolean",
+    "weight": "double",
+    "max_replicas": "bigint",
+    "capacity_bytes": "bigint",
+    "replaces": "int",
+}
+
+
+def run(
+    pipeline: Pipeline,
+    *,
+    placements: Source,
+    brokers: Source,
+    excluded_topics: tuple[str, ...],
+    replication_factor: int | None,
+    objective: str,
+    racks: str,
+    leaders: str,
+    balance: str,
+    moves_per_broker: int | None,
+    moves_per_batch: int | None,
+    bytes_in_flight: int | None,
+    throttle_bytes_per_second: int | None,
+    **_: Any,
+) -> Outcome:
+    """Read both tables, plan, write."""
+    with pipeline.progress("reading placements"):
+        topics = _topics(sources.read(pipeline.spark, placements), placements)
+    broker_rows = _brokers(sources.read(pipeline.spark, brokers), brokers)
+    goal = Goal(objective, racks, leaders, balance)
+    try:
+        ids = pc.unique(topics.field("placements").flatten().field("replicas").flatten())
+        cluster = read_brokers(broker_rows, np.array(ids, np.int32))
+        placed = read_placements(topics, cluster, replication_factor, frozenset(excluded_topics))
+        _check_sizes(cluster, placed, goal, bytes_in_flight or throttle_bytes_per_second)
+    except InvalidQuestion as error:
+        raise WrongSource(f"{brokers if error.field[:1] == ('brokers',) else placements}: {error}") from None
+    try:
+        result = plan(cluster, placed, goal)
+        batches = in_batches(cluster, placed, result.replicas, Limits(moves_per_broker, moves_per_batch, bytes_in_flight))
+    except AllocatorError as error:
+        raise JobFailed(str(error)) from None
+    moves = moves_table(cluster, placed, moves_of(cluster, placed, goal, result.replicas), batches.batch_of)
+    seconds = batches.traffic.seconds(throttle_bytes_per_second, len(batches)) if throttle_bytes_per_second else None
+    summary = _summary(cluster, placed, goal, result, batches)
+    return Outcome(
+        summary=summary,
+        tables={
+            REASSIGNMENT: _reassignment(cluster, placed, result.replicas, batches),
+            MOVES: moves,
+            BATCHES: _batches(batches, seconds, sized=placed.sizes is not None),
+        },
+        report=report_of(summary, str(placements)),
+        headline={
+            "partitions": number(len(placed)),
+            "replicas to copy": f"{number(summary['moves']['replicas'])} (lower bound {number(result.lower_bound)})",
+            "leaders to change": number(summary["moves"]["leaders"]),
+            "batches": number(len(batches)),
+        },
+    )
+
+
+# ---- the tables that come in -------------------------------------------------------------------------------------------
+
+
+def _topics(frame: DataFrame, source: Source) -> pa.StructArray:
+    """The placements as rows of type PLACED_TOPIC, a row for each topic. Partitions are in order of their ids."""
+    sources.require(frame, list(_PLACED), source)
+    columns = [_cast(frame, name, kind) for name, kind in (_PLACED | _OPTIONAL).items() if name in frame.columns]
+    table = frame.select(*columns).orderBy("topic_name", "partition_id").toArrow().combine_chunks()
+    wrong = next((name for name in table.column_names if table.column(name).null_count), None)
+    if wrong:
+        raise WrongSource(f"{source}: each row must have a {wrong}; {table.column(wrong).null_count} have none")
+    column = {name: _chunk(table.column(name)) for name in table.column_names}
+    names = pc.dictionary_encode(column["topic_name"].cast(NAME))
+    index = np.array(names.indices, np.int32)
+    bounds = pa.array(np.searchsorted(index, np.arange(len(names.dictionary) + 1)), pa.int32())
+    inner = pa.StructArray.from_arrays(
+        [column["partition_id"], column["replicas"], pa.nulls(len(table), pa.list_(pa.int32()))], fields=list(PLACEMENT)
+    )
+    lists = {name: pa.ListArray.from_arrays(bounds, column[name]) for name in _OPTIONAL if name in column}
+    lists |= {"topic_name": names.dictionary, "placements": pa.ListArray.from_arrays(bounds, inner)}
+    arrays = [lists.get(field.name, pa.nulls(len(names.dictionary), field.type)).cast(field.type) for field in PLACED_TOPIC]
+    rows = pa.StructArray.from_arrays(arrays, fields=list(PLACED_TOPIC))
+    if not plain_placed_topics(rows):
+        raise WrongSource(f"{source}: ids, sizes and rates must not be negative, and each row must have a replica")
+    return rows
+
+
+def _cast(frame: DataFrame, name: str, kind: str) -> Column:
+    """A column as this type; replicas may be text, as ``1,2,3`` or ``[1, 2, 3]``."""
+    column = F.col(name)
+    field = frame.schema[name].dataType
+    if name == "replicas" and not isinstance(field, ArrayType | StructType):
+        column = F.split(F.regexp_replace(column.cast("string"), r"[\[\]\s]", ""), ",")
+    return column.try_cast(kind).alias(name)
+
+
+def _chunk(column: pa.ChunkedArray) -> pa.Array:
+    array = column.combine_chunks()
+    array = array if isinstance(array, pa.Array) else pa.concat_arrays(array.chunks)
+    return array.cast(pa.list_(pa.int32())) if pa.types.is_list(array.type) else array
+
+
+def _brokers(frame: DataFrame, source: Source) -> pa.StructArray:
+    """The cluster as rows of type TARGET_BROKER."""
+    sources.require(frame, ["broker_id"], source)
+    columns = [F.col(name).try_cast(kind).alias(name) for name, kind in _BROKER.items() if name in frame.columns]
+    table = frame.select(*columns).toArrow().combine_chunks()
+    column = {name: _chunk(table.column(name)) for name in table.column_names}
+    arrays = [column.get(field.name, pa.nulls(len(table), field.type)).cast(field.type) for field in TARGET_BROKER]
+    rows = pa.StructArray.from_arrays(arrays, fields=list(TARGET_BROKER))
+    if not plain_target_brokers(rows):
+        raise WrongSource(f"{source}: each row must have an integer broker_id, and weights and limits that are not negative")
+    return rows
+
+
+def _check_sizes(brokers: Brokers, placements: Placements, goal: Goal, limited: int | None) -> None:
+    needed = goal.balance == "bytes" or limited or (brokers.capacity_bytes != NO_LIMIT).any()
+    if placements.sizes is None and needed:
+        raise InvalidQuestion("there is no column partition_bytes, which bytes, throttles and capacities need")
+
+
+# ---- the tables that go out --------------------------------------------------------------------------------------------
+
+
+def _reassignment(brokers: Brokers, placements: Placements, replicas: Ragged, batches: Batches) -> pa.Table:
+    """A row for each partition that changes: its replicas in the plan and now, and its batch (from 1)."""
+    changed = np.flatnonzero(batches.batch_of != NONE).astype(np.int32)
+    changed = changed[np.argsort(batches.batch_of[changed], kind="stable")]
+
+    def lists(rows: Ragged) -> pa.Array:
+        chosen = rows_of(rows, changed)
+        return pa.ListArray.from_arrays(pa.array(chosen.offsets), pa.array(brokers.cluster.broker_ids[chosen.values]))
+
+    return pa.table(
+        {
+            "batch": pa.array(batches.batch_of[changed] + 1),
+            "topic": pa.array(placements.topic_names, NAME).take(pa.array(placements.topics[changed])),
+            "partition": pa.array(placements.partition_ids[changed]),
+            "replicas": lists(replicas),
+            "current_replicas": lists(placements.replicas),
+        }
+    )
+
+
+def _batches(batches: Batches, seconds: Any, *, sized: bool) -> pa.Table:
+    count = len(batches)
+    return pa.table(
+        {
+            "batch": pa.array(np.arange(1, count + 1, dtype=np.int32)),
+            "moves": pa.array(batches.moves),
+            "bytes": pa.array(batches.amounts) if sized else pa.nulls(count, pa.int64()),
+            "duration_seconds": pa.nulls(count, pa.float64()) if seconds is None else pa.array(seconds, mask=np.isinf(seconds)),
+        }
+    )
+
+
+def _summary(brokers: Brokers, placements: Placements, goal: Goal, result: Plan, batches: Batches) -> dict[str, Any]:
+    now = placements.replicas
+    leads = now.values[now.offsets[:-1]] != result.replicas.values[result.replicas.offsets[:-1]]
+    return {
+        "job": "reassign",
+        "objective": goal.objective,
+        "topics": len(placements.topic_names),
+        "partitions": len(placements),
+        "moves": {
+            "replicas": int(batches.moves.sum()),
+            "bytes": None if placements.sizes is None else int(batches.amounts.sum()),
+            "leaders": int(leads.sum()),
+            "lower_bound": result.lower_bound,
+            "gap": result.gap,
+        },
+        "batches": len(batches),
+        "before": load_of(brokers, now),
+        "after": load_of(brokers, result.replicas),
+    }
+
+
+JOB: Final = Job(
+    name="reassign",
+    summary="Plan a reassignment for all topics of a table, with the fewest moves or to the evenest load.",
+    parameters=(
+        READ_OPTIONS,
+        click.Argument(["placements"], type=SOURCE),
+        click.Option(["--brokers"], type=SOURCE, required=True, help="Table of broker_id, rack_id, draining, weight and so on."),
+        click.Option(["--exclude", "excluded_topics"], multiple=True, help="Topic to leave as it is. Repeatable."),
+        click.Option(
+            ["--replication-factor"], type=click.IntRange(1), help="Replication factor of all topics. Default: as it is."
+        ),
+        click.Option(["--objective"], type=click.Choice(OBJECTIVES), default=OBJECTIVES[0], show_default=True),
+        click.Option(["--racks"], type=click.Choice(RACK_RULES), default=RACK_RULES[0], show_default=True),
+        click.Option(["--leaders"], type=click.Choice(LEADER_RULES), default=LEADER_RULES[0], show_default=True),
+        click.Option(["--balance"], type=click.Choice(BALANCES), default=BALANCES[0], show_default=True),
+        click.Option(
+            ["--moves-per-broker"], type=click.IntRange(1), help="Replicas that a broker receives, or gives, in a batch."
+        ),
+        click.Option(["--moves-per-batch"], type=click.IntRange(1), help="Replicas copied in a batch."),
+        click.Option(["--bytes-in-flight"], type=click.IntRange(1), help="Bytes copied in a batch."),
+        click.Option(
+            ["--throttle", "throttle_bytes_per_second"],
+            type=click.IntRange(1),
+            help="Bytes per second of each broker, per direction.",
+        ),
+    ),
+    run=run,
+)

@@ -1,0 +1,166 @@
+"""``POST /v1/reassignments:lint``: each rule finds what breaks it, and nothing else."""
+
+from __future__ import annotations
+
+import copy
+from itertools import combinations, product
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from flask import Flask
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.app import create_app
+from service.config import Settings
+from service.core.reassignments.lint import RULES, SEVERITIES
+
+if TYPE_CHECKING:
+    from flask.testing import FlaskClient
+
+CLUSTER: dict[str, Any] = {
+    "brokers": [
+        {"broker_id": 0, "rack_id": "a"},
+        {"broker_id": 1, "rack_id": "a"},
+        {"broker_id": 2, "rack_id": "b"},
+        {"broker_id": 3, "rack_id": "b"},
+        {"broker_id": 4, "rack_id": "c", "fenced": True},
+        {"broker_id": 5, "rack_id": "a", "draining": True},
+    ],
+    "topics": [
+        {
+            "topic_name": "t",
+            "placements": [
+                {"partition_id": 0, "replicas": [0, 2]},
+                {"partition_id": 1, "replicas": [1, 3]},
+                {"partition_id": 2, "replicas": [2, 4]},
+                {"partition_id": 3, "replicas": [3, 5]},
+                {"partition_id": 4, "replicas": [0, 1]},
+            ],
+        }
+    ],
+}
+
+
+def linted(client: FlaskClient, *rows: tuple[str, int, list[int]], **cluster: Any) -> dict[str, Any]:
+    partitions = [{"topic": topic, "partition": partition, "replicas": replicas} for topic, partition, replicas in rows]
+    body = {**CLUSTER, **cluster, "reassignment": {"version": 1, "partitions": partitions}}
+    answer = client.post("/v1/reassignments:lint", json=body)
+    assert answer.status_code == 200, answer.text
+    document: dict[str, Any] = answer.get_json()
+    assert {finding["severity"] for finding in document["findings"]} <= set(SEVERITIES)
+    assert {finding["rule"] for finding in document["findings"]} <= RULES.keys()
+    return document
+
+
+def found(document: dict[str, Any]) -> set[tuple[str, str, str]]:
+    prefix = "/reassignment/partitions"
+    return {(one["severity"], one["rule"], one["pointer"].removeprefix(prefix)) for one in document["findings"]}
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        (("t", 0, [0, 3]), set()),
+        (("u", 0, [0, 2]), {("error", "unknown-topic", "/0")}),
+        (("t", 9, [0, 2]), {("error", "unknown-partition", "/0")}),
+        (("t", 0, [0, 0, 2]), {("error", "duplicate-replica", "/0/replicas/1"), ("warning", "replication-factor", "/0")}),
+        (("t", 0, [0, 9]), {("error", "unknown-broker", "/0/replicas/1")}),
+        (("t", 0, [2, 9]), {("error", "unknown-broker", "/0/replicas/1")}),
+        (("t", 0, [0, 4]), {("error", "fenced-broker", "/0/replicas/1")}),
+        (("t", 0, [2, 5]), {("error", "fenced-broker", "/0/replicas/1")}),
+        (("t", 2, [0, 4]), {("warning", "fenced-broker", "/0/replicas/1")}),
+        (("t", 2, [4, 2]), {("warning", "fenced-broker", "/0/replicas/0"), ("error", "unavailable-leader", "/0/replicas/0")}),
+        (("t", 0, [0, 1]), {("error", "rack-rule", "/0")}),
+        (("t", 4, [1, 0]), {("warning", "rack-rule", "/0")}),
+        (("t", 0, [0, 2, 3]), {("warning", "replication-factor", "/0"), ("warning", "skew", "")}),
+        (("t", 0, [0]), {("warning", "replication-factor", "/0")}),
+        (("t", 0, [0, 2]), {("warning", "no-op", "/0")}),
+    ],
+)  # fmt: skip
+def test_each_rule(client: FlaskClient, row: tuple[str, int, list[int]], expected: set[tuple[str, str, str]]) -> None:
+    """One row, and all that is wrong with it; the rules about the whole cluster apart."""
+    findings = {one for one in found(linted(client, row)) if one[2] or one in expected}
+    assert findings == expected
+
+
+def test_a_partition_twice(client: FlaskClient) -> None:
+    """The second row is at fault."""
+    document = linted(client, ("t", 0, [0, 3]), ("t", 1, [1, 2]), ("t", 0, [0, 2]))
+    assert ("error", "duplicate-partition", "/2") in found(document)
+    assert document["counts"]["error"] == 1
+
+
+EVEN = {
+    "brokers": [{"broker_id": i} for i in range(3)],
+    "topics": [
+        {"topic_name": "t", "placements": [{"partition_id": i, "replicas": [i % 2, (i + 1) % 2]} for i in range(6)]},
+    ],
+}
+
+
+def test_skew_and_moves_that_could_be_saved(client: FlaskClient) -> None:
+    """Two brokers have six replicas each, a third none. Four copies make it even; six are one and a half times as many."""
+    fine = linted(client, *[("t", i, [i % 2, 2]) for i in range(4)], **EVEN)
+    assert fine["findings"] == []
+    wasteful = linted(client, ("t", 0, [2, 0]), ("t", 1, [2, 1]), ("t", 2, [2, 0]), ("t", 3, [2, 1]), **EVEN)
+    assert found(wasteful) == {("warning", "skew", "")}, "all leaders on one broker"
+    rows = [("t", i, [1, 2]) for i in range(6)]
+    details = [one["detail"] for one in linted(client, *rows, **EVEN)["findings"] if one["rule"] != "no-op"]
+    assert details[0].startswith("Leaders are less even")
+    assert details[1] == "6 replicas are copied; a plan that copies 0 makes the cluster as even (POST /v1/reassignments)."
+
+
+APP: list[Flask] = []
+
+
+@given(
+    st.lists(st.sampled_from(list(combinations(range(3), 2))), min_size=1, max_size=3),
+    st.lists(st.sampled_from([pair for pair in product(range(3), repeat=2) if pair[0] != pair[1]]), min_size=1, max_size=3),
+)
+def test_moves_that_could_be_saved_beside_all_placements(now: list[tuple[int, ...]], then: list[tuple[int, int]]) -> None:
+    """What the note says is possible, and it stands there at least when the evenest placement of all takes fewer copies."""
+    if not APP:
+        APP.append(create_app(Settings(auth="off")))
+    rows = [("t", i, list(pair)) for i, pair in enumerate(then[: len(now)])]
+    topics = [{"topic_name": "t", "placements": [{"partition_id": i, "replicas": list(pair)} for i, pair in enumerate(now)]}]
+    document = linted(APP[0].test_client(), *rows, brokers=EVEN["brokers"], topics=topics)
+    after = [set(pair) for pair in [*then[: len(now)], *now[len(then) :]]]
+
+    def cost(placement: Any) -> tuple[int, int]:
+        counts = [sum(broker in one for one in placement) for broker in range(3)]
+        return sum(count**2 for count in counts), sum(len(set(one) - set(old)) for one, old in zip(placement, now, strict=True))
+
+    uneven, copies = cost(after)
+    costs = [cost(one) for one in product(combinations(range(3), 2), repeat=len(now))]
+    fewest, evenest = min(cost[1] for cost in costs if cost[0] <= uneven), min(costs)
+    notes = [one["detail"] for one in document["findings"] if one["rule"] == "avoidable-moves"]
+    if notes:
+        assert fewest <= int(notes[0].partition("a plan that copies ")[2].split()[0]) < copies
+    else:
+        assert copies <= evenest[1], "the evenest plan would save some"
+
+
+def test_findings_are_bounded(client: FlaskClient) -> None:
+    """At most a hundred of one rule; the counts have all."""
+    document = linted(client, *[("u", i, [0, 2]) for i in range(300)])
+    assert len(document["findings"]) == 100
+    assert document["counts"] == {"error": 300, "warning": 0, "note": 0}
+
+
+def test_as_a_table(client: FlaskClient) -> None:
+    """CSV for a spreadsheet."""
+    body = {**copy.deepcopy(CLUSTER), "reassignment": {"partitions": [{"topic": "u", "partition": 0, "replicas": [0]}]}}
+    answer = client.post("/v1/reassignments:lint", json=body, headers={"Accept": "text/csv"})
+    assert answer.text.splitlines() == [
+        '"severity","rule","pointer","detail"', '"error","unknown-topic","/reassignment/partitions/0","No topic \'u\'."',
+    ]  # fmt: skip
+
+
+def test_an_empty_cluster(client: FlaskClient) -> None:
+    """No brokers: 422. No topics: every row is unknown. No rows: nothing."""
+    body = {**CLUSTER, "reassignment": {"partitions": []}}
+    assert client.post("/v1/reassignments:lint", json=body).get_json()["findings"] == []
+    answer = client.post("/v1/reassignments:lint", json={**body, "brokers": [], "topics": []})
+    assert [error["pointer"] for error in answer.get_json()["errors"]] == ["/brokers"]
+    assert found(linted(client, ("t", 0, [0]), topics=[])) == {("error", "unknown-topic", "/0")}

@@ -1,0 +1,245 @@
+"""``POST /v1/reassignments`` over HTTP."""
+
+from __future__ import annotations
+
+import io
+
+import pyarrow as pa
+import pytest
+
+PATH = "/v1/reassignments"
+
+
+def question(**changes):
+    return {
+        "brokers": [
+            {"broker_id": 0, "rack_id": "a"},
+            {"broker_id": 1, "rack_id": "b"},
+            {"broker_id": 2, "rack_id": "b"},
+            {"broker_id": 7, "rack_id": "b", "draining": True},
+        ],
+        "topics": [
+            {
+                "topic_name": "orders",
+                "placements": [
+                    {"partition_id": 0, "replicas": [7, 0]},
+                    {"partition_id": 1, "replicas": [0, 7]},
+                    {"partition_id": 2, "replicas": [0, 1]},
+                ],
+                "partition_bytes": [1_000_000, 2_000_000, 50],
+            }
+        ],
+        **changes,
+    }
+
+
+def brokers(count, **first):
+    return [{"broker_id": i, "rack_id": "abc"[i % 3], **(first if i == 0 else {})} for i in range(count)]
+
+
+def topic(rows, **more):
+    return {"topic_name": "t", "placements": [{"partition_id": i, "replicas": row} for i, row in enumerate(rows)], **more}
+
+
+def replicas_of(answer, name="reassignment"):
+    return {(row["topic"], row["partition"]): row["replicas"] for row in answer[name]["partitions"]}
+
+
+def test_a_plan_has_a_proof_reasons_batches_and_a_way_back(client):
+    limits = {"moves_per_broker": 1, "throttle_bytes_per_second": 50_000_000, "duration_seconds": 10}
+    response = client.post(PATH, json=question(limits=limits))
+    answer = response.json
+    assert answer["moves"] == {"replicas": 2, "bytes": 3_000_000, "leaders": 2, "lower_bound": 2, "gap": 0.0}
+    assert replicas_of(answer, "rollback") == {("orders", 0): [7, 0], ("orders", 1): [0, 7]}
+    assert all(7 not in row for row in replicas_of(answer).values())
+    assert [(r["from"], r["reason"]) for r in answer["reasons"]] == [
+        (7, "drains broker 7"), (7, "drains broker 7"), (0, "leader"),
+    ]  # fmt: skip
+    assert [(batch["moves"], batch["bytes"], batch["duration_seconds"]) for batch in answer["batches"]] == [
+        (1, 2_000_000, 0.04), (1, 1_000_000, 0.02),
+    ]  # fmt: skip
+    assert answer["throttle_needed_bytes_per_second"] == 300_000
+    assert answer["traffic"] == {
+        "broker_ids": [0, 1, 2, 7],
+        "bytes_in": [0, 2_000_000, 1_000_000, 0],
+        "bytes_out": [2_000_000, 0, 0, 1_000_000],
+    }
+    assert answer["before"]["broker_load"]["replicas"]["counts"] == [3, 1, 0, 2]
+    assert answer["after"]["broker_load"]["leaders"]["counts"] == [1, 1, 1, 0]
+    assert answer["after"]["rack_load"]["bytes"]["totals"] == [3_000_050.0, 3_000_050.0]
+    assert response.headers["ETag"] == f'"{answer["plan_id"]}"'
+
+
+def test_the_same_question_gets_the_same_bytes_and_another_one_another_id(client):
+    first, second = (client.post(PATH, json=question()) for _ in range(2))
+    assert first.data == second.data
+    assert client.post(PATH, json=question(objective="even")).json["plan_id"] != first.json["plan_id"]
+
+
+def test_kafkas_own_json_is_a_placement(client):
+    rows = [
+        {"topic": "orders", "partition": i, "replicas": row, "log_dirs": ["any", "any"]}
+        for i, row in enumerate([[7, 0], [0, 7], [0, 1]])
+    ]
+    body = question(reassignment={"version": 1, "partitions": rows})
+    del body["topics"]
+    answer = client.post(PATH, json=body).json
+    assert replicas_of(answer) == replicas_of(client.post(PATH, json=question()).json)
+    assert answer["moves"]["bytes"] is None
+
+
+def test_a_second_plan_from_the_result_changes_nothing(client):
+    body = question(objective="even")
+    end = replicas_of(client.post(PATH, json=body).json)
+    for placement in body["topics"][0]["placements"]:
+        placement["replicas"] = end.get(("orders", placement["partition_id"]), placement["replicas"])
+    answer = client.post(PATH, json=body).json
+    assert answer["moves"]["replicas"] == answer["moves"]["leaders"] == 0
+    assert answer["batches"] == answer["reasons"] == answer["reassignment"]["partitions"] == []
+
+
+def test_the_table_of_moves(client):
+    text = client.post(PATH, json=question(), headers={"Accept": "text/csv"}).text
+    assert text.splitlines()[0] == '"topic_name","partition_id","from","to","reason","batch"'
+    assert '"orders",1,0,' in text
+    stream = client.post(PATH, json=question(), headers={"Accept": "application/vnd.apache.arrow.stream"}).data
+    assert pa.ipc.open_stream(io.BytesIO(stream)).read_all().num_rows == 3
+
+
+@pytest.mark.parametrize(
+    ("body", "reasons"),
+    [
+        (
+            {"brokers": brokers(4, fenced=True), "topics": [topic([[0, 1, 2], [1, 2, 3]])], "racks": "spread"},
+            {"broker 0 is fenced"},
+        ),
+        ({"brokers": brokers(4)[1:], "topics": [topic([[0, 1, 2]])], "racks": "none"}, {"broker 0 is not in brokers"}),
+        (
+            {"brokers": [*brokers(3), {"broker_id": 9, "rack_id": "a", "replaces": 0}], "topics": [topic([[0, 1], [0, 2]])]},
+            {"replaces broker 0", "leader"},
+        ),
+        ({"brokers": brokers(6), "topics": [topic([[0, 3, 1]])], "leaders": "keep"}, {"rack rule"}),
+        ({"brokers": brokers(3), "topics": [topic([[0], [1]])], "replication_factor": 2}, {"replication factor"}),
+        ({"brokers": brokers(3), "topics": [topic([[0, 1, 2], [1, 2, 0]], replication_factor=2)]}, {"replication factor"}),
+        ({"brokers": brokers(2), "topics": [topic([[0], [0]])], "objective": "even"}, {"evens out broker 1"}),
+        ({"brokers": brokers(3, max_replicas=1), "topics": [topic([[0], [0]])]}, {"limits of broker 0"}),
+        ({"brokers": brokers(2), "topics": [topic([[0, 1], [0, 1]])], "leaders": "only"}, {"leader"}),
+        ({"brokers": brokers(2), "topics": [topic([[0, 1], [0, 1]])], "leaders": "keep"}, set()),
+        ({"brokers": brokers(4, draining=True), "topics": [topic([[0]])], "excluded_topics": ["t"]}, set()),
+        (
+            {"brokers": brokers(2, capacity_bytes=10), "topics": [topic([[0], [0]], partition_bytes=[8, 8])]},
+            {"limits of broker 0"},
+        ),
+        (
+            {
+                "brokers": brokers(2),
+                "topics": [topic([[0], [0], [0]], partition_bytes=[8, 3, 5])],
+                "balance": "bytes",
+                "objective": "even",
+            },
+            {"evens out broker 1"},
+        ),
+    ],
+)
+def test_every_move_has_its_reason(client, body, reasons):
+    answer = client.post(PATH, json=body)
+    assert answer.status_code == 200, answer.json
+    assert {move["reason"] for move in answer.json["reasons"]} == reasons
+
+
+def test_bytes_are_balanced(client):
+    body = {
+        "brokers": brokers(2),
+        "topics": [topic([[0], [0], [0]], partition_bytes=[8, 3, 5])],
+        "balance": "bytes",
+        "objective": "even",
+    }
+    assert client.post(PATH, json=body).json["after"]["broker_load"]["bytes"]["totals"] == [8.0, 8.0]
+
+
+@pytest.mark.parametrize(
+    ("body", "rules", "remedy"),
+    [
+        (
+            {"brokers": brokers(2), "topics": [topic([[0, 1]])], "replication_factor": 3},
+            ["replication_factor"],
+            "One more live broker on a new rack.",
+        ),
+        (
+            {"brokers": brokers(3, draining=True), "topics": [topic([[0, 1, 2]])]},
+            ["replication_factor", "draining"],
+            "Keep the draining brokers.",
+        ),
+        (
+            {
+                "brokers": [
+                    {"broker_id": i, "rack_id": "r2" if i == 2 else "r1", **({"max_replicas": 1} if i == 2 else {})}
+                    for i in range(4)
+                ],
+                "topics": [topic([[0, 1, 3], [0, 1, 3]])],
+            },
+            ["replication_factor", "max_replicas", "racks"],
+            'racks = "none".',
+        ),
+        (
+            {
+                "brokers": [{"broker_id": i, "capacity_bytes": 10} for i in range(2)],
+                "topics": [topic([[0], [1], [0]], partition_bytes=[8, 8, 8])],
+            },
+            ["replication_factor", "capacity_bytes"],
+            "No capacity_bytes.",
+        ),
+    ],
+)
+def test_what_cannot_be_names_the_clash_and_what_would_mend_it(client, body, rules, remedy):
+    answer = client.post(PATH, json=body)
+    assert (answer.status_code, answer.json["type"].rpartition(":")[2]) == (422, "infeasible")
+    assert [each["rule"] for each in answer.json["clash"]] == rules
+    assert remedy in answer.json["remedies"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "pointer", "detail"),
+    [
+        ({"objective": "best"}, "/objective", "Must be one of"),
+        ({"racks": "loose"}, "/racks", "Must be one of"),
+        ({"brokers": [*brokers(3), {"broker_id": 1}]}, "/brokers/3/broker_id", "Duplicate broker_id 1."),
+        ({"topics": [topic([[0, 0]])]}, "/topics/0/placements/0/replicas/1", "Duplicate broker 0."),
+        ({"topics": [topic([[]])]}, "/topics/0/placements/0/replicas", "Length must be between"),
+        ({"topics": [topic([[0]]), topic([[1]])]}, "/topics/1/topic_name", "Duplicate topic_name 't'."),
+        (
+            {"topics": [{"topic_name": "t", "placements": [{"partition_id": 1, "replicas": [0]}] * 2}]},
+            "/topics/0/placements/1/partition_id",
+            "Duplicate partition_id 1.",
+        ),
+        (
+            {"topics": [topic([[0]], partition_bytes=[1, 2])]},
+            "/topics/0/partition_bytes",
+            "Needs one number for each of the 1 placements.",
+        ),
+        ({"topics": [topic([[0]])], "balance": "bytes"}, "/balance", "Needs partition_bytes."),
+        ({"topics": [topic([[0]])], "limits": {"bytes_in_flight": 9}}, "/limits/bytes_in_flight", "Needs partition_bytes."),
+        ({"excluded_topics": ["x"]}, "/excluded_topics/0", "Unknown topic 'x'."),
+        ({"limits": {"bytes_in_flight": 9}}, "/limits/bytes_in_flight", "Must be at least 2000000"),
+        ({"brokers": [{"broker_id": 0, "replaces": 5}]}, "/brokers/0/replaces", "Unknown broker 5."),
+        ({"brokers": [{"broker_id": 0, "weight": 0}]}, "/brokers/0/weight", "Must be"),
+        ({"reassignment": {"version": 1, "partitions": []}}, "/reassignment", "Not allowed together with topics."),
+        ({"topics": None}, "/topics", "Field may not be null."),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_place(client, changes, pointer, detail):
+    answer = client.post(PATH, json=question(**changes))
+    assert answer.status_code == 422
+    errors = {error["pointer"]: error["detail"] for error in answer.json["errors"]}
+    assert pointer in errors
+    assert errors[pointer].startswith(detail)
+
+
+def test_a_fault_in_kafkas_json_is_named_there(client):
+    rows = [
+        {"topic": "b", "partition": 0, "replicas": [0]},
+        {"topic": "a", "partition": 3, "replicas": [1]},
+        {"topic": "b", "partition": 0, "replicas": [1]},
+    ]
+    answer = client.post(PATH, json={"brokers": brokers(3), "reassignment": {"version": 1, "partitions": rows}})
+    assert answer.json["errors"] == [{"pointer": "/reassignment/partitions/2/partition", "detail": "Duplicate partition_id 0."}]

@@ -1,0 +1,229 @@
+"""``POST /v1/group-rebalances``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+if TYPE_CHECKING:
+    from flask.testing import FlaskClient
+
+PATH = "/v1/group-rebalances"
+TOPICS = [{"topic_name": "t0", "partitions_count": 6}]
+MEMBERS = [{"member_id": "c1"}, {"member_id": "c2"}]
+
+
+def body(**changes: Any) -> dict[str, Any]:
+    return {"assignor": "cooperative-sticky", "topics": TOPICS, "members": MEMBERS, **changes}
+
+
+def event(kind: str, at_ms: int = 10_000, **fields: Any) -> dict[str, Any]:
+    return {"at_ms": at_ms, "type": kind, **fields}
+
+
+def answer(client: FlaskClient, question: dict[str, Any], query: str = "") -> dict[str, Any]:
+    response = client.post(PATH + query, json=question)
+    document: dict[str, Any] = response.get_json()
+    assert response.status_code == 200, document
+    return document
+
+
+def rows(rebalance: dict[str, Any]) -> dict[str, list[int]]:
+    return {
+        one["member_id"]: [i for part in one["partitions"] for i in part["partition_ids"]] for one in rebalance["assignments"]
+    }
+
+
+def test_the_contracts_example(client: FlaskClient) -> None:
+    timing = {
+        "session_timeout_ms": 45_000,
+        "heartbeat_interval_ms": 3_000,
+        "rebalance_timeout_ms": 300_000,
+        "initial_rebalance_delay_ms": 3_000,
+    }
+    events = [
+        event("member_joins", member={"member_id": "c3"}),
+        event("member_crashes", 60_000, member_id="c1"),
+        event("partitions_added", 90_000, topic_name="t0", partitions_count=8),
+    ]
+    result = answer(client, body(group_protocol="classic", group_id="billing", timing=timing, events=events))
+    assert [(one["at_ms"], one["stable_at_ms"], one["event"]) for one in result["rebalances"]] == [
+        (0, 6_000, None),  # the second member joins within the initial delay, which is then waited for once more
+        (10_000, 12_000, 0),
+        (12_000, 15_000, 0),  # the second round of the cooperative protocol
+        (105_000, 108_000, 1),  # the last heartbeat was at 60 s, at the latest
+        (310_000, 312_000, 2),  # the leader, which started at 10 s, refreshes its metadata
+    ]
+    assert result["totals"]["rebalances"] == 5
+    assert result["final_state"] == "Stable"
+
+
+def test_the_states_and_requests_of_a_join(client: FlaskClient) -> None:
+    result = answer(
+        client, body(assignor="range", members=MEMBERS[:1], events=[event("member_joins", member={"member_id": "c3"})])
+    )
+    join = result["rebalances"][1]
+    assert join["states"] == [
+        {"at_ms": 10_000, "state": "PreparingRebalance"},
+        {"at_ms": 12_000, "state": "CompletingRebalance"},
+        {"at_ms": 12_000, "state": "Stable"},
+    ]
+    assert [(one["at_ms"], one["request"], one["member_id"], one.get("error")) for one in join["requests"]] == [
+        (10_000, "FindCoordinator", "c3", None),
+        (10_000, "JoinGroup", "c3", "MEMBER_ID_REQUIRED"),
+        (10_000, "JoinGroup", "c3", None),
+        (12_000, "JoinGroup", "c1", None),
+        (12_000, "SyncGroup", "c3", None),
+        (12_000, "SyncGroup", "c1", None),
+    ]
+    reason = "Adding new member c3 with group instance id null; client reason: need to re-join with the given member-id: c3"
+    assert join["reason"] == reason
+    assert rows(join) == {"c3": [3, 4, 5], "c1": [0, 1, 2]}
+
+
+def test_a_static_member_that_returns_in_time_causes_no_rebalance(client: FlaskClient) -> None:
+    members = [{"member_id": f"c{i}", "instance_id": f"i{i}"} for i in (1, 2, 3)]
+    for protocol, assignor in (("classic", "range"), ("consumer", "uniform")):
+        restart = event("member_restarts", 30_000, member_id="c1", down_ms=20_000, new_member_id="again")
+        result = answer(client, body(group_protocol=protocol, assignor=assignor, members=members, events=[restart]))
+        assert all(one["event"] is None for one in result["rebalances"])
+        assert result["totals"]["longest_idle_ms"] == 20_000
+        beyond = {**restart, "down_ms": 60_000}
+        result = answer(client, body(group_protocol=protocol, assignor=assignor, members=members, events=[beyond]))
+        assert [one["event"] for one in result["rebalances"] if one["event"] is not None] == [0, 0]
+
+
+def test_a_consumer_group_waits_for_revocations(client: FlaskClient) -> None:
+    owned = [{"topic_name": "t0", "partition_ids": [0, 1, 2, 3, 4, 5]}]
+    members = [{"member_id": "c1", "generation_id": 4, "owned_partitions": owned}]
+    events = [event("member_joins", 7_000, member={"member_id": "c2"})]
+    result = answer(client, body(group_protocol="consumer", assignor="uniform", members=members, events=events))
+    (join,) = result["rebalances"]
+    assert join["group_epoch"] == 5
+    assert [one["state"] for one in join["states"]] == ["Assigning", "Reconciling", "Stable"]
+    assert join["idle"] == {
+        "partition_ms": 6_000,
+        "longest_ms": 2_000,
+    }  # revoked at 10 s, assigned at the joiner's heartbeat, 12 s
+    assert join["stable_at_ms"] == 12_000
+
+
+def test_what_stands_still_builds_up_a_backlog(client: FlaskClient) -> None:
+    topics = [{"topic_name": "t0", "partitions_count": 2, "partition_weights": [10, 30]}]
+    owned = [{"topic_name": "t0", "partition_ids": [0, 1]}]
+    members = [{"member_id": "c1", "owned_partitions": owned}, {"member_id": "c2"}]
+    question = body(
+        topics=topics, members=members, timing={"consumption_rate": 100}, events=[event("member_leaves", member_id="c1")]
+    )
+    (leave,) = answer(client, question)["rebalances"]
+    assert leave["idle"] == {"partition_ms": 4_000, "longest_ms": 2_000}  # from 10 s to the next heartbeat, 12 s
+    assert leave["undelivered"] == pytest.approx(2 * 40)
+    assert leave["catch_up_ms"] == pytest.approx(80 / (100 - 40) * 1_000)
+    too_slow = answer(client, {**question, "timing": {"consumption_rate": 40}})
+    assert too_slow["rebalances"][0]["catch_up_ms"] is None
+
+
+def test_comparisons_answer_what_it_would_save(client: FlaskClient) -> None:
+    members = [{"member_id": f"c{i}"} for i in range(4)]
+    variants = [{"static": True}, {"assignor": "range"}, {"group_protocol": "consumer"}, {"group_protocol": "share"}]
+    roll = event("rolling_restart", down_ms=4_000, pause_ms=20_000)
+    result = answer(client, body(members=members, events=[roll], compare=variants, detail="totals"))
+    assert "rebalances" not in result
+    assert [(one["group_protocol"], one["assignor"]) for one in result["comparisons"]] == [
+        ("classic", "cooperative-sticky"),
+        ("classic", "range"),
+        ("consumer", "uniform"),
+        ("share", "simple"),
+    ]
+    assert result["totals"]["rebalances"] == 1 + 4 * 3
+    assert [one["totals"]["rebalances"] for one in result["comparisons"]][:2] == [1, 1 + 4 * 2]
+
+
+def test_a_scale_up_derives_ids_and_says_so(client: FlaskClient) -> None:
+    result = answer(client, body(events=[event("scales", members_count=4), event("scales", 90_000, members_count=1)]))
+    assert len(result["derived_member_ids"]) == 2
+    assert [one["members_count"] for one in result["rebalances"]][-1] == 1
+
+
+def test_an_explanation_of_each_rebalance(client: FlaskClient) -> None:
+    result = answer(client, body(events=[event("member_leaves", member_id="c2")]), "?explain=true")
+    assert all(one["explanation"]["algorithm"] == "constrained" for one in result["rebalances"])
+
+
+def test_the_tables(client: FlaskClient) -> None:
+    question = body(events=[event("member_leaves", member_id="c2")])
+    text = client.post(PATH, json=question, headers={"Accept": "text/csv"}).text.splitlines()
+    assert text[0].startswith('"rebalance","at_ms","stable_at_ms","event","reason"')
+    assert len(text) == 3
+    stream = client.post(PATH, json={**question, "compare": [{}]}, headers={"Accept": "application/vnd.apache.arrow.stream"}).data
+    table = pa.ipc.open_stream(stream).read_all()
+    assert table.column("rebalances").to_pylist() == [2]
+    empty = client.post(PATH, json=body(members=[]), headers={"Accept": "text/csv"})
+    assert empty.text.count("\n") == 1
+
+
+FAULTS: list[tuple[dict[str, Any], str, str]] = [
+    ({"events": [event("member_leaves", member_id="c9")]}, "/events/0/member_id", "Member 'c9' is not in the group at 10000 ms."),
+    (
+        {"events": [event("member_crashes", member_id="c1"), event("member_stalls", 11_000, member_id="c1", for_ms=5)]},
+        "/events/1/member_id",
+        "Member 'c1' has ended before 11000 ms.",
+    ),
+    (
+        {"events": [event("member_leaves", member_id="c1"), event("member_leaves", 9_999, member_id="c2")]},
+        "/events/1/at_ms",
+        "Earlier than the event before it.",
+    ),
+    ({"timing": {"session_timeout_ms": 5_999}}, "/timing/session_timeout_ms", "minimum of 6000 ms (INVALID_SESSION_TIMEOUT)"),
+    (
+        {"group_protocol": "consumer", "assignor": "uniform", "timing": {"session_timeout_ms": 44_999}},
+        "/timing/session_timeout_ms",
+        "minimum of 45000 ms",
+    ),
+    ({"timing": {"heartbeat_interval_ms": 45_000}}, "/timing/heartbeat_interval_ms", "lower than the session timeout"),
+    ({"timing": {"rebalance_timeout_ms": 2_000}}, "/timing/rebalance_timeout_ms", "Shorter than a heartbeat interval"),
+    (
+        {"events": [event("member_joins", member={"member_id": "c1"})]},
+        "/events/0/member/member_id",
+        "has been in the group before",
+    ),
+    ({"events": [event("member_joins")]}, "/events/0/member", "Missing data for required field."),
+    ({"events": [event("scales", members_count=1, down_ms=1)]}, "/events/0/down_ms", "has no such field"),
+    (
+        {"events": [event("partitions_added", topic_name="t0", partitions_count=6)]},
+        "/events/0/partitions_count",
+        "has 6 partitions already",
+    ),
+    ({"events": [event("topic_deleted", topic_name="t9")]}, "/events/0/topic_name", "does not exist"),
+    (
+        {"events": [event("topic_created", topic={"topic_name": "t0", "partitions_count": 1})]},
+        "/events/0/topic/topic_name",
+        "exists already",
+    ),
+    ({"compare": [{"assignor": "none"}]}, "/compare/0/assignor", "there is no assignor 'none'"),
+    (
+        {"members": [{"member_id": m, "owned_partitions": [{"topic_name": "t0", "partition_ids": [1]}]} for m in "ab"]},
+        "/members/1/owned_partitions",
+        "another member owns",
+    ),
+    (
+        {"members": [{"member_id": "a", "owned_partitions": [{"topic_name": "t0", "partition_ids": [6]}]}]},
+        "/members/0/owned_partitions",
+        "do not exist",
+    ),
+    (
+        {"detail": "assignments", "topics": [{"topic_name": "t0", "partitions_count": 9_000_000}]},
+        "/detail",
+        "exceed the limit ALLOCATOR_MAX_PARTITIONS",
+    ),
+]
+
+
+@pytest.mark.parametrize(("changes", "pointer", "detail"), FAULTS)
+def test_what_is_wrong_is_located(client: FlaskClient, changes: dict[str, Any], pointer: str, detail: str) -> None:
+    response = client.post(PATH, json=body(**changes))
+    assert response.status_code == 422
+    errors = response.get_json()["errors"]
+    assert [one for one in errors if one["pointer"] == pointer and detail in one["detail"]], errors

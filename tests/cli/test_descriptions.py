@@ -1,0 +1,162 @@
+"""Commands take what people have at hand, and tell where it cannot be read."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from service.cli import main
+from tests.support.golden import CHOICE
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SAMPLES = CHOICE / "descriptions"
+TOPICS, MEMBERS = str(SAMPLES / "kafka-topics.txt"), str(SAMPLES / "kafka-consumer-groups-members-verbose.txt")
+
+
+def run(*arguments: str, stdin: str = "") -> Result:
+    return CliRunner().invoke(main, arguments, input=stdin)
+
+
+def answer(*arguments: str, stdin: str = "") -> dict[str, Any]:
+    result = run(*arguments, stdin=stdin)
+    assert result.exit_code == 0, result.output
+    document: dict[str, Any] = json.loads(result.stdout)
+    return document
+
+
+def test_assign_a_group_of_the_tools() -> None:
+    """Topics and group from two outputs; Kafka's own assignment comes back, and another assignor's differs."""
+    given = answer("assign", MEMBERS, "--snapshot", TOPICS, "--group", "billing")
+    assert [row["partitions"][0]["partition_ids"] for row in given["assignments"]] == [[3, 4, 5], [0, 1, 2]]
+    other = answer("assign", MEMBERS, "--snapshot", TOPICS, "--group", "billing", "--assignor", "roundrobin")
+    assert [row["partitions"][0]["partition_ids"] for row in other["assignments"]] == [[1, 3, 5], [0, 2, 4]]
+
+
+def test_the_body_of_a_group() -> None:
+    """What ``body`` prints is what ``assign`` posts."""
+    body = run("body", "group-assignments", MEMBERS, "--snapshot", TOPICS, "--group", "settle").stdout
+    assert json.loads(body)["group_protocol"] == "consumer"
+    assert answer("assign", stdin=body) == answer("assign", MEMBERS, "--snapshot", TOPICS, "--group", "settle")
+
+
+def test_place_a_topic_beside_those_that_there_are() -> None:
+    """``balanced`` gets the current assignments; broker 3 has the fewest replicas."""
+    given = answer("place", TOPICS, "--topic", "new", "--partitions", "1", "--replication-factor", "1", "--placer", "balanced")
+    assert given["placements"] == [{"partition_id": 0, "replicas": [3]}]
+    result = run("place", TOPICS)
+    assert result.exit_code == 2
+    assert "--partitions and --replication-factor are needed" in result.stderr
+
+
+def test_audit_all_topics_or_some() -> None:
+    """A line each; racks by option."""
+    racks = ("--rack", "1:a", "--rack", "2:b", "--rack", "3:c")
+    lines = run("audit", TOPICS, *racks).stdout.splitlines()
+    assert [(json.loads(line)["topic_name"], json.loads(line)["possible"]) for line in lines] == [
+        ("orders", True),
+        ("audit.log_v2", True),
+        ("payments", True),
+    ]
+    assert not answer("audit", TOPICS, "--topic", "orders", "--placer", "rack-unaware")["possible"]
+    body = run("body", "placement-audits", TOPICS, "--topic", "payments").stdout
+    assert answer("audit", stdin=body)["topic_name"] == "payments"
+
+
+def test_plan_from_a_description() -> None:
+    """The body of ``reassign``."""
+    body = json.loads(run("body", "reassignments", TOPICS, "--rack", "1:a").stdout)
+    assert body["brokers"][0] == {"broker_id": 1, "rack_id": "a"}
+    assert [len(topic["placements"]) for topic in body["topics"]] == [6, 2, 4]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stdin", "expected"),
+    [
+        (("assign",), "hello\n", "standard input, line 1: Not the output of kafka-topics"),
+        (("audit",), '{"partitions":[\n{"topic":"t"}]}', "standard input, line 2: partition is missing."),
+        (("assign", MEMBERS), "", "Which group? 'billing', 'settle', 'spaced'."),
+        (("assign", MEMBERS, "--group", "billing"), "", "partition counts of these topics are not known: orders"),
+        (("audit", TOPICS, "--topic", "nope"), "", "No topic 'nope'"),
+        (("audit", TOPICS, "--rack", "a"), "", "'a' is not ID:RACK."),
+    ],
+)
+def test_what_cannot_be_read(arguments: tuple[str, ...], stdin: str, expected: str) -> None:
+    """One sentence, with file and line."""
+    result = run(*arguments, stdin=stdin)
+    assert result.exit_code != 0
+    assert expected in result.stderr
+
+
+# ---- lint --------------------------------------------------------------------------------------------------------------
+
+BAD = """{"version": 1, "partitions": [
+  {"topic": "orders", "partition": 0, "replicas": [1, 2, 3]},
+  {"topic": "orders",
+   "partition": 1,
+   "replicas": [
+     2,
+     2,
+     9
+   ]},
+  {"topic": "orders", "partition": 7, "replicas": [1]}
+]}"""
+
+
+@pytest.fixture
+def bad(tmp_path: Path) -> str:
+    file = tmp_path / "moves 1.json"
+    file.write_text(BAD)
+    return str(file)
+
+
+def test_lint_exits_with_1_on_errors(bad: str, tmp_path: Path) -> None:
+    """And with 0 if there are warnings only."""
+    result = run("lint", bad, "--cluster", TOPICS)
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["counts"] == {"error": 3, "warning": 1, "note": 0}
+    fine = tmp_path / "fine.json"
+    fine.write_text('{"version":1,"partitions":[{"topic":"orders","partition":0,"replicas":[1,2,3]}]}')
+    result = run("lint", str(fine), "--cluster", TOPICS, "--format", "table")
+    assert result.exit_code == 0
+    assert "no-op" in result.stdout
+
+
+def test_lint_as_a_table_has_lines(bad: str) -> None:
+    """The lines of the file."""
+    printed = run("lint", bad, "--cluster", TOPICS, "--format", "table").stdout.splitlines()
+    rows = [line.split()[:3] for line in printed if line[0].isdecimal() and "·" not in line]
+    assert rows == [
+        ["2", "warning", "no-op"],
+        ["7", "error", "duplicate-replica"],
+        ["8", "error", "unknown-broker"],
+        ["10", "error", "unknown-partition"],
+    ]
+
+
+def test_lint_as_sarif(bad: str) -> None:
+    """SARIF 2.1.0: what a code host needs of each result."""
+    log = json.loads(run("lint", bad, "--cluster", TOPICS, "--format", "sarif").stdout)
+    assert (log["version"], len(log["runs"])) == ("2.1.0", 1)
+    driver, results = log["runs"][0]["tool"]["driver"], log["runs"][0]["results"]
+    assert driver["name"] == "partition-allocator"
+    assert [result["level"] for result in results] == ["warning", "error", "error", "error"]
+    for result in results:
+        assert driver["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
+        assert result["message"]["text"]
+    places = [result["locations"][0]["physicalLocation"] for result in results]
+    assert [place["region"]["startLine"] for place in places] == [2, 7, 8, 10]
+    assert places[0]["artifactLocation"]["uri"].endswith("moves%201.json")
+
+
+def test_lint_of_a_file_that_is_not_json(tmp_path: Path) -> None:
+    """The line of the fault."""
+    file = tmp_path / "moves.json"
+    file.write_text('{"version": 1,\n "partitions": [}')
+    result = run("lint", str(file), "--cluster", TOPICS)
+    assert result.exit_code == 1
+    assert "moves.json, line 2: Malformed JSON" in result.stderr

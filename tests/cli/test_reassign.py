@@ -1,0 +1,113 @@
+"""``reassign``: tables, JSON and files from every form of input."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+
+import pytest
+from click.testing import CliRunner
+
+from service.cli import main
+from tests.support.golden import PROJECT
+
+QUESTION = {
+    "brokers": [{"broker_id": i, "rack_id": "ab"[i % 2]} for i in range(4)],
+    "topics": [
+        {
+            "topic_name": "orders",
+            "placements": [{"partition_id": i, "replicas": row} for i, row in enumerate([[0, 1], [1, 0], [0, 3]])],
+            "partition_bytes": [100, 200, 300],
+        }
+    ],
+}
+
+
+def run(*arguments, text=""):
+    return CliRunner().invoke(main, ["reassign", *arguments], input=text)
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "question.json"
+    path.write_text(json.dumps(QUESTION))
+    return str(path)
+
+
+def test_a_pipe_gets_the_services_own_answer(client, file):
+    assert run(file).stdout.encode() == client.post("/v1/reassignments", json=QUESTION).data + b"\n"
+
+
+def test_options_change_the_question(client, file):
+    options = ["--drain", "0", "--add", "7:a", "--exclude", "orders", "--objective", "even", "--throttle", "50"]
+    body = {
+        **QUESTION,
+        "brokers": [{**QUESTION["brokers"][0], "draining": True}, *QUESTION["brokers"][1:], {"broker_id": 7, "rack_id": "a"}],
+        "excluded_topics": ["orders"],
+        "objective": "even",
+        "limits": {"throttle_bytes_per_second": 50},
+    }
+    assert run(file, *options).stdout.encode() == client.post("/v1/reassignments", json=body).data + b"\n"
+    answer = json.loads(run(file, "--add", "7:a", "--replace", "0=7").stdout)
+    assert {move["reason"] for move in answer["reasons"]} <= {"replaces broker 0", "leader"}
+
+
+def test_the_output_of_kafka_topics_is_a_placement():
+    text = (PROJECT / "tests" / "vectors" / "descriptions" / "kafka-topics.txt").read_text()
+    ended = run("-", "--drain", "1", "--add", "9", "--racks", "none", text=text)
+    assert ended.exit_code == 0, ended.stderr
+    rows = [row["replicas"] for row in json.loads(ended.stdout)["reassignment"]["partitions"]]
+    assert rows
+    assert all(1 not in row for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--drain", "9"], "Unknown broker 9."),
+        (["--add", "0"], "Broker 0 exists."),
+        (["--add", "x"], "'x' is not a broker id."),
+        (["--replication-factor", "5"], "Replication factor 5 needs 5 brokers"),
+    ],
+)
+def test_what_is_wrong_is_said_on_standard_error(file, options, words):
+    ended = run(file, *options)
+    assert ended.exit_code in (1, 2)
+    assert words in ended.stderr
+    assert ended.stdout == ""
+
+
+def test_a_text_that_is_nothing_known_is_refused():
+    ended = run("-", text="hello")
+    assert ended.exit_code == 1
+    assert "line 1" in ended.stderr
+
+
+def test_files_hold_the_batches_and_their_way_back(file, tmp_path):
+    folder = tmp_path / "plan"
+    ended = run(file, "--drain", "0", "--moves-per-broker", "1", "--out", str(folder))
+    answer = json.loads(ended.stdout)
+    assert len(answer["batches"]) == 3
+    for i, batch in enumerate(answer["batches"], 1):
+        for name in ("reassignment", "rollback"):
+            assert json.loads((folder / f"{name}-{i:02}.json").read_text()) == batch[name]
+    assert json.loads((folder / "preferred-leader-elections.json").read_text()) == answer["preferred_leader_elections"]
+    report = (folder / "plan.md").read_text()
+    assert "| orders | 0 | 0 | 2 | drains broker 0 |" in report
+    assert "kafka-reassign-partitions" in report
+    picture = ET.fromstring((folder / "plan.svg").read_text())  # noqa: S314 - the service wrote it
+    assert len([each for each in picture.iter() if each.tag.endswith("rect")]) == 2 * 4
+
+
+def test_a_terminal_gets_tables(file):
+    terminal, end = pty.openpty()
+    command = [sys.executable, "-m", "service", "reassign", file, "--drain", "0"]
+    subprocess.run(command, stdout=end, check=True, env={**os.environ, "TERM": "dumb", "COLUMNS": "120"})
+    os.close(end)
+    text = os.read(terminal, 10_000).decode()
+    assert "drains broker 0" in text
+    assert "3 replicas copied (proven minimal) · 600 bytes" in text

@@ -1,0 +1,115 @@
+"""Records that no client in the list wrote, and those that several wrote alike."""
+
+from __future__ import annotations
+
+import random
+import zlib
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.core.attribution.fingerprints import MAX_CLASSES, fingerprint
+from service.core.attribution.observations import observe
+from service.core.attribution.unlisted import LARGEST_NUMBER, unlisted, whole_numbers
+from service.core.partitioners import PARTITIONERS
+from tests.support.questions import ask, column
+
+KEYS = [f"order-{i}" for i in range(400)]
+INTEGERS = list(range(1, 400))
+NUMBERS = [str(i) for i in INTEGERS]
+
+
+def judge(keys, partition_ids, n=12, key_format="string"):
+    seen = observe(column(keys, key_format), key_format, np.array(partition_ids, np.int32))
+    return fingerprint(PARTITIONERS, seen, range(n, n + 1), all_suspects=True)
+
+
+def place(name, keys, n=12, key_format="string"):
+    return ask({"partitioner": name, "partitions_count": n, "keys": keys, "key_format": key_format}).partitions.tolist()
+
+
+def label(found):
+    (part,) = found.mixture.components
+    return found.partitioners.classes[part.class_index].label
+
+
+@pytest.mark.parametrize(
+    ("keys", "partition_ids", "expected"),
+    [
+        (NUMBERS, [int(key) % 12 for key in NUMBERS], "the number itself, modulo"),
+        (KEYS, [(zlib.crc32(key.encode()) & 0x7FFFFFFF) % 12 for key in KEYS], "CRC-32 (IEEE), mask"),
+        (NUMBERS, place("java", INTEGERS, key_format="long"), "murmur2, seed 0x9747b28c, of the number as long, mask"),
+        (NUMBERS, place("librdkafka:consistent", INTEGERS, key_format="int"), "CRC-32 (IEEE), of the number as int, unsigned"),
+    ],
+)
+def test_what_no_client_does_is_found_if_nothing_else_explains_it(keys, partition_ids, expected):
+    found = judge(keys, partition_ids)
+    assert (found.verdict, label(found)) == ("identified", f"{expected} (no client in the list)")
+    assert found.writers == ((),)
+
+
+def test_numbers_that_were_written_as_text_are_found_too():
+    found = judge([int(key) for key in NUMBERS], place("java", NUMBERS), key_format="long")
+    assert label(found) == "murmur2, seed 0x9747b28c, of the number as string, mask (no client in the list)"
+
+
+def test_what_a_client_explains_is_asked_of_no_others():
+    found = judge(KEYS, place("java", KEYS))
+    assert found.verdict == "identified"
+    assert all(each.names for each in found.partitioners.classes)
+    assert ("pulsar", "does not write to Kafka") in found.partitioners.excluded
+
+
+@pytest.mark.parametrize("key_format", ["string", "base64", "int", "long", "short", "uuid", "double"])
+def test_there_are_never_too_many_classes(key_format):
+    values = {"base64": ["YQ=="], "uuid": ["123e4567-e89b-12d3-a456-426614174000"], "double": [0.5], "string": ["7"]}
+    keys = column(values.get(key_format, [7]), key_format)
+    seen = observe(keys, key_format, np.array([3], np.int32))
+    assert len(fingerprint(PARTITIONERS, seen, range(12, 13), all_suspects=True).partitioners.classes) <= MAX_CLASSES
+    for most in (0, 3, MAX_CLASSES):
+        assert len(unlisted((), keys, key_format, most)) <= most
+
+
+@given(st.lists(st.one_of(st.none(), st.integers(0, LARGEST_NUMBER).map(str), st.text(max_size=3)), min_size=1, max_size=6))
+def test_whole_numbers_are_read_as_python_reads_them(keys):
+    found = whole_numbers(column(keys, "string"), "string")
+    present = [key for key in keys if key is not None]
+    whole = all(key.isascii() and key.isdigit() and len(key) <= 10 and int(key) < LARGEST_NUMBER for key in present)
+    assert (None if found is None else found.tolist()) == ([0 if key is None else int(key) for key in keys] if whole else None)
+
+
+def test_partitioners_that_no_key_tells_apart_at_this_count_are_one_writer_those_in_use_first():
+    found = judge(KEYS, place("sarama", KEYS, 2), 2)
+    (names,) = found.writers
+    assert (found.verdict, found.more_samples, names[0], names[-1]) == ("identified", 0, "sarama", "scala-0.8:byte-array")
+    assert {"sarama:reference", "sarama:fnv1a-unsigned"} <= set(names)
+    (names,) = judge(KEYS, place("platformatic", KEYS, 8), 8).writers
+    assert {"java", "platformatic"} <= set(names)
+    assert judge(KEYS, place("platformatic", KEYS, 12)).writers == (("platformatic",),)
+
+
+@pytest.mark.parametrize(("partition_id", "consistent"), [(0, True), (5, False)])
+def test_an_empty_key_leaves_sure_pairs_sure(partition_id, consistent):
+    """Consistent_random sends an empty key anywhere, consistent to partition 0."""
+    found = judge([*KEYS, ""], [*place("librdkafka:consistent", KEYS), partition_id])
+    (names,) = found.writers
+    assert (found.verdict, names[0]) == ("identified", "librdkafka:consistent_random")
+    assert ("librdkafka:consistent" in names) == consistent
+
+
+def test_what_is_mostly_unexplained_is_not_undecided():
+    keys = [str(i) for i in range(1, 20_000)]
+    found = judge(keys, [int(key) * 2654435761 % 2**32 % 12 for key in keys])
+    assert found.verdict == "unexplained"
+    assert found.unexplained_share > 0.5
+
+
+def test_five_samples_of_several_writers_are_too_few():
+    placed = [*place("java", KEYS[:3]), *place("librdkafka:consistent", KEYS[3:5])]
+    found = judge(KEYS[:5], placed)
+    assert (found.verdict, found.more_samples) == ("undecided", 18)
+    draw = random.Random(3)
+    found = judge(KEYS, [draw.randrange(12) for _ in KEYS])
+    assert (found.verdict, found.more_samples) == ("unexplained", None)

@@ -1,0 +1,157 @@
+"""Plans carried out by real brokers, batch by batch, while records are written and read."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+from confluent_kafka import Consumer, Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+PATH = "/v1/reassignments"
+RACKS = "aabbcc"
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:(open|read)_text is deprecated:DeprecationWarning")]
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    from tests.support.broker_set import running_brokers  # noqa: PLC0415 (PySpark takes a second to import)
+
+    with running_brokers(RACKS) as running:
+        yield running
+
+
+class Traffic:
+    """A producer and a consumer of a topic, in threads, from the start of the block to its end."""
+
+    def __init__(self, bootstrap, topic):
+        self.bootstrap, self.topic = bootstrap, topic
+        self.sent, self.read = set(), set()
+        self.failed = []
+        self._stop = threading.Event()
+        self._threads = [threading.Thread(target=self._produce), threading.Thread(target=self._consume)]
+
+    def __enter__(self):
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._stop.set()
+        for thread in self._threads:
+            thread.join(90)
+
+    def _produce(self):
+        producer = Producer({"bootstrap.servers": self.bootstrap, "acks": "all", "linger.ms": 5})
+
+        def delivered(error, message):
+            (self.failed.append(str(error)) if error else self.sent.add(message.value()))
+
+        number = 0
+        while not self._stop.is_set():
+            for _ in range(20):
+                producer.produce(self.topic, str(number).encode(), on_delivery=delivered)
+                number += 1
+            producer.poll(0.02)
+        producer.flush(60)
+
+    def _consume(self):
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self.bootstrap,
+                "group.id": self.topic,
+                "auto.offset.reset": "earliest",
+                "enable.auto.commit": False,
+            }
+        )
+        consumer.subscribe([self.topic])
+        end = None
+        while end is None or time.monotonic() < end:
+            for message in consumer.consume(500, 0.2):
+                if message.error() is None:
+                    self.read.add(message.value())
+            if self._stop.is_set():
+                end = end or time.monotonic() + 60
+                if not self._threads[0].is_alive() and self.sent <= self.read:
+                    break
+        consumer.close()
+
+
+def placements(cluster, topic):
+    described = AdminClient({"bootstrap.servers": cluster.bootstrap}).list_topics(topic, timeout=30).topics[topic]
+    return {partition: list(about.replicas) for partition, about in sorted(described.partitions.items())}
+
+
+def a_topic(cluster, name):
+    """Ten partitions on the brokers 1 to 5, three replicas each on the three racks."""
+    rows = [[1, 3, 5], [3, 5, 2], [5, 2, 4], [2, 4, 5], [4, 5, 1], [5, 1, 3], [3, 1, 5], [4, 2, 5], [1, 5, 4], [5, 3, 2]]
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    admin.create_topics([NewTopic(name, len(rows), replica_assignment=rows)])[name].result(60)
+    return name
+
+
+def the_plan(client, cluster, topic):
+    """Broker 2 is to be emptied, broker 6 to be filled."""
+    brokers = [{"broker_id": node, "rack_id": rack, "draining": node == 2} for node, rack in cluster.racks.items()]
+    rows = [{"partition_id": partition, "replicas": row} for partition, row in placements(cluster, topic).items()]
+    limits = {"moves_per_broker": 2}
+    body = {"objective": "even", "brokers": brokers, "topics": [{"topic_name": topic, "placements": rows}], "limits": limits}
+    answer = client.post(PATH, json=body)
+    assert answer.status_code == 200, answer.json
+    return answer.json
+
+
+def carry_out(cluster, reassignment):
+    from kafka import TopicPartition  # noqa: PLC0415 (its import warns)
+    from kafka.admin import KafkaAdminClient  # noqa: PLC0415
+
+    admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap)
+    try:
+        wanted = {TopicPartition(row["topic"], row["partition"]): row["replicas"] for row in reassignment["partitions"]}
+        assert set(admin.alter_partition_reassignments(wanted).values()) <= {None}
+        deadline = time.monotonic() + 120
+        while admin.list_partition_reassignments():
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+    finally:
+        admin.close()
+
+
+def settled(cluster, topic, wanted):
+    """The topic's placement, once it is the one wanted or 30 seconds have passed: metadata spreads a moment later."""
+    deadline = time.monotonic() + 30
+    while (now := placements(cluster, topic)) != wanted and time.monotonic() < deadline:
+        time.sleep(0.2)
+    return now
+
+
+def test_a_cluster_ends_as_planned_and_loses_no_record(client, cluster):
+    topic = a_topic(cluster, "planned")
+    plan = the_plan(client, cluster, topic)
+    assert len(plan["batches"]) > 1
+    wanted = placements(cluster, topic) | {row["partition"]: row["replicas"] for row in plan["reassignment"]["partitions"]}
+    with Traffic(cluster.bootstrap, topic) as traffic:
+        for batch in plan["batches"]:
+            carry_out(cluster, batch["reassignment"])
+            time.sleep(0.5)
+    assert settled(cluster, topic, wanted) == wanted
+    assert not traffic.failed
+    assert len(traffic.sent) > 100
+    assert traffic.sent <= traffic.read
+    assert the_plan(client, cluster, topic)["batches"] == []
+
+
+def test_a_cluster_is_as_before_after_the_first_batch_is_rolled_back(client, cluster):
+    topic = a_topic(cluster, "rolled-back")
+    before = placements(cluster, topic)
+    batch = the_plan(client, cluster, topic)["batches"][0]
+    with Traffic(cluster.bootstrap, topic) as traffic:
+        carry_out(cluster, batch["reassignment"])
+        changed = before | {row["partition"]: row["replicas"] for row in batch["reassignment"]["partitions"]}
+        assert settled(cluster, topic, changed) == changed != before
+        carry_out(cluster, batch["rollback"])
+    assert settled(cluster, topic, before) == before
+    assert not traffic.failed
+    assert traffic.sent <= traffic.read

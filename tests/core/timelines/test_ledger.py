@@ -1,0 +1,38 @@
+"""The kernel that hands partitions to their new readers, against its twin."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.core.model import NONE
+from service.core.timelines.ledger import Ledger
+from service.core.timelines.model import NEVER, Rebalance
+from tests.reference.ledger import hand_out
+
+NOW = 1_000
+MEMBERS = 4
+
+
+@given(data=st.data(), size=st.integers(0, 20))
+def test_the_kernel_does_what_its_twin_does(data: st.DataObject, size: int) -> None:
+    def column(values: st.SearchStrategy) -> list:
+        return data.draw(st.lists(values, min_size=size, max_size=size))
+
+    reader = column(st.integers(NONE, MEMBERS - 1))
+    counted = column(st.booleans())
+    idle_since = [NEVER if one != NONE or not is_counted else 400 for one, is_counted in zip(reader, counted, strict=True)]
+    owner, weights = column(st.integers(NONE, MEMBERS - 1)), column(st.floats(0, 100))
+    start_of = data.draw(st.lists(st.sampled_from((NOW, NOW, NOW + 5, NEVER)), min_size=MEMBERS, max_size=MEMBERS))
+    ledger = Ledger(np.array(reader, np.int32), np.array(idle_since, np.int64), np.array(counted, np.bool_), np.array(weights))
+    rebalance = Rebalance(0, None, "", "classic", [])
+    loses, missed = ledger.hand_out(np.array(owner, np.int32), np.array(start_of, np.int64), NOW, rebalance)
+
+    expected_loses, expected_missed, idle_times = hand_out(reader, idle_since, counted, owner, start_of, NOW, weights)
+    assert set(loses.tolist()) == expected_loses
+    assert ledger.reader.tolist() == reader
+    assert ledger.idle_since.tolist() == idle_since
+    assert missed.tolist() == pytest.approx([expected_missed.get(member, 0.0) for member in range(MEMBERS)])
+    assert (rebalance.idle_ms, rebalance.longest_idle_ms) == (sum(idle_times), max(idle_times, default=0))

@@ -1,0 +1,223 @@
+"""What holds for every timeline, whatever happens in it."""
+
+from __future__ import annotations
+
+import copy
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from service.api.rebalances import request as request_module
+from service.api.rebalances.request import GroupRebalancesSchema
+from service.core.errors import InvalidQuestion, KafkaAssignorFails
+from service.core.model import NONE
+from service.core.timelines.classic.clients import ClassicTimeline
+from service.core.timelines.consumer.clients import ConsumerTimeline
+from service.core.timelines.model import NEVER, Timeline
+from service.core.timelines.share import ShareTimeline
+from service.core.timelines.simulation import Simulation
+
+if TYPE_CHECKING:
+    from flask.testing import FlaskClient
+
+Body = dict[str, Any]
+
+GROUPS = (
+    ("classic", "range"),
+    ("classic", "roundrobin"),
+    ("classic", "sticky"),
+    ("classic", "cooperative-sticky"),
+    ("consumer", "uniform"),
+    ("consumer", "range"),
+    ("share", "simple"),
+)
+MOST_STEPS = 20_000
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_limits() -> Any:
+    """Timelines are read without a request, which would have the limits."""
+    patch = pytest.MonkeyPatch()
+    patch.setattr(request_module, "reserve", lambda _: None)
+    patch.setattr(request_module, "check_limit", lambda *_: None)
+    yield
+    patch.undo()
+
+
+@st.composite
+def bodies(draw: st.DrawFn, groups: tuple[tuple[str, str], ...] = GROUPS) -> Body:
+    """A small group, and up to eight events."""
+    protocol, assignor = draw(st.sampled_from(groups))
+    topics = [{"topic_name": f"t{i}", "partitions_count": draw(st.integers(1, 7))} for i in range(draw(st.integers(1, 3)))]
+    names = [topic["topic_name"] for topic in topics]
+    static = draw(st.sampled_from(("none", "all", "some")))
+
+    def member(i: int) -> Body:
+        body: Body = {"member_id": f"c{i}"}
+        if static == "all" or (static == "some" and draw(st.booleans())):
+            body["instance_id"] = f"i{i}"
+        if draw(st.integers(0, 3)) == 0:
+            body["topic_names"] = draw(st.lists(st.sampled_from([*names, "later"]), unique=True, max_size=3))
+        return body
+
+    members = [member(i) for i in range(draw(st.integers(0, 5)))]
+    if draw(st.booleans()) and members:
+        for topic in topics:
+            for i in range(topic["partitions_count"]):
+                owner = draw(st.sampled_from(members))
+                own = owner.setdefault("owned_partitions", [])
+                own.append({"topic_name": topic["topic_name"], "partition_ids": [i]})
+    events, ids, at = [], [one["member_id"] for one in members], 0
+    for i in range(draw(st.integers(0, 8))):
+        at += draw(st.sampled_from((0, 1, 700, 3_000, 10_000, 50_000, 400_000)))
+        event = draw(_events(ids, names, i))
+        events.append({"at_ms": at, **event} if "member" not in event else {"at_ms": at, **event, "member": member(100 + i)})
+        if "member" in event:
+            ids.append(f"c{100 + i}")
+    timing = {
+        "rebalance_timeout_ms": draw(st.sampled_from((8_000, 30_000, 300_000))),
+        "poll_interval_ms": draw(st.sampled_from((0, 0, 1_500))),
+        "initial_rebalance_delay_ms": draw(st.sampled_from((0, 3_000))),
+    }
+    return {
+        "group_protocol": protocol,
+        "assignor": assignor,
+        "topics": topics,
+        "members": members,
+        "events": events,
+        "timing": timing,
+        "detail": "assignments",
+    }
+
+
+@st.composite
+def _events(draw: st.DrawFn, ids: list[str], names: list[str], i: int) -> Body:  # noqa: C901 (one branch per type)
+    kinds = ["member_joins", "scales", "rolling_restart", "partitions_added", "topic_created", "topic_deleted"]
+    if ids:
+        kinds += ["member_leaves", "member_crashes", "member_stalls", "member_restarts", "subscription_changes"] * 2
+    kind = draw(st.sampled_from(kinds))
+    event: Body = {"type": kind}
+    if kind == "member_joins":
+        event["member"] = {}
+    elif kind == "scales":
+        event["members_count"] = draw(st.integers(0, 6))
+    elif kind == "rolling_restart":
+        event |= {"down_ms": draw(st.sampled_from((0, 1_000, 60_000))), "pause_ms": draw(st.sampled_from((0, 2_000, 90_000)))}
+    elif kind == "topic_created":
+        event["topic"] = {"topic_name": draw(st.sampled_from(("later", f"new{i}"))), "partitions_count": draw(st.integers(1, 4))}
+    elif kind == "topic_deleted":
+        event["topic_name"] = draw(st.sampled_from(names))
+    elif kind == "partitions_added":
+        event |= {"topic_name": draw(st.sampled_from(names)), "partitions_count": draw(st.integers(3, 12))}
+    else:
+        event["member_id"] = draw(st.sampled_from(ids))
+    if kind == "member_stalls":
+        event["for_ms"] = draw(st.sampled_from((500, 4_000, 40_000, 400_000)))
+    elif kind == "member_restarts":
+        event["down_ms"] = draw(st.sampled_from((0, 2_000, 100_000)))
+    elif kind == "subscription_changes":
+        event["topic_names"] = draw(st.lists(st.sampled_from([*names, "later"]), unique=True, max_size=3))
+    return event
+
+
+def timeline_of(body: Body) -> Timeline:
+    return GroupRebalancesSchema().load(body).timeline
+
+
+def check(simulation: Simulation) -> None:
+    """What holds between any two steps."""
+    group = simulation.group
+    ledger, died = group.ledger, group.members.died
+    read = np.flatnonzero(ledger.reader != NONE)
+    now = group.clock.now
+    assert (died[ledger.reader[read]] >= now).all()  # nobody reads after its end
+    assert (ledger.idle_since[read] == NEVER).all()
+    if isinstance(group, ClassicTimeline) and group.state() == "Stable":
+        owner = group.owner[read]  # NONE while a stalled member has not heard that it is to revoke
+        assert ((ledger.reader[read] == owner) | (owner == NONE)).all()  # nor what the assignment gives to another
+    elif isinstance(group, ConsumerTimeline) and not isinstance(group, ShareTimeline):
+        assert (ledger.reader[read] == group.holder[read]).all()  # nor what it has confirmed to have revoked
+
+
+@settings(max_examples=150)
+@given(body=bodies())
+def test_nobody_reads_what_another_may_read(body: Body) -> None:
+    simulation = Simulation(timeline_of(body))
+    steps = 0
+
+    def tick() -> None:
+        nonlocal steps
+        steps += 1
+        assert steps < MOST_STEPS
+        check(simulation)
+
+    try:
+        simulation.run(tick)
+    except (InvalidQuestion, KafkaAssignorFails):
+        return  # an event for a member that has gone
+    check(simulation)
+    at_rest(simulation)
+
+
+def at_rest(simulation: Simulation) -> None:
+    """What holds when nothing happens any more."""
+    group, outcome = simulation.group, simulation.outcome()
+    assert group.state() in ("Stable", "Empty")
+    assert (group.state() == "Empty") == (not group.present)
+    subscribed = np.zeros(len(group.timeline.world.names), np.bool_)
+    for member in group.present.values():
+        assert group.members.died[member.number] == NEVER
+        subscribed[list(member.topics)] = True
+    must_read = group.ledger.counted & subscribed[group.topology.topic_of]
+    assert (group.ledger.reader[must_read] != NONE).all()
+    totals = outcome.totals
+    assert 0 <= totals.longest_idle_ms <= totals.idle_partition_ms
+    previous = 0
+    for rebalance in outcome.rebalances:
+        assert previous <= rebalance.at_ms
+        previous = rebalance.at_ms
+        times = [at for at, _ in rebalance.states]
+        assert times == sorted(times)
+        assert rebalance.stable_at_ms is None or rebalance.stable_at_ms >= rebalance.at_ms
+        assert 0 <= rebalance.longest_idle_ms <= rebalance.idle_ms
+        if rebalance.assignment is not None and group.protocol != "share":
+            assert len(np.unique(rebalance.assignment.values)) == len(rebalance.assignment.values)
+    epochs = [rebalance.epoch for rebalance in outcome.rebalances]
+    assert all(one < other for one, other in pairwise(epochs))
+    for reading in outcome.readings or ():
+        assert all(count >= 0 for _, count in reading.reads)
+
+
+@settings(max_examples=60)
+@given(body=bodies(), cut=st.integers(0, 600_000))
+def test_a_timeline_cut_in_two_is_the_whole(body: Body, cut: int) -> None:
+    whole, first = Simulation(timeline_of(body)), Simulation(timeline_of(body))
+    try:
+        whole.run()
+    except (InvalidQuestion, KafkaAssignorFails):
+        return
+    first.run(until_ms=cut)
+    second = copy.deepcopy(first)
+    second.run()
+    assert repr(second.outcome()) == repr(whole.outcome())
+
+
+@settings(max_examples=25)
+@given(body=bodies())
+def test_the_same_request_has_the_same_answer(client: FlaskClient, body: Body) -> None:
+    first, second = (client.post("/v1/group-rebalances", json=body) for _ in range(2))
+    assert first.data == second.data
+    assert first.status_code in (200, 422)
+
+
+@settings(max_examples=25)
+@given(body=bodies(groups=GROUPS[:6]))
+def test_detail_changes_no_total(client: FlaskClient, body: Body) -> None:
+    answers = [client.post("/v1/group-rebalances", json={**body, "detail": detail}) for detail in ("totals", "assignments")]
+    assert answers[0].status_code == answers[1].status_code
+    if answers[0].status_code == 200:
+        assert answers[0].get_json()["totals"] == answers[1].get_json()["totals"]

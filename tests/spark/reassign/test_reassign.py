@@ -1,0 +1,105 @@
+"""``reassign``: the plan of the service, from tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from service.spark.errors import JobFailed, WrongSource
+from service.spark.io.sources import Source
+from service.spark.reassign import job
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from flask.testing import FlaskClient
+
+    from service.spark.job import Outcome, Pipeline
+
+BROKERS = "broker_id,rack_id,draining\n0,a,\n1,b,\n2,b,\n3,a,\n7,b,true\n"
+ROWS = {"orders": [[7, 0], [0, 7], [0, 1]], "payments": [[3, 7], [1, 3]]}
+OPTIONS: dict[str, Any] = {
+    "excluded_topics": (), "replication_factor": None, "objective": "even", "racks": "strict", "leaders": "balance",
+    "balance": "replicas", "moves_per_broker": 1, "moves_per_batch": None, "bytes_in_flight": None,
+    "throttle_bytes_per_second": 100,
+}  # fmt: skip
+
+
+def planned(pipeline: Pipeline, placements: str, brokers: str, **options: Any) -> Outcome:
+    return job.run(pipeline, placements=Source.parse(placements, {}), brokers=Source.parse(brokers, {}), **(OPTIONS | options))
+
+
+@pytest.fixture
+def placements(tmp_path: Path) -> str:
+    rows = [
+        {"topic_name": topic, "partition_id": i, "replicas": row, "partition_bytes": 100 * (i + 1)}
+        for topic, lists in reversed(ROWS.items())
+        for i, row in enumerate(lists)
+    ]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "placements.parquet")
+    return str(tmp_path / "placements.parquet")
+
+
+def test_a_table_gets_the_services_plan(
+    pipeline: Pipeline, client: FlaskClient, placements: str, write: Callable[[str, str], str]
+) -> None:
+    outcome = planned(pipeline, placements, write("brokers.csv", BROKERS))
+    body = {
+        "objective": "even",
+        "brokers": [
+            {"broker_id": b, "rack_id": rack, "draining": b == 7} for b, rack in zip((0, 1, 2, 3, 7), "abbab", strict=True)
+        ],
+        "topics": [
+            {
+                "topic_name": topic,
+                "placements": [{"partition_id": i, "replicas": row} for i, row in enumerate(rows)],
+                "partition_bytes": [100 * (i + 1) for i in range(len(rows))],
+            }
+            for topic, rows in ROWS.items()
+        ],
+        "limits": {"moves_per_broker": 1, "throttle_bytes_per_second": 100},
+    }
+    answer = client.post("/v1/reassignments", json=body).json
+    assert outcome.summary["moves"] == answer["moves"]
+    table = outcome.tables[job.REASSIGNMENT].to_pylist()
+    assert {(r["topic"], r["partition"]): r["replicas"] for r in table} == {
+        (r["topic"], r["partition"]): r["replicas"] for r in answer["reassignment"]["partitions"]
+    }
+    assert [(row["moves"], row["bytes"], row["duration_seconds"]) for row in outcome.tables[job.BATCHES].to_pylist()] == [
+        (batch["moves"], batch["bytes"], batch["duration_seconds"]) for batch in answer["batches"]
+    ]
+    assert len(outcome.tables[job.MOVES]) == len(answer["reasons"])
+    assert outcome.summary["after"]["replicas"]["counts"].tolist() == answer["after"]["broker_load"]["replicas"]["counts"]
+
+
+def test_replicas_may_be_text(pipeline: Pipeline, write: Callable[[str, str], str]) -> None:
+    text = 'topic_name,partition_id,replicas\nt,0,"[7, 0]"\nt,1,"0,1"\n'
+    outcome = planned(pipeline, write("placements.csv", text), write("brokers.csv", BROKERS), throttle_bytes_per_second=None)
+    assert outcome.summary["moves"]["bytes"] is None
+    assert outcome.tables[job.REASSIGNMENT].column("current_replicas").to_pylist()[0] == [7, 0]
+
+
+@pytest.mark.parametrize(
+    ("text", "brokers", "message"),
+    [
+        ("topic_name,partition_id\nt,0\n", BROKERS, "replicas"),
+        ('topic_name,partition_id,replicas\nt,0,"1"\nt,x,"1"\n', BROKERS, "each row must have a partition_id; 1 have none"),
+        ('topic_name,partition_id,replicas\nt,0,"1,1"\n', BROKERS, "Duplicate broker 1."),
+        ('topic_name,partition_id,replicas\nt,0,"1"\n', BROKERS + "1,a,\n", "Duplicate broker_id 1."),
+        ('topic_name,partition_id,replicas\nt,0,"1"\n', BROKERS, "no column partition_bytes"),
+    ],
+)
+def test_what_is_wrong_with_a_table_is_named(
+    pipeline: Pipeline, write: Callable[[str, str], str], text: str, brokers: str, message: str
+) -> None:
+    with pytest.raises(WrongSource, match=message):
+        planned(pipeline, write("placements.csv", text), write("brokers.csv", brokers))
+
+
+def test_what_cannot_be_fails_with_the_clash(pipeline: Pipeline, placements: str, write: Callable[[str, str], str]) -> None:
+    with pytest.raises(JobFailed, match="No placement keeps these rules together: Replication factor 5 needs 5 brokers"):
+        planned(pipeline, placements, write("brokers.csv", BROKERS), replication_factor=5)
