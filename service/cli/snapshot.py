@@ -83,22 +83,27 @@ def extent_of(
 def read_snapshot(file: Path) -> dict[str, Any]:
     """A snapshot from a file, in any of the formats. Raises ClickException."""
     try:
-        data = file.read_bytes()
-        if data[:4] == b"PAR1":
-            lines = [loads(line) for line in pa.parquet.read_table(pa.BufferReader(data)).column("line").to_pylist()]
-        else:
-            try:
-                lines = [loads(data)]
-            except ValueError:
-                lines = [loads(line) for line in data.splitlines() if line.strip()]
-    except (OSError, ValueError, KeyError, pa.ArrowException) as error:
+        document = loads(as_json(file.read_bytes()))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException) as error:
         raise click.ClickException(f"{file}: {error}") from None
-    document: dict[str, Any] = lines[0] if lines and isinstance(lines[0], dict) else {}
-    if document.get("snapshot_version") != SNAPSHOT_VERSION:
+    if not isinstance(document, dict) or document.get("snapshot_version") != SNAPSHOT_VERSION:
         raise click.ClickException(f"{file}: not a snapshot of version {SNAPSHOT_VERSION}")
-    for name, part in _PARTS.items():
-        document.setdefault(name, [line[part] for line in lines[1:] if part in line])
     return document
+
+
+def as_json(data: bytes) -> bytes:
+    """The bytes of a file as JSON: a snapshot's lines, also in Parquet, as one document; anything else as it is.
+
+    Raises pa.ArrowException for Parquet that cannot be read, and ValueError, KeyError and the like for lines of something else.
+    """
+    if data[:4] == b"PAR1":
+        lines = pa.parquet.read_table(pa.BufferReader(data)).column("line").to_pylist()
+    elif data.startswith(b'{"snapshot_version"') and b"\n{" in data:
+        lines = data.splitlines()
+    else:
+        return data
+    document, *entries = map(loads, filter(None, lines))
+    return orjson.dumps(document | {name: [entry[part] for entry in entries if part in entry] for name, part in _PARTS.items()})
 
 
 @click.command()

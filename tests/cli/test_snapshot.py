@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from service.cli import main
+from service.cli.descriptions import read
 from service.cli.snapshot import read_snapshot, write_snapshot
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ def test_what_is_written_is_read(tmp_path: Path, form: str) -> None:
     with (tmp_path / "snapshot").open("wb") as file:
         write_snapshot(SNAPSHOT, form, file)
     assert read_snapshot(tmp_path / "snapshot") == SNAPSHOT
+    with (tmp_path / "snapshot").open("rb") as file:
+        assert [topic["topic_name"] for topic in read(file).topics] == ["orders", "payments"]  # by every other command
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"snapshot_version": 2}', "PAR1"])
