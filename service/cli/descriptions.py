@@ -6,8 +6,10 @@ import sys
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+import pyarrow as pa
 
 from service.cli.local_client import BadInput
+from service.cli.snapshot import as_json
 from service.core.descriptions import Description, UnreadableDescription, bodies, read_description
 from service.core.errors import InvalidQuestion
 from service.web.json_codec import dumps, loads
@@ -56,11 +58,13 @@ def read(file: BufferedReader) -> Description:
 def parse(text: bytes, name: str) -> Description:
     """The description that this text is. name : of its file. Raises BadInput, which names file and line."""
     try:
-        return read_description(text.decode())
+        return read_description(as_json(text).decode())
     except UnicodeDecodeError:
         raise BadInput(f"{name}: not UTF-8 text.") from None
     except UnreadableDescription as error:
         raise BadInput(f"{name}, {error.detail}") from None
+    except (pa.ArrowException, KeyError) as error:
+        raise click.ClickException(f"{name}: not a snapshot: {error}") from None
 
 
 def merged(descriptions: list[Description]) -> Description:

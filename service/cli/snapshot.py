@@ -44,14 +44,11 @@ def cluster_options(command: Command) -> Command:
 @contextmanager
 def cluster_client(bootstrap_server: str | None, command_config: Path | None) -> Iterator[ClusterClient]:
     """A client of the cluster. Raises ClickException for a wrong property, and for a cluster that cannot be reached."""
-    try:
-        from service.kafka.client import ClusterClient  # noqa: PLC0415 - the other commands do not need the Kafka client
-        from service.kafka.errors import ClusterError  # noqa: PLC0415
-        from service.kafka.properties import client_settings, read_properties  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] != "kafka":
-            raise
-        raise click.ClickException("a live cluster needs kafka-python: pip install 'partition-allocator[kafka]'") from None
+    require_kafka()
+    from service.kafka.client import ClusterClient  # noqa: PLC0415 - the other commands do not need the Kafka client
+    from service.kafka.errors import ClusterError  # noqa: PLC0415
+    from service.kafka.properties import client_settings, read_properties  # noqa: PLC0415
+
     try:
         properties = {} if command_config is None else read_properties(command_config)
         servers = bootstrap_server or properties.get("bootstrap.servers")
@@ -63,10 +60,21 @@ def cluster_client(bootstrap_server: str | None, command_config: Path | None) ->
         raise click.ClickException(str(error)) from None
 
 
+def require_kafka() -> None:
+    """Raise ClickException if the Kafka client is not installed."""
+    try:
+        import service.kafka.client  # noqa: F401, PLC0415 - as above
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != "kafka":
+            raise
+        raise click.ClickException("a live cluster needs kafka-python: pip install 'partition-allocator[kafka]'") from None
+
+
 def extent_of(
     topic_names: tuple[str, ...], group_ids: tuple[str, ...], *, interval: float = 0.0, with_offsets_topic: bool = False
 ) -> Extent:
     """What a snapshot covers, from the options of a command."""
+    require_kafka()
     from service.kafka.snapshot import Extent  # noqa: PLC0415 - see cluster_client
 
     return Extent(topic_names, group_ids, interval, with_offsets_topic)
@@ -75,22 +83,27 @@ def extent_of(
 def read_snapshot(file: Path) -> dict[str, Any]:
     """A snapshot from a file, in any of the formats. Raises ClickException."""
     try:
-        data = file.read_bytes()
-        if data[:4] == b"PAR1":
-            lines = [loads(line) for line in pa.parquet.read_table(pa.BufferReader(data)).column("line").to_pylist()]
-        else:
-            try:
-                lines = [loads(data)]
-            except ValueError:
-                lines = [loads(line) for line in data.splitlines() if line.strip()]
-    except (OSError, ValueError, KeyError, pa.ArrowException) as error:
+        document = loads(as_json(file.read_bytes()))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException) as error:
         raise click.ClickException(f"{file}: {error}") from None
-    document: dict[str, Any] = lines[0] if lines and isinstance(lines[0], dict) else {}
-    if document.get("snapshot_version") != SNAPSHOT_VERSION:
+    if not isinstance(document, dict) or document.get("snapshot_version") != SNAPSHOT_VERSION:
         raise click.ClickException(f"{file}: not a snapshot of version {SNAPSHOT_VERSION}")
-    for name, part in _PARTS.items():
-        document.setdefault(name, [line[part] for line in lines[1:] if part in line])
     return document
+
+
+def as_json(data: bytes) -> bytes:
+    """The bytes of a file as JSON: a snapshot's lines, also in Parquet, as one document; anything else as it is.
+
+    Raises pa.ArrowException for Parquet that cannot be read, and ValueError, KeyError and the like for lines of something else.
+    """
+    if data[:4] == b"PAR1":
+        lines = pa.parquet.read_table(pa.BufferReader(data)).column("line").to_pylist()
+    elif data.startswith(b'{"snapshot_version"') and b"\n{" in data:
+        lines = data.splitlines()
+    else:
+        return data
+    document, *entries = map(loads, filter(None, lines))
+    return orjson.dumps(document | {name: [entry[part] for entry in entries if part in entry] for name, part in _PARTS.items()})
 
 
 @click.command()
@@ -106,10 +119,10 @@ def snapshot(
 
     Read-only. What the cluster does not tell is listed in the member not_known, with the reason.
     """
+    extent = extent_of(topic_names, group_ids, interval=interval, with_offsets_topic=with_offsets_topic)
     from service.kafka.snapshot import take_snapshot  # noqa: PLC0415 - see cluster_client
 
     with cluster_client(bootstrap_server, command_config) as client:
-        extent = extent_of(topic_names, group_ids, interval=interval, with_offsets_topic=with_offsets_topic)
         document = take_snapshot(client, extent)
     if output is None:
         write_snapshot(document, form, sys.stdout.buffer)

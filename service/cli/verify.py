@@ -50,10 +50,11 @@ def verify(
         document = read_snapshot(file)
         findings = list(_findings(document, topic_names, group_ids, app.ask))
     else:
+        extent = extent_of((), group_ids, with_offsets_topic=with_offsets_topic)
         from service.kafka.snapshot import take_snapshot  # noqa: PLC0415 - needs the Kafka client
 
         with cluster_client(bootstrap_server, command_config) as client:
-            document = take_snapshot(client, extent_of((), group_ids, with_offsets_topic=with_offsets_topic))
+            document = take_snapshot(client, extent)
             findings = list(_findings(document, topic_names, group_ids, app.ask))
             if keys_count:
                 findings += _check_keys(client, document, topic_names, keys_count, app.ask)

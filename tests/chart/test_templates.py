@@ -101,6 +101,7 @@ def test_the_drivers_alone_have_one(everything):
     mounted = {name: pod["spec"]["automountServiceAccountToken"] for name, pod in pod_templates(everything).items()}
     assert mounted == {
         "Deployment allocator": False,
+        "Deployment allocator-watch": False,
         "CronJob allocator-pipeline": True,
         "ConfigMap allocator-pipeline": False,
         "SparkApplication allocator-pipeline driver": True,
@@ -169,11 +170,12 @@ def test_nothing_is_let_out_unless_it_is_named(default, everything):
 
 
 def test_the_policies_select_the_pods_that_they_are_for(everything):
-    """The service's policy leaves the pipeline's pods alone, and the other way round."""
-    for policy, pods in (("allocator", ["Deployment allocator"]), ("allocator-pipeline", None)):
+    """The policies of the service, of the pod that watches and of the pipeline leave each other's pods alone."""
+    others = ["Deployment allocator", "Deployment allocator-watch"]
+    for policy, pods in (("allocator", others[:1]), ("allocator-watch", others[1:]), ("allocator-pipeline", None)):
         wanted = everything[f"NetworkPolicy {policy}"]["spec"]["podSelector"]["matchLabels"].items()
         selected = [name for name, pod in pod_templates(everything).items() if wanted <= pod["metadata"]["labels"].items()]
-        assert selected == (pods or [name for name in pod_templates(everything) if name != "Deployment allocator"])
+        assert selected == (pods or [name for name in pod_templates(everything) if name not in others])
 
 
 def test_service_budget_and_monitor_select_the_services_pods(everything):
@@ -242,7 +244,7 @@ def test_the_pipeline_is_run_by_spark_submit(everything, secrets):
     assert alone["automountServiceAccountToken"] is False
 
 
-def test_the_cluster_is_watched_by_a_pod_of_its_own(everything, minimal):
+def test_the_cluster_is_watched_by_a_pod_of_its_own(everything, default):
     """With its options, its Secret, rules for its network and a monitor; the service's selectors do not choose it."""
     pod = everything["Deployment allocator-watch"]["spec"]["template"]
     (container,) = pod["spec"]["containers"]
@@ -260,7 +262,7 @@ def test_the_cluster_is_watched_by_a_pod_of_its_own(everything, minimal):
     selector = everything["PodMonitor allocator-watch"]["spec"]["selector"]["matchLabels"]
     assert selector.items() <= pod["metadata"]["labels"].items()
     assert selector != everything["Service allocator"]["spec"]["selector"]
-    assert not any(name.endswith("-watch") for name in minimal)
+    assert not any(name.endswith("-watch") for name in default)
 
 
 def test_an_alert_links_to_where_the_guide_is_published(everything):

@@ -87,6 +87,7 @@ def _is_complete(snapshot: dict[str, Any], sizes: dict[str, int]) -> bool:
     """Has every group its members, and have these reached their targets?"""
     return all(
         group["group_state"] == "Stable"
+        and group.get("group_epoch") == group.get("assignment_epoch")
         and len(group.get("members", ())) == sizes[group["group_id"]]
         and all(
             member.get("assigned_partitions", member["owned_partitions"]) == member["owned_partitions"]

@@ -1,0 +1,62 @@
+"""The commands for live clusters, without a cluster; tests/kafka/ has real ones."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner
+
+from service.cli import main
+from service.cli.descriptions import read
+from service.cli.snapshot import read_snapshot, write_snapshot
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SNAPSHOT = {
+    "snapshot_version": 1,
+    "brokers": [{"broker_id": 1}],
+    "not_known": [],
+    "topics": [{"topic_name": "orders"}, {"topic_name": "payments"}],
+    "groups": [{"group_id": "billing"}],
+}
+
+
+@pytest.mark.parametrize("form", ["json", "jsonl", "parquet"])
+def test_what_is_written_is_read(tmp_path: Path, form: str) -> None:
+    """In each format."""
+    with (tmp_path / "snapshot").open("wb") as file:
+        write_snapshot(SNAPSHOT, form, file)
+    assert read_snapshot(tmp_path / "snapshot") == SNAPSHOT
+    with (tmp_path / "snapshot").open("rb") as file:
+        assert [topic["topic_name"] for topic in read(file).topics] == ["orders", "payments"]  # by every other command
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"snapshot_version": 2}', "PAR1"])
+def test_what_is_no_snapshot_is_refused(tmp_path: Path, text: str) -> None:
+    """With the file's name."""
+    (tmp_path / "snapshot").write_text(text)
+    result = CliRunner().invoke(main, ["verify", "--snapshot", str(tmp_path / "snapshot")])
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert str(tmp_path) in result.stderr
+
+
+@pytest.mark.parametrize("command", ["snapshot", "verify", "watch"])
+def test_the_kafka_client_is_an_extra(monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    """Without it, the error says how to install it."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == "kafka" or name.startswith("service.kafka")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "kafka", None)
+    result = CliRunner().invoke(main, [command, "--bootstrap-server", "localhost:1"])
+    assert result.exit_code == 1
+    assert "pip install 'partition-allocator[kafka]'" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["snapshot", "verify"])
+def test_a_bootstrap_server_is_needed(command: str) -> None:
+    """On the command line or in the properties file."""
+    result = CliRunner().invoke(main, [command])
+    assert result.exit_code == 2
+    assert "--bootstrap-server" in result.stderr
