@@ -11,7 +11,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import groups, groups_curve, groups_http, partition_counts, partitions, pipeline, placements  # noqa: F401 - importing declares the benchmarks
+from benchmarks import groups, groups_curve, groups_http, partition_counts, partitions, pipeline, placements, rebalances  # noqa: F401 - importing declares the benchmarks
 from benchmarks.harness import BENCHMARKS, Result, Skipped
 
 RESULTS = Path(__file__).with_name("results.json")
