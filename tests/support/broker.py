@@ -160,7 +160,7 @@ def running_broker(*more_properties: str) -> Iterator[Broker]:
             finally:
                 gateway.close()
                 process.kill()  # its data goes with the folder: nothing to shut down in order
-                process.communicate(timeout=30)
+                process.wait(timeout=30)  # py4j reads its output, and closes it
 
 
 def _start(gateway: JavaGateway, properties: str, log: Path) -> None:

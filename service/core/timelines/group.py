@@ -377,15 +377,14 @@ class GroupTimeline(ABC):
         rows = assignment.rows
         owners = transposed(rows, before.topics.partitions_count + len(before.unknown_partitions))
         rebalance.assignor = assignor.name
-        rebalance.members = before.member_ids
-        rebalance.counts = rows.lengths()
-        rebalance.load = spread(rebalance.counts)
+        rebalance.members_count = len(before)
+        rebalance.load = spread(rows.lengths())
         rebalance.movement = movement(before, owners)
         rebalance.withheld = 0 if assignment.withheld is None else len(assignment.withheld.values)
         if self.timeline.detail != "totals":
             rebalance.fewest_possible_moves = fewest_possible_moves(before, assignment.final_loads())
         if self.detailed:
-            rebalance.assignment, rebalance.group = rows, before
+            rebalance.assignment, rebalance.group, rebalance.counts = rows, before, rows.lengths()
             if self.timeline.most_explained and assignor.explain:
                 rebalance.explanation = assignor.explain(before, assignment, self.timeline.most_explained)
 
