@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from service.core.errors import InvalidQuestion
-from service.core.model import Int32s
+from service.core.model import NONE, Int32s
 from service.core.timelines.consumer.coordinator import EMPTY, FIRST_EPOCH, STABLE, ConsumerCoordinator, Work
 from service.core.timelines.group import GroupTimeline
 from service.core.timelines.members import Member
@@ -40,6 +40,9 @@ class ConsumerTimeline(ConsumerCoordinator):
             member.generation = generation
             if group.members.died[number] != NEVER:
                 group._expire_at(number, expiries.get(number, group.clock.now + group.timing.session_timeout_ms))
+            else:
+                unread = (group.holder == number) & (group.ledger.reader == NONE)
+                group.ledger.start_one(np.flatnonzero(unread).astype(np.int32), number, group.clock.now, None)
         return group
 
     def begin(self) -> None:
