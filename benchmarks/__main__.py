@@ -11,7 +11,17 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import groups, groups_curve, groups_http, partition_counts, partitions, pipeline, placements, reassignments  # noqa: F401 - importing declares the benchmarks
+from benchmarks import (  # noqa: F401 - importing declares the benchmarks
+    groups,
+    groups_curve,
+    groups_http,
+    partition_counts,
+    partitions,
+    pipeline,
+    placements,
+    reassignments,
+    rebalances,
+)
 from benchmarks.harness import BENCHMARKS, Result, Skipped
 
 RESULTS = Path(__file__).with_name("results.json")

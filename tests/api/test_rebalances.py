@@ -147,6 +147,34 @@ def test_a_scale_up_derives_ids_and_says_so(client: FlaskClient) -> None:
     assert [one["members_count"] for one in result["rebalances"]][-1] == 1
 
 
+def test_every_event_in_every_protocol(client: FlaskClient) -> None:
+    events = [
+        event("member_joins", 10_000, member={"member_id": "c3"}),
+        event("member_stalls", 20_000, member_id="c1", for_ms=5_000),
+        event("subscription_changes", 30_000, member_id="c3", topic_names=["t0", "t1"]),
+        event("topic_created", 40_000, topic={"topic_name": "t1", "partitions_count": 3}),
+        event("scales", 50_000, members_count=5),
+        event("scales", 70_000, members_count=3),
+        event("partitions_added", 75_000, topic_name="t1", partitions_count=4),
+        event("assignor_changes", 80_000, group_protocol="consumer", down_ms=4_000, pause_ms=10_000),
+        event("topic_deleted", 200_000, topic_name="t1"),
+        event("rolling_restart", 300_000, down_ms=3_000, pause_ms=9_000),
+        event("member_restarts", 400_000, member_id="c1", down_ms=100_000),
+        event("member_crashes", 450_000, member_id="c2"),
+        event("member_leaves", 600_000, member_id="c3"),
+    ]
+    members = [{"member_id": "c1"}, {"member_id": "c2", "instance_id": "i2"}]
+    variants = [
+        {"group_protocol": name, "static": static} for name in ("classic", "consumer", "share") for static in (True, False)
+    ]
+    result = answer(client, body(members=members, events=events, compare=variants))
+    assert result["final_state"] == "Stable"
+    protocols = [one["group_protocol"] for one in result["rebalances"]]
+    assert protocols == sorted(protocols)  # classic, and from the migration on consumer
+    assert {one["event"] for one in result["rebalances"]} >= {0, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12}
+    assert all(one["totals"]["rebalances"] > 5 for one in result["comparisons"])
+
+
 def test_an_explanation_of_each_rebalance(client: FlaskClient) -> None:
     result = answer(client, body(events=[event("member_leaves", member_id="c2")]), "?explain=true")
     assert all(one["explanation"]["algorithm"] == "constrained" for one in result["rebalances"])

@@ -142,7 +142,7 @@ def running_broker(*more_properties: str) -> Iterator[Broker]:
         properties.write_text(lines, encoding="utf-8")
         logging = Path(folder, "log4j2.properties")
         logging.write_text(_LOGGING, encoding="utf-8")
-        with log.open("w", encoding="utf-8") as output:
+        with log.open("w", encoding="utf-8", buffering=1) as output:
             gateway_port, process = launch_gateway(
                 classpath=":".join((*fetch(*JARS), f"{_find_spark_home()}/jars/*")),
                 jarpath=py4j_jar(),
@@ -160,7 +160,7 @@ def running_broker(*more_properties: str) -> Iterator[Broker]:
             finally:
                 gateway.close()
                 process.kill()  # its data goes with the folder: nothing to shut down in order
-                process.communicate(timeout=30)
+                process.wait(timeout=30)  # py4j reads its output, and closes it
 
 
 def _start(gateway: JavaGateway, properties: str, log: Path) -> None:

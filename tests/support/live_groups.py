@@ -16,7 +16,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from service.core.wire.consumer_protocol import read_assignment
@@ -283,7 +283,12 @@ class LiveGroup:
 def warm(broker: Broker) -> None:
     """Have the group coordinator load its partitions, so that the first member need not wait for that."""
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "warm"})
-    consumer.committed([TopicPartition("none", 0)], timeout=30)
+    for _ in range(20):
+        try:
+            consumer.committed([TopicPartition("none", 0)], timeout=10)
+            break
+        except KafkaException:  # NOT_COORDINATOR, until the topic __consumer_offsets has its leaders
+            time.sleep(1)
     consumer.close()
     time.sleep(2)
 

@@ -213,8 +213,8 @@ class GroupRebalancesSchema(Schema):
         detail = body["detail"] or ("assignments" if most * (partitions + members) <= MOST_ASSIGNED else "rebalances")
         if detail == "assignments":
             check_limit("max_partitions", most * partitions, "partitions × rebalances", "detail")
-        answered = partitions * 100 + members * 1_000 if detail == "assignments" else members * 8
-        reserve(most * (2_000 + answered) * (1 if detail != "totals" else 0) + 200 * partitions + 2_000 * members)
+        answered = partitions * 100 + members * 1_000 if detail == "assignments" else 0
+        reserve(most * (2_000 + answered) + 200 * partitions + 2_000 * members)
         names = Names.of(body)
         events = tuple(_event(event, names, body) for event in body["events"])
         timeline = read_timeline(body, names, protocol, assignor, timing, events, detail)

@@ -190,7 +190,7 @@ def _rebalance(rebalance: Rebalance) -> dict[str, Any]:
         "generation_id" if rebalance.protocol == "classic" else "group_epoch": rebalance.epoch,
         "states": [{"at_ms": at, "state": state} for at, state in rebalance.states],
         "requests_count": rebalance.requests_count,
-        "members_count": len(rebalance.members),
+        "members_count": rebalance.members_count,
         "idle": {"partition_ms": rebalance.idle_ms, "longest_ms": rebalance.longest_idle_ms},
     }
     if rebalance.load is not None and rebalance.movement is not None:
@@ -265,7 +265,7 @@ def _rebalance_rows(outcome: Outcome) -> pa.Table:
             (one.movement.retained, one.movement.moved, one.movement.added, one.movement.revoked) if one.movement else (0,) * 4
         )
         skew = one.load.skew if one.load else 1.0
-        named = (i, one.at_ms, one.stable_at_ms, one.event, one.reason, one.protocol, one.assignor, one.epoch, len(one.members))
+        named = (i, one.at_ms, one.stable_at_ms, one.event, one.reason, one.protocol, one.assignor, one.epoch, one.members_count)
         rows.append((*named, *moves, one.withheld, one.idle_ms, one.longest_idle_ms, skew))
     values = list(zip(*rows, strict=True)) or [()] * len(columns)
     return pa.table({name: pa.array(cells, kind) for (name, kind), cells in zip(columns.items(), values, strict=True)})

@@ -232,11 +232,12 @@ class GroupTimeline(ABC):
         self._roll([(member.name, {}) for member in self.running()], event)
 
     def _roll(self, steps: list[tuple[str, dict[str, Any]]], event: Event) -> None:
-        """Restart one member after the other; those that have ended meanwhile are skipped."""
+        """Restart one member after the other; those that have ended or migrated meanwhile are skipped."""
         while steps:
             (name, changes), *steps = steps
             member = self._latest[name]
-            if self.members.died[member.number] == NEVER:
+            migrated = changes.get("protocol") == "classic" != member.protocol
+            if self.members.died[member.number] == NEVER and not migrated:
                 self._restart(member, event.down_ms, **changes)
                 self.later(self.clock.now + event.down_ms + event.pause_ms, self._roll, steps, event)
                 return
@@ -249,7 +250,7 @@ class GroupTimeline(ABC):
         else:
             # Until all members support the new assignor, the group uses the old one; only then may the old one go.
             both = (*event.assignors, *(assignor for assignor in (old,) if assignor not in event.assignors))
-            bounces = [{"assignors": both}, {"assignors": event.assignors}]
+            bounces = [{"protocol": "classic", "assignors": chosen} for chosen in (both, event.assignors)]
         self._roll([(name, changes) for changes in bounces for name in names], event)
 
     def _subscription_changes(self, event: Event) -> None:
@@ -377,15 +378,14 @@ class GroupTimeline(ABC):
         rows = assignment.rows
         owners = transposed(rows, before.topics.partitions_count + len(before.unknown_partitions))
         rebalance.assignor = assignor.name
-        rebalance.members = before.member_ids
-        rebalance.counts = rows.lengths()
-        rebalance.load = spread(rebalance.counts)
+        rebalance.members_count = len(before)
+        rebalance.load = spread(rows.lengths())
         rebalance.movement = movement(before, owners)
         rebalance.withheld = 0 if assignment.withheld is None else len(assignment.withheld.values)
         if self.timeline.detail != "totals":
             rebalance.fewest_possible_moves = fewest_possible_moves(before, assignment.final_loads())
         if self.detailed:
-            rebalance.assignment, rebalance.group = rows, before
+            rebalance.assignment, rebalance.group, rebalance.counts = rows, before, rows.lengths()
             if self.timeline.most_explained and assignor.explain:
                 rebalance.explanation = assignor.explain(before, assignment, self.timeline.most_explained)
 

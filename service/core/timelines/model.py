@@ -126,8 +126,9 @@ class Rebalance:
     reason : in the broker's words
     epoch : the generation, or the group epoch
     states : (time, state) in order
-    members : the ids of the members that the assignor saw, in its order
-    group, assignment : what it was asked, with what each member had before, and what it answered; None unless asked for
+    members_count : of the members that the assignor saw
+    group, assignment, counts : what it was asked, with what each member had before, what it answered, and partitions per member;
+        None unless asked for
     idle_ms, longest_idle_ms : of the partitions that it gave to somebody, since somebody last read them: the sum, the longest
     backlog : what came in for them meanwhile, if weights are rates
     catch_up_ms : until the members have worked it off, infinite if one never does; None without a consumption rate
@@ -143,7 +144,7 @@ class Rebalance:
     assignor: str = ""
     requests: list[Request] = field(default_factory=list)
     requests_count: dict[str, int] = field(default_factory=dict)
-    members: tuple[str, ...] = ()
+    members_count: int = 0
     group: Group | None = None
     assignment: Ragged | None = None
     load: Spread | None = None

@@ -36,6 +36,11 @@ GROUPS = (
     ("share", "simple"),
 )
 MOST_STEPS = 20_000
+CHANGES: tuple[Body, ...] = (
+    {"assignors": ["cooperative-sticky"], "down_ms": 1_000, "pause_ms": 9_000},
+    {"assignors": ["range"], "pause_ms": 500},
+    {"group_protocol": "consumer", "down_ms": 4_000, "pause_ms": 9_000},
+)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -75,6 +80,8 @@ def bodies(draw: st.DrawFn, groups: tuple[tuple[str, str], ...] = GROUPS) -> Bod
     for i in range(draw(st.integers(0, 8))):
         at += draw(st.sampled_from((0, 1, 700, 3_000, 10_000, 50_000, 400_000)))
         event = draw(_events(ids, names, i))
+        if protocol == "classic" and draw(st.integers(0, 9)) == 0:
+            event = {"type": "assignor_changes", **draw(st.sampled_from(CHANGES))}
         events.append({"at_ms": at, **event} if "member" not in event else {"at_ms": at, **event, "member": member(100 + i)})
         if "member" in event:
             ids.append(f"c{100 + i}")

@@ -6,6 +6,7 @@ org.apache.kafka.coordinator.group.GroupMetadataManager (Apache Kafka 4.3.1). Ea
 
 import numpy as np
 
+from service.core.errors import InvalidQuestion
 from service.core.model import NONE
 from service.core.timelines.classic.coordinator import (
     COMPLETING,
@@ -53,8 +54,9 @@ class ClassicTimeline(ClassicCoordinator):
         joins again with it (KIP-394).
         """
         if member.protocol != self.protocol:
-            ConsumerTimeline.converted(self, self.owner, self.generation).join(member)
+            ConsumerTimeline.converted(self, self.owner, self.generation, self._expiries).join(member)
             return
+        self._check_protocols(member)
         member.joined_topics = member.topics
         old = next((other for other in self.present.values() if other.instance_id == member.instance_id), None)
         if member.is_static and old is not None:
@@ -79,6 +81,17 @@ class ClassicTimeline(ClassicCoordinator):
             self.request("JoinGroup", member, now, "MEMBER_ID_REQUIRED")
         if not began:
             self._look()
+
+    def _check_protocols(self, member: Member) -> None:
+        """Raise InvalidQuestion for a member that no assignor of the group suits: ClassicGroup.supportsProtocols."""
+        lists = [other.assignors for other in self.present.values()]
+        if self._state != EMPTY and not any(all(one in assignors for assignors in lists) for one in member.assignors):
+            own = ", ".join(assignor.name for assignor in member.assignors)
+            detail = (
+                f"Member {member.member_id!r} supports no assignor that all others support, only {own}, at {self.clock.now} ms "
+            )
+            detail += "(INCONSISTENT_GROUP_PROTOCOL). A change of assignor must end before the next one begins."
+            raise InvalidQuestion(detail, "events", self.cause or 0)
 
     def _replace(self, old: Member, member: Member) -> None:
         """A static member comes back before its session is over: no rebalance in a stable group whose protocol stays the same.

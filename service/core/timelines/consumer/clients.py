@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from service.core.errors import InvalidQuestion
-from service.core.model import Int32s
+from service.core.model import NONE, Int32s
 from service.core.timelines.consumer.coordinator import EMPTY, FIRST_EPOCH, STABLE, ConsumerCoordinator, Work
 from service.core.timelines.group import GroupTimeline
 from service.core.timelines.members import Member
@@ -21,11 +21,13 @@ class ConsumerTimeline(ConsumerCoordinator):
     """A group of the consumer protocol."""
 
     @classmethod
-    def converted(cls, classic: GroupTimeline, owner: Int32s, generation: int) -> ConsumerTimeline:
+    def converted(cls, classic: GroupTimeline, owner: Int32s, generation: int, expiries: dict[int, int]) -> ConsumerTimeline:
         """A classic group that a member of the consumer protocol joins; its other members go on as they are until they restart.
 
         To a classic member the coordinator answers Heartbeat, JoinGroup and SyncGroup as it would answer its heartbeats, so its
         part of a rebalance takes as long.
+
+        expiries : when the sessions of silent members expire, by number
 
         Reproduces GroupMetadataManager.convertToConsumerGroup and ConsumerGroup.fromClassicGroup.
         """
@@ -37,7 +39,10 @@ class ConsumerTimeline(ConsumerCoordinator):
         for number, member in group.present.items():
             member.generation = generation
             if group.members.died[number] != NEVER:
-                group._expire_at(number, group.last_beat(number, group.clock.now) + group.timing.session_timeout_ms)
+                group._expire_at(number, expiries.get(number, group.clock.now + group.timing.session_timeout_ms))
+            else:
+                unread = (group.holder == number) & (group.ledger.reader == NONE)
+                group.ledger.start_one(np.flatnonzero(unread).astype(np.int32), number, group.clock.now, None)
         return group
 
     def begin(self) -> None:
@@ -80,7 +85,7 @@ class ConsumerTimeline(ConsumerCoordinator):
         self._heartbeat(member.number)
 
     def _replace(self, old: Member, member: Member) -> None:
-        if old.number not in self._away:
+        if old.protocol == self.protocol and old.number not in self._away:
             detail = f"Static member {member.member_id} with instance id {member.instance_id} cannot join the group because the "
             detail += f"instance id is owned by {old.member_id} member (UNRELEASED_INSTANCE_ID)."
             raise InvalidQuestion(detail, "events", self.cause or 0)
