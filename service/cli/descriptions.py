@@ -64,7 +64,7 @@ def parse(text: bytes, name: str) -> Description:
     except UnreadableDescription as error:
         raise BadInput(f"{name}, {error.detail}") from None
     except (pa.ArrowException, KeyError) as error:
-        raise click.ClickException(f"{name}: not a snapshot: {error}") from None
+        raise BadInput(f"{name}: not a snapshot: {error}") from None
 
 
 def merged(descriptions: list[Description]) -> Description:

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from service import __version__
 from service.cli import descriptions, options
-from service.cli.local_client import post
+from service.cli.local_client import BadInput, post
 from service.cli.terminal import fill, table
 from service.core.descriptions import UnreadableDescription, bodies
 from service.core.descriptions.documents import parse_json
@@ -43,7 +43,7 @@ def lint(*, file: BufferedReader, clusters: tuple[BufferedReader, ...], racks: t
         text = file.read().decode()
         reassignment = parse_json(text)
     except (UnicodeDecodeError, UnreadableDescription) as error:
-        raise click.ClickException(f"{file.name}, {error}") from None
+        raise BadInput(f"{file.name}, {error}") from None
     description = descriptions.with_racks(descriptions.merged([descriptions.read(cluster) for cluster in clusters]), racks)
     body = {**bodies.cluster(description, bodies.PLACEMENT), "reassignment": reassignment}
     answer = post("/v1/reassignments:lint", dumps(body))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 
-from service.cli.local_client import post
+from service.cli.local_client import BadInput, post
 from service.cli.reassignment_files import write_files
 from service.cli.terminal import fill, table
 from service.core.descriptions import UnreadableDescription, read_description
@@ -87,7 +87,7 @@ def reassign(
 
 
 def _body(text: bytes) -> dict[str, Any]:
-    """The body that a file is, or describes. Raises ClickException."""
+    """The body that a file is, or describes. Raises BadInput."""
     try:
         document = loads(text)
     except ValueError:
@@ -97,9 +97,9 @@ def _body(text: bytes) -> dict[str, Any]:
     try:
         return _described(read_description(text.decode()))
     except UnicodeDecodeError:
-        raise click.ClickException("The file is not UTF-8 text.") from None
+        raise BadInput("The file is not UTF-8 text.") from None
     except (UnreadableDescription, InvalidQuestion) as error:
-        raise click.ClickException(str(error)) from None
+        raise BadInput(str(error)) from None
 
 
 def _described(description: Description) -> dict[str, Any]:

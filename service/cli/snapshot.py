@@ -13,6 +13,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet
 
+from service.cli.local_client import BadInput
 from service.web.json_codec import loads
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def cluster_options(command: Command) -> Command:
 
 @contextmanager
 def cluster_client(bootstrap_server: str | None, command_config: Path | None) -> Iterator[ClusterClient]:
-    """A client of the cluster. Raises ClickException for a wrong property, and for a cluster that cannot be reached."""
+    """A client of the cluster. Raises BadInput for a wrong property, and for a cluster that cannot be reached."""
     require_kafka()
     from service.kafka.client import ClusterClient  # noqa: PLC0415 - the other commands do not need the Kafka client
     from service.kafka.errors import ClusterError  # noqa: PLC0415
@@ -57,17 +58,17 @@ def cluster_client(bootstrap_server: str | None, command_config: Path | None) ->
         with ClusterClient(servers, client_settings(properties)) as client:
             yield client
     except ClusterError as error:
-        raise click.ClickException(str(error)) from None
+        raise BadInput(str(error)) from None
 
 
 def require_kafka() -> None:
-    """Raise ClickException if the Kafka client is not installed."""
+    """Raise BadInput if the Kafka client is not installed."""
     try:
         import service.kafka.client  # noqa: F401, PLC0415 - as above
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] != "kafka":
             raise
-        raise click.ClickException("a live cluster needs kafka-python: pip install 'partition-allocator[kafka]'") from None
+        raise BadInput("a live cluster needs kafka-python: pip install 'partition-allocator[kafka]'") from None
 
 
 def extent_of(
@@ -81,13 +82,13 @@ def extent_of(
 
 
 def read_snapshot(file: Path) -> dict[str, Any]:
-    """A snapshot from a file, in any of the formats. Raises ClickException."""
+    """A snapshot from a file, in any of the formats. Raises BadInput."""
     try:
         document = loads(as_json(file.read_bytes()))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException) as error:
-        raise click.ClickException(f"{file}: {error}") from None
+        raise BadInput(f"{file}: {error}") from None
     if not isinstance(document, dict) or document.get("snapshot_version") != SNAPSHOT_VERSION:
-        raise click.ClickException(f"{file}: not a snapshot of version {SNAPSHOT_VERSION}")
+        raise BadInput(f"{file}: not a snapshot of version {SNAPSHOT_VERSION}")
     return document
 
 

@@ -4,6 +4,7 @@ import click
 
 from service.auth.principals import EVERYTHING, SCOPES
 from service.auth.tokens import new_token
+from service.cli.local_client import BadInput
 
 
 @click.command()
@@ -27,6 +28,6 @@ def token(name: str, scopes: tuple[str, ...]) -> None:
     try:
         secret, line = new_token(name, scopes)
     except ValueError as error:
-        raise click.ClickException(str(error)) from None
+        raise BadInput(str(error)) from None
     click.echo(secret, err=True)
     click.echo(line)
