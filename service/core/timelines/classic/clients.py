@@ -195,6 +195,9 @@ class ClassicTimeline(ClassicCoordinator):
         waits = self._state == PREPARING and self.members.joins[member.number] <= self.clock.now
         if waits:
             self._changed_late.add(member.number)
+        elif member.topics == member.joined_topics and self._state == STABLE and member.number in self.present:
+            unread = (self.owner == member.number) & (self.ledger.reader == NONE)
+            self.ledger.start_one(np.flatnonzero(unread).astype(np.int32), member.number, self.clock.now, None)
         elif member.topics != member.joined_topics:
             if not self.members.eager[member.number]:
                 unread = [topic for topic in member.joined_topics if topic not in member.topics]

@@ -36,6 +36,7 @@ class ConsumerTimeline(ConsumerCoordinator):
         group.holder, group.target = owner.copy(), owner.copy()
         group.epoch = group.target_epoch = generation
         group._state = STABLE if group.present else EMPTY
+        group._refresh = True  # the upgrade always triggers a rebalance
         for number, member in group.present.items():
             member.generation = generation
             if group.members.died[number] != NEVER:
@@ -157,8 +158,13 @@ class ConsumerTimeline(ConsumerCoordinator):
         self.later(at, self._tell_subscription, member)
 
     def _tell_subscription(self, member: Member) -> None:
-        if member.number in self.present and self._beats(member.number) and member.topics != member.joined_topics:
+        if member.number not in self.present or not self._beats(member.number):
+            return
+        if member.topics != member.joined_topics:
             self._heartbeat(member.number)
+        else:  # it has changed its mind before anybody heard of it
+            unread = (self.holder == member.number) & (self.ledger.reader == NONE)
+            self.ledger.start_one(np.flatnonzero(unread).astype(np.int32), member.number, self.clock.now, None)
 
     def topics_changed(self) -> None:
         """The coordinator sees it at once; the next heartbeat raises the epoch: GroupMetadataManager.onMetadataUpdate."""

@@ -119,7 +119,8 @@ class ConsumerCoordinator(GroupTimeline):
         """GroupMetadataManager.maybeUpdateTargetAssignment, at a heartbeat."""
         if self._refresh:
             self._refresh = False
-            self._bump(f"Bumped group epoch to {self.epoch + 1} with metadata hash")
+            if self._pending is None:
+                self._bump(f"Bumped group epoch to {self.epoch + 1} with metadata hash")
         if self._pending is not None and self.target_epoch < self.epoch and self.clock.now >= self._ready_ms():
             self._assign()
 
