@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,8 +74,8 @@ def assign(
     if not topics and members is None:
         from service.cli import descriptions  # noqa: PLC0415 - an import that --help does not need
 
-        source = _open(file, "To describe a group by options, give --topic and --members.")
-        body = descriptions.body(source, descriptions.group_body, snapshots, **given)
+        with _open(file, "To describe a group by options, give --topic and --members.") as source:
+            body = descriptions.body(source, descriptions.group_body, snapshots, **given)
     elif not topics or members is None:
         raise click.UsageError(f"Missing option '{'--members' if topics else '--topic'}'.")
     else:
@@ -112,8 +112,8 @@ def place(
 
         if racks_count is not None:
             raise click.UsageError("Missing option '--brokers'.")
-        source = _open(file, "To describe a cluster by options, give --brokers.")
-        body = descriptions.body(source, descriptions.placement_body, snapshots, racks=racks, **given)
+        with _open(file, "To describe a cluster by options, give --brokers.") as source:
+            body = descriptions.body(source, descriptions.placement_body, snapshots, racks=racks, **given)
     else:
         _check_no_file(file, snapshots)
         if racks:
@@ -168,18 +168,18 @@ def _key(text: str, key_format: str | None) -> Any:
     return text
 
 
-def _open(name: str, hint: str) -> BufferedReader | None:
+def _open(name: str, hint: str) -> AbstractContextManager[BufferedReader | None]:
     """The file of that name; None for "-"."""
     try:
-        return None if name == "-" else Path(name).open("rb")
+        return nullcontext() if name == "-" else Path(name).open("rb")
     except OSError as error:
         raise BadInput(f"{name}: {error.strerror}. {hint}") from None
 
 
 def _file(name: str, hint: str) -> bytes:
     """The body in a file, or on standard input for "-"."""
-    file = _open(name, hint)
-    return sys.stdin.buffer.read() if file is None else file.read()
+    with _open(name, hint) as file:
+        return sys.stdin.buffer.read() if file is None else file.read()
 
 
 def _body(question: dict[str, Any]) -> bytes:

@@ -306,11 +306,6 @@ def test_keys_need_no_batch_size(client):
     assert client.post(PATH, json={**body, "keys": [None]}).status_code == 422
 
 
-def test_a_client_that_is_called_by_the_name_of_its_product_is_suggested(client):
-    response = client.post(PATH, json={"partitioner": "confluent-kafka", "partitions_count": 12, "keys": ["a"]})
-    assert "(did you mean librdkafka:consistent_random?)" in response.json["detail"]
-
-
 @pytest.mark.parametrize(
     ("alias", "name"),
     [

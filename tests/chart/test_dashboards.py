@@ -94,6 +94,12 @@ class Load:
                 "/v1/replica-placements",
                 {"placer": placer, "topic_name": "t", "partitions_count": 9, "replication_factor": 3, "brokers": BROKERS},
             )
+        for protocol in ("classic", "consumer"):
+            events = [{"at_ms": 1_000, "type": "member_joins", "member": {"member_id": "c"}}]
+            self.ask(
+                "/v1/group-rebalances",
+                {"group_protocol": protocol, "topics": GROUP["topics"], "members": [{"member_id": "a"}], "events": events},
+            )
         for i in range(6):
             self.ask("/v1/partitions", {"topic_name": f"topic-{i}", "partitions_count": 6, "keys": ["a", "b"]})
         self.ask("/v1/partitions", "{")

@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 
+import click
 import jsonschema
 import pytest
 import yaml
@@ -96,10 +97,11 @@ def test_every_link_leads_somewhere(path):
 
 
 def test_the_guides_commands_exist():
-    for command in re.findall(r"\$ partition-allocator (.*)", GUIDE + (CHART / "README.md").read_text()):
-        name, *options = shlex.split(command.partition("#")[0].partition(">")[0])
-        assert name in main.commands
-        known = {option for parameter in main.commands[name].params for option in parameter.opts}
+    for line in re.findall(r"\$ partition-allocator (.*)", GUIDE + (CHART / "README.md").read_text()):
+        name, *options = shlex.split(line.partition("#")[0].partition(">")[0])
+        command = main.get_command(click.Context(main), name)
+        assert command is not None, name
+        known = {option for parameter in command.params for option in parameter.opts}
         assert {option for option in options if option.startswith("--")} <= known
 
 

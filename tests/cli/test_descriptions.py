@@ -158,5 +158,5 @@ def test_lint_of_a_file_that_is_not_json(tmp_path: Path) -> None:
     file = tmp_path / "moves.json"
     file.write_text('{"version": 1,\n "partitions": [}')
     result = run("lint", str(file), "--cluster", TOPICS)
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "moves.json, line 2: Malformed JSON" in result.stderr

@@ -97,7 +97,7 @@ def test_what_is_wrong_is_said_on_standard_error(file, options, words):
 
 def test_a_text_that_is_nothing_known_is_refused():
     ended = run("-", text="hello")
-    assert ended.exit_code == 1
+    assert ended.exit_code == 2
     assert "line 1" in ended.stderr
 
 

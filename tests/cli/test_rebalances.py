@@ -66,5 +66,5 @@ def test_what_is_wrong(file: str) -> None:
     assert result.exit_code == 2
     assert "is not PROTOCOL[:ASSIGNOR]" in result.stderr
     result = CliRunner().invoke(main, ["rebalances", "-"], input=json.dumps({**BODY, "events": [{"at_ms": 0}]}))
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "/events/0/type: Missing data for required field." in result.stderr

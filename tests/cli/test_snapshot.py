@@ -39,7 +39,7 @@ def test_what_is_no_snapshot_is_refused(tmp_path: Path, text: str) -> None:
     """With the file's name."""
     (tmp_path / "snapshot").write_text(text)
     result = CliRunner().invoke(main, ["verify", "--snapshot", str(tmp_path / "snapshot")])
-    assert (result.exit_code, result.stdout) == (1, "")
+    assert (result.exit_code, result.stdout) == (2, "")
     assert str(tmp_path) in result.stderr
 
 
@@ -50,7 +50,7 @@ def test_the_kafka_client_is_an_extra(monkeypatch: pytest.MonkeyPatch, command: 
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "kafka", None)
     result = CliRunner().invoke(main, [command, "--bootstrap-server", "localhost:1"])
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "pip install 'partition-allocator[kafka]'" in result.stderr
 
 

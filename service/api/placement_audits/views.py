@@ -13,7 +13,7 @@ from service.web import responses
 from service.web.blueprint import Blueprint
 from service.web.context import decision
 
-blueprint = Blueprint("placement_audits", __name__, description="a topic's placement → could its placer have made it?")
+blueprint = Blueprint("placement-audits", __name__, description="a topic's placement → could its placer have made it?")
 
 
 @blueprint.post("/v1/placement-audits")
@@ -21,7 +21,7 @@ blueprint = Blueprint("placement_audits", __name__, description="a topic's place
 @blueprint.response(200, PlacementAuditAnswerSchema)
 @blueprint.doc(operationId="auditPlacement")
 def audit_placement(question: PlacementAuditQuestion) -> Response:
-    """Say whether a placer could have placed a topic so, by which draws, and how evenly it places such a topic.
+    """Audit a placement: whether the placer could have made it, by which draws, and how even its placements are.
 
     If it could not, the answer names the first rule that the placement breaks, and whether the topic may have been grown, or
     placed on other brokers. `skew` compares the placement with the best, typical and worst that the placer's draws give.

@@ -9,7 +9,7 @@ from service.web.blueprint import Blueprint
 from service.web.context import check_time, decision
 from service.web.responses import respond
 
-blueprint = Blueprint("reassignment_lints", __name__, description="a reassignment JSON → what is wrong with it")
+blueprint = Blueprint("reassignment-lints", __name__, description="a reassignment JSON → what is wrong with it")
 
 
 @blueprint.post("/v1/reassignments:lint")

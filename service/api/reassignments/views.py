@@ -17,8 +17,27 @@ from service.web.context import check_time, decision
 blueprint = Blueprint("reassignments", __name__, description="current placement → a plan to a better one")
 
 
+EXAMPLE = {
+    "objective": "fewest-moves",
+    "racks": "strict",
+    "brokers": [
+        {"broker_id": 0, "rack_id": "a"},
+        {"broker_id": 1, "rack_id": "b"},
+        {"broker_id": 2, "rack_id": "a", "draining": True},
+    ],
+    "topics": [
+        {
+            "topic_name": "orders",
+            "placements": [{"partition_id": 0, "replicas": [2, 1]}, {"partition_id": 1, "replicas": [1, 0]}],
+            "partition_bytes": [1_000_000_000, 2_000_000_000],
+        }
+    ],
+    "limits": {"moves_per_broker": 5, "throttle_bytes_per_second": 50_000_000},
+}
+
+
 @blueprint.post("/v1/reassignments")
-@blueprint.arguments(ReassignmentQuestionSchema)
+@blueprint.arguments(ReassignmentQuestionSchema, example=EXAMPLE)
 @blueprint.response(200, ReassignmentAnswerSchema)
 @blueprint.doc(operationId="planReassignment")
 def plan_reassignment(question: Question) -> Response:

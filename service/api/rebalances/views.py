@@ -18,11 +18,23 @@ from service.web.schemas import ExplainSchema
 CHECKED_STEPS: Final = 64
 """Steps of a simulation, of at most some milliseconds each, between two checks of the time."""
 
-blueprint = Blueprint("group_rebalances", __name__, description="a timeline of a group → its rebalances")
+blueprint = Blueprint("group-rebalances", __name__, description="a timeline of a group → its rebalances")
+
+
+EXAMPLE = {
+    "group_protocol": "classic",
+    "assignor": "cooperative-sticky",
+    "topics": [{"topic_name": "orders", "partitions_count": 6}],
+    "members": [{"member_id": "c1"}, {"member_id": "c2"}],
+    "events": [
+        {"at_ms": 10_000, "type": "member_joins", "member": {"member_id": "c3"}},
+        {"at_ms": 60_000, "type": "member_crashes", "member_id": "c1"},
+    ],
+}
 
 
 @blueprint.post("/v1/group-rebalances")
-@blueprint.arguments(GroupRebalancesSchema)
+@blueprint.arguments(GroupRebalancesSchema, example=EXAMPLE)
 @blueprint.arguments(ExplainSchema, location="query")
 @blueprint.response(200, GroupRebalancesAnswerSchema)
 @blueprint.doc(operationId="simulateRebalances")
