@@ -53,3 +53,11 @@ def test_the_start_leads_to_the_reference(client, path):
     response = client.get(path)
     assert (response.status_code, response.headers["Location"]) == (302, "/docs/")
     assert client.get("/docs/").status_code == 200
+
+
+@pytest.mark.parametrize("path", POSTS)
+@pytest.mark.parametrize("body", ["null", "[]", "[{}]", "1", '"a"', "{}"])
+def test_a_body_that_is_not_an_object_is_refused(client, path, body):
+    response = client.post(path, data=body, content_type="application/json")
+    assert response.status_code in {400, 422}, response.text
+    assert response.content_type == "application/problem+json"

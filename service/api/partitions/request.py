@@ -101,8 +101,10 @@ class PartitionsSchema(Schema):
     window = fields.Nested(WindowSchema, allow_none=True, metadata=about("Kafka Streams: the keys' window, which moves nothing"))
 
     @validates_schema(pass_original=True, skip_on_field_errors=False)
-    def has_count_and_keys(self, body: dict[str, Any], sent: dict[str, Any], **_: Any) -> None:
+    def has_count_and_keys(self, body: dict[str, Any], sent: Any, **_: Any) -> None:
         """Report what is missing, also beside other faults: a misspelt field is often the missing one."""
+        if not isinstance(sent, dict):
+            return
         partitioner = PARTITIONERS.full_name(body.get("partitioner", ""))
         if "partitions_count" not in sent and not (
             partitioner in PARTITIONERS.names() and PARTITIONERS[partitioner].gives_tokens
