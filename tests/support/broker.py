@@ -161,6 +161,7 @@ def running_broker(*more_properties: str) -> Iterator[Broker]:
                 gateway.close()
                 process.kill()  # its data goes with the folder: nothing to shut down in order
                 process.wait(timeout=30)  # py4j reads its output, and closes it
+                process.stdin.close()
 
 
 def _start(gateway: JavaGateway, properties: str, log: Path) -> None:
