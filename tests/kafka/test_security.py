@@ -139,6 +139,6 @@ def test_broker_that_is_not_trusted(secured: SecuredBroker, tmp_path: Path) -> N
     command = [sys.executable, "-m", "service", "snapshot", "--bootstrap-server", secured.tls]
     command += ["--command-config", str(tmp_path / "client.properties")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "certificate verify failed" in done.stderr
     assert done.stderr.count("\n") == 1
