@@ -407,13 +407,16 @@ def test_while_the_provider_is_down_its_last_keys_count_and_it_is_left_alone(mon
     with provider([jwk(KEY)]) as (url, state):
         monkeypatch.setattr(jwks, "LIFETIME_SECONDS", 0)
         monkeypatch.setattr(jwks, "REFRESH_SECONDS", 0)
-        keys = jwks.KeyProvider(url)
+        failures = []
+        keys = jwks.KeyProvider(url, lambda: failures.append(1))
+        assert not failures
         state["status"] = 500
         for _ in range(5):
             assert keys.key("one").key_id == "one"
         assert state["asked"] == 2
+        assert len(failures) == 1
         monkeypatch.setattr(jwks, "RETRY_SECONDS", 0)
-        fresh = jwks.KeyProvider(url)
+        fresh = jwks.KeyProvider(url, lambda: None)
         with pytest.raises(NotAuthenticated):
             fresh.key("one")
         state["status"] = 200
@@ -436,7 +439,7 @@ def test_a_providers_answer_that_is_no_key_set_changes_nothing(answer, monkeypat
     with provider([jwk(KEY)]) as (url, state):
         monkeypatch.setattr(jwks, "LIFETIME_SECONDS", 0)
         monkeypatch.setattr(jwks, "REFRESH_SECONDS", 0)
-        keys = jwks.KeyProvider(url)
+        keys = jwks.KeyProvider(url, lambda: None)
         state["text"] = answer
         assert keys.key("one").key_id == "one"
         assert state["asked"] == 2
@@ -446,7 +449,7 @@ def test_a_redirect_of_the_provider_is_not_followed():
     with provider([jwk(KEY)]) as (url, state):
         state |= {"status": 302, "location": url}
         with pytest.raises(NotAuthenticated):
-            jwks.KeyProvider(url).key("one")
+            jwks.KeyProvider(url, lambda: None).key("one")
         assert state["asked"] == 1
 
 
@@ -490,7 +493,7 @@ def test_the_whole_answer_of_a_provider_has_a_deadline(prefix, monkeypatch, capl
     monkeypatch.setattr(jwks, "FETCH_SECONDS", 1.0)
     with dripping(prefix) as (url, connections):
         start = time.monotonic()
-        keys = jwks.KeyProvider(url)
+        keys = jwks.KeyProvider(url, lambda: None)
         assert 0.9 < time.monotonic() - start < 2
         with pytest.raises(NotAuthenticated):
             keys.key("one")
