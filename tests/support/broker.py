@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
+from py4j.finalizer import ThreadSafeFinalizer
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from py4j.protocol import Py4JJavaError
 from pyspark.find_spark_home import _find_spark_home
@@ -158,10 +159,18 @@ def running_broker(*more_properties: str) -> Iterator[Broker]:
                 _start(gateway, str(properties), log)
                 yield Broker(f"127.0.0.1:{port}", gateway.jvm, count(), log)
             finally:
+                _forget_objects(gateway_port)
                 gateway.close()
                 process.kill()  # its data goes with the folder: nothing to shut down in order
                 process.wait(timeout=30)  # py4j reads its output, and closes it
                 process.stdin.close()
+
+
+def _forget_objects(gateway_port: int) -> None:
+    """Let go of a JVM's objects without telling it: when it has ended, the garbage collector would connect to it at any time."""
+    for name in list(ThreadSafeFinalizer.finalizers):
+        if name.startswith(f"127.0.0.1{gateway_port}o"):
+            ThreadSafeFinalizer.remove_finalizer(name)
 
 
 def _start(gateway: JavaGateway, properties: str, log: Path) -> None:
