@@ -18,6 +18,8 @@ GROUPS = '{"group_id": "g", "topics": [{"topic_name": "t", "partitions_count": 2
 FILES = {
     "records.csv": "key,topic,partition,timestamp\na,t,0,0\nb,t,1,0\n",
     "groups.jsonl": GROUPS,
+    "placements.csv": 'topic_name,partition_id,replicas\nt,0,"1,2"\nt,1,"2,1"\n',
+    "brokers.csv": "broker_id\n1\n2\n3\n",
     "topics.jsonl": '{"topic_name": "t", "partitions_count": 1, "replication_factor": 1, "brokers": [{"broker_id": 1}]}\n',
 }
 COMMANDS = {
@@ -26,6 +28,7 @@ COMMANDS = {
     "load": ["records.csv", "--groups", "groups.jsonl"],
     "fleet": ["groups.jsonl", "--topics", "topics.jsonl"],
     "offsets": ["offsets.csv"],
+    "reassign": ["placements.csv", "--brokers", "brokers.csv"],
 }
 
 

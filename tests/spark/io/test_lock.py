@@ -38,8 +38,10 @@ def holder(tmp_path):
 def test_a_second_job_is_refused_and_told_who_holds_the_folder(tmp_path, holder):
     """Before Spark starts; under another name of the folder, too."""
     (tmp_path / "link").symlink_to("results")
+    records = tmp_path / "records.csv"
+    records.write_text("key\na\n")
     for into in (tmp_path / "results", f"file://{tmp_path}/link"):
-        done = CliRunner().invoke(main, ["pipeline", "skew", "records.parquet", "--into", str(into)])
+        done = CliRunner().invoke(main, ["pipeline", "skew", str(records), "--into", str(into)])
         assert done.exit_code == 2
         assert done.output.startswith(f"Error: {into}: another job is writing to this folder (process {holder.pid} on ")
         assert f" on {socket.gethostname()} since 20" in done.output
