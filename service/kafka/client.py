@@ -86,6 +86,9 @@ class ClusterClient:
             self._bootstrap(bootstrap_ms)
         except (kafka_errors.KafkaError, Unreachable, ValueError, OSError) as error:
             reason = self._warnings.fatal or self._warnings.last or str(error)
+            if "disconnected" in reason and "SASL" in self._settings.get("security_protocol", ""):
+                # The broker's answer is lost if it closes the connection before the answer has been read.
+                reason += "; a broker disconnects a client whose credentials it refuses"
             self.close()
             raise Unreachable(f"{bootstrap_servers}: no connection to the cluster: {reason}") from None
 
