@@ -60,7 +60,7 @@ def test_wrong_password(secured: SecuredBroker) -> None:
     """The broker's own words say why, if they arrive before it disconnects."""
     login = PLAIN.format("reader").replace("reader-secret", "wrong")
     properties = f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.jaas.config={login}\n"
-    with pytest.raises(Unreachable, match="Invalid username or password|credentials it refuses"):
+    with pytest.raises(Unreachable, match=r"Invalid username or password|credentials it refuses"):
         snapshot_of(secured.sasl, properties)
 
 
