@@ -13,22 +13,22 @@ from service import __version__
 
 COMMANDS: Final = {
     "assign": ("service.cli.decisions", "Assign partitions to the members of a group."),
-    "audit": ("service.cli.audit", "Say whether Kafka could have placed topics so."),
+    "audit": ("service.cli.reassignments.audit", "Say whether Kafka could have placed topics so."),
     "body": ("service.cli.body", "Print the JSON body of a request, made from a description of the cluster."),
     "compare": ("service.cli.partitioners", "Show on how many keys each pair of partitioners agrees."),
     "fingerprint": ("service.cli.partitioners", "Identify the partitioners that wrote the records."),
-    "lint": ("service.cli.lint", "Check a reassignment."),
+    "lint": ("service.cli.reassignments.lint", "Check a reassignment."),
     "partition": ("service.cli.decisions", "Compute the partition of each key."),
     "pipeline": ("service.cli.pipeline", "Analyse records and logs of any size on Spark."),
     "place": ("service.cli.decisions", "Place replicas on brokers."),
     "plan": ("service.cli.plan", "Compare partition counts for a topic."),
-    "reassign": ("service.cli.reassign", "Plan a reassignment."),
+    "reassign": ("service.cli.reassignments.reassign", "Plan a reassignment."),
     "rebalances": ("service.cli.rebalances", "Simulate the rebalances of a group."),
     "serve": ("service.cli.serve", "Start the HTTP server."),
-    "snapshot": ("service.cli.snapshot", "Describe a live cluster as JSON."),
+    "snapshot": ("service.cli.live.snapshot", "Describe a live cluster as JSON."),
     "token": ("service.cli.tokens", "Create a bearer token for NAME."),
-    "verify": ("service.cli.verify", "Compare a cluster with what Kafka would decide."),
-    "watch": ("service.cli.watch", "Serve metrics of a live cluster."),
+    "verify": ("service.cli.live.verify", "Compare a cluster with what Kafka would decide."),
+    "watch": ("service.cli.live.watch", "Serve metrics of a live cluster."),
 }
 """Command → the module that has it under its own name, and its line in ``--help``."""
 

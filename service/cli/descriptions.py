@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 import pyarrow as pa
 
+from service.cli.live.snapshot import as_json
 from service.cli.local_client import BadInput
-from service.cli.snapshot import as_json
 from service.core.descriptions import Description, UnreadableDescription, bodies, read_description
 from service.core.errors import InvalidQuestion
 from service.web.json_codec import dumps, loads

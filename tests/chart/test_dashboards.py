@@ -18,7 +18,7 @@ import requests
 import yaml
 
 from service.auth.tokens import new_token
-from service.cli.cluster_metrics import GAUGES
+from service.cli.live.cluster_metrics import GAUGES
 from tests.support.charts import CHART
 from tests.support.golden import PROJECT
 from tests.support.programs import program

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from service.cli import main
 from service.cli.descriptions import read
-from service.cli.snapshot import read_snapshot, write_snapshot
+from service.cli.live.snapshot import read_snapshot, write_snapshot
 
 if TYPE_CHECKING:
     from pathlib import Path

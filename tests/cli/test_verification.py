@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from service.cli.cluster_metrics import GAUGES, Bounds, ClusterCollector, measure, measure_keys, skew
+from service.cli.live.cluster_metrics import GAUGES, Bounds, ClusterCollector, measure, measure_keys, skew
+from service.cli.live.verification import check_groups
 from service.cli.local_client import LocalApp
-from service.cli.verification import check_groups
 
 Json = dict[str, Any]
 

@@ -16,8 +16,8 @@ from kafka.protocol.admin import DescribeGroupsRequest, DescribeLogDirsRequest
 from kafka.protocol.consumer import ListOffsetsRequest, OffsetFetchRequest
 from py4j.protocol import Py4JError
 
+from service.cli.live.verification import check_groups
 from service.cli.local_client import LocalApp
-from service.cli.verification import check_groups
 from service.kafka.client import ClusterClient
 from service.kafka.snapshot import Extent, take_snapshot
 from tests.kafka.clients import eventually

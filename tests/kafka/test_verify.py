@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from confluent_kafka.admin import AdminClient, NewPartitions
 
 from service.cli import main
+from service.cli.live.verification import check_groups
 from service.cli.local_client import LocalApp
-from service.cli.verification import check_groups
 from tests.kafka.clients import ASSIGNORS, eventually, members_of
 from tests.kafka.test_snapshot import look
 
@@ -63,7 +63,7 @@ def test_groups_of_java_and_of_brokers_are_alike(secured: SecuredBroker, tmp_pat
 
 def _formats(snapshot: dict[str, Any], folder: Path) -> None:
     """A snapshot file of any format gives the same verdicts, and a group that was tampered with is told."""
-    from service.cli.snapshot import write_snapshot  # noqa: PLC0415 - beside its use
+    from service.cli.live.snapshot import write_snapshot  # noqa: PLC0415 - beside its use
 
     groups = [part for group in snapshot["groups"] for part in ("--group", group["group_id"])]
     for form in ("json", "jsonl", "parquet"):

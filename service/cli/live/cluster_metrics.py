@@ -13,8 +13,8 @@ from typing import Any, Final
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from service.cli.live.verification import Ask, check_groups
 from service.cli.local_client import Refused
-from service.cli.verification import Ask, check_groups
 from service.core.descriptions.bodies import group_assignment
 from service.core.descriptions.model import Description
 from service.core.errors import InvalidQuestion

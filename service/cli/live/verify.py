@@ -11,10 +11,10 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 import click
 from rich.console import Console
 
+from service.cli.live.snapshot import cluster_client, cluster_options, extent_of, read_snapshot
+from service.cli.live.verification import Ask, Finding, check_groups, check_topics
 from service.cli.local_client import LocalApp, Refused
-from service.cli.snapshot import cluster_client, cluster_options, extent_of, read_snapshot
 from service.cli.terminal import fill, table
-from service.cli.verification import Ask, Finding, check_groups, check_topics
 from service.core.printable import printable
 from service.web.json_codec import dumps
 

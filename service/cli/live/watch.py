@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import click
 from prometheus_client import CollectorRegistry, start_http_server
 
-from service.cli.cluster_metrics import Bounds, ClusterCollector, Samples, measure, measure_keys
+from service.cli.live.cluster_metrics import Bounds, ClusterCollector, Samples, measure, measure_keys
+from service.cli.live.snapshot import cluster_client, cluster_options, extent_of
 from service.cli.local_client import LocalApp
-from service.cli.snapshot import cluster_client, cluster_options, extent_of
 from service.web.json_codec import dumps
 
 if TYPE_CHECKING:
-    from service.cli.verification import Ask
+    from service.cli.live.verification import Ask
     from service.kafka.client import ClusterClient
     from service.kafka.snapshot import Extent
 

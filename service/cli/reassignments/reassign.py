@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 
 from service.cli.local_client import BadInput, post
-from service.cli.reassignment_files import write_files
+from service.cli.reassignments.files import write_files
 from service.cli.terminal import fill, table
 from service.core.descriptions import UnreadableDescription, read_description
 from service.core.descriptions.bodies import PLACEMENT, cluster

@@ -1,0 +1,1 @@
+"""Commands that read a live cluster, or a snapshot of one."""

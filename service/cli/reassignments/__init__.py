@@ -1,0 +1,1 @@
+"""The commands ``reassign``, ``lint`` and ``audit``."""
