@@ -1,6 +1,6 @@
 """``fleet``: assigns every group by several assignors; places every topic, and audits its current placement."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -9,11 +9,9 @@ import click
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from service.core.errors import InvalidQuestion
 from service.core.placers import PLACERS
-from service.spark.cluster.session import cores
 from service.spark.errors import WrongSource
 from service.spark.fleet import report as fleet_report
 from service.spark.fleet import requests
@@ -21,19 +19,18 @@ from service.spark.fleet import summary as fleet_summary
 from service.spark.fleet.tasks import assignments, placements
 from service.spark.fleet.tasks.assignments import WRONG_ROW, Choice
 from service.spark.io import sources
+from service.spark.io.scan import ScanSource
 from service.spark.io.sinks import REJECTED_ROWS
 from service.spark.io.sources import Source
 from service.spark.job import Job, Outcome, Pipeline
 from service.spark.parameters import READ_OPTIONS, SOURCE
 from service.spark.report import Report, Section, number
+from service.spark.tasks.splits import ArrowFunction
 
 ASSIGNMENTS: Final = "assignments.parquet"
 PLACEMENTS: Final = "placements.parquet"
 ROWS_AT_A_TIME: Final = 16
 """Groups, or topics, in a batch: one alone may have a million partitions."""
-
-TASKS_PER_CORE: Final = 4
-"""A file of a thousand groups is one split; several tasks a core balance large groups."""
 
 MOST_BROKERS: Final = 100_000
 
@@ -115,16 +112,14 @@ def run(
 
 
 def _groups(pipeline: Pipeline, source: Source, assignors: tuple[Choice, ...], body_column: str | None) -> TableOutcome:
-    frame = sources.read(pipeline.spark, source)
     body_column = body_column or ("value" if source.format == "kafka" else None)
     if body_column is None:
-        _check(source, partial(assignments.check_columns, sources.arrow_schema(frame)))
-        columns = [name for name in assignments.COLUMNS if name in frame.columns]
+        scan = ScanSource.of(pipeline.spark, source, (), optional=assignments.COLUMNS)
+        _check(source, partial(assignments.check_columns, scan.schema))
     else:
-        sources.require(frame, [body_column], source)
-        columns = [body_column]
+        scan = ScanSource.of(pipeline.spark, source, (body_column,))
     assign = partial(assignments.assign_groups, choices=assignors or None, body_column=body_column)
-    place, results = _mapped(pipeline, "assigning groups", frame.select(columns), assign, assignments.RESULT, ASSIGNMENTS)
+    place, results = _mapped(pipeline, "assigning groups", scan, assign, assignments.RESULT, ASSIGNMENTS)
     summary, curves = fleet_summary.of_groups(results)
     headline = {
         "groups": f"{number(summary['groups'])} with {number(summary['partitions'])} partitions",
@@ -132,17 +127,16 @@ def _groups(pipeline: Pipeline, source: Source, assignors: tuple[Choice, ...], b
         "rejected rows": number(summary["wrong_rows"]),
     }
     sections = fleet_report.group_sections(summary, fleet_summary.QUANTILES, curves)
-    summary["group_assignments"] = requests.questions(frame.select(columns), results, body_column, fleet_summary.NAMED)
+    summary["group_assignments"] = requests.questions(scan.frame, results, body_column, fleet_summary.NAMED)
     return TableOutcome(summary, sections, headline, place, _rejected(results, summary["wrong_rows"]))
 
 
 def _topics(pipeline: Pipeline, source: Source, brokers: Source | None, placer: str | None) -> TableOutcome:
-    frame = sources.read(pipeline.spark, source)
+    scan = ScanSource.of(pipeline.spark, source, (), optional=placements.COLUMNS)
     cluster = None if brokers is None else _brokers(pipeline, brokers)
-    _check(source, partial(placements.check_columns, sources.arrow_schema(frame), brokers_apart=cluster is not None))
-    frame = frame.select([name for name in placements.COLUMNS if name in frame.columns])
+    _check(source, partial(placements.check_columns, scan.schema, brokers_apart=cluster is not None))
     put = partial(placements.place_topics, placer=placer, brokers=cluster)
-    place, results = _mapped(pipeline, "placing topics", frame, put, placements.RESULT, PLACEMENTS)
+    place, results = _mapped(pipeline, "placing topics", scan, put, placements.RESULT, PLACEMENTS)
     summary = fleet_summary.of_topics(results)
     audit = summary["audit"]
     headline = {
@@ -182,8 +176,8 @@ def _check(source: Source, columns: Callable[[], None]) -> None:
 def _mapped(
     pipeline: Pipeline,
     what: str,
-    frame: DataFrame,
-    function: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]],
+    scan: ScanSource,
+    function: ArrowFunction,
     result: pa.Schema,
     name: str,
 ) -> tuple[str, DataFrame]:
@@ -193,9 +187,8 @@ def _mapped(
     before = spark.conf.get(at_a_time)
     spark.conf.set(at_a_time, str(ROWS_AT_A_TIME))
     try:
-        results = frame.repartition(TASKS_PER_CORE * cores(spark)).mapInArrow(function, from_arrow_schema(result))
         with pipeline.progress(what):
-            place = pipeline.sink.frame(name, results)
+            place = pipeline.sink.mapped(name, *scan.few_rows(function, ROWS_AT_A_TIME), result)
     finally:
         spark.conf.set(at_a_time, str(before))
     return place, spark.read.parquet(place)

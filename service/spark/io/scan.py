@@ -17,7 +17,7 @@ from service.spark.io.sources import CORRUPT
 from service.spark.tasks import results, splits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
@@ -25,9 +25,13 @@ if TYPE_CHECKING:
     from service.spark.io.sinks import Sink
     from service.spark.io.sources import Source
     from service.spark.tasks.results import P, Scan
+    from service.spark.tasks.splits import ArrowFunction
 
 TASKS_PER_CORE: Final = 2
 """At most: with two a core, other cores take over work from a slow one."""
+
+LONG_TASKS_PER_CORE: Final = 4
+"""Where a row takes long, such as a group with a million partitions."""
 
 TASK_BYTES: Final = 2**29
 """Of plain Parquet; a task costs a tenth of a second however little it reads, so smaller files make one task a core."""
@@ -43,37 +47,50 @@ MERGED_BY_DRIVER: Final = 32
 class ScanSource:
     """A source that a scan reads.
 
-    columns : those that the job needs
+    required, optional : the columns that the job needs, and those that it reads where they exist
     files : plain Parquet that executors read themselves, with sizes; None where Spark reads
     """
 
     spark: SparkSession
     source: Source
-    columns: list[str]
+    required: tuple[str, ...]
+    optional: tuple[str, ...]
     files: list[tuple[str, int]] | None
 
     @staticmethod
-    def of(spark: SparkSession, source: Source, columns: Iterable[str], *, plain: bool = True) -> ScanSource:
+    def of(
+        spark: SparkSession, source: Source, columns: Iterable[str], *, optional: Iterable[str] = (), plain: bool = True
+    ) -> ScanSource:
         """These columns of a source. plain : whether executors may read plain Parquet themselves"""
-        return ScanSource(spark, source, list(dict.fromkeys(columns)), _plain_files(spark, source) if plain else None)
+        files = _plain_files(spark, source) if plain else None
+        return ScanSource(spark, source, tuple(dict.fromkeys(columns)), tuple(optional), files)
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """The columns that are read. Raises WrongSource."""
+        return [*self.required, *(name for name in self.optional if name in self.schema.names)]
+
+    @cached_property
+    def _records(self) -> DataFrame:
+        frame = sources.read(self.spark, self.source)
+        sources.require(frame, self.required, self.source)
+        return frame
 
     @cached_property
     def frame(self) -> DataFrame:
         """The records as Spark reads them: the columns, and CORRUPT if there is one. Raises WrongSource."""
-        frame = sources.read(self.spark, self.source)
-        sources.require(frame, self.columns, self.source)
-        return frame.select(*self.columns, *([CORRUPT] if CORRUPT in frame.columns else []))
+        return self._records.select(*dict.fromkeys([*self.columns, *([CORRUPT] if CORRUPT in self._records.columns else [])]))
 
     @cached_property
     def schema(self) -> pa.Schema:
         """Of the columns at least. Raises WrongSource if they do not exist or the first file cannot be read."""
         if self.files is None:
-            return sources.arrow_schema(self.frame)
+            return sources.arrow_schema(self._records)
         try:
             schema = splits.schema(self.files[0][0])
         except splits.ParquetError as error:
             raise WrongSource(str(error)) from None
-        sources.require_names(schema.names, self.columns, self.source)
+        sources.require_names(schema.names, self.required, self.source)
         return schema
 
     @property
@@ -103,8 +120,21 @@ class ScanSource:
             return frame.mapInArrow(scan.of_batches, results.TYPES), TASKS_PER_CORE * count
         long_tasks = sum(size for _, size in self.files) // TASK_BYTES
         tasks = splits.splits(self.files, min(TASKS_PER_CORE * count, max(count, long_tasks)))
-        numbers = self.spark.range(0, len(tasks), 1, len(tasks))
-        return numbers.mapInArrow(splits.SplitReader(scan, tasks), results.TYPES), len(tasks)
+        return self._numbers(tasks).mapInArrow(splits.SplitReader(scan, tasks), results.TYPES), len(tasks)
+
+    def few_rows(self, function: ArrowFunction, rows: int) -> tuple[DataFrame, ArrowFunction]:
+        """A frame, and the function that gives ``function`` its records, ``rows`` at a time: each may take long.
+
+        Where Spark reads, ``spark.sql.execution.arrow.maxRecordsPerBatch`` decides how many.
+        """
+        count = LONG_TASKS_PER_CORE * cores(self.spark)
+        if self.files is None:
+            return self.frame.repartition(count), function
+        tasks = splits.splits(self.files, count)
+        return self._numbers(tasks), splits.RowReader(function, self.columns, rows, tasks)
+
+    def _numbers(self, tasks: Sequence[object]) -> DataFrame:
+        return self.spark.range(0, len(tasks), 1, len(tasks))
 
 
 def run_scan(source: ScanSource, scan: Scan, merged: Callable[[Iterable[bytes]], P], sink: Sink) -> tuple[P, dict[str, int]]:

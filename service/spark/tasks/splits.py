@@ -6,11 +6,13 @@ alone, and the driver reads one footer, that of the first file.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
+from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,11 +21,14 @@ from pyarrow import fs
 from service.core.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from service.spark.tasks.results import Scan
 
 BATCH_ROWS: Final = 65_536
+
+ArrowFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+"""What ``mapInArrow`` calls once per task."""
 
 _SCHEMES: Final = {"s3a": "s3", "s3n": "s3"}
 
@@ -56,6 +61,41 @@ class SplitReader:
         for batch in numbers:
             for number in batch.column(0).to_pylist():
                 yield from self.scan.of_batches(batches_of(self.tasks[number], self.scan.columns))
+
+
+@dataclass(frozen=True)
+class RowReader:
+    """What the tasks of a map run that read their rows themselves. rows : in a batch; tasks : the splits of each task"""
+
+    function: ArrowFunction
+    columns: Sequence[str]
+    rows: int
+    tasks: Sequence[Sequence[Split]]
+
+    def __call__(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Map the rows of the tasks whose numbers are in the batches' only column."""
+        for batch in numbers:
+            for number in batch.column(0).to_pylist():
+                yield from self.function(few_rows_of(self.tasks[number], self.columns, self.rows))
+
+
+@dataclass(frozen=True)
+class ParquetWriter:
+    """Writes what ``function`` gives in a task as a Parquet file of its own, and gives the file's name as RESULT."""
+
+    function: ArrowFunction
+    schema: pa.Schema
+    folder: str
+
+    RESULT: ClassVar[str] = "file string"
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Write one file."""
+        name = f"part-{uuid4()}.parquet"  # not the task's number: an attempt that failed may still be writing
+        with pq.ParquetWriter(Path(self.folder) / name, self.schema, compression="zstd") as file:
+            for batch in self.function(batches):
+                file.write_batch(batch)
+        yield pa.record_batch({"file": [name]})
 
 
 def files(location: str) -> list[tuple[str, int]] | None:
@@ -113,15 +153,47 @@ def batches_of(of: Sequence[Split], columns: Sequence[str]) -> Iterator[pa.Recor
     """The records of splits: these columns, in this order. Raises ParquetError, also for a file that lacks one of them."""
     for split in of:
         with _parquet(split.location) as (file, size):
-            for name in columns:
-                if name not in file.schema_arrow.names:
-                    raise ParquetError(f"{split.location} has no column {name!r}, which the first file has")
-            begins = [_first_byte(file.metadata.row_group(g)) for g in range(file.num_row_groups)]
-            bounds = enumerate(pairwise([*begins, size]))
-            groups = [g for g, (begin, end) in bounds if split.start <= (begin + end) // 2 < split.end]
-            for batch in file.iter_batches(BATCH_ROWS, groups, list(columns), use_threads=False) if groups else ():
-                chosen = batch.select(list(columns))
-                yield chosen.cast(_plain(chosen.schema))
+            spans = enumerate(_spans(file, size))
+            groups = [g for g, (begin, end) in spans if split.start <= (begin + end) // 2 < split.end]
+            yield from _read(file, split.location, groups, columns, BATCH_ROWS) if groups else ()
+
+
+def few_rows_of(of: Sequence[Split], columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+    """Like ``batches_of``, with at most ``rows`` in a batch. A row group is divided: a split has as large a part of its rows as
+    of its bytes.
+
+    Each split of a row group decodes it up to its own last row, which takes little time compared with what a group's row takes.
+    """
+    for split in of:
+        with _parquet(split.location) as (file, size):
+            for g, (begin, end) in enumerate(_spans(file, size)):
+                count = file.metadata.row_group(g).num_rows
+                first, last = (
+                    count * (min(max(at, begin), end) - begin) // max(end - begin, 1) for at in (split.start, split.end)
+                )
+                row = 0
+                for batch in _read(file, split.location, [g], columns, rows) if first < last else ():
+                    part = batch.slice(max(first - row, 0), max(last - max(row, first), 0))
+                    if part.num_rows:
+                        yield part
+                    row += batch.num_rows
+                    if row >= last:
+                        break
+
+
+def _spans(file: pq.ParquetFile, size: int) -> list[tuple[int, int]]:
+    """The bytes of each row group: where it begins, and where the next one does, or the file ends."""
+    begins = [_first_byte(file.metadata.row_group(g)) for g in range(file.num_row_groups)]
+    return list(pairwise([*begins, size]))
+
+
+def _read(file: pq.ParquetFile, location: str, groups: list[int], columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+    for name in columns:
+        if name not in file.schema_arrow.names:
+            raise ParquetError(f"{location} has no column {name!r}, which the first file has")
+    for batch in file.iter_batches(rows, groups, list(columns), use_threads=False):
+        chosen = batch.select(list(columns))
+        yield chosen.cast(_plain(chosen.schema))
 
 
 @contextmanager
@@ -141,13 +213,21 @@ def _parquet(location: str) -> Iterator[tuple[pq.ParquetFile, int]]:
 
 def _plain(schema: pa.Schema) -> pa.Schema:
     """The columns' types outside Arrow: PyArrow restores the dictionary and view types that the file's writer had in memory."""
+    return pa.schema([field.with_type(_plain_type(field.type)) for field in schema], schema.metadata)
+
+
+def _plain_type(kind: pa.DataType) -> pa.DataType:
     types = pa.types
-    for i, field in enumerate(schema):
-        if types.is_dictionary(field.type):
-            schema = schema.set(i, field.with_type(field.type.value_type))
-        elif types.is_string_view(field.type) or types.is_binary_view(field.type):
-            schema = schema.set(i, field.with_type(pa.string() if types.is_string_view(field.type) else pa.binary()))
-    return schema
+    if types.is_dictionary(kind):
+        return kind.value_type
+    if types.is_string_view(kind) or types.is_binary_view(kind):
+        return pa.string() if types.is_string_view(kind) else pa.binary()
+    if types.is_struct(kind):
+        return pa.struct([field.with_type(_plain_type(field.type)) for field in kind])
+    if types.is_list(kind) or types.is_large_list(kind):
+        item = kind.value_field.with_type(_plain_type(kind.value_type))
+        return pa.list_(item) if types.is_list(kind) else pa.large_list(item)
+    return kind
 
 
 def _first_byte(group: pq.RowGroupMetaData) -> int:

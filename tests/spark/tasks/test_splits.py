@@ -31,6 +31,30 @@ def test_a_row_group_is_read_by_one_split_alone(parquet):
         assert pa.Table.from_batches(batches).column("key").to_pylist() == RECORDS.column("key").to_pylist()
 
 
+@pytest.mark.parametrize("rows", [1, 16, 3_000])
+@pytest.mark.parametrize("tasks", [1, 3, 50])
+def test_rows_that_take_long_are_divided_within_row_groups(parquet, tasks, rows):
+    """Each is read once, by tasks of about as many rows."""
+    lists = splits.splits(splits.files(parquet), tasks)
+    of_tasks = [[*splits.few_rows_of(task, ["key"], rows)] for task in lists]
+    batches = [batch for batches in of_tasks for batch in batches]
+    assert pa.Table.from_batches(batches).column("key").to_pylist() == RECORDS.column("key").to_pylist()
+    assert max(batch.num_rows for batch in batches) <= rows
+    counts = [sum(batch.num_rows for batch in batches) for batches in of_tasks]
+    assert max(counts) < 1.5 * len(RECORDS) / tasks
+
+
+def test_nested_types_are_those_outside_arrow(tmp_path):
+    kind = pa.list_(pa.struct({"name": pa.dictionary(pa.int32(), pa.string()), "racks": pa.large_list(pa.string_view())}))
+    rows = [[{"name": "t", "racks": ["a", None]}], [], None]
+    path = str(tmp_path / "nested.parquet")
+    pq.write_table(pa.table({"topics": pa.array(rows, kind)}), path)
+    (split,) = splits.splits(splits.files(path), 1)
+    (batch,) = splits.few_rows_of(split, ["topics"], 5)
+    assert batch.column(0).type == pa.list_(pa.struct({"name": pa.string(), "racks": pa.large_list(pa.string())}))
+    assert batch.column(0).to_pylist() == rows
+
+
 @pytest.mark.parametrize("kind", ["categories", "views"])
 def test_parquet_is_what_it_is_to_spark_whatever_its_writer_held(tmp_path, kind):
     """As pandas and Polars have them."""
