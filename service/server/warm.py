@@ -1,16 +1,20 @@
 """Loads every kernel: from Numba's cache if it was compiled before; otherwise it is compiled now and cached.
 
-``python -m service.server.warm`` compiles at set-up and at build. A server calls ``warm`` before it forks its workers, so that no
-request waits for a compiler. A test checks that no golden vector's request compiles anything.
+``python -m service.server.warm`` compiles at set-up and at build, in two processes. A server calls ``warm`` before it forks its
+workers, so that no request waits for a compiler. A test checks that no golden vector's request compiles anything.
 """
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import product
-from typing import Any
+from multiprocessing import get_context
+from multiprocessing.synchronize import Lock
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+from numba.core.caching import IndexDataCacheFile
 from werkzeug.test import Client
 
 from service.app import create_app
@@ -33,6 +37,8 @@ KEYS: dict[str, list[Any]] = {
 }
 """Some keys of each format; those of the other formats are integers."""
 
+RECORD: Final = {"key_base64": "AAMAAWc=", "value_base64": "AAAAAAHeAA=="}
+
 ONE_OF_EACH_ENCODING = ("java", "spark", "scala-0.8", "pulsar")
 """A format takes the same kernels in all partitioners that encode keys alike, so one of each is enough."""
 
@@ -43,14 +49,47 @@ def warm(settings: Settings | None = None) -> None:
     They go to an app of their own, whose metrics are thrown away. A strategy that rejects its request has loaded what rejects it.
     """
     client = Client(create_app(replace(settings or Settings(), auth="off", otlp_endpoint="")))
-    for body in _partition_requests():
-        client.post("/v1/partitions", json=body)
-    for column in (pa.array(["key", None]), pa.array([b"key", None]), pa.array([1, None]), pa.array([0.5, None])):
-        _post_arrow(client, column)
+    for load in HALVES:
+        load(client)
+
+
+def compile_kernels() -> None:
+    """Compile what is not cached, in two processes."""
+    fork = get_context("fork")
+    client = Client(create_app(Settings(auth="off")))
+    halves = [fork.Process(target=_compile_half, args=(load, client, lock)) for lock in [fork.Lock()] for load in HALVES]
+    for half in halves:
+        half.start()
+    for half in halves:
+        half.join()
+        if half.exitcode:
+            sys.exit(half.exitcode)
+
+
+def _compile_half(load: Callable[[Client], None], client: Client, lock: Lock) -> None:
+    save: Callable[..., None] = IndexDataCacheFile.save
+
+    def save_alone(*args: Any) -> None:
+        with lock:  # Numba reads the index of a kernel's compilations, adds one and writes it back
+            save(*args)
+
+    IndexDataCacheFile.save = save_alone  # type: ignore[method-assign]
+    load(client)
+
+
+def _load_groups(client: Client) -> None:
     for body in _assignment_requests():
         client.post("/v1/group-assignments", json=body)
     for body in _rebalance_requests():
         client.post("/v1/group-rebalances", json=body)
+    client.get("/v1/coordinators", query_string={"group_id": "group"})
+
+
+def _load_others(client: Client) -> None:
+    for body in _partition_requests():
+        client.post("/v1/partitions", json=body)
+    for column in (pa.array(["key", None]), pa.array([b"key", None]), pa.array([1, None]), pa.array([0.5, None])):
+        _post_arrow(client, column)
     take_out(b"[0,1,2,3,4,5,6,7,8]")  # which happens to large bodies
     for body in _placement_requests():
         client.post("/v1/replica-placements?explain=true", json=body)
@@ -59,11 +98,10 @@ def warm(settings: Settings | None = None) -> None:
     for body in _audit_requests():
         client.post("/v1/placement-audits", json=body)
     client.post("/v1/reassignments:lint", json=_lint_request())
-    client.get("/v1/coordinators", query_string={"group_id": "group"})
     client.post("/v1/partitioner-comparisons", json={"partitions_count": 3, "keys": ["a", "b"]})
     client.post("/v1/partitioner-fingerprints", json={"observations": [{"key": "a", "partition_id": 2}]})
     for kind in ("group_record", "share_group_state_record", "offsets_topic"):
-        client.post("/v1/decodings", json={"kind": kind, "records": [{"key_base64": "AAMAAWc=", "value_base64": "AAAAAAHeAA=="}]})
+        client.post("/v1/decodings", json={"kind": kind, "records": [RECORD]})
     # With few and with many partitions; the list of frequent keys is otherwise for a million different keys.
     plans = {"partitions_counts": [3, 65], "current_partitions_count": 3}
     client.post("/v1/partition-count-plans", json={**plans, "histogram": [{"key": str(i), "records": i} for i in range(600)]})
@@ -72,6 +110,10 @@ def warm(settings: Settings | None = None) -> None:
     one = np.ones(1, np.int64)
     frequent.add(one, one, np.zeros(1, np.bool_), 0)
     frequent.merged(frequent)
+
+
+HALVES = (_load_groups, _load_others)
+"""Of about equal length to compile, with few kernels in common."""
 
 
 def _partition_requests() -> Iterator[dict[str, Any]]:
@@ -190,4 +232,4 @@ def _lint_request() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    warm()
+    compile_kernels()

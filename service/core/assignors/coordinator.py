@@ -21,7 +21,6 @@ from service.core.jvm.ordering import DEFAULT_CAPACITY, capacity_for_set, hash_o
 from service.core.jvm.sorting import java_order
 from service.core.model import NONE, Bools, Group, Int32s, Topics
 
-_NOTHING = np.empty(0, np.int32)
 _URL_SAFE = bytes.maketrans(b"-_+/", b"+/??")
 """The alphabet of URLs as that of ``binascii``; what is of the latter alone becomes wrong."""
 
@@ -201,7 +200,7 @@ def target_rows(  # noqa: C901 (a kernel)
         sizes[place[topic]] += i - start
     topics = topics[:rows]
     if rows > 1:
-        topics = topics[hash_order(hashes[topics], ranks[topics], DEFAULT_CAPACITY, False, _NOTHING)]
+        topics = topics[hash_order(hashes[topics], ranks[topics], int(DEFAULT_CAPACITY), False, topics[:0])]
     offsets = np.zeros(rows + 1, np.int32)
     for row in range(rows):
         offsets[row + 1] = offsets[row] + sizes[place[topics[row]]]
@@ -230,7 +229,7 @@ def _order_ids(partitions: Int32s, base: int) -> None:
         return
     if n > 8:
         ids = partitions - np.int32(base)
-        partitions[:] = partitions[hash_order(ids, ids, capacity, False, _NOTHING)]
+        partitions[:] = partitions[hash_order(ids, ids, capacity, False, ids[:0])]
         return
     # So few make no tree: sort them by bucket.
     for i in range(1, n):

@@ -32,7 +32,7 @@ def fit_capacities(s: State, sizes: Int64s, loads: Int64s, capacities: Int64s) -
     with the most room for its weight.
     """
     for moves in range(2 * len(s.members) + 1):
-        a = NONE
+        a = int(NONE)
         for broker in range(len(loads)):
             over = loads[broker] - capacities[broker]
             if over > 0 and s.first[broker] != NONE and (a == NONE or over > loads[a] - capacities[a]):
@@ -83,7 +83,7 @@ def balance_bytes(
     between calls; steps : exchanges
     """
     for _ in range(steps):
-        a = NONE
+        a = int(NONE)
         for broker in range(len(loads)):
             fuller = a == NONE or loads[broker] / s.weights[broker] > loads[a] / s.weights[a]
             if fuller and not exhausted[broker] and s.first[broker] != NONE:

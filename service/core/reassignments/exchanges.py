@@ -10,6 +10,9 @@ improves it.
 though no partition can: nearly all partitions could, and counting them would take most of the time. Whoever finds none sets it
 to 0.
 
+Partitions and brokers are int64 where they are arguments: Numba compiles a kernel for each mix of types that it is called with,
+constants included.
+
 Leaders are sets of one: with the rule CHOICES a partition's only broker is its leader, and its replicas are its choices.
 """
 

@@ -80,7 +80,7 @@ def follow(s: State, sink: int, previous: Int32s) -> bool:
     while previous[broker] != NONE:
         broker = previous[broker]
         length += 1
-    path = np.empty(length + 1, np.int32)
+    path = np.empty(length + 1, np.int64)
     broker = sink
     for i in range(length, -1, -1):
         path[i] = broker
@@ -89,10 +89,10 @@ def follow(s: State, sink: int, previous: Int32s) -> bool:
 
 
 @njit(nogil=True, cache=True)
-def _carry_out(s: State, path: Int32s) -> bool:
+def _carry_out(s: State, path: Int64s) -> bool:
     length = len(path) - 1
-    partitions = np.empty(length, np.int32)
-    costs = np.empty(length, np.int32)
+    partitions = np.empty(length, np.int64)
+    costs = np.empty(length, np.int64)
     for i in range(length):
         costs[i] = s.cheapest[path[i], path[i + 1]]
         partitions[i] = find(s, path[i], path[i + 1]) if costs[i] != IMPOSSIBLE else NONE
@@ -117,7 +117,7 @@ def cancel(s: State, broker: int, previous: Int32s) -> bool:
     while other != broker:
         other = previous[other]
         length += 1
-    path = np.empty(length + 1, np.int32)
+    path = np.empty(length + 1, np.int64)
     for i in range(length, -1, -1):
         path[i] = broker
         broker = previous[broker]
@@ -144,7 +144,7 @@ def relieve(s: State, searches: int) -> int:
         if on_cycle != NONE:
             cancel(s, on_cycle, previous)
             continue
-        sink = NONE
+        sink = int(NONE)
         for b in range(brokers):
             if key[b] < FAR and s.loads[b] < s.most[b] and (sink == NONE or key[b] < key[sink]):
                 sink = b
@@ -170,7 +170,7 @@ def even_out(s: State, most_cost: int, ideal: Int64s, exhausted: Bools, searches
     sources, none = np.zeros(brokers, np.bool_), np.zeros(brokers, np.bool_)
     key, previous = np.empty(brokers, np.int64), np.empty(brokers, np.int32)
     for _ in range(searches):
-        source = NONE
+        source = int(NONE)
         for a in range(brokers):
             if not exhausted[a] and s.first[a] != NONE and (source == NONE or _heavier(s, a, source)):
                 source = a
@@ -182,7 +182,7 @@ def even_out(s: State, most_cost: int, ideal: Int64s, exhausted: Bools, searches
         if on_cycle != NONE:
             cancel(s, on_cycle, previous)
             continue
-        sink = NONE
+        sink = int(NONE)
         for b in range(brokers):
             possible = key[b] < FAR and s.loads[b] < s.most[b] and cost_of(key[b]) <= most_cost and lighter(s, b, source)
             if possible and (sink == NONE or _better_sink(s, b, sink, ideal, key)):
@@ -251,7 +251,7 @@ def save_copies(s: State, exhausted: Bools, searches: int) -> int:  # noqa: C901
             cancel(s, on_cycle, previous)
             continue
         last = (2 * s.loads[example] - 1, s.weights[example])
-        sink = NONE
+        sink = int(NONE)
         for b in range(brokers):
             as_even = (2 * s.loads[b] + 1) * last[1] == last[0] * s.weights[b]
             if key[b] < 0 and as_even and s.loads[b] < s.most[b] and (sink == NONE or key[b] < key[sink]):

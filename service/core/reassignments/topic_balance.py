@@ -43,7 +43,7 @@ def _swap(s: State, topics: Int32s, counts: Int64s, progress: Int64s, most: int)
         partition = progress[0] % partitions
         swapped = False
         for i in range(s.offsets[partition], s.offsets[partition + 1]):
-            a = s.members[i]
+            a = int(s.members[i])
             for b in range(len(s.loads)):
                 gain = _gain(counts, s.weights, topics[partition], a, b)
                 scanned += 1

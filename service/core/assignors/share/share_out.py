@@ -119,7 +119,7 @@ def _revoke_from_members(
             else:
                 hashes = key_hashes[entry_keys[start:stop]]
                 indices = np.arange(stop - start, dtype=np.int32)
-                for i in hash_order(hashes, indices, DEFAULT_CAPACITY, False, indices[:0])[:over]:
+                for i in hash_order(hashes, indices, int(DEFAULT_CAPACITY), False, indices[:0])[:over]:
                     stays[start + i] = False
             counts[number] = desired[number]
         start = stop
@@ -135,7 +135,7 @@ def _revoke_from_partition(entries: Int32s, over: int, entry_numbers: Int32s, co
     """
     owners = entry_numbers[entries]
     gone = np.flatnonzero(~stays[entries]).astype(np.int32)
-    for i in hash_order(owners, owners, DEFAULT_CAPACITY, False, gone)[:over]:
+    for i in hash_order(owners, owners, int(DEFAULT_CAPACITY), False, gone)[:over]:
         stays[entries[i]] = False
         counts[owners[i]] -= 1
 
