@@ -120,14 +120,17 @@ def test_sigterm_lets_the_requests_in_flight_finish():
     with serving(ALLOCATOR_WORKERS="1") as server:
         answers = []
         url = f"{server.url}/v1/partitions"
-        asking = threading.Thread(target=lambda: answers.append(requests.post(url, json=question, timeout=60)))
-        asking.start()
-        while server.metric("allocator_http_requests_in_flight") < 2:
-            time.sleep(0.001)
+        while True:  # until it is seen in flight, which a busy machine may miss
+            asking = threading.Thread(target=lambda: answers.append(requests.post(url, json=question, timeout=60)))
+            asking.start()
+            while (in_flight := server.metric("allocator_http_requests_in_flight")) < 2 and asking.is_alive():
+                time.sleep(0.001)
+            if in_flight == 2:
+                break
         server.process.send_signal(signal.SIGTERM)
         asking.join()
-        assert answers[0].status_code == 200
-        assert len(answers[0].json()["partitions"]) == len(question["keys"])
+        assert answers[-1].status_code == 200
+        assert len(answers[-1].json()["partitions"]) == len(question["keys"])
 
 
 def test_the_three_printed_commands_work_when_pasted():
