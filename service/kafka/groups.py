@@ -10,6 +10,11 @@ OffsetFetch                  committed offsets
 
 What the members of a consumer group own, for its next rebalance, is their target assignment; what they have got so far is the
 current one (``assigned_partitions``).
+
+The order of the members decides ties of the assignors, so it is the one that reproduces the coordinator's. A classic group's
+leader gets its members as DescribeGroups lists them. The other groups' members are in a TimelineHashMap, which iterates from the
+last to the first member of a slot; entered in the reverse of the described order, they are iterated in that order again.
+(org.apache.kafka.coordinator.group.classic.ClassicGroup, org.apache.kafka.timeline.SnapshottableHashTable, Apache Kafka 4.3.1)
 """
 
 from __future__ import annotations
@@ -164,8 +169,7 @@ class _GroupReader:
             return self._classic(group)
         if request is ConsumerGroupDescribeRequest:
             return self._consumer(group)
-        members = sorted(group.members, key=lambda member: member.member_id)
-        return _epoch_group(group, "share", [_epoch_member(member, member.assignment) for member in members])
+        return _epoch_group(group, "share", [_epoch_member(member, member.assignment) for member in reversed(group.members)])
 
     def _classic(self, group: Any) -> Document:
         group_id, state = group.group_id, group.group_state
@@ -179,7 +183,7 @@ class _GroupReader:
             self.not_known.add("groups[].members", f"The coordinator describes no members in the state {state}.", group_id)
             return document
         document["members"] = []
-        for member in sorted(group.members, key=lambda member: member.member_id):
+        for member in group.members:
             try:
                 document["members"].append(_classic_member(member, group.protocol_data, document))
             except Unreadable as error:
@@ -188,7 +192,7 @@ class _GroupReader:
 
     def _consumer(self, group: Any) -> Document:
         members = []
-        for member in sorted(group.members, key=lambda member: member.member_id):
+        for member in reversed(group.members):
             document = _epoch_member(member, member.target_assignment) | {"instance_id": member.instance_id}
             if member.member_type in _MEMBER_TYPES:
                 document["member_type"] = _MEMBER_TYPES[member.member_type]

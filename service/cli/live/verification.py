@@ -121,6 +121,12 @@ def _why_not_checked(group: Json) -> str | None:
         return f"The coordinator has not assigned epoch {group['group_epoch']} yet."
     if group.get("metadata_hash") == 0 and group["group_protocol"] == "consumer":
         return "The coordinator does not know the group's topics yet."
+    if group["group_protocol"] == "share":
+        # Brokers describe what each member of a share group has, not its target: until its next heartbeat, the old assignment.
+        epoch = group.get("assignment_epoch")
+        behind = sum(member.get("member_epoch", epoch) != epoch for member in group["members"])
+        if behind:
+            return f"{behind} members do not have the assignment of epoch {epoch} yet."
     return None
 
 
