@@ -3,6 +3,7 @@
 ::
 
     properties.py       the properties files of Kafka's own tools → the settings of a client
+    sasl.py, oauth.py   login modules and tokens → the SASL settings of a client
     key_stores.py       PEM, JKS and PKCS12 stores → an ``ssl.SSLContext``
     client.py           connections to the brokers, and requests over them
     messages/           the definitions of the requests that the client library does not know
