@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from service.arrow.clusters import BROKER, PLACEMENT, read_cluster, read_placement
 from service.cli.local_client import Refused
+from service.core.assignors import GROUP_PROTOCOLS
 from service.core.descriptions.bodies import group_assignment, picked, placement_audit
 from service.core.descriptions.model import Description
 from service.core.errors import InvalidQuestion
@@ -109,22 +110,22 @@ def _check_topic(name: str, cluster: Cluster, placement: Ragged) -> Finding:
 
 
 def _why_not_checked(group: Json) -> str | None:
-    if "members" not in group:
+    protocol, members, epoch = group["group_protocol"], group.get("members"), group.get("assignment_epoch")
+    if protocol not in GROUP_PROTOCOLS:
+        return f"The assignors of the {protocol} protocol are not among those of this service."
+    if members is None:
         state = group.get("group_state")
         return f"Its members are not known; its state is {state}." if state else "Its members are not known."
-    if group["members"] and "assignor" not in group:
-        return "Its assignor is not known."
-    if group.get("group_epoch") != group.get("assignment_epoch"):
-        return f"The coordinator has not assigned epoch {group['group_epoch']} yet."
-    if group.get("metadata_hash") == 0 and group["group_protocol"] == "consumer":
-        return "The coordinator does not know the group's topics yet."
-    if group["group_protocol"] == "share":
+    reasons = {
+        "Its assignor is not known.": members and "assignor" not in group,
+        f"The coordinator has not assigned epoch {group.get('group_epoch')} yet.": group.get("group_epoch") != epoch,
+        "The coordinator does not know the group's topics yet.": protocol == "consumer" and group.get("metadata_hash") == 0,
+    }
+    if protocol == "share":
         # Brokers describe what each member of a share group has, not its target: until its next heartbeat, the old assignment.
-        epoch = group.get("assignment_epoch")
-        behind = sum(member.get("member_epoch", epoch) != epoch for member in group["members"])
-        if behind:
-            return f"{behind} members do not have the assignment of epoch {epoch} yet."
-    return None
+        behind = sum(member.get("member_epoch", epoch) != epoch for member in members)
+        reasons[f"{behind} members do not have the assignment of epoch {epoch} yet."] = behind > 0
+    return next((reason for reason, holds in reasons.items() if holds), None)
 
 
 def _check_group(group: Json, steady: Json, counts: dict[str, int], ask: Ask) -> Finding:
