@@ -81,7 +81,7 @@ def check_groups(snapshot: Json, group_ids: Sequence[str], ask: Ask) -> Iterator
 
 def check_topics(snapshot: Json, topic_names: Sequence[str]) -> Iterator[Finding]:
     """A finding for each topic: could Kafka have placed it so? topic_names : those to check; none of them means all"""
-    description = Description("snapshot", tuple(snapshot["brokers"]))
+    description, cluster = Description("snapshot", tuple(snapshot["brokers"])), None
     for topic in snapshot["topics"]:
         name = topic["topic_name"]
         if topic_names and name not in topic_names:
@@ -91,7 +91,8 @@ def check_topics(snapshot: Json, topic_names: Sequence[str]) -> Iterator[Finding
         except InvalidQuestion as refusal:
             yield Finding("topic", name, PLACERS_OF_KAFKA[0], "not_checked", str(refusal))
             continue
-        cluster = read_cluster(pa.array(body["brokers"], BROKER))
+        if cluster is None:
+            cluster = read_cluster(pa.array(body["brokers"], BROKER))
         _, placement = read_placement(pa.array(body["placements"], PLACEMENT), cluster)
         yield _check_topic(name, cluster, placement)
 
