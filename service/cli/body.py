@@ -10,6 +10,13 @@ from service.cli import descriptions, options
 
 TOPIC: Final = click.option("--topic", "topic_name", help="Topic in the description. Default: the only one.")
 
+COUNTS: Final = click.option(
+    "--partitions",
+    "partitions_counts",
+    type=options.COUNTS,
+    help="Counts to compare: 12,18,24 or 12-48:12. Default: as now.",
+)
+
 
 @click.group
 def body() -> None:
@@ -27,6 +34,8 @@ def _command(name: str, make: Callable[..., dict[str, Any]], *several: Callable[
 
 
 _command("group-assignments", descriptions.group_body, options.GROUP)
+_command("group-rebalances", descriptions.group_body, options.GROUP)
 _command("replica-placements", descriptions.placement_body, options.PLACEMENT)
 _command("placement-audits", descriptions.audit_body, options.SNAPSHOT, options.RACKS, TOPIC)
 _command("reassignments", descriptions.reassignment_body, options.SNAPSHOT, options.RACKS)
+_command("partition-count-plans", descriptions.plan_body, options.SNAPSHOT, TOPIC, COUNTS)

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 DESCRIPTIONS: Final = {"snapshot_version", "KafkaPartitionState", "partitions"}
 """Members of JSON objects that are descriptions; other objects are request bodies."""
 
+STDIN: Final = "<stdin>"
+"""The name of the file object that is standard input."""
+
 
 def body(
     file: BufferedReader | None, make: Callable[..., dict[str, Any]], snapshots: Iterable[BufferedReader], **values: Any
@@ -36,7 +39,8 @@ def body(
         if not descriptions and _is_body(text):
             _check_no_options(values)
             return text
-        descriptions.append(parse(text, file.name if file else "standard input"))
+        name = getattr(source, "name", STDIN)
+        descriptions.append(parse(text, "standard input" if name == STDIN else name))
     try:
         return dumps(make(merged(descriptions), **values))
     except InvalidQuestion as error:
@@ -114,9 +118,15 @@ def audit_body(description: Description, racks: Iterable[str], topic_name: str |
     return bodies.placement_audit(with_racks(description, racks), topic_name)
 
 
+def plan_body(description: Description, topic_name: str | None, partitions_counts: tuple[int, ...] | None) -> dict[str, Any]:
+    """The body of ``plan`` for a topic, without its keys."""
+    topic = bodies.partition_count_plan(description, topic_name)
+    return {"partitions_counts": list(partitions_counts or [topic["current_partitions_count"]]), **topic}
+
+
 def reassignment_body(description: Description, racks: Iterable[str]) -> dict[str, Any]:
     """The body of ``reassign``."""
-    return bodies.cluster(with_racks(description, racks), bodies.PLACEMENT)
+    return bodies.reassignment(with_racks(description, racks))
 
 
 def _is_body(text: bytes) -> bool:

@@ -9,15 +9,18 @@ from urllib.parse import urlencode
 import click
 from rich.console import Console
 
-from service.cli import options, tables
-from service.cli.local_client import post_stream
+from service.cli import descriptions, options, tables
+from service.cli.local_client import BadInput, post_stream
 from service.cli.terminal import fill, table
+from service.core.descriptions import bodies
+from service.core.errors import InvalidQuestion
 from service.core.printable import printable
 from service.core.sizing.throughput import Throughput, throughput
 from service.web.json_codec import dumps, loads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from io import BufferedReader
 
     from rich.table import Table
 
@@ -29,6 +32,8 @@ MARKS = {"above chance": " ▲", "below chance": " ▼"}
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True), required=False)
 @tables.options
+@options.SNAPSHOT
+@click.option("--topic", "topic_name", help="Topic in the snapshot, which gives --current and the rates. Default: the only one.")
 @click.option("--partitions", "partitions_counts", type=options.COUNTS, help="Counts to compare: 12,18,24 or 12-48:12.")
 @click.option("--current", "current_partitions_count", type=int, help="Current number of partitions.")
 @click.option("--partitioner", "partitioners", multiple=True, help="Partitioner of the producers. Repeatable. Default: java.")
@@ -49,7 +54,8 @@ MARKS = {"above chance": " ▲", "below chance": " ▼"}
 def plan(
     *, file: str | None, file_format: str | None, key_column: str, key_format: str | None, strict: bool,
     records_column: str | None, size_column: str | None, partitioners: tuple[str, ...],
-    partitions_counts: tuple[int, ...] | None, output: str | None, as_json: bool, **question: Any,
+    partitions_counts: tuple[int, ...] | None, snapshots: tuple[BufferedReader, ...], topic_name: str | None,
+    output: str | None, as_json: bool, **question: Any,
 ) -> None:  # fmt: skip
     """Compare partition counts for a topic.
 
@@ -62,6 +68,7 @@ def plan(
     partition-allocator plan --target-mb-per-second 50 --producer-mb-per-second 10 --consumer-mb-per-second 5
     """
     form = options.form(output, as_json=as_json)
+    _add_topic(question, snapshots, topic_name)
     needed = _throughput(question)
     if file is None:
         if needed is None:
@@ -89,6 +96,22 @@ def plan(
             console.print(line, highlight=False, markup=False)
     if form != "csv" and not _kept(loads(answer)):
         sys.exit(1)
+
+
+def _add_topic(question: dict[str, Any], snapshots: tuple[BufferedReader, ...], topic_name: str | None) -> None:
+    """Add what a snapshot tells about the topic, where no option does. Raises BadInput."""
+    if not snapshots:
+        if topic_name is not None:
+            raise click.UsageError("--topic names a topic of --snapshot.")
+        return
+    described = descriptions.merged([descriptions.read(snapshot) for snapshot in snapshots])
+    try:
+        topic = bodies.partition_count_plan(described, topic_name)
+    except InvalidQuestion as error:
+        raise BadInput(error.detail) from None
+    if question["duration_seconds"] is not None:
+        topic = bodies.picked(topic, ("topic_name", "current_partitions_count"))
+    question |= topic | {name: value for name, value in question.items() if value is not None}
 
 
 def _throughput(question: dict[str, Any]) -> Throughput | None:

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 
-from service.cli.local_client import post
+from service.cli import descriptions, options
+from service.cli.local_client import BadInput, post
 from service.cli.rebalance_pictures import page, picture
 from service.cli.terminal import fill, table
 from service.web.json_codec import dumps, loads
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from io import BufferedReader
 
     from rich.table import Table
@@ -25,7 +27,8 @@ TOTALS = ("group", "rebalances", "partitions idle", "longest", "moved", "revoked
 
 
 @click.command()
-@click.argument("file", type=click.File("rb"), default="-")
+@click.argument("file", type=click.File("rb"), required=False)
+@options.GROUP
 @click.option(
     "--compare",
     multiple=True,
@@ -37,16 +40,18 @@ TOTALS = ("group", "rebalances", "partitions idle", "longest", "moved", "revoked
 @click.option("--explain", is_flag=True, help="Add why each partition moved (JSON only).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, also on a terminal.")
 def rebalances(
-    *, file: BufferedReader, compare: tuple[str, ...], svg: Path | None, html: Path | None, explain: bool, as_json: bool
-) -> None:
+    *, file: BufferedReader | None, snapshots: tuple[BufferedReader, ...], compare: tuple[str, ...], svg: Path | None,
+    html: Path | None, explain: bool, as_json: bool, **group: str | None,
+) -> None:  # fmt: skip
     """Simulate the rebalances of a group.
 
     Shows each rebalance that the events cause, how long partitions stand still, and what another protocol, another assignor or
     static members would change.
 
-    FILE is the JSON body of POST /v1/group-rebalances. Default: standard input.
+    FILE is the JSON body of POST /v1/group-rebalances. Default: standard input. With --snapshot, the snapshot gives the group and
+    its topics, and FILE, if given, the rest: events, timing.
     """
-    body = file.read()
+    body = _body(file, snapshots, group)
     if compare or svg or html:
         body = _extended(body, compare, pictured=svg is not None or html is not None)
     answer = post(f"{PATH}?explain=true" if explain else PATH, body)
@@ -62,6 +67,25 @@ def rebalances(
     if "rebalances" in document:
         console.print(_rebalances(document))
     console.print(_totals(document))
+
+
+def _body(file: BufferedReader | None, snapshots: Sequence[BufferedReader], group: dict[str, str | None]) -> bytes:
+    """The body in the file; with snapshots that of a group in them, and what the file adds. Raises BadInput."""
+    if not snapshots:
+        return descriptions.body(file, descriptions.group_body, (), **group)
+    body: dict[str, Any] = loads(descriptions.body(None, descriptions.group_body, snapshots, **group))
+    if file is not None:
+        try:
+            rest = loads(file.read())
+        except ValueError as error:
+            raise BadInput(f"{file.name}: {error}") from None
+        if not isinstance(rest, dict):
+            raise BadInput(f"{file.name}: not a JSON object.")
+        twice = sorted(body.keys() & rest.keys())
+        if twice:
+            raise BadInput(f"{file.name}: {', '.join(twice)}: the snapshot has these.")
+        body |= rest
+    return dumps(body)
 
 
 def _extended(body: bytes, compare: tuple[str, ...], *, pictured: bool) -> bytes:

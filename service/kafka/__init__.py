@@ -3,11 +3,13 @@
 ::
 
     properties.py       the properties files of Kafka's own tools → the settings of a client
+    sasl.py, oauth.py   login modules and tokens → the SASL settings of a client
     key_stores.py       PEM, JKS and PKCS12 stores → an ``ssl.SSLContext``
     client.py           connections to the brokers, and requests over them
     messages/           the definitions of the requests that the client library does not know
     topics.py           brokers, topics, placements, sizes, offsets
-    groups.py           groups of the classic, consumer and share protocols, and their committed offsets
+    groups.py           groups of the classic, consumer and share protocols, and committed offsets
+    streams_groups.py   groups of the streams protocol
     offsets_topic.py    what only ``__consumer_offsets`` tells about groups
     snapshot.py         all of it as one snapshot
 

@@ -1,22 +1,28 @@
-"""Groups of the classic, consumer and share protocols, and their committed offsets.
+"""Groups of the classic, consumer, share and streams protocols, and their committed offsets.
 
 ============================ ==========================================================================================
 ListGroups                   the groups that each broker coordinates, and their protocols
 DescribeGroups               classic groups: each member's Subscription and Assignment, as the bytes that the clients sent
 ConsumerGroupDescribe        consumer groups: subscriptions, epochs, the current and the target assignment
 ShareGroupDescribe           share groups: subscriptions, epochs, the assignment
+StreamsGroupDescribe         streams groups: subtopologies, epochs, the current and the target tasks
 OffsetFetch                  committed offsets
 ============================ ==========================================================================================
 
 What the members of a consumer group own, for its next rebalance, is their target assignment; what they have got so far is the
 current one (``assigned_partitions``).
+
+The order of the members decides ties of the assignors, so it is the one that reproduces the coordinator's. A classic group's
+leader gets its members as DescribeGroups lists them. The other groups' members are in a TimelineHashMap, which iterates from the
+last to the first member of a slot; entered in the reverse of the described order, they are iterated in that order again.
+(org.apache.kafka.coordinator.group.classic.ClassicGroup, org.apache.kafka.timeline.SnapshottableHashTable, Apache Kafka 4.3.1)
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,7 +32,8 @@ from kafka.protocol.consumer import OffsetFetchRequest
 from service.core.wire.consumer_protocol import TopicPartitions, as_seen_by, read_assignment, read_subscription
 from service.core.wire.errors import Unreadable
 from service.kafka.client import GROUPS_PER_REQUEST, NO_ERROR, ClusterClient, kafka_error, reason
-from service.kafka.messages import ConsumerGroupDescribeRequest, ShareGroupDescribeRequest
+from service.kafka.messages import ConsumerGroupDescribeRequest, ShareGroupDescribeRequest, StreamsGroupDescribeRequest
+from service.kafka.streams_groups import streams_group
 
 if TYPE_CHECKING:
     from service.kafka.not_known import NotKnown
@@ -77,10 +84,10 @@ def list_groups(client: ClusterClient, group_ids: Sequence[str], not_known: NotK
 
 
 def describe_groups(
-    client: ClusterClient, listed: Sequence[ListedGroup], topic_names: Sequence[str], not_known: NotKnown
+    client: ClusterClient, listed: Sequence[ListedGroup], partitions_counts: dict[str, int], not_known: NotKnown
 ) -> list[Document]:
-    """The groups in the shape of ``/v1/group-assignments``, with what else the cluster tells. topic_names : of all topics"""
-    reader, documents = _GroupReader(topic_names, not_known), dict[str, Document]()
+    """The groups in the shape of ``/v1/group-assignments``, with what else brokers tell. partitions_counts : of all topics"""
+    reader, documents = _GroupReader(partitions_counts, not_known), dict[str, Document]()
     requests: list[tuple[int, Any]] = []
     for (coordinator, protocol), group_ids in _batches(listed):
         if protocol not in _REQUESTS:
@@ -106,9 +113,9 @@ def describe_groups(
 def add_committed_offsets(
     client: ClusterClient, listed: Sequence[ListedGroup], documents: Sequence[Document], not_known: NotKnown
 ) -> None:
-    """Write the committed offsets of classic and consumer groups into their documents. Share groups commit none."""
+    """Write the committed offsets of groups into their documents. Share groups commit none."""
     by_id = {document["group_id"]: document for document in documents}
-    committing = [group for group in listed if group.group_id in by_id and group.protocol in ("classic", "consumer")]
+    committing = [group for group in listed if group.group_id in by_id and group.protocol != "share"]
     requests = []
     for (coordinator, _), group_ids in _batches(committing):
         groups = [
@@ -153,9 +160,9 @@ def _batches(listed: Sequence[ListedGroup]) -> Iterator[tuple[tuple[int, str], l
 
 @dataclass(frozen=True)
 class _GroupReader:
-    """Turns described groups into documents. topic_names : of all topics, for regular expressions"""
+    """Turns described groups into documents. partitions_counts : of all topics, for regular expressions and tasks"""
 
-    topic_names: Sequence[str]
+    partitions_counts: dict[str, int]
     not_known: NotKnown
 
     def document(self, request: type, group: Any) -> Document:
@@ -164,8 +171,9 @@ class _GroupReader:
             return self._classic(group)
         if request is ConsumerGroupDescribeRequest:
             return self._consumer(group)
-        members = sorted(group.members, key=lambda member: member.member_id)
-        return _epoch_group(group, "share", [_epoch_member(member, member.assignment) for member in members])
+        if request is StreamsGroupDescribeRequest:
+            return streams_group(group, self.partitions_counts)
+        return _epoch_group(group, "share", [_epoch_member(member, member.assignment) for member in reversed(group.members)])
 
     def _classic(self, group: Any) -> Document:
         group_id, state = group.group_id, group.group_state
@@ -179,7 +187,7 @@ class _GroupReader:
             self.not_known.add("groups[].members", f"The coordinator describes no members in the state {state}.", group_id)
             return document
         document["members"] = []
-        for member in sorted(group.members, key=lambda member: member.member_id):
+        for member in group.members:
             try:
                 document["members"].append(_classic_member(member, group.protocol_data, document))
             except Unreadable as error:
@@ -188,7 +196,7 @@ class _GroupReader:
 
     def _consumer(self, group: Any) -> Document:
         members = []
-        for member in sorted(group.members, key=lambda member: member.member_id):
+        for member in reversed(group.members):
             document = _epoch_member(member, member.target_assignment) | {"instance_id": member.instance_id}
             if member.member_type in _MEMBER_TYPES:
                 document["member_type"] = _MEMBER_TYPES[member.member_type]
@@ -199,7 +207,7 @@ class _GroupReader:
 
     def _resolve(self, document: Document, pattern: str, group_id: str) -> None:
         """Add the topics that match a member's regular expression."""
-        matching = matching_topics(pattern, self.topic_names)
+        matching = matching_topics(pattern, self.partitions_counts)
         if matching is None:
             text = f"{pattern}: this regular expression may mean something else to RE2 than to Python."
             self.not_known.add("groups[].members[].topic_names", text, group_id)
@@ -266,7 +274,7 @@ def _by_name(assignment: Any) -> list[Document]:
     return [{"topic_name": topic.topic_name, "partition_ids": sorted(topic.partitions)} for topic in topics]
 
 
-def matching_topics(pattern: str, topic_names: Sequence[str]) -> list[str] | None:
+def matching_topics(pattern: str, topic_names: Iterable[str]) -> list[str] | None:
     """The topics that match a member's regular expression as a whole; None if Python may read it otherwise than RE2."""
     if _OUTSIDE_PYTHON.search(pattern):
         return None
@@ -281,4 +289,5 @@ _REQUESTS: Final[dict[str, Callable[[list[str]], Any]]] = {
     "classic": lambda group_ids: DescribeGroupsRequest(groups=group_ids, include_authorized_operations=False),
     "consumer": lambda group_ids: ConsumerGroupDescribeRequest(group_ids=group_ids, include_authorized_operations=False),
     "share": lambda group_ids: ShareGroupDescribeRequest(group_ids=group_ids, include_authorized_operations=False),
+    "streams": lambda group_ids: StreamsGroupDescribeRequest(group_ids=group_ids, include_authorized_operations=False),
 }

@@ -5,7 +5,7 @@ weaker connection than intended. Other properties that this client does not have
 Kafka's clients.
 
 Source: java.util.Properties.load for the syntax, org.apache.kafka.clients.CommonClientConfigs, SslConfigs and SaslConfigs for the
-names, org.apache.kafka.common.security.JaasConfig for ``sasl.jaas.config`` (Apache Kafka 4.3.1).
+names (Apache Kafka 4.3.1).
 """
 
 import re
@@ -14,15 +14,9 @@ from typing import Any, Final
 
 from service.kafka.errors import WrongProperties
 from service.kafka.key_stores import SSL_PROPERTIES, ssl_context
+from service.kafka.sasl import SASL_PROPERTIES, sasl_settings
 
 PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-MODULES: Final = {
-    "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
-    "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
-    "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
-}
-"""The login module of each mechanism."""
-
 _NUMBERS: Final = {
     name: name.replace(".", "_")
     for name in (
@@ -36,11 +30,6 @@ _NUMBERS: Final = {
         "socket.connection.setup.timeout.ms",
     )
 }
-_SASL: Final = ("sasl.mechanism", "sasl.jaas.config")
-_VALUE: Final = r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s;]+)"""
-_OPTION: Final = re.compile(rf"([^\s=]+)\s*=\s*({_VALUE})", re.DOTALL)
-_ENTRY: Final = re.compile(rf"\s*(?P<module>\S+)\s+\w+(?P<options>(?:\s+[^\s=]+\s*=\s*{_VALUE})*)\s*;\s*", re.DOTALL)
-"""One login module: its class, a flag, and options."""
 _ESCAPES: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
@@ -111,7 +100,7 @@ def client_settings(properties: dict[str, str]) -> dict[str, Any]:
         if name in properties:
             settings[setting] = _number(name, properties[name])
     if protocol.startswith("SASL_"):
-        settings |= _sasl_settings(properties)
+        settings |= sasl_settings(properties)
     if protocol.endswith("SSL"):
         settings["ssl_context"] = ssl_context(properties)
     return settings
@@ -123,7 +112,8 @@ def _refuse_unknown(properties: dict[str, str]) -> None:
         if name == "config.providers" or re.search(r"\$\{[^}:]+:", value):
             raise WrongProperties(f"{name}: configuration providers are not supported; write the value itself into the file.")
         security = name.startswith(("ssl.", "sasl.", "security."))
-        if security and name not in (*SSL_PROPERTIES, *_SASL, "security.protocol"):
+        timing = name.startswith(("sasl.login.refresh.", "sasl.login.retry."))
+        if security and not timing and name not in (*SSL_PROPERTIES, *SASL_PROPERTIES, "security.protocol"):
             raise WrongProperties(f"{name}: this property is not supported.")
 
 
@@ -131,30 +121,3 @@ def _number(name: str, text: str) -> int:
     if not re.fullmatch(r"\s*\d{1,18}\s*", text):
         raise WrongProperties(f"{name}: {text!r} is not a number of milliseconds.")
     return int(text)
-
-
-def _sasl_settings(properties: dict[str, str]) -> dict[str, Any]:
-    mechanism = properties.get("sasl.mechanism", "GSSAPI")  # Kafka's default
-    if mechanism not in MODULES:
-        raise WrongProperties(f"sasl.mechanism: {mechanism!r} is not supported; supported are {', '.join(MODULES)}.")
-    entry = _ENTRY.fullmatch(properties.get("sasl.jaas.config", ""))
-    if entry is None:
-        raise WrongProperties("sasl.jaas.config: it must be one login module: <class> required <option>=<value> …;")
-    if entry["module"] != MODULES[mechanism]:
-        raise WrongProperties(f"sasl.jaas.config: the mechanism {mechanism} needs {MODULES[mechanism]}.")
-    options = {name: _unquoted(value) for name, value in _OPTION.findall(entry["options"])}
-    for name in ("username", "password"):
-        if name not in options:
-            raise WrongProperties(f"sasl.jaas.config: {name} is missing.")
-    for name in options:
-        if name not in ("username", "password"):
-            raise WrongProperties(f"sasl.jaas.config: the option {name} is not supported.")
-    return {
-        "sasl_mechanism": mechanism,
-        "sasl_plain_username": options["username"],
-        "sasl_plain_password": options["password"],
-    }
-
-
-def _unquoted(value: str) -> str:
-    return re.sub(r"\\(.)", r"\1", value[1:-1], flags=re.DOTALL) if value[0] in "\"'" else value

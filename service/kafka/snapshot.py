@@ -42,8 +42,9 @@ def take_snapshot(client: ClusterClient, extent: Extent) -> dict[str, Any]:
     topics = read_topics(client, extent.topic_names, not_known)
     _measure(client, brokers, topics, extent, not_known)
     listed = list_groups(client, extent.group_ids, not_known)
-    topic_names = [topic["topic_name"] for topic in (read_topics(client, (), NotKnown()) if extent.topic_names else topics)]
-    groups = describe_groups(client, listed, topic_names, not_known)
+    every_topic = read_topics(client, (), NotKnown()) if extent.topic_names else topics
+    partitions_counts = {topic["topic_name"]: topic["partitions_count"] for topic in every_topic}
+    groups = describe_groups(client, listed, partitions_counts, not_known)
     add_committed_offsets(client, listed, groups, not_known)
     if extent.with_offsets_topic:
         add_coordinator_state(client, groups, not_known)

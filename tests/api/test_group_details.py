@@ -108,6 +108,22 @@ def test_a_leader_may_have_seen_an_older_count(client):
     assert (answer["alike"], answer["partitions_counts"]) == (False, {"t": 6, "u": 2})  # which differs least
 
 
+def test_an_older_count_has_its_racks_only(client):
+    members = [{"member_id": "a", "rack_id": "y"}, {"member_id": "b", "rack_id": "x"}]
+    racks = [["x"], ["y"], ["y"]]
+    body = {**RANGE, "members": members, "topics": [{"topic_name": "t", "partitions_count": 2, "partition_racks": racks[:2]}]}
+    expected = client.post(URL, json=body).json["assignments"]
+    assert [each["partitions"][0]["partition_ids"] for each in expected] == [[1], [0]]  # by racks, not in order
+    topics = [{"topic_name": "t", "partitions_count": [3, 2], "partition_racks": racks}]
+    answer = client.post(URL, json={**body, "topics": topics, "expected": expected}).json
+    assert (answer["alike"], answer["partitions_counts"]) == (True, {"t": 2})
+    for each in members:
+        each["topic_names"] = ["t"]
+    topics.append({"topic_name": "u", "partitions_count": 1})
+    answer = client.post(URL, json={**body, "topics": topics, "expected": expected}).json
+    assert (answer["alike"], answer["partitions_counts"]) == (True, {"t": 2})
+
+
 @pytest.mark.parametrize(
     ("change", "pointer"),
     [
@@ -118,7 +134,11 @@ def test_a_leader_may_have_seen_an_older_count(client):
         ({"topics": [{"topic_name": "t", "partitions_count": []}], "expected": []}, "/topics/0/partitions_count"),
         ({"topics": [{"topic_name": "t", "partitions_count": [6, True]}], "expected": []}, "/topics/0/partitions_count"),
         (
-            {"topics": [{"topic_name": "t", "partitions_count": [1], "partition_racks": [["r"]]}], "expected": []},
+            {"topics": [{"topic_name": "t", "partitions_count": [1, 2], "partition_racks": [["r"]]}], "expected": []},
+            "/topics/0/partitions_count",
+        ),
+        (
+            {"topics": [{"topic_name": "t", "partitions_count": [1], "partition_weights": [1]}], "expected": []},
             "/topics/0/partitions_count",
         ),
         ({"topics": [{"topic_name": str(i), "partitions_count": [1, 2]} for i in range(7)], "expected": []}, "/topics"),

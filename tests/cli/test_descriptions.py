@@ -74,6 +74,39 @@ def test_plan_from_a_description() -> None:
     assert [len(topic["placements"]) for topic in body["topics"]] == [6, 2, 4]
 
 
+def test_rebalances_of_a_group_of_the_tools(tmp_path: Path) -> None:
+    """The group from the descriptions, what happens to it from a file; ``body`` prints the first part."""
+    group = ("--snapshot", MEMBERS, "--snapshot", TOPICS, "--group", "billing")
+    body = json.loads(run("body", "group-rebalances", *group).stdout)
+    events = {"events": [{"at_ms": 1000, "type": "member_leaves", "member_id": body["members"][0]["member_id"]}]}
+    scenario = tmp_path / "scenario.json"
+    scenario.write_text(json.dumps(events))
+    given = answer("rebalances", str(scenario), *group, "--compare", "consumer")
+    assert given["totals"]["rebalances"] == 1
+    assert given == answer("rebalances", "--compare", "consumer", stdin=json.dumps(body | events))
+    assert answer("rebalances", *group)["totals"]["rebalances"] == 0
+    scenario.write_text(json.dumps(events | {"topics": []}))
+    assert "topics: the snapshot has these" in run("rebalances", str(scenario), *group).stderr
+
+
+def test_partition_counts_of_a_topic_in_a_snapshot(tmp_path: Path) -> None:
+    """The current count and the rates of the topic; an option wins."""
+    topic = {"topic_name": "orders", "partitions_count": 2, "records_per_second": [1.5, 2], "bytes_per_second": [10, None]}
+    snapshot, keys = tmp_path / "snapshot.json", tmp_path / "keys.csv"
+    snapshot.write_text(json.dumps({"snapshot_version": 1, "brokers": [], "topics": [topic], "groups": []}))
+    keys.write_text("key\na\nb\nb\n")
+    body = json.loads(run("body", "partition-count-plans", str(snapshot), "--partitions", "2,4").stdout)
+    expected = {"partitions_counts": [2, 4], "topic_name": "orders", "current_partitions_count": 2, "records_per_second": 3.5}
+    assert body == expected
+    arguments = ("plan", str(keys), "--partitions", "2,4", "--snapshot", str(snapshot), "--topic", "orders")
+    given = answer(*arguments)
+    assert given["current_partitions_count"] == 2
+    assert given["plans"][0]["busiest"]["records_per_second"] in (3.5, 3.5 * 2 / 3)
+    assert answer(*arguments, "--current", "4")["current_partitions_count"] == 4
+    assert "No topic 'other'" in run(*arguments[:-1], "other").stderr
+    assert "--topic names a topic of --snapshot" in run("plan", str(keys), "--partitions", "2", "--topic", "orders").stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "stdin", "expected"),
     [

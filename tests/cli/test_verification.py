@@ -90,6 +90,17 @@ WRONG = [member("a", 0, 3), member("b", 1, 2)]
             "not_checked",
             "initialized",
         ),
+        (
+            {
+                "members": [{**member("a", 0, 1, 2, 3), "member_epoch": 1}, {**member("b", 2, 3), "member_epoch": 2}],
+                "group_protocol": "share",
+                "assignor": "simple",
+                "group_epoch": 2,
+                "assignment_epoch": 2,
+            },
+            "not_checked",
+            "1 members do not have the assignment of epoch 2 yet",
+        ),
     ],
 )
 def test_verdicts(app: LocalApp, group: Json, verdict: str, reason: str) -> None:

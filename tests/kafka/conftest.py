@@ -39,7 +39,7 @@ advertised.listeners=PLAINTEXT://127.0.0.1:{{port}},SASL_PLAINTEXT://127.0.0.1:{
 SASL_SSL://127.0.0.1:{sasl_tls}
 listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL,\
 SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL
-sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,SCRAM-SHA-512
+sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER
 authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
 super.users=User:ANONYMOUS;User:admin
 ssl.principal.mapping.rules=RULE:^.*CN=([a-z]+).*$/$1/
@@ -79,6 +79,8 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredBroker]
         lines += f"{prefix}.plain.sasl.jaas.config={_LOGIN}.plain.PlainLoginModule required {users};\n"
         for mechanism in ("scram-sha-256", "scram-sha-512"):
             lines += f"{prefix}.{mechanism}.sasl.jaas.config={_LOGIN}.scram.ScramLoginModule required;\n"
+        module = f"{_LOGIN}.oauthbearer.OAuthBearerLoginModule"
+        lines += f'{prefix}.oauthbearer.sasl.jaas.config={module} required unsecuredLoginStringClaim_sub="broker";\n'
     with running_broker(lines) as plain:
         _make_users(AdminClient({"bootstrap.servers": plain.bootstrap}))
         yield SecuredBroker(plain, *(f"127.0.0.1:{port}" for port in ports.values()), folder)

@@ -14,6 +14,18 @@ from tests.support.jvm import spark_jvm
 
 LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 
+KERBEROS = "com.sun.security.auth.module.Krb5LoginModule required"
+OAUTH = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLogin"
+
+
+def oauth(options: str, handler: str = f"{OAUTH}CallbackHandler", url: str = "") -> dict[str, str]:
+    """An OAUTHBEARER login; unsecured unless a URL or a handler is given."""
+    properties = {"security.protocol": "SASL_SSL", "sasl.mechanism": "OAUTHBEARER"}
+    properties["sasl.jaas.config"] = f"{OAUTH}Module required {options};"
+    if url or not handler.startswith(OAUTH):
+        properties |= {"sasl.login.callback.handler.class": handler, "sasl.oauthbearer.token.endpoint.url": url}
+    return properties
+
 
 @pytest.mark.parametrize(
     ("text", "properties"),
@@ -54,7 +66,18 @@ def test_syntax_is_javas(text: str) -> None:
         ({"config.providers": "file"}, "configuration providers"),
         ({"sasl.jaas.config": "${file:/x:y}"}, "configuration providers"),
         ({"request.timeout.ms": "soon"}, "request.timeout.ms: 'soon' is not a number"),
-        ({"security.protocol": "SASL_SSL"}, "sasl.mechanism: 'GSSAPI' is not supported; supported are PLAIN"),
+        (
+            {"security.protocol": "SASL_SSL", "sasl.mechanism": "MD5"},
+            "sasl.mechanism: 'MD5' is not supported; supported are PLAIN",
+        ),
+        ({"security.protocol": "SASL_SSL", "sasl.jaas.config": f"{KERBEROS};"}, "pip install gssapi"),
+        (oauth("scope=a"), "the option scope needs sasl.login.callback.handler.class"),
+        (oauth("unsecuredLoginNumberClaim_a=b"), "could not convert string to float: 'b'"),
+        (oauth("unsecuredLoginStringClaim_a=b"), "unsecuredLoginStringClaim_sub is missing"),
+        (oauth("", handler="x"), "sasl.login.callback.handler.class: 'x' is not"),
+        (oauth("", url="ftp://x"), "sasl.oauthbearer.token.endpoint.url: 'ftp://x' is not an http"),
+        (oauth("clientId=a", url="http://localhost/"), "client.secret: it is missing, and clientSecret in sasl.jaas.config too"),
+        (oauth("clientID=a", url="http://localhost/"), "sasl.jaas.config: the option clientID is not supported"),
         ({"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}, "sasl.jaas.config: it must be one login module"),
         (
             {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.jaas.config": f"{LOGIN} username=a;"},
@@ -90,6 +113,19 @@ def test_login_options() -> None:
     login = LOGIN + ' username="a \\"b\\"" \n password=c;'
     settings = client_settings({"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.jaas.config": login})
     assert (settings["sasl_plain_username"], settings["sasl_plain_password"]) == ('a "b"', "c")
+
+
+def test_kerberos(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ticket is the system's; the service's name is the property's, or the login option's."""
+    monkeypatch.setattr("service.kafka.sasl.find_spec", lambda _: True)
+    properties = {"security.protocol": "SASL_PLAINTEXT", "sasl.jaas.config": f"{KERBEROS} useTicketCache=true serviceName=a;"}
+    expected = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "GSSAPI", "sasl_kerberos_service_name": "a"}
+    assert client_settings(properties) == expected
+    properties["sasl.kerberos.service.name"] = "b"
+    assert client_settings(properties)["sasl_kerberos_service_name"] == "b"
+    for options, message in (("useKeyTab=true", "KRB5_CLIENT_KTNAME"), ("principal=x", "the option principal is not supported")):
+        with pytest.raises(WrongProperties, match=message):
+            client_settings({**properties, "sasl.jaas.config": f"{KERBEROS} {options};"})
 
 
 def test_other_properties_are_ignored(tmp_path: Path) -> None:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
@@ -15,6 +20,7 @@ from service.kafka.snapshot import Extent, take_snapshot
 from tests.kafka.conftest import PASSWORD
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from tests.kafka.conftest import SecuredBroker
@@ -45,6 +51,74 @@ def test_sasl(secured: SecuredBroker, mechanism: str, login: str) -> None:
     assert topic in {described["topic_name"] for described in snapshot["topics"]}
     assert "used_bytes" in snapshot["brokers"][0]
     assert fields(snapshot) == set()
+
+
+OAUTH = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLogin"
+
+
+def oauth(options: str, *more: str) -> str:
+    """The properties of an OAUTHBEARER login."""
+    login = f"sasl.jaas.config={OAUTH}Module required {options};"
+    return "\n".join(("security.protocol=SASL_PLAINTEXT", "sasl.mechanism=OAUTHBEARER", login, *more))
+
+
+def test_unsecured_tokens(secured: SecuredBroker) -> None:
+    """The login options of test clusters; the token's subject is the principal."""
+    properties = oauth(
+        'unsecuredLoginStringClaim_sub="reader" unsecuredLoginListClaim_scope="|a|b" unsecuredLoginNumberClaim_n="1"'
+    )
+    assert fields(snapshot_of(secured.sasl, properties, with_offsets_topic=True)) == set()
+
+
+class _Provider(BaseHTTPRequestHandler):
+    """Gives a token of an hour to whoever knows the secret, as an OAuth provider does."""
+
+    forms: ClassVar[list[str]] = []
+
+    def do_POST(self) -> None:
+        self.forms.append(self.rfile.read(int(self.headers["Content-Length"])).decode())
+        name, _, secret = base64.b64decode(self.headers["Authorization"].removeprefix("Basic ")).decode().partition(":")
+        now = time.time()
+        parts = [{"alg": "none"}, {"sub": name, "iat": now, "exp": now + 3600}]
+        token = ".".join(base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts) + "."
+        right = secret == "s3cret"  # noqa: S105 - of this provider
+        self.send_response(200 if right else 401)
+        self.end_headers()
+        answer = {"access_token": token, "expires_in": 3600} if right else {"error": "invalid_client"}
+        self.wfile.write(json.dumps(answer).encode())
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[str]:
+    """The URL of its tokens."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Provider) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/token"
+        server.shutdown()
+        thread.join()
+
+
+def test_tokens_of_a_provider(secured: SecuredBroker, provider: str, tmp_path: Path) -> None:
+    """Client credentials as login options and as properties; one token serves all connections. Then the token from a file."""
+    from_provider = f"sasl.login.callback.handler.class={OAUTH}CallbackHandler\nsasl.oauthbearer.token.endpoint.url={provider}"
+    options = oauth('clientId="reader" clientSecret="s3cret" scope="kafka x" extension_a="b"', from_provider)
+    assert fields(snapshot_of(secured.sasl, options, with_offsets_topic=True)) == set()
+    assert _Provider.forms == ["grant_type=client_credentials&scope=kafka+x"]
+    client = "sasl.oauthbearer.client.credentials.client"
+    properties = oauth("", from_provider, f"{client}.id=stranger", f"{client}.secret=s3cret")
+    assert "groups" in fields(snapshot_of(secured.sasl, properties))
+    with pytest.raises(Unreachable, match=r"/token: 401 Unauthorized: \{\"error\": \"invalid_client\"\}"):
+        snapshot_of(secured.sasl, options.replace("s3cret", "wrong"))
+    token = client_settings(parse_properties(options))["sasl_oauth_token_provider"].token()
+    (tmp_path / "to ken").write_text(token + "\n")
+    assert snapshot_of(secured.sasl, options.replace(provider, (tmp_path / "to ken").as_uri()))["brokers"]
+    (tmp_path / "to ken").write_text("x.y.")
+    with pytest.raises(Unreachable, match=r"AuthenticationFailed|credentials it refuses"):
+        snapshot_of(secured.sasl, options.replace(provider, (tmp_path / "to ken").as_uri()))
 
 
 def test_sasl_over_tls(secured: SecuredBroker) -> None:

@@ -91,6 +91,7 @@ def _is_complete(snapshot: dict[str, Any], sizes: dict[str, int]) -> bool:
         and len(group.get("members", ())) == sizes[group["group_id"]]
         and all(
             member.get("assigned_partitions", member["owned_partitions"]) == member["owned_partitions"]
+            and member.get("member_epoch") == group.get("group_epoch")
             for member in group["members"]
         )
         for group in snapshot["groups"]

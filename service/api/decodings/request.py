@@ -113,13 +113,21 @@ def _bytes_column(column: pa.ChunkedArray, name: str) -> Keys:
 
 def _decoded(column: pa.StringArray, name: str) -> Keys:
     """The bytes of a column of base64; null stays null."""
-    values = []
-    for row, text in enumerate(column.to_pylist()):
-        try:
-            values.append(None if text is None else a2b_base64(text, strict_mode=True))
-        except ValueError:
-            raise InvalidQuestion(NOT_BASE64, "records", row, name) from None
+    texts = column.to_pylist()
+    try:
+        values = [None if text is None else a2b_base64(text, strict_mode=True) for text in texts]
+    except ValueError:
+        row = next(row for row, text in enumerate(texts) if text is not None and not _is_base64(text))
+        raise InvalidQuestion(NOT_BASE64, "records", row, name) from None
     return _bytes_column(pa.chunked_array([pa.array(values, pa.binary())]), name)
+
+
+def _is_base64(text: str) -> bool:
+    try:
+        a2b_base64(text, strict_mode=True)
+    except ValueError:
+        return False
+    return True
 
 
 class TopicIdSchema(Schema):

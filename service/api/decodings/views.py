@@ -49,7 +49,7 @@ def _decode_records(captures: Captures) -> Response:
         if media_type == JSON:
             return responses.answer(head | records.document(captures))
         if media_type == JSON_LINES:
-            return Response(b"".join(line + b"\n" for line in records.documents(captures)), mimetype=JSON_LINES)
+            return Response(b"\n".join((*records.documents(captures), b"")), mimetype=JSON_LINES)
         return responses.table(records.table(captures), media_type)
 
 

@@ -1,16 +1,18 @@
 """The assignment that a caller expects, and partition counts of which one may be what the leader saw."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice, product
 from math import prod
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from marshmallow import Schema, ValidationError, fields
 
 from service.arrow.groups import MEMBER, read_group
 from service.core.errors import InvalidQuestion
-from service.core.model import Group
+from service.core.model import Group, Int64s
 from service.core.rebalances.moves import Differences
 from service.web.fields import INT32, Integer, List, Name, TopicName, about
 
@@ -85,10 +87,13 @@ def _fault(topic: dict[str, Any], body: dict[str, Any]) -> str | None:
     counts = topic["partitions_count"]
     if body.get("expected") is None:
         return "Several counts can be tried only against `expected`."
-    if topic.get("partition_racks") is not None or topic.get("partition_weights") is not None:
-        return "Several counts cannot be tried with partition_racks or partition_weights."
+    if topic.get("partition_weights") is not None:
+        return "Several counts cannot be tried with partition_weights."
     if not 0 < len(counts) <= MAX_COMBINATIONS or not all(type(count) is int and 0 < count <= INT32 for count in counts):
         return f"Must be an integer, or a list of 1 to {MAX_COMBINATIONS} integers, from 1 to {INT32}."
+    racks = topic.get("partition_racks")
+    if isinstance(racks, list) and len(racks) < max(counts):
+        return f"partition_racks must have an entry for each of {max(counts)} partitions, not {len(racks)}."
     return None
 
 
@@ -104,14 +109,40 @@ def counts_to_try(original: Any) -> list[dict[str, int]]:
     return [dict(zip(lists, counts, strict=True)) for counts in combinations]
 
 
+def largest_counts(topics: pa.StructArray, combinations: Sequence[dict[str, int]]) -> dict[str, int]:
+    """The combination with the most partitions."""
+    if len(combinations) == 1:
+        return combinations[0]
+    return max(combinations, key=lambda counts: sum(_chosen(topics, counts)))
+
+
+def _chosen(topics: pa.StructArray, counts: dict[str, int]) -> list[int]:
+    """The partition count of each topic, that of ``counts`` if it names the topic."""
+    current = topics.field("partitions_count").to_pylist()
+    return [counts.get(name, count) for name, count in zip(topics.field("topic_name").to_pylist(), current, strict=True)]
+
+
 def with_counts(topics: pa.StructArray, counts: dict[str, int]) -> pa.StructArray:
-    """The topics with these partition counts."""
+    """The topics with these partition counts, and with the racks of these partitions only."""
     if not counts:
         return topics
-    names, current = topics.field("topic_name").to_pylist(), topics.field("partitions_count").to_pylist()
-    chosen = pa.array([counts.get(name, count) for name, count in zip(names, current, strict=True)], pa.int32())
-    columns = [chosen if each.name == "partitions_count" else topics.field(each.name) for each in topics.type]
-    return pa.StructArray.from_arrays(columns, fields=list(topics.type))
+    chosen = _chosen(topics, counts)
+    columns = {"partitions_count": pa.array(chosen, pa.int32())}
+    racks = topics.field("partition_racks")
+    if racks.null_count < len(racks):
+        columns["partition_racks"] = _first_rows(racks, np.array(chosen))
+    kinds = list(topics.type)
+    return pa.StructArray.from_arrays([columns.get(kind.name, topics.field(kind.name)) for kind in kinds], fields=kinds)
+
+
+def _first_rows(lists: pa.ListArray, lengths: Int64s) -> pa.ListArray:
+    """At most so many of the first values of each list. lengths : int64[lists]"""
+    parents = np.array(pc.list_parent_indices(lists), np.int64)
+    current = np.array(pc.fill_null(pc.list_value_length(lists), 0), np.int64)
+    ends = np.cumsum(current)
+    kept = np.arange(len(parents)) - (ends - current)[parents] < lengths[parents]
+    offsets = np.concatenate([[0], np.cumsum(np.minimum(current, lengths))]).astype(np.int32)
+    return pa.ListArray.from_arrays(offsets, lists.flatten().filter(pa.array(kept)), lists.type, mask=lists.is_null())
 
 
 def difference_documents(group: Group, found: Differences) -> Iterator[dict[str, Any]]:

@@ -18,6 +18,7 @@ from service.api.groups.expected import (
     ExpectedSchema,
     counts_to_try,
     expected_group,
+    largest_counts,
     with_counts,
     without_candidates,
 )
@@ -99,7 +100,12 @@ class TopicSchema(Schema):
         metadata=about("Kafka's base64 Uuid; it decides ties in the consumer and share protocols"),
     )
     partitions_count = Integer(
-        required=True, minimum=1, metadata=about("with `expected`, also a list of counts, of which the leader may have seen any")
+        required=True,
+        minimum=1,
+        metadata=about(
+            "with `expected`, also a list of counts, of which the leader may have seen any; `partition_racks` then has at least "
+            "an entry for each partition of the largest count"
+        ),
     )
     partition_racks = List(
         List(Name(empty=True)),
@@ -279,11 +285,12 @@ class GroupAssignmentSchema(Schema):
         assignor = at_release(assignor, version)
         topics, members = body["topics"], body["members"]
         counts = tuple(counts_to_try(original))
-        partitions = max(partitions_total(with_counts(topics, each)) for each in counts)
+        largest = with_counts(topics, largest_counts(topics, counts))
+        partitions = partitions_total(largest)
         check_limit("max_partitions", partitions, "partitions", "topics")
         check_limit("max_assignment_cells", partitions * len(members), "partitions × members")
         check_limit("max_subscriptions", subscriptions_total(topics, members), "subscriptions of members to topics", "members")
-        reserve(assignment_bytes(topics, members, responses.preferred(), shared=protocol == "share"))
+        reserve(assignment_bytes(largest, members, responses.preferred(), shared=protocol == "share"))
         try:
             group = read_group(with_counts(topics, counts[0]), members)
         except WrongGroup as error:

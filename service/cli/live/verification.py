@@ -1,15 +1,14 @@
 """Predicted against actual: is each group assigned, and each topic placed, as Kafka would?
 
-A group is asked about in up to three ways, and is alike if one of them gives its assignment:
+``/v1/group-assignments`` compares a group's assignment, as what is ``expected``, with up to two answers:
 
 ============== ========================================================================================================
-replay         classic groups: what the leader computed from what the members sent when they joined
+replay         classic groups: what the leader computed from what the members sent when they joined, perhaps without knowing
+               a topic's newest partitions yet
 steady         what the next rebalance would give the same members; it moves nothing if Kafka has computed the assignment
-older topics   replay, if the leader did not know a topic's newest partitions yet
 ============== ========================================================================================================
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, Literal
@@ -18,6 +17,7 @@ import pyarrow as pa
 
 from service.arrow.clusters import BROKER, PLACEMENT, read_cluster, read_placement
 from service.cli.local_client import Refused
+from service.core.assignors import GROUP_PROTOCOLS
 from service.core.descriptions.bodies import group_assignment, picked, placement_audit
 from service.core.descriptions.model import Description
 from service.core.errors import InvalidQuestion
@@ -30,11 +30,9 @@ Ask = Callable[[str, Json], Json]
 """Posts a body to a path and gives the answer; raises Refused."""
 
 Verdict = Literal["alike", "differs", "not_checked"]
-Owners = dict[tuple[str, int], tuple[str, ...]]
-"""(topic_name, partition_id) → the members that own it, sorted; only a share group's partition has more than one"""
-
-LISTED: Final = 20
-"""Differences that a finding lists."""
+PATH: Final = "/v1/group-assignments"
+OLDER_TOPICS: Final = 6
+"""Topics of which both the current and an older partition count are tried: as many as the service has combinations for."""
 JAVA_ASSIGNMENT: Final = 3
 """The version of the assignments that Kafka's own client writes since 3.5."""
 PLACERS_OF_KAFKA: Final = ("striped", "rack-aware", "rack-unaware")
@@ -48,7 +46,7 @@ class Finding:
 
     kind : "group", "topic" or "keys"
     by : the assignor, the placer or the partitioner
-    differences : the first LISTED of them, of differences_count
+    differences : the first of them, of differences_count
     """
 
     kind: str
@@ -83,7 +81,7 @@ def check_groups(snapshot: Json, group_ids: Sequence[str], ask: Ask) -> Iterator
 
 def check_topics(snapshot: Json, topic_names: Sequence[str]) -> Iterator[Finding]:
     """A finding for each topic: could Kafka have placed it so? topic_names : those to check; none of them means all"""
-    description = Description("snapshot", tuple(snapshot["brokers"]))
+    description, cluster = Description("snapshot", tuple(snapshot["brokers"])), None
     for topic in snapshot["topics"]:
         name = topic["topic_name"]
         if topic_names and name not in topic_names:
@@ -93,7 +91,8 @@ def check_topics(snapshot: Json, topic_names: Sequence[str]) -> Iterator[Finding
         except InvalidQuestion as refusal:
             yield Finding("topic", name, PLACERS_OF_KAFKA[0], "not_checked", str(refusal))
             continue
-        cluster = read_cluster(pa.array(body["brokers"], BROKER))
+        if cluster is None:
+            cluster = read_cluster(pa.array(body["brokers"], BROKER))
         _, placement = read_placement(pa.array(body["placements"], PLACEMENT), cluster)
         yield _check_topic(name, cluster, placement)
 
@@ -112,43 +111,45 @@ def _check_topic(name: str, cluster: Cluster, placement: Ragged) -> Finding:
 
 
 def _why_not_checked(group: Json) -> str | None:
-    if "members" not in group:
+    protocol, members, epoch = group["group_protocol"], group.get("members"), group.get("assignment_epoch")
+    if protocol not in GROUP_PROTOCOLS:
+        return f"The assignors of the {protocol} protocol are not among those of this service."
+    if members is None:
         state = group.get("group_state")
         return f"Its members are not known; its state is {state}." if state else "Its members are not known."
-    if group["members"] and "assignor" not in group:
-        return "Its assignor is not known."
-    if group.get("group_epoch") != group.get("assignment_epoch"):
-        return f"The coordinator has not assigned epoch {group['group_epoch']} yet."
-    if group.get("metadata_hash") == 0 and group["group_protocol"] == "consumer":
-        return "The coordinator does not know the group's topics yet."
-    return None
+    reasons = {
+        "Its assignor is not known.": members and "assignor" not in group,
+        f"The coordinator has not assigned epoch {group.get('group_epoch')} yet.": group.get("group_epoch") != epoch,
+        "The coordinator does not know the group's topics yet.": protocol == "consumer" and group.get("metadata_hash") == 0,
+    }
+    if protocol == "share":
+        # Brokers describe what each member of a share group has, not its target: until its next heartbeat, the old assignment.
+        behind = sum(member.get("member_epoch", epoch) != epoch for member in members)
+        reasons[f"{behind} members do not have the assignment of epoch {epoch} yet."] = behind > 0
+    return next((reason for reason, holds in reasons.items() if holds), None)
 
 
 def _check_group(group: Json, steady: Json, counts: dict[str, int], ask: Ask) -> Finding:
     """Steady : the body for the next rebalance; counts : the partitions of each topic"""
-    actual = owners(group["members"])
-    classic = group["group_protocol"] == "classic"
-    expected: Owners = {}
+    expected = [{"member_id": each["member_id"], "partitions": each["owned_partitions"]} for each in group["members"]]
+    classic, owned = group["group_protocol"] == "classic", _owned(group)
+    answers = []
     if classic:
-        replay = steady | {"members": [_joining_member(member) for member in group["members"]]}
-        expected = _predicted(replay, ask)
-        if expected == actual:
-            return _alike(group, "as its leader computed it")
-    at_rest = _predicted(steady, ask)
-    if at_rest == actual:
+        members = [_joining_member(member) for member in group["members"]]
+        answers.append(ask(PATH, {**steady, "members": members, "topics": _candidates(steady, owned), "expected": expected}))
+        if answers[0]["alike"]:
+            return _alike(group, _seen(answers[0].get("partitions_counts", {}), counts))
+    elif group["group_protocol"] == "share":
+        waiting = sum(topic["partitions_count"] - len(owned.get(topic["topic_name"], ())) for topic in steady["topics"])
+        if waiting > 0:
+            reason = f"{waiting} partitions have no member yet; a share group assigns a partition once its state is initialized"
+            return Finding("group", group["group_id"], group["assignor"], "not_checked", reason)
+    answers.append(ask(PATH, {**steady, "expected": expected}))
+    if answers[-1]["alike"]:
         return _alike(
             group, "; ".join(filter(None, (_progress(group), "the next rebalance would move nothing", _foreign(group))))
         )
-    if group["group_protocol"] == "share" and at_rest.keys() - actual.keys():
-        waiting = len(at_rest.keys() - actual.keys())
-        reason = f"{waiting} partitions have no member yet; a share group assigns a partition once its state is initialized"
-        return Finding("group", group["group_id"], group["assignor"], "not_checked", reason)
-    if classic:
-        older = _older_counts(actual, counts)
-        if older and _predicted(replay | {"topics": _with_counts(replay["topics"], older)}, ask) == actual:
-            seen = ", ".join(f"{count} of {counts[name]} partitions of {name}" for name, count in older.items())
-            return _alike(group, f"as its leader computed it when it knew {seen}")
-    return _differs(group, actual, expected if classic else at_rest)
+    return _differs(group, answers[0])
 
 
 def _joining_member(member: Json) -> Json:
@@ -157,35 +158,29 @@ def _joining_member(member: Json) -> Json:
     return picked(member, _WHO) | picked(sent, ("owned_partitions", "generation_id"))
 
 
-def _with_counts(topics: Sequence[Json], counts: dict[str, int]) -> list[Json]:
-    changed = []
-    for topic in topics:
-        count = counts.get(topic["topic_name"], topic["partitions_count"])
-        racks = {"partition_racks": topic["partition_racks"][:count]} if "partition_racks" in topic else {}
-        changed.append(topic | {"partitions_count": count} | racks)
-    return changed
+def _owned(group: Json) -> dict[str, set[int]]:
+    """The partitions of each topic that somebody owns."""
+    owned: dict[str, set[int]] = {}
+    for member in group["members"]:
+        for part in member["owned_partitions"]:
+            owned.setdefault(part["topic_name"], set()).update(part["partition_ids"])
+    return owned
 
 
-def _older_counts(actual: Owners, counts: dict[str, int]) -> dict[str, int]:
-    """Topics whose last partitions nobody owns, with the number of those before."""
-    owned: Counter[str] = Counter()
-    for topic_name, partition_id in actual:
-        owned[topic_name] = max(owned[topic_name], partition_id + 1)
-    return {name: count for name, count in owned.items() if count < counts.get(name, 0)}
+def _candidates(steady: Json, owned: dict[str, set[int]]) -> list[Json]:
+    """The topics; where nobody owns the last partitions, also with the number of those before, which the leader may have seen."""
+    topics, older = [], 0
+    for topic in steady["topics"]:
+        seen, count = max(owned.get(topic["topic_name"], ()), default=-1) + 1, topic["partitions_count"]
+        older += 0 < seen < count
+        counts = count if not 0 < seen < count else [count, seen] if older <= OLDER_TOPICS else [seen]
+        topics.append({**topic, "partitions_count": counts})
+    return topics
 
 
-def owners(assignments: Sequence[Json]) -> Owners:
-    """Who owns each partition. assignments : a snapshot's members, or the ``assignments`` of an answer"""
-    members: dict[tuple[str, int], list[str]] = {}
-    for one in assignments:
-        for part in one["partitions"] if "partitions" in one else one["owned_partitions"]:
-            for partition_id in part["partition_ids"]:
-                members.setdefault((part["topic_name"], partition_id), []).append(one["member_id"])
-    return {partition: tuple(sorted(ids)) for partition, ids in members.items()}
-
-
-def _predicted(body: Json, ask: Ask) -> Owners:
-    return owners(ask("/v1/group-assignments", body)["assignments"])
+def _seen(tried: dict[str, int], counts: dict[str, int]) -> str:
+    older = ", ".join(f"{count} of {counts[name]} partitions of {name}" for name, count in tried.items() if count < counts[name])
+    return f"as its leader computed it when it knew {older}" if older else "as its leader computed it"
 
 
 def _alike(group: Json, reason: str) -> Finding:
@@ -208,20 +203,13 @@ def _foreign(group: Json) -> str:
     return f"its leader is not Kafka's own client (it wrote version {version}), but librdkafka or another with its own assignors"
 
 
-def _differs(group: Json, actual: Owners, expected: Owners) -> Finding:
-    differing = sorted(
-        partition for partition in actual.keys() | expected.keys() if actual.get(partition) != expected.get(partition)
-    )
-    rows = [
-        {
-            "topic_name": topic_name,
-            "partition_id": partition_id,
-            "member_ids": list(actual.get((topic_name, partition_id), ())),
-            "expected_member_ids": list(expected.get((topic_name, partition_id), ())),
-        }
-        for topic_name, partition_id in differing[:LISTED]
+def _differs(group: Json, answer: Json) -> Finding:
+    differences = [
+        {**difference, "member_ids": difference["expected_member_ids"], "expected_member_ids": difference["member_ids"]}
+        for difference in answer["differences"]
     ]
-    return Finding("group", group["group_id"], group["assignor"], "differs", _why(group), len(differing), rows)
+    count = answer["differences_count"]
+    return Finding("group", group["group_id"], group["assignor"], "differs", _why(group), count, differences)
 
 
 def _why(group: Json) -> str:

@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 
-from service.cli.local_client import BadInput, post
+from service.cli import descriptions, options
+from service.cli.local_client import post
 from service.cli.reassignments.files import write_files
 from service.cli.terminal import fill, table
-from service.core.descriptions import UnreadableDescription, read_description
-from service.core.descriptions.bodies import PLACEMENT, cluster
-from service.core.descriptions.model import Description
-from service.core.errors import InvalidQuestion
+from service.core.descriptions import bodies
 from service.core.reassignments.model import BALANCES, LEADER_RULES, OBJECTIVES, RACK_RULES
 from service.web.json_codec import dumps, loads
 
@@ -26,11 +24,11 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 PATH = "/v1/reassignments"
-KNOWN = {"brokers", "topics", "reassignment"}
 
 
 @click.command()
-@click.argument("file", type=click.File("rb"), default="-")
+@click.argument("file", type=click.File("rb"), required=False)
+@options.SNAPSHOT
 @click.option("--out", "folder", type=click.Path(file_okay=False, path_type=Path), help="Write the plan to files in this folder.")
 @click.option("--drain", "drained", type=int, multiple=True, metavar="ID", help="Broker to empty. Repeatable.")
 @click.option("--add", "added", multiple=True, metavar="ID[:RACK]", help="Broker to add. Repeatable.")
@@ -49,16 +47,17 @@ KNOWN = {"brokers", "topics", "reassignment"}
 @click.option("--duration", "duration_seconds", type=int, help="Seconds for all batches; shows the throttle needed.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, also on a terminal.")
 def reassign(
-    *, file: BufferedReader, folder: Path | None, drained: tuple[int, ...], added: tuple[str, ...], replaced: tuple[str, ...],
-    racks_of: tuple[str, ...], moves_per_broker: int | None, moves_per_batch: int | None, bytes_in_flight: int | None,
-    throttle_bytes_per_second: int | None, duration_seconds: int | None, as_json: bool, **question: Any,
+    *, file: BufferedReader | None, snapshots: tuple[BufferedReader, ...], folder: Path | None, drained: tuple[int, ...],
+    added: tuple[str, ...], replaced: tuple[str, ...], racks_of: tuple[str, ...], moves_per_broker: int | None,
+    moves_per_batch: int | None, bytes_in_flight: int | None, throttle_bytes_per_second: int | None,
+    duration_seconds: int | None, as_json: bool, **question: Any,
 ) -> None:  # fmt: skip
     """Plan a reassignment, with the fewest moves or to the evenest load.
 
     FILE is the JSON body of POST /v1/reassignments, a snapshot, the output of kafka-topics --describe, Kafka's reassignment
     JSON, or Cruise Control's kafka_cluster_state. Default: standard input. The options change what FILE says.
     """
-    body = _body(file.read())
+    body = loads(descriptions.body(file, bodies.reassignment, snapshots))
     body |= {name: value for name, value in question.items() if value not in (None, ())}
     limits = {
         "moves_per_broker": moves_per_broker,
@@ -84,40 +83,6 @@ def reassign(
         console.print(shown)
         console.print()
     console.print(summary(document), highlight=False)
-
-
-def _body(text: bytes) -> dict[str, Any]:
-    """The body that a file is, or describes. Raises BadInput."""
-    try:
-        document = loads(text)
-    except ValueError:
-        document = None
-    if isinstance(document, dict) and KNOWN & document.keys() and "snapshot_version" not in document:
-        return document
-    try:
-        return _described(read_description(text.decode()))
-    except UnicodeDecodeError:
-        raise BadInput("The file is not UTF-8 text.") from None
-    except (UnreadableDescription, InvalidQuestion) as error:
-        raise BadInput(str(error)) from None
-
-
-def _described(description: Description) -> dict[str, Any]:
-    """The cluster of a description, with the sizes of partitions and the capacities of brokers if all topics have sizes."""
-    body = cluster(description, PLACEMENT)
-    sizes = {topic["topic_name"]: topic.get("partition_bytes") or [] for topic in description.topics}
-    if not all(
-        placement["partition_id"] < len(sizes[topic["topic_name"]])
-        for topic in body["topics"]
-        for placement in topic["placements"]
-    ):
-        return body
-    for topic in body["topics"]:
-        topic["partition_bytes"] = [sizes[topic["topic_name"]][placement["partition_id"]] for placement in topic["placements"]]
-    for broker, described in zip(body["brokers"], description.brokers, strict=True):
-        if described.get("capacity_bytes") is not None:
-            broker["capacity_bytes"] = described["capacity_bytes"]
-    return body
 
 
 def _change_brokers(

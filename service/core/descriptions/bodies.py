@@ -54,6 +54,22 @@ def placement_audit(description: Description, topic_name: str | None) -> Json:
     return {"brokers": brokers(description), "topic_name": topic["topic_name"], "placements": placements}
 
 
+def partition_count_plan(description: Description, topic_name: str | None) -> Json:
+    """The body of ``POST /v1/partition-count-plans`` for a topic, without keys and counts; None: the only one.
+
+    The rates are those of the whole topic, if the description has them for each of its partitions. Raises InvalidQuestion.
+    """
+    topic = _one(description.topics, "topic_name", topic_name, "topic")
+    if "partitions_count" not in topic:
+        raise InvalidQuestion(f"The partition count of topic {topic['topic_name']!r} is not known.")
+    body = {"topic_name": topic["topic_name"], "current_partitions_count": topic["partitions_count"]}
+    for name in ("records_per_second", "bytes_per_second"):
+        rates = topic.get(name) or [None]
+        if None not in rates and sum(rates) > 0:
+            body[name] = sum(rates)
+    return body
+
+
 def cluster(description: Description, placement: tuple[str, ...] = (*PLACEMENT, "in_sync_replicas")) -> Json:
     """``brokers`` and ``topics`` with their placements, as the bodies about existing replicas have them. Raises InvalidQuestion.
 
@@ -65,6 +81,22 @@ def cluster(description: Description, placement: tuple[str, ...] = (*PLACEMENT, 
         if "placements" in topic
     ]
     return {"brokers": brokers(description), "topics": topics}
+
+
+def reassignment(description: Description) -> Json:
+    """The body of ``POST /v1/reassignments``, with sizes and capacities if all sizes are known. Raises InvalidQuestion."""
+    body = cluster(description, PLACEMENT)
+    sizes = {topic["topic_name"]: dict(enumerate(topic.get("partition_bytes") or ())) for topic in description.topics}
+    for topic in body["topics"]:
+        of_topic = sizes[topic["topic_name"]]
+        topic["partition_bytes"] = [of_topic.get(placement["partition_id"]) for placement in topic["placements"]]
+    if any(size is None for topic in body["topics"] for size in topic["partition_bytes"]):
+        for topic in body["topics"]:
+            del topic["partition_bytes"]
+        return body
+    for broker, described in zip(body["brokers"], description.brokers, strict=True):
+        broker.update(picked(described, ("capacity_bytes",)))
+    return body
 
 
 def brokers(description: Description) -> list[Json]:

@@ -175,7 +175,10 @@ def _other_history(placer: Placer, cluster: Cluster, placement: Ragged, first_id
     """See the module's docstring. The placement has one replication factor, and no broker twice in a partition."""
     given = placement.values.reshape(-1, int(placement.lengths()[0]))
     clusters: list[_Candidate] = [("as_given", cluster, given)]
-    clusters += [(name, *_by_id(cluster, given, holders=name == "holders")) for name in ("unfenced", "holders")]
+    for name in ("unfenced", "holders"):
+        candidate = (name, *_by_id(cluster, given, holders=name == "holders"))
+        if not any(_are_alike(candidate, other) for other in clusters):
+            clusters.append(candidate)
     created: list[tuple[int, _Candidate]] = []
     for candidate in clusters:
         name, brokers, rows = candidate
@@ -184,13 +187,28 @@ def _other_history(placer: Placer, cluster: Cluster, placement: Ragged, first_id
             return (_part(placer, brokers, rows, 0, draws, name, first_id),)
         if draws is not None:
             created.append((draws.rows, candidate))
+    additions: dict[int, Part | None] = {}
     for length, (name, brokers, rows) in sorted(created, key=lambda history: -history[0]):
         for boundary in range(length, max(0, length - MAX_BOUNDARIES), -1):
-            added = _addition(placer, clusters, boundary, first_id)
+            if boundary not in additions:
+                additions[boundary] = _addition(placer, clusters, boundary, first_id)
+            added = additions[boundary]
             if added is not None:
                 before = _draws(placer, brokers, rows, 0, boundary, first_id)
                 return _part(placer, brokers, rows, 0, before, name, first_id), added
     return ()
+
+
+def _are_alike(some: _Candidate, other: _Candidate) -> bool:
+    """Are these the same placement on the same brokers, whatever their names?"""
+    (_, cluster, rows), (_, other_cluster, other_rows) = some, other
+    return (
+        cluster.known_load is other_cluster.known_load is None
+        and np.array_equal(cluster.broker_ids, other_cluster.broker_ids)
+        and np.array_equal(cluster.racks, other_cluster.racks)
+        and np.array_equal(cluster.fenced, other_cluster.fenced)
+        and np.array_equal(rows, other_rows)
+    )
 
 
 def _addition(placer: Placer, clusters: list[_Candidate], boundary: int, first_id: int) -> Part | None:

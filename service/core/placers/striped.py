@@ -8,6 +8,8 @@ have led once. Plain-Python twin: tests/reference/striped.py.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +23,9 @@ from service.core.jvm.sorting import java_order
 from service.core.model import NONE, Cluster, Int32s, PlacementRequest
 
 Lists = npt.NDArray[np.int32]
+
+CLUSTERS_KEPT: Final = 8
+"""Clusters of which the model is kept; an audit of a topic looks at three."""
 
 
 _START, _SIZE, _OFFSET, _USED, _LAST_EPOCH = range(5)
@@ -101,20 +106,28 @@ class Model:
 
 
 def model_of(cluster: Cluster) -> Model:
-    """The class's view of this cluster."""
+    """The class's view of this cluster. It is kept: an audit of one topic asks for it hundreds of times."""
+    return _model(cluster.rack_ids, cluster.broker_ids.tobytes(), cluster.racks.tobytes(), cluster.fenced.tobytes())
+
+
+@lru_cache(maxsize=CLUSTERS_KEPT)
+def _model(rack_ids: tuple[str, ...], ids: bytes, rack_numbers: bytes, is_fenced: bytes) -> Model:
+    """The arguments are those of Cluster; the arrays, as bytes."""
+    broker_ids, all_racks = np.frombuffer(ids, np.int32), np.frombuffer(rack_numbers, np.int32)
+    fenced = np.frombuffer(is_fenced, np.bool_)
     # Racks as they first appear: the cluster's own, with "none" where the first broker without a rack stands among them.
-    codes, first_seen = np.unique(cluster.racks, return_index=True)
+    codes, first_seen = np.unique(all_racks, return_index=True)
     codes_in_order = codes[np.argsort(first_seen)].tolist()
-    names: list[str | None] = [None if code == NONE else cluster.rack_ids[code] for code in codes_in_order]
+    names: list[str | None] = [None if code == NONE else rack_ids[code] for code in codes_in_order]
     hashes = np.array([0 if name is None else string_hash_code(name) for name in names], np.int32)
     in_map = iteration_order(hashes).tolist()
     racks = tuple(names[i] for i in in_map)
-    number = np.empty(len(cluster.rack_ids) + 1, np.int32)
+    number = np.empty(len(rack_ids) + 1, np.int32)
     number[[codes_in_order[i] for i in in_map]] = np.arange(len(codes_in_order), dtype=np.int32)
-    lists = 2 * number[cluster.racks] + ~cluster.fenced
+    lists = 2 * number[all_racks] + ~fenced
     starts = np.zeros(2 * len(racks) + 1, np.int32)
     starts[1:] = np.cumsum(np.bincount(lists, minlength=2 * len(racks)))
-    brokers = np.lexsort((cluster.broker_ids, lists)).astype(np.int32)
+    brokers = np.lexsort((broker_ids, lists)).astype(np.int32)
     named = java_order([name for name in racks if name is not None])
     places = np.array([i for i, name in enumerate(racks) if name is not None], np.int32)
     unnamed = [i for i, name in enumerate(racks) if name is None]

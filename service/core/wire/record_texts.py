@@ -286,23 +286,24 @@ def _next_tagged(
         frame[TAGS_LEFT] -= 1
         tag, at = varint_at(data, at, end)
         size, at = varint_at(data, at, end)
-        for part in range(frame[NEXT], last):
-            if fields[part, TAG] == tag and at >= 0:
-                frame[NEXT], frame[TAGGED] = part + 1, part
-                return part, at
-        if at < 0 or size > end - at or _is_known(fields, first, last, tag):
+        part = _tagged_field(fields, first, last, tag)
+        if part >= frame[NEXT] and at >= 0:
+            frame[NEXT], frame[TAGGED] = part + 1, part
+            return part, at
+        # A field that is known is repeated, or comes after one with a higher tag, which no writer does.
+        if at < 0 or size > end - at or part >= 0:
             return np.int64(-1), np.int64(-1)
         at += size
     return np.int64(-1), at
 
 
 @njit(nogil=True, cache=True)
-def _is_known(fields: Int64s, first: Int64, last: Int64, tag: Int64) -> bool:
-    """Is there a field with this tag? Then it is repeated, or comes after one with a higher tag, which no writer does."""
-    known = False
+def _tagged_field(fields: Int64s, first: Int64, last: Int64, tag: Int64) -> Int64:
+    """The row of the field with this tag, or -1. A message has no two fields with the same tag."""
     for part in range(first, last):
-        known |= fields[part, TAG] == tag
-    return known
+        if fields[part, TAG] == tag:
+            return part
+    return np.int64(-1)
 
 
 @njit(nogil=True, cache=True)
@@ -390,9 +391,4 @@ def _is_text(tables: Tables, index: Int64, text: Bytes, start: Int64, end: Int64
 
 @njit(nogil=True, cache=True)
 def _put_text(tables: Tables, index: Int64, text: Bytes, to: Int64) -> Int64:
-    offsets, texts = tables.text_offsets, tables.texts
-    first, size = offsets[index], offsets[index + 1] - offsets[index]
-    if to + size <= len(text):
-        for i in range(size):
-            text[to + i] = texts[first + i]
-    return to + size
+    return put(tables.texts[tables.text_offsets[index] : tables.text_offsets[index + 1]], text, to)

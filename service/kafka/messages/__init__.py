@@ -24,3 +24,11 @@ class ShareGroupDescribeRequest(ApiMessage, load_json=_HERE):  # type: ignore[ca
 
 class ShareGroupDescribeResponse(ApiMessage, load_json=_HERE):  # type: ignore[call-arg]  # the library has no types
     """The answer."""
+
+
+class StreamsGroupDescribeRequest(ApiMessage, load_json=_HERE):  # type: ignore[call-arg]  # the library has no types
+    """Describes groups of the streams protocol (KIP-1071)."""
+
+
+class StreamsGroupDescribeResponse(ApiMessage, load_json=_HERE):  # type: ignore[call-arg]  # the library has no types
+    """The answer."""
