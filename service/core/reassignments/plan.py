@@ -19,7 +19,7 @@ from typing import Final
 
 import numpy as np
 
-from service.core.model import Int32s
+from service.core.model import NONE, Int32s
 from service.core.reassignments.byte_balance import DONE, balance_bytes
 from service.core.reassignments.exchanges import State
 from service.core.reassignments.feasible import bytes_of_brokers, feasible_sets, fits
@@ -45,11 +45,17 @@ def plan(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[
     # Small partitions first: they stand first in the brokers' lists, so paths take them first.
     chosen = np.flatnonzero(~placements.excluded).astype(np.int32)
     chosen = chosen[np.argsort(sizes[chosen], kind="stable")]
-    sets = feasible_sets(brokers, placements, goal, chosen, check, paid=goal.objective == "even")
-    if not sets.feasible or sets.state is None:
+    in_bytes, even_first = goal.balance == "bytes", goal.objective == "even"
+    # Evening out may take replicas from a broker that replaces another, which is to keep them, unless the rules forbid that.
+    for hold in (True, False) if even_first and (brokers.replaced_by != NONE).any() else (False,):
+        sets = feasible_sets(brokers, placements, goal, chosen, check, paid=even_first, hold=hold)
+        if not sets.feasible or sets.state is None:
+            continue
+        proven = _improve(brokers, placements, goal, chosen, sets.state, check)
+        if proven is not None:
+            break
+    else:
         raise explain(brokers, placements, goal, chosen, check)
-    in_bytes = goal.balance == "bytes"
-    proven = _improve(brokers, placements, goal, chosen, sets.state, check)
     replicas = in_order(brokers, placements, chosen, sets.state)
     copies = copied(placements, replicas)
     cost = int(copies @ sizes) if in_bytes else int(copies.sum())
@@ -60,12 +66,12 @@ def plan(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[
 
 def _improve(
     brokers: Brokers, placements: Placements, goal: Goal, chosen: Int32s, state: State, check: Callable[[], None]
-) -> bool:
-    """Even out the sets; returns whether the plan's copies are proven to be the fewest. Raises Infeasible."""
+) -> bool | None:
+    """Even out the sets; returns whether the plan's copies are proven to be the fewest, None if capacities are exceeded."""
     even_first = goal.objective == "even"
     if goal.balance == "bytes":
         if fits(brokers, placements, chosen, state) == DONE:
-            raise explain(brokers, placements, goal, chosen, check)
+            return None
         loads = bytes_of_brokers(brokers, placements, chosen, state)
         exhausted, exchanged = np.zeros(len(brokers), np.bool_), np.zeros(1, np.bool_)
         sizes = placements.bytes_of_each()[chosen]
@@ -80,5 +86,5 @@ def _improve(
         even_out_topics(state, placements.topics[chosen], check)
     moves = fits(brokers, placements, chosen, state)
     if moves == DONE:
-        raise explain(brokers, placements, goal, chosen, check)
+        return None
     return optimal and moves == 0

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.core.errors import Infeasible
@@ -99,11 +99,10 @@ def test_a_plan_is_as_good_as_the_best_of_all_placements(question):
     assert (round(squares, 9), changes) == best_leaders(brokers, after, leaders, free)
 
 
-@settings(max_examples=100)
+@settings(max_examples=300)
 @given(questions())
 def test_a_second_plan_from_the_result_of_the_first_changes_nothing(question):
     brokers, placements, goal = question
-    assume((brokers.replaced_by == NONE).all())  # a replacement happens once; then its broker is like any other
     try:
         answer = plan(brokers, placements, goal)
     except Infeasible:
@@ -152,7 +151,6 @@ def test_each_topic_is_evened_out_without_another_copy():
 @given(questions(), st.data())
 def test_plans_by_bytes_are_bounded_and_final(question, data):
     brokers, placements, goal = question
-    assume((brokers.replaced_by == NONE).all())
     sizes = data.draw(st.lists(st.integers(0, 30), min_size=len(placements), max_size=len(placements)))
     placements, goal = replace(placements, sizes=np.array(sizes, np.int64)), replace(goal, balance="bytes")
     try:
