@@ -11,8 +11,13 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from service.core.reassignments.model import Brokers, Goal, Placements
 
 
-def allowed_sets(brokers: Brokers, now: list[int], factor: int, rule: str, *, hold: bool) -> list[frozenset[int]]:
-    """Every set of brokers that a partition may have by itself. hold : replicas stay on a broker that replaces another"""
+def allowed_sets(
+    brokers: Brokers, now: list[int], factor: int, rule: str, *, hold: bool = False, pinned: bool = True
+) -> list[frozenset[int]]:
+    """Every set of brokers that a partition may have by itself.
+
+    hold : replicas stay on a broker that replaces another; pinned : and go there from the broker that is replaced
+    """
     usable = [b for b in range(len(brokers)) if brokers.usable[b]]
     racks = brokers.racks().tolist()
     sizes = {rack: sum(racks[b] == rack for b in usable) for rack in {racks[b] for b in usable}}
@@ -30,7 +35,7 @@ def allowed_sets(brokers: Brokers, now: list[int], factor: int, rule: str, *, ho
             continue
         if rule == "spread" and any(count > max(level, sum(racks[b] == rack for b in homes)) for rack, count in on.items()):
             continue
-        if must <= chosen:
+        if must <= chosen or not pinned:
             sets.append(chosen)
     return sets
 

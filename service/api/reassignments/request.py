@@ -22,7 +22,7 @@ from service.arrow.reassignments import (
     read_placements,
 )
 from service.core.errors import InvalidQuestion
-from service.core.reassignments.batches import Limits
+from service.core.reassignments.batches.model import MAX_DETOURS, Limits
 from service.core.reassignments.model import BALANCES, LEADER_RULES, NO_LIMIT, OBJECTIVES, RACK_RULES, Brokers, Goal, Placements
 from service.web.context import check_limit, reserve
 from service.web.fields import INT64, Boolean, Integer, List, Name, Number, TopicName, about
@@ -271,11 +271,12 @@ def longest_name(total: int, topics: Any) -> int:
 
 def plan_bytes(brokers: int, partitions: int, cells: int, name: int) -> int:
     """Most bytes of memory that a plan takes: the matrices of exchanges, the arrays, and the answer, which lists each partition
-    in two reassignments, in two batches and among the reasons, in pieces and as a whole.
+    in two reassignments, in two batches (in four if it takes a detour) and among the reasons, in pieces and as a whole.
 
     name : bytes of a topic's name in JSON
     """
-    text = 4 * partitions * (name + 60) + 4 * 12 * cells + cells * (name + 110)
+    listed = 4 * partitions + 2 * min(partitions, MAX_DETOURS)
+    text = listed * (name + 60) + listed * 12 * cells // max(1, partitions) + cells * (name + 110)
     return 100_000 + 2 * 13 * brokers**2 + 120 * partitions + 100 * cells + 2 * text
 
 

@@ -1,5 +1,7 @@
 """``POST /v1/reassignments``: the current placement → the plan that gets to a better one."""
 
+from dataclasses import replace
+
 import numpy as np
 from flask import Response
 
@@ -7,7 +9,7 @@ from service.api.reassignments.request import Question, ReassignmentQuestionSche
 from service.api.reassignments.response import ReassignmentAnswerSchema, document
 from service.arrow.reassignment_tables import moves_table
 from service.core.measures import spread
-from service.core.reassignments.batches import in_batches
+from service.core.reassignments.batches.divide import in_batches
 from service.core.reassignments.moves import moves_of
 from service.core.reassignments.plan import plan
 from service.web import responses
@@ -51,8 +53,9 @@ def plan_reassignment(question: Question) -> Response:
     report = decision("reassignment", goal.objective)
     with report.compute():
         result = plan(brokers, placements, goal, check_time)
-        batches = in_batches(brokers, placements, result.replicas, question.limits, check_time)
-        moves = moves_of(brokers, placements, goal, result.replicas)
+        batches = in_batches(brokers, placements, result.replicas, question.limits, goal.racks, check_time)
+        result = replace(result, cost=batches.cost(goal.balance))
+        moves = moves_of(brokers, placements, goal, result.replicas, batches)
         report.sees(partitions=len(placements), brokers=len(brokers))
         counts = np.bincount(result.replicas.values, minlength=len(brokers))[brokers.usable]
         report.gives(spread(counts).skew)
@@ -61,6 +64,6 @@ def plan_reassignment(question: Question) -> Response:
         if media_type == responses.JSON:
             response = responses.answer(document(question, result, batches, moves))
         else:
-            response = responses.table(moves_table(brokers, placements, moves, batches.batch_of), media_type)
+            response = responses.table(moves_table(brokers, placements, moves), media_type)
         response.set_etag(question.plan_id())
         return response
