@@ -42,6 +42,13 @@ def test_a_pipe_gets_the_services_own_answer(client, file):
     assert run(file).stdout.encode() == client.post("/v1/reassignments", json=QUESTION).data + b"\n"
 
 
+def test_the_moves_as_csv(client, file, tmp_path):
+    accept = {"Accept": "text/csv"}
+    assert run(file, "--output", "csv").stdout.encode() == client.post("/v1/reassignments", json=QUESTION, headers=accept).data
+    refused = run(file, "--output", "csv", "--out", str(tmp_path / "plan"))
+    assert (refused.exit_code, (tmp_path / "plan").exists()) == (2, False)
+
+
 def test_options_change_the_question(client, file):
     options = ["--drain", "0", "--add", "7:a", "--exclude", "orders", "--objective", "even", "--throttle", "50"]
     body = {

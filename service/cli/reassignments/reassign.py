@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 
+from service.cli import options
 from service.cli.local_client import BadInput, post
 from service.cli.reassignments.files import write_files
 from service.cli.terminal import fill, table
@@ -47,11 +47,12 @@ KNOWN = {"brokers", "topics", "reassignment"}
 @click.option("--bytes-in-flight", type=int, help="Bytes copied in one batch.")
 @click.option("--throttle", "throttle_bytes_per_second", type=int, help="Bytes per second of each broker, in each direction.")
 @click.option("--duration", "duration_seconds", type=int, help="Seconds for all batches; shows the throttle needed.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, also on a terminal.")
+@options.OUTPUT
+@options.JSON
 def reassign(
     *, file: BufferedReader, folder: Path | None, drained: tuple[int, ...], added: tuple[str, ...], replaced: tuple[str, ...],
     racks_of: tuple[str, ...], moves_per_broker: int | None, moves_per_batch: int | None, bytes_in_flight: int | None,
-    throttle_bytes_per_second: int | None, duration_seconds: int | None, as_json: bool, **question: Any,
+    throttle_bytes_per_second: int | None, duration_seconds: int | None, output: str | None, as_json: bool, **question: Any,
 ) -> None:  # fmt: skip
     """Plan a reassignment, with the fewest moves or to the evenest load.
 
@@ -69,14 +70,20 @@ def reassign(
     }
     body["limits"] = (body.get("limits") or {}) | {name: value for name, value in limits.items() if value is not None}
     _change_brokers(body.setdefault("brokers", []), drained, added, replaced, racks_of)
+    form = options.form(output, as_json=as_json)
+    if form == "csv" and folder:
+        raise click.UsageError("--out writes the moves as plan.md; --output csv does not go with it.")
     progress = Console(stderr=True)
     with progress.status("Planning …") if progress.is_terminal else nullcontext():
-        answer = post(PATH, dumps(body))
+        answer = post(PATH, dumps(body), "text/csv" if form == "csv" else "application/json")
+    if form == "csv":
+        click.echo(answer, nl=False)
+        return
     document = loads(answer)
     if folder:
         for path in write_files(folder, document):
             click.echo(f"wrote {path}", err=True)
-    if as_json or not sys.stdout.isatty():
+    if form == "json":
         click.echo(answer)
         return
     console = Console()
