@@ -287,6 +287,8 @@ def _check(question: Question, excluded: list[str]) -> None:
     for row, name in enumerate(excluded):
         if name not in known:
             raise InvalidQuestion(f"Unknown topic {name!r}.", "excluded_topics", row)
+    if question.goal.leaders == "only" and (placements.replication_factors != placements.replicas.lengths()).any():
+        raise InvalidQuestion("Only leaders change with only; a replication factor needs replicas to change.", "leaders")
     if question.goal.per_topic and question.goal.balance == "bytes":
         raise InvalidQuestion("Not allowed together with balance = bytes.", "per_topic")
     if placements.sizes is None:

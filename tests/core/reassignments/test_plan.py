@@ -162,6 +162,16 @@ def test_plans_by_bytes_are_bounded_and_final(question, data):
     assert lists_of(again.replicas) == lists_of(answer.replicas)
 
 
+def test_what_fits_is_found_though_the_evenest_does_not_fit():
+    """Each broker has room for one of the large partitions; the small ones could even out the numbers."""
+    brokers = a_cluster(["a"] * 3, capacity_bytes=[10, 10, 3])
+    placements = some_placements([[0], [1], [0], [0], [0], [0]], sizes=[7, 7, 0, 0, 1, 1])
+    answer = plan(brokers, placements, Goal("even"))
+    assert np.bincount(answer.replicas.values, placements.sizes, 3)[2] <= 3
+    again = plan(brokers, replace(placements, replicas=answer.replicas), Goal("even"))
+    assert lists_of(again.replicas) == lists_of(answer.replicas)
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_no_greedy_filling_is_better(seed):
     """In topicmappr's manner: a plan is at least as even, and copies at most as much where it is only as even."""
