@@ -13,6 +13,7 @@ from service.core.errors import Infeasible
 from service.core.model import NONE, Cluster, Ragged
 from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Placements
 from service.core.reassignments.plan import plan
+from tests.reference.cruise_control import Removal
 from tests.reference.reassignments import best, best_by_program, best_leaders, filled_greedily, judged
 
 
@@ -184,3 +185,18 @@ def test_no_greedy_filling_is_better(seed):
     ours = int((np.bincount(answer.replicas.values, minlength=14) ** 2).sum())
     theirs = int((counts**2).sum())
     assert ours < theirs or (ours == theirs and answer.cost <= copies)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_cruise_control_removes_a_broker_with_as_many_copies_and_less_evenly(seed):
+    """Its replicas are the only ones that move, and end within 9 % of the average; a plan is as even as these moves allow."""
+    draw = np.random.default_rng(seed)
+    brokers = a_cluster(["abcd"[b % 4] for b in range(13)], draining=[b == 0 for b in range(13)])
+    rows = [[4 * int(draw.integers(3)) + int(rack) for rack in draw.permutation(4)[:3]] for _ in range(120)]
+    placements = some_placements(rows)
+    removal = Removal(brokers, placements)
+    answer = plan(brokers, placements, Goal())
+    assert answer.cost == removal.copies == sum(0 in row for row in rows)
+    assert all(len({b % 4 for b in row}) == 3 and 0 not in row for row in removal.rows)
+    ours = np.bincount(answer.replicas.values, minlength=13)
+    assert (ours**2).sum() <= (removal.counts**2).sum()
