@@ -1,7 +1,5 @@
 """``POST /v1/reassignments``: the current placement → the plan that gets to a better one."""
 
-from dataclasses import replace
-
 import numpy as np
 from flask import Response
 
@@ -9,9 +7,8 @@ from service.api.reassignments.request import Question, ReassignmentQuestionSche
 from service.api.reassignments.response import ReassignmentAnswerSchema, document
 from service.arrow.reassignment_tables import moves_table
 from service.core.measures import spread
-from service.core.reassignments.batches.divide import in_batches
+from service.core.reassignments.batches.plan import plan_in_batches
 from service.core.reassignments.moves import moves_of
-from service.core.reassignments.plan import plan
 from service.web import responses
 from service.web.blueprint import Blueprint
 from service.web.context import check_time, decision
@@ -52,9 +49,7 @@ def plan_reassignment(question: Question) -> Response:
     brokers, placements, goal = question.brokers, question.placements, question.goal
     report = decision("reassignment", goal.objective)
     with report.compute():
-        result = plan(brokers, placements, goal, check_time)
-        batches = in_batches(brokers, placements, result.replicas, question.limits, goal.racks, check_time)
-        result = replace(result, cost=batches.cost(goal.balance))
+        result, batches = plan_in_batches(brokers, placements, goal, question.limits, check_time)
         moves = moves_of(brokers, placements, goal, result.replicas, batches)
         report.sees(partitions=len(placements), brokers=len(brokers))
         counts = np.bincount(result.replicas.values, minlength=len(brokers))[brokers.usable]

@@ -4,7 +4,6 @@ Spark reads and casts the tables. The plan is one network over all topics, so th
 three replicas are 30 MB of arrays.
 """
 
-from dataclasses import replace
 from typing import Any, Final
 
 import click
@@ -28,8 +27,8 @@ from service.arrow.reassignments import (
 )
 from service.core.errors import AllocatorError, InvalidQuestion
 from service.core.model import Ragged
-from service.core.reassignments.batches.divide import in_batches
 from service.core.reassignments.batches.model import Batches, Limits
+from service.core.reassignments.batches.plan import plan_in_batches
 from service.core.reassignments.model import (
     BALANCES,
     LEADER_RULES,
@@ -42,7 +41,6 @@ from service.core.reassignments.model import (
     Plan,
 )
 from service.core.reassignments.moves import moves_of
-from service.core.reassignments.plan import plan
 from service.spark.errors import JobFailed, WrongSource
 from service.spark.io import sources
 from service.spark.io.sources import Source
@@ -99,10 +97,8 @@ def run(
     except InvalidQuestion as error:
         raise WrongSource(f"{brokers if error.field[:1] == ('brokers',) else placements}: {error}") from None
     try:
-        result = plan(cluster, placed, goal)
         limits = Limits(moves_per_broker, moves_per_batch, bytes_in_flight)
-        batches = in_batches(cluster, placed, result.replicas, limits, racks)
-        result = replace(result, cost=batches.cost(balance))
+        result, batches = plan_in_batches(cluster, placed, goal, limits)
     except AllocatorError as error:
         raise JobFailed(str(error)) from None
     moves = moves_table(cluster, placed, moves_of(cluster, placed, goal, result.replicas, batches))

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from service.core.errors import Infeasible, InvalidQuestion
 from service.core.model import NONE
-from service.core.reassignments.batches.divide import in_batches
 from service.core.reassignments.batches.model import Limits
+from service.core.reassignments.batches.plan import plan_in_batches
 from service.core.reassignments.model import BALANCES, LEADER_RULES, NO_LIMIT, OBJECTIVES, RACK_RULES, Goal
 from service.core.reassignments.moves import LEADER, moves_of
 from service.core.reassignments.plan import plan
@@ -60,8 +60,7 @@ def questions(draw):
 def test_the_rules_hold_at_every_boundary(question):
     brokers, placements, goal, limits = question
     try:
-        answer = plan(brokers, placements, goal)
-        batches = in_batches(brokers, placements, answer.replicas, limits, goal.racks)
+        answer, batches = plan_in_batches(brokers, placements, goal, limits)
     except (Infeasible, InvalidQuestion):
         return
     check_every_boundary(brokers, placements, answer.replicas, goal, limits, batches)
@@ -78,10 +77,10 @@ def test_the_rules_hold_at_every_boundary(question):
 @settings(max_examples=400)
 @given(questions())
 def test_a_second_plan_changes_nothing(question):
-    brokers, placements, goal, _ = question
+    brokers, placements, goal, limits = question
     try:
-        answer = plan(brokers, placements, goal)
-    except Infeasible:
+        answer, _ = plan_in_batches(brokers, placements, goal, limits)
+    except (Infeasible, InvalidQuestion):
         return
     again = plan(brokers, replace(placements, replicas=answer.replicas), goal)
     assert lists_of(again.replicas) == lists_of(answer.replicas)

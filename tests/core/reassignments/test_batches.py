@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from service.core.errors import Infeasible, InvalidQuestion
 from service.core.reassignments.batches.divide import in_batches
 from service.core.reassignments.batches.model import Limits, Traffic
+from service.core.reassignments.batches.plan import plan_in_batches
 from service.core.reassignments.model import NO_LIMIT, Goal
 from service.core.reassignments.moves import WAS_FULL, moves_of
 from service.core.reassignments.plan import plan
@@ -227,3 +228,21 @@ def test_of_two_replicas_the_one_with_room_goes_first():
     target = replace(placements.replicas, values=np.array([2, 3, 0], np.int32))
     batches = in_batches(brokers, placements, target, Limits(), "none")
     assert (len(batches.detours), batches.cost("replicas"), len(batches)) == (1, 3, 3)
+
+
+@pytest.mark.parametrize("objective", ["fewest-moves", "even"])
+def test_a_partition_stays_where_its_detour_leads_if_that_is_as_good(objective):
+    """The rack rule makes brokers 1 and 3 exchange a replica; broker 4 may as well keep the one that it takes."""
+    brokers = a_cluster(list("aabbb"), max_replicas=[1] * 5)
+    placements = some_placements([[0, 1], [2, 3]])
+    answer, batches = plan_in_batches(brokers, placements, Goal(objective), Limits())
+    assert (len(batches.detours), batches.cost("replicas"), answer.gap) == (0, 2, 0)
+
+
+def test_a_detour_is_worth_an_even_load():
+    """The same, but broker 4 is to have little."""
+    brokers = a_cluster(list("aabbb"), max_replicas=[1] * 5, weights=[1, 1, 1, 1, 0.5])
+    placements = some_placements([[0, 1], [2, 3]])
+    answer, batches = plan_in_batches(brokers, placements, Goal("even"), Limits())
+    assert (len(batches.detours), batches.cost("replicas"), answer.gap) == (1, 3, 0.5)
+    assert plan_in_batches(brokers, placements, Goal(), Limits())[1].cost("replicas") == 2

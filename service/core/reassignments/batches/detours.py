@@ -179,12 +179,12 @@ class _DetourBatch:
             given = np.setdiff1d(progress.now.row(partition), replicas)
             progress.counts[given] -= 1
             progress.loads[given] -= progress.sizes[partition]
-        progress.now = _with_rows(progress.now, rows)
+        progress.now = with_rows(progress.now, rows)
         progress.detours += self.detours
         progress.batch += 1
 
 
-def _with_rows(rows: Ragged, others: dict[int, Int32s]) -> Ragged:
+def with_rows(rows: Ragged, others: dict[int, Int32s]) -> Ragged:
     """The rows with others instead of some."""
     lengths = rows.lengths()
     pieces, at = [], 0
