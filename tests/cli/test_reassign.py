@@ -93,6 +93,7 @@ def test_a_snapshot_has_sizes_and_capacities():
         (["--add", "0"], "Broker 0 exists."),
         (["--add", "x"], "'x' is not a broker id."),
         (["--replication-factor", "5"], "Replication factor 5 makes 15 replicas for 4 usable brokers"),
+        (["--replication-factor", "5"], "  Remedy: Replication factor 4."),
     ],
 )
 def test_what_is_wrong_is_said_on_standard_error(file, options, words):
@@ -122,6 +123,16 @@ def test_files_hold_the_batches_and_their_way_back(file, tmp_path):
     assert "kafka-reassign-partitions" in report
     picture = ET.fromstring((folder / "plan.svg").read_text())  # noqa: S314 - the service wrote it
     assert len([each for each in picture.iter() if each.tag.endswith("rect")]) == 2 * 4
+
+
+def test_a_folder_with_batches_of_a_longer_plan_is_left_alone(file, tmp_path):
+    folder = tmp_path / "plan"
+    assert run(file, "--drain", "0", "--moves-per-broker", "1", "--out", str(folder)).exit_code == 0
+    before = (folder / "plan.md").read_bytes()
+    ended = run(file, "--drain", "0", "--out", str(folder))
+    assert ended.exit_code == 2
+    assert "has files of another plan: reassignment-02.json, reassignment-03.json, rollback-02.json" in ended.stderr
+    assert (folder / "plan.md").read_bytes() == before
 
 
 def test_a_terminal_gets_tables(file):

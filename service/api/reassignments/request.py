@@ -33,6 +33,20 @@ LARGEST_FACTOR = 2**15 - 1
 AS_IN_A_SNAPSHOT = "as a snapshot has it; not used"
 
 
+def _replicas() -> List:
+    """Where a partition is, or goes."""
+    return List(
+        Integer(),
+        required=True,
+        validate=validate.Length(min=1, max=LARGEST_FACTOR),
+        metadata=about("broker ids, the preferred leader first"),
+    )
+
+
+def _replication_factor(text: str, **options: Any) -> Integer:
+    return Integer(minimum=1, maximum=LARGEST_FACTOR, allow_none=True, metadata=about(text), **options)
+
+
 class TargetBrokerSchema(Schema):
     """A broker as it is to be."""
 
@@ -53,12 +67,7 @@ class PlacedPartitionSchema(Schema):
     """Where a partition is now."""
 
     partition_id = Integer(required=True, minimum=0)
-    replicas = List(
-        Integer(),
-        required=True,
-        validate=validate.Length(min=1, max=LARGEST_FACTOR),
-        metadata=about("broker ids, the preferred leader first"),
-    )
+    replicas = _replicas()
     in_sync_replicas = List(Integer(), allow_none=True, metadata=about(AS_IN_A_SNAPSHOT))
 
 
@@ -66,9 +75,7 @@ class PlacedTopicSchema(Schema):
     """A topic, and where its partitions are now."""
 
     topic_name = TopicName(required=True)
-    replication_factor = Integer(
-        minimum=1, maximum=LARGEST_FACTOR, allow_none=True, metadata=about("for this topic instead of the body's")
-    )
+    replication_factor = _replication_factor("for this topic instead of the body's")
     placements = List(fields.Nested(PlacedPartitionSchema), required=True)
     partition_bytes = List(
         Integer(minimum=0, maximum=MOST_BYTES),
@@ -93,7 +100,7 @@ class ReassignedPartitionSchema(Schema):
 
     topic = TopicName(required=True)
     partition = Integer(required=True, minimum=0)
-    replicas = List(Integer(), required=True, validate=validate.Length(min=1, max=LARGEST_FACTOR))
+    replicas = _replicas()
     log_dirs = List(Name(empty=True), allow_none=True, metadata=about("not used"))
 
 
@@ -199,9 +206,7 @@ class ReassignmentQuestionSchema(Schema):
             "`bytes`; default false"
         ),
     )
-    replication_factor = Integer(
-        load_default=None, minimum=1, maximum=LARGEST_FACTOR, allow_none=True, metadata=about("of all topics; absent: as now")
-    )
+    replication_factor = _replication_factor("of all topics; absent: as now", load_default=None)
     brokers = Rows(
         TargetBrokerSchema,
         TARGET_BROKER,

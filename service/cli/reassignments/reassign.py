@@ -11,7 +11,7 @@ from rich.console import Console
 
 from service.cli import options
 from service.cli.local_client import BadInput, post
-from service.cli.reassignments.files import write_files
+from service.cli.reassignments.files import number, write_files
 from service.cli.terminal import fill, table
 from service.core.descriptions import UnreadableDescription, read_description
 from service.core.descriptions.bodies import PLACEMENT, cluster
@@ -41,6 +41,7 @@ KNOWN = {"brokers", "topics", "reassignment"}
 @click.option("--racks", type=click.Choice(RACK_RULES), help="Rack rule. Default: strict.")
 @click.option("--leaders", type=click.Choice(LEADER_RULES), help="Preferred leaders. Default: balance.")
 @click.option("--balance", type=click.Choice(BALANCES), help="What is counted. Default: replicas.")
+@click.option("--per-topic", is_flag=True, help="Even out each topic by itself too.")
 @click.option("--replication-factor", type=int, help="Replication factor of all topics. Default: as it is.")
 @click.option("--moves-per-broker", type=int, help="Replicas that a broker receives, or gives away, in one batch.")
 @click.option("--moves-per-batch", type=int, help="Replicas copied in one batch.")
@@ -60,7 +61,7 @@ def reassign(
     JSON, or Cruise Control's kafka_cluster_state. Default: standard input. The options change what FILE says.
     """
     body = _body(file.read())
-    body |= {name: value for name, value in question.items() if value not in (None, ())}
+    body |= {name: value for name, value in question.items() if value not in (None, (), False)}
     limits = {
         "moves_per_broker": moves_per_broker,
         "moves_per_batch": moves_per_batch,
@@ -187,19 +188,10 @@ def _brokers(answer: dict[str, Any]) -> Table:
 
 def _batches(answer: dict[str, Any]) -> Table:
     rows = [
-        (str(i), str(len(batch["reassignment"]["partitions"])), str(batch["moves"]), _or_dash(batch["bytes"]), _seconds(batch))
+        (i, len(batch["reassignment"]["partitions"]), batch["moves"], batch["bytes"], batch["duration_seconds"])
         for i, batch in enumerate(answer["batches"], 1)
     ]
-    return fill(table("batch", "partitions", "replicas copied", "bytes", "seconds"), rows)
-
-
-def _or_dash(value: int | None) -> str:
-    return "—" if value is None else f"{value:,}"
-
-
-def _seconds(batch: dict[str, Any]) -> str:
-    seconds = batch["duration_seconds"]
-    return "—" if seconds is None else f"{seconds:.3g}"
+    return fill(table("batch", "partitions", "replicas copied", "bytes", "seconds"), [tuple(map(number, row)) for row in rows])
 
 
 def summary(answer: dict[str, Any]) -> str:
