@@ -293,7 +293,7 @@ def _check(question: Question, excluded: list[str]) -> None:
         if name not in known:
             raise InvalidQuestion(f"Unknown topic {name!r}.", "excluded_topics", row)
     if question.goal.leaders == "only" and (placements.replication_factors != placements.replicas.lengths()).any():
-        raise InvalidQuestion("Only leaders change with only; a replication factor needs replicas to change.", "leaders")
+        raise InvalidQuestion("With only, no replica moves, so the replication factor cannot change.", "leaders")
     if question.goal.per_topic and question.goal.balance == "bytes":
         raise InvalidQuestion("Not allowed together with balance = bytes.", "per_topic")
     if placements.sizes is None:
