@@ -2,7 +2,7 @@
 others.
 
 The reference of the moves is ``kafka-reassign-partitions --generate`` 4.3.1, as the placer ``kafka-reassign-generate``
-reproduces it, and a greedy filling in the manner of topicmappr.
+reproduces it, a greedy filling in the manner of topicmappr, and what Cruise Control's goals do when a broker is removed.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from service.core.model import Int32s, PlacementRequest, Ragged
 from service.core.placers import PLACERS
 from service.core.reassignments.model import Brokers, Goal, Placements
 from service.core.reassignments.plan import plan
+from tests.reference.cruise_control import Removal
 from tests.reference.reassignments import filled_greedily
 
 if TYPE_CHECKING:
@@ -98,3 +99,22 @@ def moves(partitions: int = 2_000, brokers: int = 30) -> Iterator[Sides]:
         return float((~(after[:, :, None] == before[:, None, :]).any(axis=2)).sum())
 
     yield lambda: [ours, ours], lambda: [generated(), float(filled_greedily(*asked)[0])]
+
+
+@benchmark(
+    Row(
+        "reassignments/moves-cruise-control",
+        "moves",
+        1.0,
+        "replicas copied, one broker out ÷ Cruise Control's goals",
+    ),
+    Row("reassignments/spread-cruise-control", "spread", 1.0, "standard deviation of replicas per broker after it ÷ the same"),
+    rounds=1,
+)
+def removal(partitions: int = 2_000, brokers: int = 30) -> Iterator[Sides]:
+    """One broker out, none in: numbers of replicas alone decide."""
+    asked = question(partitions, brokers, 0)
+    theirs = Removal(*asked)
+    answer = plan(*asked, Goal())
+    ours = np.bincount(answer.replicas.values, minlength=brokers)
+    yield lambda: [float(answer.cost), float(ours[1:].std())], lambda: [float(theirs.copies), float(theirs.counts[1:].std())]

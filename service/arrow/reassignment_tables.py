@@ -32,7 +32,7 @@ def reason_texts(brokers: Brokers, moves: Moves) -> pa.Array:
     return texts
 
 
-def moves_table(brokers: Brokers, placements: Placements, moves: Moves, batch_of: Int32s) -> pa.Table:
+def moves_table(brokers: Brokers, placements: Placements, moves: Moves) -> pa.Table:
     """The columns topic_name, partition_id, from, to, reason and batch (from 1), a row for each move; a leader's change is one
     too.
     """
@@ -44,6 +44,6 @@ def moves_table(brokers: Brokers, placements: Placements, moves: Moves, batch_of
             "from": ids_of(brokers, moves.sources),
             "to": ids_of(brokers, moves.targets),
             "reason": reason_texts(brokers, moves),
-            "batch": pa.array(batch_of[moves.partitions] + 1),
+            "batch": pa.array(moves.batches + 1),
         }
     )

@@ -176,4 +176,6 @@ def fail(document: bytes) -> NoReturn:
     for error in errors:
         place = error["pointer"]
         click.echo(f"{prefix}{place}: {error['detail']}" if place else f"{prefix}{error['detail']}", err=True)
+    for remedy in problem.get("remedies", ()):
+        click.echo(f"  Remedy: {remedy}", err=True)
     sys.exit(BAD_INPUT)

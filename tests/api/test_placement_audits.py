@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
 from service.api.placement_audits.request import EXAMPLE
@@ -145,6 +146,25 @@ def test_the_skew_of_all_draws(client: FlaskClient) -> None:
     assert (measured["best"], measured["worst"]) == (expected[0], expected[-1])
     assert measured["typical"] == (expected[17] + expected[18]) / 2
     assert measured["best"] <= measured["actual"] <= measured["worst"]
+
+
+def test_the_skews_as_a_table(client: FlaskClient) -> None:
+    """The same numbers as in JSON; without the placer's own if there are none."""
+    wrong = {**EXAMPLE, "topic_name": "t", "placements": [{"partition_id": i, "replicas": [1, 2, 3][: 3 - i]} for i in range(2)]}
+    for body in (EXAMPLE, wrong):
+        document = audited(client, body)
+        stream = client.post("/v1/placement-audits", json=body, headers={"Accept": "application/vnd.apache.arrow.stream"})
+        rows = pa.ipc.open_stream(stream.data).read_all().to_pylist()
+        assert [row["measure"] for row in rows] == ["broker_replicas", "broker_leaders", "rack_replicas", "rack_leaders"]
+        for row in rows:
+            skews = (document["skew"] or {}).get(row["measure"]) or dict.fromkeys(("best", "typical", "worst"))
+            assert {name: row[name] for name in skews} == skews
+            assert row["actual"] >= 1
+            assert (row["topic_name"], row["placer"]) == (body.get("topic_name"), "striped")
+            assert row["possible"] is document["possible"] is (row["broken_rule"] is None)
+    text = client.post("/v1/placement-audits", json=wrong, headers={"Accept": "text/csv"}).text.splitlines()
+    assert text[1].startswith('"t","striped",false,"replication-factor","broker_replicas",')
+    assert text[1].endswith(",,,")
 
 
 @pytest.mark.parametrize(

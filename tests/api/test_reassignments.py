@@ -245,6 +245,41 @@ def test_a_fault_in_kafkas_json_is_named_there(client):
     assert answer.json["errors"] == [{"pointer": "/reassignment/partitions/2/partition", "detail": "Duplicate partition_id 0."}]
 
 
+def exchange(room):
+    """The rack rule makes brokers 1 and 3 exchange a replica; broker 4 is to have little, and has this much room."""
+    some = [{"broker_id": i, "rack_id": "aabbb"[i], "max_replicas": 1} for i in range(4)]
+    some.append({"broker_id": 4, "rack_id": "b", "max_replicas": room, "weight": 0.5})
+    return {"objective": "even", "brokers": some, "topics": [topic([[0, 1], [2, 3]], partition_bytes=[10, 20])]}
+
+
+def test_a_detour_is_in_reasons_batches_and_table(client):
+    answer = client.post(PATH, json=exchange(1)).json
+    assert answer["moves"] == {"replicas": 3, "bytes": 40, "leaders": 0, "lower_bound": 2, "gap": 0.5}
+    moves = [(r["partition_id"], r["from"], r["to"], r["reason"]) for r in answer["reasons"]]
+    assert moves == [(0, 1, 4, "rack rule"), (0, 4, 3, "broker 3 was full before"), (1, 3, 1, "rack rule")]
+    steps = [[(row["partition"], row["replicas"]) for row in batch["reassignment"]["partitions"]] for batch in answer["batches"]]
+    assert steps == [[(0, [0, 4])], [(1, [2, 1])], [(0, [0, 3])]]
+    assert replicas_of(answer["batches"][2], "rollback") == {("t", 0): [0, 4]}
+    assert answer["traffic"]["bytes_in"] == [0, 20, 0, 10, 10]
+    table = client.post(PATH, json=exchange(1), headers={"Accept": "text/csv"}).text.splitlines()
+    assert [row.rpartition(",")[2] for row in table[1:]] == ["1", "3", "2"]
+
+
+def test_full_brokers_that_exchange_replicas_are_named(client):
+    response = client.post(PATH, json=exchange(0))
+    assert response.status_code == 422
+    assert response.json["type"].endswith("infeasible")
+    assert response.json["detail"].startswith("Brokers 1, 3 are full and cannot exchange replicas")
+    assert [clash["rule"] for clash in response.json["clash"]] == ["max_replicas"]
+    assert response.json["remedies"] == ["max_replicas higher by 1 on broker 1."]
+
+
+def test_leaders_only_leaves_the_replication_factor(client):
+    answer = client.post(PATH, json=question(leaders="only", replication_factor=3))
+    assert [error["pointer"] for error in answer.json["errors"]] == ["/leaders"]
+    assert client.post(PATH, json=question(leaders="only", replication_factor=2)).status_code == 200
+
+
 @pytest.mark.parametrize("balance", ["replicas", "bytes"])
 @pytest.mark.parametrize("objective", ["fewest-moves", "even"])
 @pytest.mark.parametrize("leaders", ["balance", "keep", "only"])

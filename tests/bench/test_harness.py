@@ -105,6 +105,7 @@ SMALL = {
     "reassignments/large": {"partitions": 100, "brokers": 20},
     "reassignments/huge": {"partitions": 100, "brokers": 20},
     "reassignments/moves-generate": {"partitions": 100, "brokers": 20},
+    "reassignments/moves-cruise-control": {"partitions": 100, "brokers": 20},
 }
 """One benchmark of each kind: its first row, and a size at which it takes no time."""
 

@@ -65,6 +65,9 @@ def test_audit_all_topics_or_some() -> None:
     assert not answer("audit", TOPICS, "--topic", "orders", "--placer", "rack-unaware")["possible"]
     body = run("body", "placement-audits", TOPICS, "--topic", "payments").stdout
     assert answer("audit", stdin=body)["topic_name"] == "payments"
+    header, *rows = run("audit", TOPICS, *racks, "--output", "csv").stdout.splitlines()
+    assert header == '"topic_name","placer","possible","broken_rule","measure","actual","best","typical","worst"'
+    assert [row.split(",")[0] for row in rows] == ['"orders"'] * 4 + ['"audit.log_v2"'] * 4 + ['"payments"'] * 4
 
 
 def test_plan_from_a_description() -> None:

@@ -42,6 +42,13 @@ def test_a_pipe_gets_the_services_own_answer(client, file):
     assert run(file).stdout.encode() == client.post("/v1/reassignments", json=QUESTION).data + b"\n"
 
 
+def test_the_moves_as_csv(client, file, tmp_path):
+    accept = {"Accept": "text/csv"}
+    assert run(file, "--output", "csv").stdout.encode() == client.post("/v1/reassignments", json=QUESTION, headers=accept).data
+    refused = run(file, "--output", "csv", "--out", str(tmp_path / "plan"))
+    assert (refused.exit_code, (tmp_path / "plan").exists()) == (2, False)
+
+
 def test_options_change_the_question(client, file):
     options = ["--drain", "0", "--add", "7:a", "--exclude", "orders", "--objective", "even", "--throttle", "50"]
     body = {
@@ -86,6 +93,7 @@ def test_a_snapshot_has_sizes_and_capacities():
         (["--add", "0"], "Broker 0 exists."),
         (["--add", "x"], "'x' is not a broker id."),
         (["--replication-factor", "5"], "Replication factor 5 makes 15 replicas for 4 usable brokers"),
+        (["--replication-factor", "5"], "  Remedy: Replication factor 4."),
     ],
 )
 def test_what_is_wrong_is_said_on_standard_error(file, options, words):
@@ -115,6 +123,16 @@ def test_files_hold_the_batches_and_their_way_back(file, tmp_path):
     assert "kafka-reassign-partitions" in report
     picture = ET.fromstring((folder / "plan.svg").read_text())  # noqa: S314 - the service wrote it
     assert len([each for each in picture.iter() if each.tag.endswith("rect")]) == 2 * 4
+
+
+def test_a_folder_with_batches_of_a_longer_plan_is_left_alone(file, tmp_path):
+    folder = tmp_path / "plan"
+    assert run(file, "--drain", "0", "--moves-per-broker", "1", "--out", str(folder)).exit_code == 0
+    before = (folder / "plan.md").read_bytes()
+    ended = run(file, "--drain", "0", "--out", str(folder))
+    assert ended.exit_code == 2
+    assert "has files of another plan: reassignment-02.json, reassignment-03.json, rollback-02.json" in ended.stderr
+    assert (folder / "plan.md").read_bytes() == before
 
 
 def test_a_terminal_gets_tables(file):

@@ -11,8 +11,13 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from service.core.reassignments.model import Brokers, Goal, Placements
 
 
-def allowed_sets(brokers: Brokers, now: list[int], factor: int, rule: str) -> list[frozenset[int]]:
-    """Every set of brokers that a partition may have by itself."""
+def allowed_sets(
+    brokers: Brokers, now: list[int], factor: int, rule: str, *, hold: bool = False, pinned: bool = True
+) -> list[frozenset[int]]:
+    """Every set of brokers that a partition may have by itself.
+
+    hold : replicas stay on a broker that replaces another; pinned : and go there from the broker that is replaced
+    """
     usable = [b for b in range(len(brokers)) if brokers.usable[b]]
     racks = brokers.racks().tolist()
     sizes = {rack: sum(racks[b] == rack for b in usable) for rack in {racks[b] for b in usable}}
@@ -21,6 +26,8 @@ def allowed_sets(brokers: Brokers, now: list[int], factor: int, rule: str) -> li
     if factor >= len(now):
         must = {int(brokers.replaced_by[b]) for b in now} - {-1} - set(now)
     homes = [int(brokers.replaced_by[b]) if int(brokers.replaced_by[b]) in must else b for b in now]
+    if hold and factor >= len(now):
+        must |= set(brokers.replaced_by.tolist()) & set(now)
     sets = []
     for chosen in map(frozenset, combinations(usable, factor)):
         on = {rack: sum(racks[b] == rack for b in chosen) for rack in sizes}
@@ -28,18 +35,26 @@ def allowed_sets(brokers: Brokers, now: list[int], factor: int, rule: str) -> li
             continue
         if rule == "spread" and any(count > max(level, sum(racks[b] == rack for b in homes)) for rack, count in on.items()):
             continue
-        if must <= chosen:
+        if must <= chosen or not pinned:
             sets.append(chosen)
     return sets
 
 
 def best(brokers: Brokers, placements: Placements, goal: Goal) -> tuple[Any, ...] | None:
-    """The least (copies, sum of squares ÷ weight), in the order of the objective; None if no placement keeps the rules."""
+    """The least (copies, sum of squares ÷ weight), in the order of the objective; None if no placement keeps the rules.
+
+    With "even", replicas stay on a broker that replaces another if the rules allow that for all of them.
+    """
+    held = _best(brokers, placements, goal, hold=True) if goal.objective == "even" else None
+    return held or _best(brokers, placements, goal, hold=False)
+
+
+def _best(brokers: Brokers, placements: Placements, goal: Goal, *, hold: bool) -> tuple[Any, ...] | None:
     rows = [placements.replicas.row(i).tolist() for i in range(len(placements))]
     choices = [
         [frozenset(row)]
         if placements.excluded[i]
-        else allowed_sets(brokers, row, int(placements.replication_factors[i]), goal.racks)
+        else allowed_sets(brokers, row, int(placements.replication_factors[i]), goal.racks, hold=hold)
         for i, row in enumerate(rows)
     ]
     found = None

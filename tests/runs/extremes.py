@@ -254,6 +254,20 @@ BODIES: Final[dict[str, tuple[dict[str, Any], ...]]] = {
             "limits": {"moves_per_broker": 1, "bytes_in_flight": 4_000, "throttle_bytes_per_second": 10, "duration_seconds": 60},
         },
         {
+            "objective": "even",
+            "brokers": [
+                {"broker_id": i, "rack_id": "aabbb"[i], "max_replicas": 1, "capacity_bytes": 40, "weight": 1 if i < 4 else 0.5}
+                for i in range(5)
+            ],
+            "topics": [
+                {
+                    "topic_name": "t",
+                    "placements": [{"partition_id": i, "replicas": [2 * i, 2 * i + 1]} for i in range(2)],
+                    "partition_bytes": [10, 20],
+                }
+            ],
+        },
+        {
             "balance": "bytes",
             "racks": "spread",
             "leaders": "keep",

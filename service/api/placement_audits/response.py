@@ -1,9 +1,9 @@
-"""The answer of ``POST /v1/placement-audits``: its schema, its JSON."""
+"""The answer of ``POST /v1/placement-audits``: its schema, its JSON, its table."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from marshmallow import Schema, fields
 
 from service.api.placement_audits.request import PlacementAuditQuestion
@@ -126,12 +126,33 @@ def audit_document(
         "other_history": [_part(part, question.first_id) for part in audit.other_history],
         "broker_load": {"broker_ids": question.cluster.broker_ids, **_load(load)},
         "rack_load": {"rack_ids": rack_ids, **_load(of_racks)},
-        "skew": evenness and _skews(evenness, [spread(counts).skew for each in (load, of_racks) for counts in _counts(each)]),
+        "skew": evenness and _skews(evenness, _actual(question, load)),
     }
 
 
-def _counts(load: Load) -> Sequence[Any]:
-    return load.replicas, load.leaders
+def audit_table(question: PlacementAuditQuestion, audit: PlacementAudit, evenness: Evenness | None, load: Load) -> pa.Table:
+    """A row for each of MEASURES: the verdict, the skew, and the skews over all draws, null where there are none."""
+    count = len(MEASURES)
+    possible, broken = audit.broken_rule is None, audit.broken_rule and audit.broken_rule.rule
+    actual = _actual(question, load)
+    ranges = _skews(evenness, actual) if evenness else {}
+    columns: dict[str, pa.Array] = {
+        "topic_name": pa.array([question.topic_name] * count, pa.string()),
+        "placer": pa.array([question.placer.name] * count, pa.string()),
+        "possible": pa.array([possible] * count, pa.bool_()),
+        "broken_rule": pa.array([broken] * count, pa.string()),
+        "measure": pa.array(MEASURES, pa.string()),
+        "actual": pa.array(actual, pa.float64()),
+    }
+    for name in ("best", "typical", "worst"):
+        columns[name] = pa.array([ranges[measure][name] if ranges else None for measure in MEASURES], pa.float64())
+    return pa.table(columns)
+
+
+def _actual(question: PlacementAuditQuestion, load: Load) -> list[float]:
+    """The skew of the placement by each of MEASURES."""
+    of_racks = rack_load(question.cluster, load)[1]
+    return [spread(counts).skew for each in (load, of_racks) for counts in (each.replicas, each.leaders)]
 
 
 def _load(load: Load) -> dict[str, Any]:

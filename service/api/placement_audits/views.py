@@ -3,15 +3,15 @@
 from flask import Response
 
 from service.api.placement_audits.request import EXAMPLE, PlacementAuditQuestion, PlacementAuditSchema
-from service.api.placement_audits.response import PlacementAuditAnswerSchema, audit_document
+from service.api.placement_audits.response import PlacementAuditAnswerSchema, audit_document, audit_table
 from service.core.measures import spread
 from service.core.model import PlacementRequest
 from service.core.placement_audits.audit import audit
 from service.core.placement_audits.evenness import evenness
 from service.core.placers.load import load_of
-from service.web import responses
 from service.web.blueprint import Blueprint
 from service.web.context import decision
+from service.web.responses import respond
 
 blueprint = Blueprint("placement-audits", __name__, description="a topic's placement → could its placer have made it?")
 
@@ -24,7 +24,9 @@ def audit_placement(question: PlacementAuditQuestion) -> Response:
     """Audit a placement: whether the placer could have made it, by which draws, and how even its placements are.
 
     If it could not, the answer names the first rule that the placement breaks, and whether the topic may have been grown, or
-    placed on other brokers. `skew` compares the placement with the best, typical and worst that the placer's draws give.
+    placed on other brokers. `skew` compares the placement with the best, typical and worst that the placer's draws give. As
+    `text/csv` or an Arrow stream the answer is a table with a row for each of the four measures of `skew`: `topic_name`,
+    `placer`, `possible`, `broken_rule`, `measure`, `actual`, `best`, `typical`, `worst`.
     """
     placer, cluster, placement = question.placer, question.cluster, question.placement
     report = decision("audit", placer.name)
@@ -39,4 +41,4 @@ def audit_placement(question: PlacementAuditQuestion) -> Response:
         report.sees(partitions=len(placement), brokers=len(cluster))
         report.gives(spread(load.replicas).skew, subject=question.topic_name)
     with report.render():
-        return responses.answer(audit_document(question, result, even, load))
+        return respond(lambda: audit_document(question, result, even, load), lambda _: audit_table(question, result, even, load))

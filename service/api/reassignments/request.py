@@ -22,7 +22,7 @@ from service.arrow.reassignments import (
     read_placements,
 )
 from service.core.errors import InvalidQuestion
-from service.core.reassignments.batches import Limits
+from service.core.reassignments.batches.model import MAX_DETOURS, Limits
 from service.core.reassignments.model import BALANCES, LEADER_RULES, NO_LIMIT, OBJECTIVES, RACK_RULES, Brokers, Goal, Placements
 from service.web.context import check_limit, reserve
 from service.web.fields import INT64, Boolean, Integer, List, Name, Number, TopicName, about
@@ -31,6 +31,20 @@ from service.web.json_codec import dumps
 LARGEST_FACTOR = 2**15 - 1
 
 AS_IN_A_SNAPSHOT = "as a snapshot has it; not used"
+
+
+def _replicas() -> List:
+    """Where a partition is, or goes."""
+    return List(
+        Integer(),
+        required=True,
+        validate=validate.Length(min=1, max=LARGEST_FACTOR),
+        metadata=about("broker ids, the preferred leader first"),
+    )
+
+
+def _replication_factor(text: str, **options: Any) -> Integer:
+    return Integer(minimum=1, maximum=LARGEST_FACTOR, allow_none=True, metadata=about(text), **options)
 
 
 class TargetBrokerSchema(Schema):
@@ -53,12 +67,7 @@ class PlacedPartitionSchema(Schema):
     """Where a partition is now."""
 
     partition_id = Integer(required=True, minimum=0)
-    replicas = List(
-        Integer(),
-        required=True,
-        validate=validate.Length(min=1, max=LARGEST_FACTOR),
-        metadata=about("broker ids, the preferred leader first"),
-    )
+    replicas = _replicas()
     in_sync_replicas = List(Integer(), allow_none=True, metadata=about(AS_IN_A_SNAPSHOT))
 
 
@@ -66,9 +75,7 @@ class PlacedTopicSchema(Schema):
     """A topic, and where its partitions are now."""
 
     topic_name = TopicName(required=True)
-    replication_factor = Integer(
-        minimum=1, maximum=LARGEST_FACTOR, allow_none=True, metadata=about("for this topic instead of the body's")
-    )
+    replication_factor = _replication_factor("for this topic instead of the body's")
     placements = List(fields.Nested(PlacedPartitionSchema), required=True)
     partition_bytes = List(
         Integer(minimum=0, maximum=MOST_BYTES),
@@ -93,7 +100,7 @@ class ReassignedPartitionSchema(Schema):
 
     topic = TopicName(required=True)
     partition = Integer(required=True, minimum=0)
-    replicas = List(Integer(), required=True, validate=validate.Length(min=1, max=LARGEST_FACTOR))
+    replicas = _replicas()
     log_dirs = List(Name(empty=True), allow_none=True, metadata=about("not used"))
 
 
@@ -199,9 +206,7 @@ class ReassignmentQuestionSchema(Schema):
             "`bytes`; default false"
         ),
     )
-    replication_factor = Integer(
-        load_default=None, minimum=1, maximum=LARGEST_FACTOR, allow_none=True, metadata=about("of all topics; absent: as now")
-    )
+    replication_factor = _replication_factor("of all topics; absent: as now", load_default=None)
     brokers = Rows(
         TargetBrokerSchema,
         TARGET_BROKER,
@@ -271,11 +276,12 @@ def longest_name(total: int, topics: Any) -> int:
 
 def plan_bytes(brokers: int, partitions: int, cells: int, name: int) -> int:
     """Most bytes of memory that a plan takes: the matrices of exchanges, the arrays, and the answer, which lists each partition
-    in two reassignments, in two batches and among the reasons, in pieces and as a whole.
+    in two reassignments, in two batches (in four if it takes a detour) and among the reasons, in pieces and as a whole.
 
     name : bytes of a topic's name in JSON
     """
-    text = 4 * partitions * (name + 60) + 4 * 12 * cells + cells * (name + 110)
+    listed = 4 * partitions + 2 * min(partitions, MAX_DETOURS)
+    text = listed * (name + 60) + listed * 12 * cells // max(1, partitions) + cells * (name + 110)
     return 100_000 + 2 * 13 * brokers**2 + 120 * partitions + 100 * cells + 2 * text
 
 
@@ -286,6 +292,8 @@ def _check(question: Question, excluded: list[str]) -> None:
     for row, name in enumerate(excluded):
         if name not in known:
             raise InvalidQuestion(f"Unknown topic {name!r}.", "excluded_topics", row)
+    if question.goal.leaders == "only" and (placements.replication_factors != placements.replicas.lengths()).any():
+        raise InvalidQuestion("With only, no replica moves, so the replication factor cannot change.", "leaders")
     if question.goal.per_topic and question.goal.balance == "bytes":
         raise InvalidQuestion("Not allowed together with balance = bytes.", "per_topic")
     if placements.sizes is None:

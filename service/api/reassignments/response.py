@@ -25,7 +25,7 @@ from service.web.schemas import CountsSchema, LoadsSchema, counts_document
 
 if TYPE_CHECKING:
     from service.api.reassignments.request import Question
-    from service.core.reassignments.batches import Batches
+    from service.core.reassignments.batches.model import Batches
     from service.core.reassignments.model import Plan
     from service.core.reassignments.moves import Moves
 
@@ -158,9 +158,8 @@ class Texts:
         """The partition_id of each."""
         return pc.cast(pa.array(self._placements.partition_ids[self._changed]), NAME)
 
-    def rows(self, replicas: Ragged) -> pa.Array:
-        """Of each the row of a reassignment."""
-        rows = rows_of(replicas, self._changed)
+    def rows(self, rows: Ragged) -> pa.Array:
+        """Of each the row of a reassignment. rows : Ragged, the replicas of each"""
         return json_objects(
             topic=self.topics, partition=self.ids, replicas=json_lists(rows.offsets, self._broker_ids[rows.values])
         )
@@ -184,10 +183,10 @@ def document(question: Question, plan: Plan, batches: Batches, moves: Moves) -> 
     sized = placements.sizes is not None
     leads = now.values[now.offsets[:-1]] != plan.replicas.values[plan.replicas.offsets[:-1]]
     texts = Texts(question, changed)
-    after, before = texts.rows(plan.replicas), texts.rows(now)
-    order = np.argsort(batches.batch_of[changed], kind="stable")
-    bounds = np.searchsorted(batches.batch_of[changed][order], np.arange(len(batches) + 1))
-    steps = zip(_joined(after.take(pa.array(order)), bounds), _joined(before.take(pa.array(order)), bounds), strict=True)
+    after, before = texts.rows(rows_of(plan.replicas, changed)), texts.rows(rows_of(now, changed))
+    in_steps = Texts(question, batches.steps.partitions)
+    bounds = np.searchsorted(batches.steps.batches, np.arange(len(batches) + 1))
+    steps = zip(*(_joined(in_steps.rows(rows), bounds) for rows in (batches.steps.after, batches.steps.before)), strict=True)
     seconds = batches.traffic.seconds(question.throttle, len(batches)) if question.throttle else None
     elected = Texts(question, np.flatnonzero(leads).astype(np.int32))
     elections = json_objects(topic=elected.topics, partition=elected.ids)

@@ -7,9 +7,8 @@ from service.api.reassignments.request import Question, ReassignmentQuestionSche
 from service.api.reassignments.response import ReassignmentAnswerSchema, document
 from service.arrow.reassignment_tables import moves_table
 from service.core.measures import spread
-from service.core.reassignments.batches import in_batches
+from service.core.reassignments.batches.plan import plan_in_batches
 from service.core.reassignments.moves import moves_of
-from service.core.reassignments.plan import plan
 from service.web import responses
 from service.web.blueprint import Blueprint
 from service.web.context import check_time, decision
@@ -50,9 +49,8 @@ def plan_reassignment(question: Question) -> Response:
     brokers, placements, goal = question.brokers, question.placements, question.goal
     report = decision("reassignment", goal.objective)
     with report.compute():
-        result = plan(brokers, placements, goal, check_time)
-        batches = in_batches(brokers, placements, result.replicas, question.limits, check_time)
-        moves = moves_of(brokers, placements, goal, result.replicas)
+        result, batches = plan_in_batches(brokers, placements, goal, question.limits, check_time)
+        moves = moves_of(brokers, placements, goal, result.replicas, batches)
         report.sees(partitions=len(placements), brokers=len(brokers))
         counts = np.bincount(result.replicas.values, minlength=len(brokers))[brokers.usable]
         report.gives(spread(counts).skew)
@@ -61,6 +59,6 @@ def plan_reassignment(question: Question) -> Response:
         if media_type == responses.JSON:
             response = responses.answer(document(question, result, batches, moves))
         else:
-            response = responses.table(moves_table(brokers, placements, moves, batches.batch_of), media_type)
+            response = responses.table(moves_table(brokers, placements, moves), media_type)
         response.set_etag(question.plan_id())
         return response

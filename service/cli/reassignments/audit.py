@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -28,10 +27,11 @@ if TYPE_CHECKING:
 @options.RACKS
 @click.option("--topic", "topic_names", multiple=True, help="Topic in the description. Repeatable. Default: all.")
 @click.option("--placer", help="Placer. Default: striped, or the one in the body.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, one line a topic, also on a terminal.")
+@options.OUTPUT
+@options.JSON
 def audit(
     *, file: BufferedReader | None, snapshots: tuple[BufferedReader, ...], racks: tuple[str, ...], topic_names: tuple[str, ...],
-    placer: str | None, as_json: bool,
+    placer: str | None, output: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """See ``help`` above."""
     requests: list[dict[str, Any]] = []
@@ -45,10 +45,13 @@ def audit(
     body = descriptions.body(file, collect, snapshots)
     requests = requests or [loads(body)]
     chosen = {} if placer is None else {"placer": placer}
-    answers = post_each("/v1/placement-audits", (dumps({**request, **chosen}) for request in requests))
-    if as_json or not sys.stdout.isatty():
-        for answer in answers:
-            click.echo(answer)
+    form = options.form(output, as_json=as_json)
+    media_type = "text/csv" if form == "csv" else "application/json"
+    answers = post_each("/v1/placement-audits", (dumps({**request, **chosen}) for request in requests), media_type)
+    if form != "table":
+        for i, answer in enumerate(answers):
+            header, _, rows = answer.partition(b"\n")
+            click.echo((header + b"\n" if i == 0 else b"") + rows if form == "csv" else answer, nl=form == "json")
         return
     Console().print(fill(_table(), [_row(loads(answer)) for answer in answers]))
 

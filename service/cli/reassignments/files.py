@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from service.cli.local_client import BadInput
 from service.core.printable import printable
 from service.web.json_codec import dumps
 
@@ -11,13 +12,25 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+NAMED = 4
+"""Files that an error names at most."""
+
 ROW, BAR, LEFT = 16, 320, 70
 """Of the picture: height of a bar, length of the longest, and the space for broker ids."""
 
 
+def number(value: float | None) -> str:
+    """A number for people: 1,234 or 12.3, or a dash."""
+    if value is None:
+        return "—"
+    return f"{value:,.1f}" if isinstance(value, float) and value < 100 else f"{value:,.0f}"
+
+
 def write_files(folder: Path, answer: dict[str, Any]) -> list[Path]:
-    """Write the plan; returns the files: ``reassignment-01.json``, ``rollback-01.json`` …, ``plan.md`` and ``plan.svg``."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Write the plan; returns the files: ``reassignment-01.json``, ``rollback-01.json`` …, ``plan.md`` and ``plan.svg``.
+
+    Raises BadInput if the folder has batches of a longer plan, which nobody should execute with these.
+    """
     digits = max(2, len(str(len(answer["batches"]))))
     texts: dict[str, bytes] = {}
     for i, batch in enumerate(answer["batches"], 1):
@@ -27,6 +40,11 @@ def write_files(folder: Path, answer: dict[str, Any]) -> list[Path]:
         texts["preferred-leader-elections.json"] = dumps(answer["preferred_leader_elections"])
     texts["plan.md"] = "\n".join(_report(answer, digits)).encode()
     texts["plan.svg"] = "\n".join(_picture(answer)).encode()
+    folder.mkdir(parents=True, exist_ok=True)
+    ours = ("reassignment-[0-9]*.json", "rollback-[0-9]*.json", "preferred-leader-elections.json")
+    others = sorted({path.name for pattern in ours for path in folder.glob(pattern)} - texts.keys())
+    if others:
+        raise BadInput(f"{folder} has files of another plan: {', '.join(others[:NAMED])}{' …' if len(others) > NAMED else ''}")
     for name, text in texts.items():
         (folder / name).write_bytes(text + b"\n")
     return [folder / name for name in texts]
@@ -37,18 +55,22 @@ def _report(answer: dict[str, Any], digits: int) -> Iterator[str]:
     yield f"# Reassignment {answer['plan_id']}"
     yield ""
     yield f"- Objective: {answer['objective']}"
-    yield f"- Replicas copied: {moves['replicas']}" + ("" if moves["bytes"] is None else f" ({moves['bytes']} bytes)")
+    yield f"- Replicas copied: {number(moves['replicas'])}" + (
+        "" if moves["bytes"] is None else f" ({number(moves['bytes'])} bytes)"
+    )
     proof = "this is the minimum" if moves["gap"] == 0 else f"gap {moves['gap']:.2%}"
-    yield f"- Lower bound: {moves['lower_bound']}; {proof}"
+    yield f"- Lower bound: {number(moves['lower_bound'])}; {proof}"
     yield f"- Preferred leaders that change: {moves['leaders']}"
     if answer["throttle_needed_bytes_per_second"] is not None:
-        yield f"- Throttle needed: {answer['throttle_needed_bytes_per_second']} bytes per second"
+        yield f"- Throttle needed: {number(answer['throttle_needed_bytes_per_second'])} bytes per second"
+    if answer["duration_seconds"] is not None:
+        yield f"- Duration: {number(answer['duration_seconds'])} s"
     yield from ("", "![Replicas of each broker before and after](plan.svg)", "", "## Batches", "")
-    yield "Start a batch when the one before it is complete (`--verify`). To undo it, execute its rollback file."
+    yield "Start a batch when the one before it is complete (`--verify`). To go back, execute the rollback files, the last first."
     yield from ("", "| batch | partitions | replicas copied | bytes | seconds |", "| ---: | ---: | ---: | ---: | ---: |")
     for i, batch in enumerate(answer["batches"], 1):
         cells = (i, len(batch["reassignment"]["partitions"]), batch["moves"], batch["bytes"], batch["duration_seconds"])
-        yield f"| {' | '.join('—' if cell is None else str(cell) for cell in cells)} |"
+        yield f"| {' | '.join(map(number, cells))} |"
     yield from ("", "```sh")
     for i in range(1, len(answer["batches"]) + 1):
         file = f"reassignment-{i:0{digits}}.json"
@@ -79,7 +101,8 @@ def _picture(answer: dict[str, Any]) -> Iterator[str]:
     size = f'width="{LEFT + BAR + 90}" height="{height}"'
     yield f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="12">'
     yield "<title>Replicas of each broker before and after</title>"
-    yield f'<text x="{LEFT}" y="16" fill="#777">before</text><text x="{LEFT + 50}" y="16" fill="#1f6feb">after</text>'
+    yield f'<text x="{LEFT}" y="16" fill="#777">replicas before</text><text x="{LEFT + 100}" y="16" fill="#1f6feb">after</text>'
+    yield f'<text x="{LEFT - 8}" y="16" text-anchor="end" fill="#777">broker</text>'
     for i, broker_id in enumerate(ids):
         top = 26 + i * (2 * ROW + 8)
         yield f'<text x="{LEFT - 8}" y="{top + ROW + 4}" text-anchor="end" fill="#777">{broker_id}</text>'

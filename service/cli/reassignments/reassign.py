@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ from rich.console import Console
 
 from service.cli import descriptions, options
 from service.cli.local_client import post
-from service.cli.reassignments.files import write_files
+from service.cli.reassignments.files import number, write_files
 from service.cli.terminal import fill, table
 from service.core.descriptions import bodies
 from service.core.reassignments.model import BALANCES, LEADER_RULES, OBJECTIVES, RACK_RULES
@@ -39,18 +38,20 @@ PATH = "/v1/reassignments"
 @click.option("--racks", type=click.Choice(RACK_RULES), help="Rack rule. Default: strict.")
 @click.option("--leaders", type=click.Choice(LEADER_RULES), help="Preferred leaders. Default: balance.")
 @click.option("--balance", type=click.Choice(BALANCES), help="What is counted. Default: replicas.")
+@click.option("--per-topic", is_flag=True, help="Even out each topic by itself too.")
 @click.option("--replication-factor", type=int, help="Replication factor of all topics. Default: as it is.")
 @click.option("--moves-per-broker", type=int, help="Replicas that a broker receives, or gives away, in one batch.")
 @click.option("--moves-per-batch", type=int, help="Replicas copied in one batch.")
 @click.option("--bytes-in-flight", type=int, help="Bytes copied in one batch.")
 @click.option("--throttle", "throttle_bytes_per_second", type=int, help="Bytes per second of each broker, in each direction.")
 @click.option("--duration", "duration_seconds", type=int, help="Seconds for all batches; shows the throttle needed.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, also on a terminal.")
+@options.OUTPUT
+@options.JSON
 def reassign(
     *, file: BufferedReader | None, snapshots: tuple[BufferedReader, ...], folder: Path | None, drained: tuple[int, ...],
     added: tuple[str, ...], replaced: tuple[str, ...], racks_of: tuple[str, ...], moves_per_broker: int | None,
     moves_per_batch: int | None, bytes_in_flight: int | None, throttle_bytes_per_second: int | None,
-    duration_seconds: int | None, as_json: bool, **question: Any,
+    duration_seconds: int | None, output: str | None, as_json: bool, **question: Any,
 ) -> None:  # fmt: skip
     """Plan a reassignment, with the fewest moves or to the evenest load.
 
@@ -58,7 +59,7 @@ def reassign(
     JSON, or Cruise Control's kafka_cluster_state. Default: standard input. The options change what FILE says.
     """
     body = loads(descriptions.body(file, bodies.reassignment, snapshots))
-    body |= {name: value for name, value in question.items() if value not in (None, ())}
+    body |= {name: value for name, value in question.items() if value not in (None, (), False)}
     limits = {
         "moves_per_broker": moves_per_broker,
         "moves_per_batch": moves_per_batch,
@@ -68,14 +69,20 @@ def reassign(
     }
     body["limits"] = (body.get("limits") or {}) | {name: value for name, value in limits.items() if value is not None}
     _change_brokers(body.setdefault("brokers", []), drained, added, replaced, racks_of)
+    form = options.form(output, as_json=as_json)
+    if form == "csv" and folder:
+        raise click.UsageError("--out writes the moves as plan.md; --output csv does not go with it.")
     progress = Console(stderr=True)
     with progress.status("Planning …") if progress.is_terminal else nullcontext():
-        answer = post(PATH, dumps(body))
+        answer = post(PATH, dumps(body), "text/csv" if form == "csv" else "application/json")
+    if form == "csv":
+        click.echo(answer, nl=False)
+        return
     document = loads(answer)
     if folder:
         for path in write_files(folder, document):
             click.echo(f"wrote {path}", err=True)
-    if as_json or not sys.stdout.isatty():
+    if form == "json":
         click.echo(answer)
         return
     console = Console()
@@ -145,19 +152,10 @@ def _brokers(answer: dict[str, Any]) -> Table:
 
 def _batches(answer: dict[str, Any]) -> Table:
     rows = [
-        (str(i), str(len(batch["reassignment"]["partitions"])), str(batch["moves"]), _or_dash(batch["bytes"]), _seconds(batch))
+        (i, len(batch["reassignment"]["partitions"]), batch["moves"], batch["bytes"], batch["duration_seconds"])
         for i, batch in enumerate(answer["batches"], 1)
     ]
-    return fill(table("batch", "partitions", "replicas copied", "bytes", "seconds"), rows)
-
-
-def _or_dash(value: int | None) -> str:
-    return "—" if value is None else f"{value:,}"
-
-
-def _seconds(batch: dict[str, Any]) -> str:
-    seconds = batch["duration_seconds"]
-    return "—" if seconds is None else f"{seconds:.3g}"
+    return fill(table("batch", "partitions", "replicas copied", "bytes", "seconds"), [tuple(map(number, row)) for row in rows])
 
 
 def summary(answer: dict[str, Any]) -> str:

@@ -30,15 +30,24 @@ class Sets:
 
 
 def feasible_sets(
-    brokers: Brokers, placements: Placements, goal: Goal, chosen: Int32s, check: Callable[[], None], *, paid: bool = False
+    brokers: Brokers,
+    placements: Placements,
+    goal: Goal,
+    chosen: Int32s,
+    check: Callable[[], None],
+    *,
+    paid: bool = False,
+    hold: bool = False,
 ) -> Sets:
-    """Sets with the fewest copies for these partitions. paid : with all exchanges listed, for whatever comes next"""
+    """Sets with the fewest copies for these partitions.
+
+    paid : with all exchanges listed, for whatever comes next; hold : as in ``homes_of``
+    """
     factors = placements.replication_factors[chosen]
     usable = brokers.usable
-    copies = np.zeros(len(chosen), np.int64)
     if factors.max(initial=0) > np.count_nonzero(usable):
-        return Sets(None, copies, feasible=False)
-    state = replica_state(brokers, placements, chosen, goal.racks)
+        return Sets(None, np.zeros(len(chosen), np.int64), feasible=False)
+    state, copies = replica_state(brokers, placements, chosen, goal.racks, hold=hold)
     nowhere = keep_and_fill(state, len(np.unique(brokers.racks()[usable])), copies)
     if nowhere != NONE:
         return Sets(None, copies, feasible=False)

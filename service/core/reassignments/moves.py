@@ -7,9 +7,10 @@ import numpy as np
 from numba import njit
 
 from service.core.model import NONE, Bools, Int32s, Ragged
+from service.core.reassignments.batches.model import Batches, Detour
 from service.core.reassignments.model import Brokers, Goal, Placements
 
-DRAINS, FENCED, GONE, REPLACES, RACK, ROOM, EVENS, FACTOR, LEADER = range(9)
+DRAINS, FENCED, GONE, REPLACES, RACK, ROOM, EVENS, FACTOR, LEADER, MAKES_ROOM, WAS_FULL = range(11)
 REASONS: Final = (
     "drains broker {source}",
     "broker {source} is fenced",
@@ -20,8 +21,10 @@ REASONS: Final = (
     "evens out broker {target}",
     "replication factor",
     "leader",
+    "makes room on broker {source}",
+    "broker {target} was full before",
 )
-"""The text of each reason; the first four and ROOM name the broker that a replica leaves, EVENS the one that gets it."""
+"""The text of each reason; MAKES_ROOM and WAS_FULL are those of detours."""
 
 
 @dataclass(frozen=True)
@@ -31,15 +34,17 @@ class Moves:
     partitions : int32[moves]
     sources, targets : int32[moves]   brokers; NONE where a replica is only added, or only removed
     reasons : int8[moves]             indices into REASONS
+    batches : int32[moves]
     """
 
     partitions: Int32s
     sources: Int32s
     targets: Int32s
     reasons: np.ndarray  # type: ignore[type-arg]
+    batches: Int32s
 
 
-def moves_of(brokers: Brokers, placements: Placements, goal: Goal, replicas: Ragged) -> Moves:
+def moves_of(brokers: Brokers, placements: Placements, goal: Goal, replicas: Ragged, batches: Batches) -> Moves:
     """What changes from the current replicas to these, and why."""
     usable, racks = brokers.usable, brokers.racks()
     why = np.full(len(brokers), EVENS if goal.objective == "even" else ROOM, np.int8)
@@ -52,7 +57,36 @@ def moves_of(brokers: Brokers, placements: Placements, goal: Goal, replicas: Rag
     rows = _moves(
         (now.offsets, now.values, replicas.offsets, replicas.values), usable, racks, racks_usable, brokers.replaced_by, why
     )
-    return Moves(*rows)
+    moves = Moves(*rows, batches.batch_of[rows[0]])
+    return _with_detours(moves, replicas, batches.detours) if batches.detours else moves
+
+
+def _with_detours(moves: Moves, replicas: Ragged, detours: tuple[Detour, ...]) -> Moves:
+    """The moves, those by a detour in two: away from the broker that it makes room on, and then on to the broker of the plan."""
+    columns = [moves.partitions, moves.sources, moves.targets, moves.reasons, moves.batches]
+    rows = dict[int, list[tuple[int, ...]]]()
+    for detour in detours:
+        between = dict(zip(replicas.row(detour.partition).tolist(), detour.replicas.tolist(), strict=True))
+        first, last = np.searchsorted(moves.partitions, [detour.partition, detour.partition + 1]).tolist()
+        sources = moves.sources[first:last].tolist()
+        for row in range(first, last):
+            partition, source, target, reason, batch = (int(column[row]) for column in columns)
+            broker = between.get(target, target)
+            if reason == LEADER or broker in sources or (target == NONE and source in between.values()):
+                continue
+            rows[row] = [(partition, source, broker, reason, detour.batch)]
+            if broker != target:
+                why = MAKES_ROOM if reason == EVENS else reason
+                rows[row] = [(partition, source, broker, why, detour.batch), (partition, broker, target, WAS_FULL, batch)]
+    lengths = np.ones(len(moves.partitions), np.int64)
+    lengths[list(rows)] = [len(some) for some in rows.values()]
+    ends = np.cumsum(lengths)
+    columns = [np.repeat(column, lengths) for column in columns]
+    for row, some in rows.items():
+        for i, values in enumerate(some):
+            for column, value in zip(columns, values, strict=True):
+                column[ends[row] - len(some) + i] = value
+    return Moves(*columns)
 
 
 @njit(nogil=True, cache=True)

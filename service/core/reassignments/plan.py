@@ -15,11 +15,12 @@ it may be from the optimum.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
-from service.core.model import Int32s
+from service.core.model import NONE, Int32s, Int64s, Ragged
 from service.core.reassignments.byte_balance import DONE, balance_bytes
 from service.core.reassignments.exchanges import State
 from service.core.reassignments.feasible import bytes_of_brokers, feasible_sets, fits
@@ -32,6 +33,9 @@ from service.core.reassignments.topic_balance import even_out_topics
 
 _SCANNED: Final = 20_000_000
 """Replicas that are looked at between two checks of the time, when bytes are evened out."""
+_ROUNDS: Final = 100
+"""Most plans that are made one after another until the next would not be more even."""
+_ROUNDING: Final = 1e-12
 
 
 def plan(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[], None] = lambda: None) -> Plan:
@@ -41,31 +45,96 @@ def plan(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[
     """
     if goal.leaders == "only":
         return Plan(elect(brokers, placements, placements.replicas, goal.leaders, check), 0, 0)
-    sizes = placements.bytes_of_each()
-    # Small partitions first: they stand first in the brokers' lists, so paths take them first.
-    chosen = np.flatnonzero(~placements.excluded).astype(np.int32)
-    chosen = chosen[np.argsort(sizes[chosen], kind="stable")]
-    sets = feasible_sets(brokers, placements, goal, chosen, check, paid=goal.objective == "even")
-    if not sets.feasible or sets.state is None:
-        raise explain(brokers, placements, goal, chosen, check)
-    in_bytes = goal.balance == "bytes"
-    proven = _improve(brokers, placements, goal, chosen, sets.state, check)
-    replicas = in_order(brokers, placements, chosen, sets.state)
+    best = _best_sets(brokers, placements, goal, check)
+    if best is None:
+        raise explain(brokers, placements, goal, np.flatnonzero(~placements.excluded).astype(np.int32), check)
+    replicas = best.replicas
+    if best.crowded and goal.objective == "even" and goal.balance == "replicas":
+        replicas = _settled(brokers, placements, goal, replicas, check)
+    sizes, in_bytes = placements.bytes_of_each(), goal.balance == "bytes"
     copies = copied(placements, replicas)
     cost = int(copies @ sizes) if in_bytes else int(copies.sum())
-    bound = int(sets.copies @ sizes[chosen]) if in_bytes else int(sets.copies.sum())
+    bound = int(best.copies @ sizes) if in_bytes else int(best.copies.sum())
     replicas = elect(brokers, placements, replicas, goal.leaders, check)
-    return Plan(replicas, cost if proven else min(bound, cost), cost)
+    return Plan(replicas, cost if best.proven else min(bound, cost), cost)
+
+
+@dataclass(frozen=True)
+class _Best:
+    """Where the replicas go.
+
+    copies : int64[partitions]   the fewest copies of each partition that is alone in the cluster
+    proven : are the copies the fewest?
+    crowded : did replicas have to move again because of ``capacity_bytes``?
+    """
+
+    replicas: Ragged
+    copies: Int64s
+    proven: bool
+    crowded: bool
+
+
+def _best_sets(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[], None]) -> _Best | None:
+    """The sets, in order; None if none are found that keep all rules."""
+    # Small partitions first: they stand first in the brokers' lists, so paths take them first.
+    chosen = np.flatnonzero(~placements.excluded).astype(np.int32)
+    chosen = chosen[np.argsort(placements.bytes_of_each()[chosen], kind="stable")]
+    even_first = goal.objective == "even"
+    # Evening out may take replicas from a broker that replaces another, which is to keep them, unless the rules forbid that.
+    for hold in (True, False) if even_first and (brokers.replaced_by != NONE).any() else (False,):
+        sets = feasible_sets(brokers, placements, goal, chosen, check, paid=even_first, hold=hold)
+        if not sets.feasible or sets.state is None:
+            continue
+        state = sets.state
+        optimal, moves = _improve(brokers, placements, goal, chosen, state, check)
+        if moves == DONE:  # evened out, they do not fit
+            state = feasible_sets(brokers, placements, goal, chosen, check, hold=hold).state or state
+            if fits(brokers, placements, chosen, state) == DONE:
+                continue
+        copies = np.zeros(len(placements), np.int64)
+        copies[chosen] = sets.copies
+        return _Best(in_order(brokers, placements, chosen, state), copies, optimal and moves == 0, moves != 0)
+    return None
+
+
+def _settled(brokers: Brokers, placements: Placements, goal: Goal, replicas: Ragged, check: Callable[[], None]) -> Ragged:
+    """Replicas that another plan would not make more even; the current ones if they keep all rules and are as even.
+
+    Where ``capacity_bytes`` are in the way, an evenest placement that does not fit is made to fit, which may end up elsewhere
+    each time.
+    """
+    now = placements.replicas
+    stays = _best_sets(brokers, placements, replace(goal, objective="fewest-moves"), check)
+    keeps_rules = stays is not None and len(stays.replicas.values) == len(now.values)
+    if stays and keeps_rules and not copied(placements, stays.replicas).any() and not _evener(brokers, replicas, now):
+        replicas = now
+    for _ in range(_ROUNDS):
+        following = _best_sets(brokers, replace(placements, replicas=replicas), goal, check)
+        if following is None or not _evener(brokers, following.replicas, replicas):
+            break
+        replicas = following.replicas
+    return replicas
+
+
+def _evener(brokers: Brokers, replicas: Ragged, others: Ragged) -> bool:
+    """Do these replicas have a smaller sum of squares of replicas ÷ weight?"""
+    usable = brokers.usable
+    sums = [
+        float((np.bincount(rows.values, minlength=len(usable))[usable] ** 2 / brokers.weights[usable]).sum())
+        for rows in (replicas, others)
+    ]
+    return sums[0] < sums[1] * (1 - _ROUNDING)
 
 
 def _improve(
     brokers: Brokers, placements: Placements, goal: Goal, chosen: Int32s, state: State, check: Callable[[], None]
-) -> bool:
-    """Even out the sets; returns whether the plan's copies are proven to be the fewest. Raises Infeasible."""
+) -> tuple[bool, int]:
+    """Even out the sets; returns whether they are optimal without ``capacity_bytes``, and what ``fits`` returns."""
     even_first = goal.objective == "even"
     if goal.balance == "bytes":
-        if fits(brokers, placements, chosen, state) == DONE:
-            raise explain(brokers, placements, goal, chosen, check)
+        moves = fits(brokers, placements, chosen, state)
+        if moves == DONE:
+            return False, DONE
         loads = bytes_of_brokers(brokers, placements, chosen, state)
         exhausted, exchanged = np.zeros(len(brokers), np.bool_), np.zeros(1, np.bool_)
         sizes = placements.bytes_of_each()[chosen]
@@ -74,11 +143,8 @@ def _improve(
             if balance_bytes(state, sizes, loads, brokers.capacity_bytes, int(even_first), exhausted, exchanged, steps):
                 break
             check()
-        return False
+        return False, moves
     optimal = improve(state, even_first=even_first, check=check)
     if goal.per_topic:
         even_out_topics(state, placements.topics[chosen], check)
-    moves = fits(brokers, placements, chosen, state)
-    if moves == DONE:
-        raise explain(brokers, placements, goal, chosen, check)
-    return optimal and moves == 0
+    return optimal, fits(brokers, placements, chosen, state)

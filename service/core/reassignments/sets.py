@@ -34,20 +34,27 @@ def rows_of(rows: Ragged, chosen: Int32s) -> Ragged:
     return Ragged(offsets, rows.values[places])
 
 
-def homes_of(brokers: Brokers, placements: Placements, chosen: Int32s) -> tuple[Ragged, Bools]:
-    """The homes of these partitions, and which of them are pinned, bool[homes].
+def homes_of(brokers: Brokers, placements: Placements, chosen: Int32s, *, hold: bool) -> tuple[Ragged, Bools, Int64s]:
+    """The homes of these partitions; which of them are pinned, bool[homes]; how many pins are copies, int64[partitions].
 
     A replica on a replaced broker has the broker that replaces it as its home, and has to go there; not if the partition has one
     there already, or is to lose a replica.
+
+    hold : pin what is on a broker that replaces another too: so a second plan, or one made halfway, leaves it there
     """
     rows = rows_of(placements.replicas, chosen)
     row = rows.row_of_each_value()
+    keeps = (placements.replication_factors[chosen] >= rows.lengths())[row]
     target = brokers.replaced_by[rows.values]
-    pinned = target != NONE
-    pinned &= (placements.replication_factors[chosen] >= rows.lengths())[row]
+    moves = (target != NONE) & keeps
     present = row.astype(np.int64) * len(brokers) + rows.values
-    pinned &= ~np.isin(row.astype(np.int64) * len(brokers) + target, present)
-    return Ragged(rows.offsets, np.where(pinned, target, rows.values).astype(np.int32)), pinned
+    moves &= ~np.isin(row.astype(np.int64) * len(brokers) + target, present)
+    pinned = moves
+    if hold:
+        replaces = brokers.replaced_by[brokers.replaced_by != NONE]
+        pinned = moves | (np.isin(rows.values, replaces) & keeps)
+    homes = np.where(moves, target, rows.values).astype(np.int32)
+    return Ragged(rows.offsets, homes), pinned, np.bincount(row[moves], minlength=len(chosen))
 
 
 def rack_levels(racks: Int32s, usable: Bools, factor: int) -> Int32s:
@@ -57,14 +64,16 @@ def rack_levels(racks: Int32s, usable: Bools, factor: int) -> Int32s:
     return np.full(len(sizes), level, np.int32)
 
 
-def replica_state(brokers: Brokers, placements: Placements, chosen: Int32s, racks_rule: str) -> State:
-    """The sets of these partitions, not yet filled; loads are those of the excluded partitions.
+def replica_state(
+    brokers: Brokers, placements: Placements, chosen: Int32s, racks_rule: str, *, hold: bool
+) -> tuple[State, Int64s]:
+    """The sets of these partitions, not yet filled, and how many replicas of each are pinned to another broker.
 
-    racks_rule : as in Goal
+    The loads are those of the excluded partitions. racks_rule : as in Goal; hold : as in ``homes_of``
     """
     racks, usable = brokers.racks(), brokers.usable
     factors = placements.replication_factors[chosen]
-    homes, pinned = homes_of(brokers, placements, chosen)
+    homes, pinned, copies = homes_of(brokers, placements, chosen, hold=hold)
     racks_usable = len(np.unique(racks[usable]))
     rules = np.full(len(chosen), {"none": ANY_RACK, "spread": LIMITED, "strict": ONE_PER_RACK}[racks_rule], np.int8)
     if racks_rule == "strict":
@@ -73,7 +82,7 @@ def replica_state(brokers: Brokers, placements: Placements, chosen: Int32s, rack
     levels = [rack_levels(racks, usable, int(factor)) for factor in distinct] if racks_rule == "spread" else []
     excluded = rows_of(placements.replicas, np.flatnonzero(placements.excluded).astype(np.int32))
     loads = np.bincount(excluded.values, minlength=len(brokers))
-    return _state(
+    state = _state(
         brokers,
         np.concatenate([[0], np.cumsum(factors)]),
         homes,
@@ -84,6 +93,7 @@ def replica_state(brokers: Brokers, placements: Placements, chosen: Int32s, rack
         loads,
         np.where(usable, brokers.max_replicas, NO_LIMIT),
     )
+    return state, copies
 
 
 def leader_state(brokers: Brokers, choices: Ragged, leaders: Int32s, loads: Int64s) -> State:

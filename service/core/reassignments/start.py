@@ -16,14 +16,12 @@ def keep_and_fill(s: State, racks_usable: int, copies: Int64s) -> int:
     """Fill ``members`` and add to ``loads`` and ``copies``; returns a partition for which there is no broker, or NONE.
 
     racks_usable : the number of racks with a usable broker
-    copies : int64[partitions]   how many replicas each has on brokers that are not its homes, or pinned ones
+    copies : int64[partitions]   the replicas of each that are copied, so far those pinned to another broker
     """
     partitions = len(s.offsets) - 1
     kept = np.zeros(partitions, np.int32)
     for partition in range(partitions):
         _keep(s, partition, racks_usable, kept)
-        for i in range(s.home_offsets[partition], s.home_offsets[partition + 1]):
-            copies[partition] += s.pinned[i]
     for partition in range(partitions):
         for place in range(s.offsets[partition] + kept[partition], s.offsets[partition + 1]):
             broker = _least_loaded(s, partition, place, racks_usable)

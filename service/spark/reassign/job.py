@@ -26,8 +26,9 @@ from service.arrow.reassignments import (
     read_placements,
 )
 from service.core.errors import AllocatorError, InvalidQuestion
-from service.core.model import NONE, Ragged
-from service.core.reassignments.batches import Batches, Limits, in_batches
+from service.core.model import Ragged
+from service.core.reassignments.batches.model import Batches, Limits
+from service.core.reassignments.batches.plan import plan_in_batches
 from service.core.reassignments.model import (
     BALANCES,
     LEADER_RULES,
@@ -40,8 +41,6 @@ from service.core.reassignments.model import (
     Plan,
 )
 from service.core.reassignments.moves import moves_of
-from service.core.reassignments.plan import plan
-from service.core.reassignments.sets import rows_of
 from service.spark.errors import JobFailed, WrongSource
 from service.spark.io import sources
 from service.spark.io.sources import Source
@@ -98,17 +97,17 @@ def run(
     except InvalidQuestion as error:
         raise WrongSource(f"{brokers if error.field[:1] == ('brokers',) else placements}: {error}") from None
     try:
-        result = plan(cluster, placed, goal)
-        batches = in_batches(cluster, placed, result.replicas, Limits(moves_per_broker, moves_per_batch, bytes_in_flight))
+        limits = Limits(moves_per_broker, moves_per_batch, bytes_in_flight)
+        result, batches = plan_in_batches(cluster, placed, goal, limits)
     except AllocatorError as error:
         raise JobFailed(str(error)) from None
-    moves = moves_table(cluster, placed, moves_of(cluster, placed, goal, result.replicas), batches.batch_of)
+    moves = moves_table(cluster, placed, moves_of(cluster, placed, goal, result.replicas, batches))
     seconds = batches.traffic.seconds(throttle_bytes_per_second, len(batches)) if throttle_bytes_per_second else None
     summary = _summary(cluster, placed, goal, result, batches)
     return Outcome(
         summary=summary,
         tables={
-            REASSIGNMENT: _reassignment(cluster, placed, result.replicas, batches),
+            REASSIGNMENT: _reassignment(cluster, placed, batches),
             MOVES: moves,
             BATCHES: _batches(batches, seconds, sized=placed.sizes is not None),
         },
@@ -186,22 +185,20 @@ def _check_sizes(brokers: Brokers, placements: Placements, goal: Goal, limited: 
 # ---- the tables that go out --------------------------------------------------------------------------------------------
 
 
-def _reassignment(brokers: Brokers, placements: Placements, replicas: Ragged, batches: Batches) -> pa.Table:
-    """A row for each partition that changes: its replicas in the plan and now, and its batch (from 1)."""
-    changed = np.flatnonzero(batches.batch_of != NONE).astype(np.int32)
-    changed = changed[np.argsort(batches.batch_of[changed], kind="stable")]
+def _reassignment(brokers: Brokers, placements: Placements, batches: Batches) -> pa.Table:
+    """A row for each partition that changes in a batch (from 1): its replicas after it and before it."""
+    steps = batches.steps
 
     def lists(rows: Ragged) -> pa.Array:
-        chosen = rows_of(rows, changed)
-        return pa.ListArray.from_arrays(pa.array(chosen.offsets), pa.array(brokers.cluster.broker_ids[chosen.values]))
+        return pa.ListArray.from_arrays(pa.array(rows.offsets), pa.array(brokers.cluster.broker_ids[rows.values]))
 
     return pa.table(
         {
-            "batch": pa.array(batches.batch_of[changed] + 1),
-            "topic": pa.array(placements.topic_names, NAME).take(pa.array(placements.topics[changed])),
-            "partition": pa.array(placements.partition_ids[changed]),
-            "replicas": lists(replicas),
-            "current_replicas": lists(placements.replicas),
+            "batch": pa.array(steps.batches + 1),
+            "topic": pa.array(placements.topic_names, NAME).take(pa.array(placements.topics[steps.partitions])),
+            "partition": pa.array(placements.partition_ids[steps.partitions]),
+            "replicas": lists(steps.after),
+            "current_replicas": lists(steps.before),
         }
     )
 

@@ -10,11 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.core.errors import Infeasible, InvalidQuestion
-from service.core.model import NONE
-from service.core.reassignments.batches import Limits, Traffic, in_batches
+from service.core.reassignments.batches.divide import in_batches
+from service.core.reassignments.batches.model import Limits, Traffic
+from service.core.reassignments.batches.plan import plan_in_batches
 from service.core.reassignments.model import NO_LIMIT, Goal
+from service.core.reassignments.moves import WAS_FULL, moves_of
 from service.core.reassignments.plan import plan
 from tests.core.reassignments.test_plan import a_cluster, lists_of, some_placements
+from tests.reference.reassignments import allowed_sets
 
 
 @st.composite
@@ -48,26 +51,21 @@ def usage(rows, sizes, count):
     return counts, loads
 
 
-@settings(max_examples=300)
-@given(questions())
-def test_the_rules_hold_in_every_batch_and_rollback_restores_the_start(question):
-    brokers, placements, goal, limits = question
-    try:
-        answer = plan(brokers, placements, goal)
-        batches = in_batches(brokers, placements, answer.replicas, limits)
-    except Infeasible:
-        return
-    count = len(brokers)
-    sizes = placements.sizes.tolist()
-    start, end = lists_of(placements.replicas), lists_of(answer.replicas)
-    assert all(0 not in row for row in end)
+def check_every_boundary(brokers, placements, replicas, goal, limits, batches):
+    """The hard rules hold while each batch runs and after it, the batches' own limits too, and the rollbacks lead back."""
+    count, sizes, usable = len(brokers), placements.bytes_of_each().tolist(), brokers.usable
+    start, end = lists_of(placements.replicas), lists_of(replicas)
+    steps = batches.steps
     rows = [list(row) for row in start]
-    assert answer.lower_bound <= answer.cost
     for batch in range(len(batches)):
-        mine = np.flatnonzero(batches.batch_of == batch).tolist()
-        assert mine
-        copies = [(p, b) for p in mine for b in end[p] if b not in start[p]]
-        leaves = [(p, b) for p in mine for b in start[p] if b not in end[p] and set(end[p]) - set(start[p])]
+        of_batch = np.flatnonzero(steps.batches == batch).tolist()
+        assert of_batch
+        mine = {int(steps.partitions[i]): steps.after.row(i).tolist() for i in of_batch}
+        assert len(mine) == len(of_batch)
+        for i in of_batch:
+            assert steps.before.row(i).tolist() == rows[steps.partitions[i]] != mine[steps.partitions[i]]
+        copies = [(p, b) for p, row in mine.items() for b in row if b not in rows[p]]
+        leaves = [(p, b) for p, row in mine.items() for b in rows[p] if b not in row and set(row) - set(rows[p])]
         assert batches.moves[batch] == len(copies)
         assert batches.amounts[batch] == sum(sizes[p] for p, _ in copies)
         assert len(copies) <= (limits.moves_per_batch or NO_LIMIT)
@@ -77,17 +75,79 @@ def test_the_rules_hold_in_every_batch_and_rollback_restores_the_start(question)
                 assert sum(b == other for _, other in moves) <= (limits.moves_per_broker or NO_LIMIT)
         before = usage(rows, sizes, count)
         during = usage([[*row, *(b for p, b in copies if p == i)] for i, row in enumerate(rows)], sizes, count)
-        for p in mine:
-            rows[p] = end[p]
+        for p, row in mine.items():
+            rows[p] = row
+            assert not placements.excluded[p]
+            assert len(set(row)) == len(row) == placements.replication_factors[p]
+            if goal.leaders != "only":
+                assert frozenset(row) in allowed_sets(brokers, start[p], len(row), goal.racks, pinned=row == end[p])
         after = usage(rows, sizes, count)
         for b in range(count):
-            for now, least, most in ((during, before, brokers.max_replicas[b]), (after, before, brokers.max_replicas[b])):
-                assert now[0][b] <= max(most, least[0][b])
+            assert during[0][b] <= max(brokers.max_replicas[b], before[0][b])
+            assert after[0][b] <= max(brokers.max_replicas[b], before[0][b])
             assert max(during[1][b], after[1][b]) <= max(brokers.capacity_bytes[b], before[1][b])
     assert rows == end
-    for p in np.flatnonzero(batches.batch_of != NONE).tolist():
-        rows[p] = start[p]
+    assert all(usable[b] for p in range(len(rows)) if not placements.excluded[p] for b in rows[p]) or goal.leaders == "only"
+    for i in range(len(steps.partitions) - 1, -1, -1):
+        assert rows[steps.partitions[i]] == steps.after.row(i).tolist()
+        rows[steps.partitions[i]] = steps.before.row(i).tolist()
     assert rows == start
+
+
+@settings(max_examples=300)
+@given(questions())
+def test_the_rules_hold_in_every_batch_and_rollback_restores_the_start(question):
+    brokers, placements, goal, limits = question
+    try:
+        answer = plan(brokers, placements, goal)
+        batches = in_batches(brokers, placements, answer.replicas, limits, goal.racks)
+    except (Infeasible, InvalidQuestion):
+        return
+    assert answer.lower_bound <= answer.cost <= batches.cost(goal.balance)
+    check_every_boundary(brokers, placements, answer.replicas, goal, limits, batches)
+
+
+@st.composite
+def exchanges(draw):
+    """Full brokers that exchange replicas, and perhaps a broker with room."""
+    count = draw(st.integers(2, 5))
+    each = draw(st.integers(1, 3))
+    room = draw(st.integers(0, 2))
+    racks = draw(st.lists(st.sampled_from("aab"), min_size=count + 1, max_size=count + 1))
+    brokers = a_cluster(racks, max_replicas=[each] * count + [room])
+    now = [b for b in range(count) for _ in range(each)]
+    placements = some_placements(
+        [[b] for b in now], sizes=draw(st.lists(st.integers(0, 9), min_size=len(now), max_size=len(now)))
+    )
+    return brokers, placements, draw(st.permutations(now)), room
+
+
+@settings(max_examples=300)
+@given(exchanges())
+def test_full_brokers_exchange_replicas_with_one_detour_in_each_circle(question):
+    brokers, placements, target, room = question
+    replicas = replace(placements.replicas, values=np.array(target, np.int32))
+    now = placements.replicas.values.tolist()
+    moved = [(a, b) for a, b in zip(now, target, strict=True) if a != b]
+    circle = list(range(len(brokers)))
+    for a, b in moved:
+        circle = [circle[a] if each == circle[b] else each for each in circle]
+    circles = len({circle[a] for a, _ in moved})
+    goal, limits = Goal(racks="none"), Limits()
+    if circles and not room:
+        with pytest.raises(Infeasible, match="no order of the moves keeps max_replicas"):
+            in_batches(brokers, placements, replicas, limits, "none")
+        return
+    batches = in_batches(brokers, placements, replicas, limits, "none")
+    assert (len(batches.detours), batches.cost("replicas")) == (circles, len(moved) + circles)
+    check_every_boundary(brokers, placements, replicas, goal, limits, batches)
+    moves = moves_of(brokers, placements, goal, replicas, batches)
+    assert np.count_nonzero(moves.reasons == WAS_FULL) == circles
+    rows = dict(enumerate(now))
+    for i in np.lexsort((moves.partitions, moves.batches)).tolist():
+        assert rows[moves.partitions[i]] == moves.sources[i]
+        rows[moves.partitions[i]] = int(moves.targets[i])
+    assert list(rows.values()) == list(target)
 
 
 def test_the_throttle_for_a_time_is_the_least_that_suffices():
@@ -105,7 +165,7 @@ def test_a_partition_larger_than_a_batch_is_named():
     placements = some_placements([[0, 1]], sizes=[100])
     answer = plan(brokers, placements, Goal())
     with pytest.raises(InvalidQuestion, match="Must be at least 100: t-0") as raised:
-        in_batches(brokers, placements, answer.replicas, Limits(bytes_in_flight=99))
+        in_batches(brokers, placements, answer.replicas, Limits(bytes_in_flight=99), "strict")
     assert raised.value.field == ("limits", "bytes_in_flight")
 
 
@@ -114,12 +174,75 @@ def test_what_has_no_live_replica_cannot_be_copied():
     brokers.cluster.fenced[0] = True
     placements = some_placements([[0]])
     with pytest.raises(Infeasible, match="cannot be copied"):
-        in_batches(brokers, placements, plan(brokers, placements, Goal()).replicas, Limits())
+        in_batches(brokers, placements, plan(brokers, placements, Goal()).replicas, Limits(), "strict")
 
 
-def test_full_brokers_that_swap_have_no_order():
-    brokers = a_cluster(["a", "b", "b"], max_replicas=[1, 1, 0])
-    placements = some_placements([[0], [1]])
-    swapped = replace(placements.replicas, values=placements.replicas.values[::-1].copy())
-    with pytest.raises(Infeasible, match="No order"):
-        in_batches(brokers, placements, swapped, Limits())
+def swapped(*limits, racks="abb", **given):
+    brokers = a_cluster(list(racks), max_replicas=limits, **given)
+    placements = some_placements([[0], [1]], sizes=[5, 7])
+    return brokers, placements, replace(placements.replicas, values=placements.replicas.values[::-1].copy())
+
+
+def test_full_brokers_that_swap_have_no_order_without_room_elsewhere():
+    with pytest.raises(Infeasible) as raised:
+        in_batches(*swapped(1, 1, 0), Limits(), "none")
+    assert str(raised.value) == (
+        "Brokers 0, 1 are full and cannot exchange replicas: while a replica moves it is on both brokers, so no order of the "
+        "moves keeps max_replicas. No other broker can take a replica for the time being."
+    )
+    assert [(each.rule, each.detail) for each in raised.value.clash] == [
+        ("max_replicas", "max_replicas of broker 0 is 1, and it has 1.")
+    ]
+    assert raised.value.remedies == ("max_replicas higher by 1 on broker 0.",)
+
+
+def test_room_in_bytes_is_named_too():
+    with pytest.raises(Infeasible) as raised:
+        in_batches(*swapped(NO_LIMIT, NO_LIMIT, NO_LIMIT, capacity_bytes=[7, 7, 1]), Limits(), "none")
+    assert raised.value.remedies == ("capacity_bytes higher by 7 on broker 0.",)
+
+
+def test_no_detour_leads_to_a_broker_that_is_to_be_left():
+    question = swapped(1, 1, 1)
+    assert len(in_batches(*question, Limits(), "none").detours) == 1
+    question[0].draining[2] = True
+    with pytest.raises(Infeasible, match="Brokers 0, 1 are full"):
+        in_batches(*question, Limits(), "none")
+
+
+def test_a_detour_keeps_the_rack_rule():
+    """Only broker 2 has room, and all partitions have another replica on its rack."""
+    brokers = a_cluster(list("bbaa"), max_replicas=[1, 1, 1, 2])
+    placements = some_placements([[0, 3], [1, 3]])
+    target = replace(placements.replicas, values=np.array([1, 3, 0, 3], np.int32))
+    with pytest.raises(Infeasible) as raised:
+        in_batches(brokers, placements, target, Limits(), "strict")
+    assert raised.value.remedies == ("max_replicas higher by 1 on broker 0.", 'racks = "none".')
+    assert len(in_batches(brokers, placements, target, Limits(), "none").detours) == 1
+
+
+def test_of_two_replicas_the_one_with_room_goes_first():
+    """Partition 0 goes 0, 1 → 2, 3 and partition 1 goes 2 → 0: broker 2 has room once 0 has, and 3 has room now."""
+    brokers = a_cluster(["a"] * 4, max_replicas=[1, 1, 1, 1])
+    placements = some_placements([[0, 1], [2]])
+    target = replace(placements.replicas, values=np.array([2, 3, 0], np.int32))
+    batches = in_batches(brokers, placements, target, Limits(), "none")
+    assert (len(batches.detours), batches.cost("replicas"), len(batches)) == (1, 3, 3)
+
+
+@pytest.mark.parametrize("objective", ["fewest-moves", "even"])
+def test_a_partition_stays_where_its_detour_leads_if_that_is_as_good(objective):
+    """The rack rule makes brokers 1 and 3 exchange a replica; broker 4 may as well keep the one that it takes."""
+    brokers = a_cluster(list("aabbb"), max_replicas=[1] * 5)
+    placements = some_placements([[0, 1], [2, 3]])
+    answer, batches = plan_in_batches(brokers, placements, Goal(objective), Limits())
+    assert (len(batches.detours), batches.cost("replicas"), answer.gap) == (0, 2, 0)
+
+
+def test_a_detour_is_worth_an_even_load():
+    """The same, but broker 4 is to have little."""
+    brokers = a_cluster(list("aabbb"), max_replicas=[1] * 5, weights=[1, 1, 1, 1, 0.5])
+    placements = some_placements([[0, 1], [2, 3]])
+    answer, batches = plan_in_batches(brokers, placements, Goal("even"), Limits())
+    assert (len(batches.detours), batches.cost("replicas"), answer.gap) == (1, 3, 0.5)
+    assert plan_in_batches(brokers, placements, Goal(), Limits())[1].cost("replicas") == 2

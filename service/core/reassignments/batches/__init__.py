@@ -1,0 +1,1 @@
+"""A plan in batches, each of which is one file for ``kafka-reassign-partitions``."""

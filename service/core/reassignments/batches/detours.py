@@ -1,0 +1,261 @@
+"""Detours: what to do about full brokers that only exchange replicas with each other.
+
+While a replica moves it is on both brokers, so a move needs room on the broker where it goes. Brokers in a circle, all of them
+full, can never begin: Kafka deletes no replica before the new one is in sync. So one partition goes to a broker with room first.
+That costs a copy, frees a place in the circle, and the place comes back when the partition goes on. Where a partition moves
+several replicas, those for which there is room may go first; that costs nothing.
+
+On its detour too a partition is on usable brokers only and keeps the rack rule. It takes one detour at most.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from service.core.errors import Clash, Infeasible
+from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
+from service.core.reassignments.batches.model import MAX_DETOURS, Detour, Limits
+from service.core.reassignments.batches.schedule import Progress, circles, fill_batches, pairs
+from service.core.reassignments.model import NO_LIMIT, Brokers
+from service.core.reassignments.sets import rack_levels
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+TRIED: Final = 10_000
+"""Partitions that are tried for the detours of one batch."""
+NAMED: Final = 10
+"""Brokers that one sentence names at most."""
+
+
+def fill_with_detours(
+    start: Callable[[Brokers], Progress], brokers: Brokers, limits: Limits, racks: str, check: Callable[[], None]
+) -> Progress:
+    """All batches. Raises Infeasible if there is no order, with the brokers that are full and the room that would do.
+
+    start : the progress before the first batch, of these brokers; racks : as in Goal
+    """
+    progress = start(brokers)
+    if _fill(progress, limits, racks, check):
+        return progress
+    raise _no_order(start, progress, limits, racks, check)
+
+
+def _fill(progress: Progress, limits: Limits, racks: str, check: Callable[[], None]) -> bool:
+    while not fill_batches(progress, limits, check, tree=True):
+        if not _take_detours(progress, limits, racks, check):
+            return False
+    return True
+
+
+def _take_detours(progress: Progress, limits: Limits, racks: str, check: Callable[[], None]) -> bool:
+    """A batch of detours, at most one in each circle of brokers; whether there is any."""
+    batch = _DetourBatch(progress, limits, racks)
+    circle_of = circles(progress)
+    ordered = progress.pending[np.argsort(progress.sizes[progress.pending], kind="stable")]
+    known = {detour.partition for detour in progress.detours}
+    done: set[int] = set()
+    several = ordered[progress.copies[ordered] > 1]
+    for candidates, leaving in ((several, 0), (ordered, 1), (several, NO_LIMIT)):
+        for at, partition in enumerate(candidates[:TRIED].tolist()):
+            if len(known) == MAX_DETOURS:
+                break
+            if at % 100 == 0:
+                check()
+            circle = int(circle_of[progress.then.row(partition)[0]])
+            if partition in known or circle in done or not batch.take(partition, leaving):
+                continue
+            known.add(partition)
+            done.add(circle)
+    if batch.detours:
+        batch.apply()
+    return bool(batch.detours)
+
+
+class _DetourBatch:
+    """Detours that are taken at the same time, in a batch of their own."""
+
+    def __init__(self, progress: Progress, limits: Limits, racks: str) -> None:
+        self._progress, self._limits, self._racks = progress, limits, racks
+        self._counts, self._loads = progress.counts.copy(), progress.loads.copy()  # with what is copied
+        self._moves_of = np.zeros((2, len(progress.brokers)), np.int64)  # received, given away
+        self._moves = 0
+        self._bytes = 0
+        coming = pairs(progress)[1]
+        self._full = np.zeros(len(progress.brokers), np.bool_)
+        self._full[coming[1][~self._fits(progress.sizes[progress.pending[coming[0]]], coming[1])]] = True
+        self._rack_of = progress.brokers.racks()
+        self._racks_usable = len(np.unique(self._rack_of[progress.brokers.usable]))
+        self.detours: list[Detour] = []
+
+    def _fits(self, sizes: Int64s, brokers: Int32s) -> Bools:
+        limits = self._progress.brokers
+        fits: Bools = (self._counts[brokers] < limits.max_replicas[brokers]) & (
+            self._loads[brokers] + sizes <= limits.capacity_bytes[brokers]
+        )
+        return fits
+
+    def take(self, partition: int, leaving: int) -> bool:
+        """Send the partition on a detour that frees a place on a full broker, if there is one within the limits.
+
+        leaving : how many replicas that find no room in the plan's broker go to another; further ones stay where they are if
+            they can
+        """
+        old, new = self._progress.now.row(partition), self._progress.then.row(partition)
+        size = int(self._progress.sizes[partition])
+        between = self._between(partition, size, leaving)
+        if between is None:
+            return False
+        received, given = np.setdiff1d(between, old), np.setdiff1d(old, between)
+        if not self._full[given].any() or not self._within_limits(received, given, size):
+            return False
+        self._counts[received] += 1
+        self._loads[received] += size
+        self._moves_of[0, received] += 1
+        self._moves_of[1, given] += 1
+        self._moves += len(received)
+        self._bytes += len(received) * size
+        self.detours.append(Detour(self._progress.batch, partition, between))
+        self._progress.copies[partition] = len(np.setdiff1d(new, between))
+        return True
+
+    def _within_limits(self, received: Int32s, given: Int32s, size: int) -> bool:
+        of_broker, in_all, in_flight = (
+            NO_LIMIT if limit is None else limit
+            for limit in (self._limits.moves_per_broker, self._limits.moves_per_batch, self._limits.bytes_in_flight)
+        )
+        return bool(
+            self._moves + len(received) <= in_all
+            and self._bytes + len(received) * size <= in_flight
+            and (self._moves_of[0, received] < of_broker).all()
+            and (len(received) == 0 or (self._moves_of[1, given] < of_broker).all())
+        )
+
+    def _between(self, partition: int, size: int, leaving: int) -> Int32s | None:
+        """The plan's list with other brokers instead of the full ones: those where it is now, or else those with room."""
+        old, new = self._progress.now.row(partition), self._progress.then.row(partition)
+        brokers = self._progress.brokers
+        between = new.copy()
+        every = np.arange(len(brokers), dtype=np.int32)
+        for i, b in enumerate(new.tolist()):
+            if (old == b).any() or self._fits(np.array([size]), new[i : i + 1])[0]:
+                continue
+            stays = np.isin(every, old)
+            possible = brokers.usable & ~np.isin(every, new) & ~np.isin(every, between)
+            if leaving > 0:
+                possible &= ~stays & self._fits(np.full(len(every), size), every)
+            else:
+                possible &= stays
+            leaving -= 1
+            choices = np.flatnonzero(possible).astype(np.int32)
+            loads = self._counts / brokers.weights
+            ranks = loads[choices], self._rack_of[choices] != self._rack_of[b], self._full[choices]
+            for choice in choices[np.lexsort(ranks)].tolist():
+                between[i] = choice
+                if self._keeps_rack_rule(old, new, between):
+                    break
+            else:
+                return None
+        return between
+
+    def _keeps_rack_rule(self, old: Int32s, new: Int32s, between: Int32s) -> bool:
+        racks = self._rack_of
+        if self._racks == "strict":
+            return len(np.unique(racks[between])) >= min(len(between), self._racks_usable)
+        if self._racks == "none":
+            return True
+        most = rack_levels(racks, self._progress.brokers.usable, len(new))
+        here, before, later = (np.bincount(racks[row], minlength=len(most)) for row in (between, old, new))
+        return bool((here <= np.maximum(most, np.maximum(before, later))).all())
+
+    def apply(self) -> None:
+        """The progress after this batch."""
+        progress, rows = self._progress, {detour.partition: detour.replicas for detour in self.detours}
+        progress.counts[:], progress.loads[:] = self._counts, self._loads
+        for partition, replicas in rows.items():
+            given = np.setdiff1d(progress.now.row(partition), replicas)
+            progress.counts[given] -= 1
+            progress.loads[given] -= progress.sizes[partition]
+        progress.now = with_rows(progress.now, rows)
+        progress.detours += self.detours
+        progress.batch += 1
+
+
+def with_rows(rows: Ragged, others: dict[int, Int32s]) -> Ragged:
+    """The rows with others instead of some."""
+    lengths = rows.lengths()
+    pieces, at = [], 0
+    for row in sorted(others):
+        lengths[row] = len(others[row])
+        pieces += [rows.values[at : rows.offsets[row]], others[row]]
+        at = rows.offsets[row + 1]
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    return Ragged(offsets, np.concatenate([*pieces, rows.values[at:]]).astype(np.int32))
+
+
+def _no_order(
+    start: Callable[[Brokers], Progress], progress: Progress, limits: Limits, racks: str, check: Callable[[], None]
+) -> Infeasible:
+    """What is full, and what would mend it. progress : where it goes no further"""
+    brokers, (rows, coming) = progress.brokers, pairs(progress)[1]
+    ids, sizes = brokers.cluster.broker_ids, progress.sizes[progress.pending[rows]]
+    of_limits = {
+        "max_replicas": (progress.counts, np.ones(len(coming), np.int64), brokers.max_replicas),
+        "capacity_bytes": (progress.loads, sizes, brokers.capacity_bytes),
+    }
+    clash, full, room = [], np.zeros(len(brokers), np.bool_), {}
+    for name, (loads, needs, most) in of_limits.items():
+        exceeds = loads[coming] + needs > most[coming]
+        if exceeds.any():
+            full[coming[exceeds]] = True
+            b, room[name] = int(coming[exceeds].min()), int(needs[exceeds].max())
+            clash.append(Clash(name, f"{name} of broker {ids[b]} is {most[b]}, and it has {loads[b]}."))
+    names = _named(ids[full].tolist())
+    subject = f"Brokers {names} are" if full.sum() > 1 else f"Broker {names} is"
+    order = "no order of the moves" if _proven(start(brokers), progress, full) else "no order of the moves was found that"
+    detail = (
+        f"{subject} full and cannot exchange replicas: while a replica moves it is on both brokers, so {order} keeps "
+        f"{' and '.join(room)}. No other broker can take a replica for the time being."
+    )
+
+    def mends(changed: Brokers, rule: str) -> bool:
+        return _fill(start(changed), limits, rule, check)
+
+    remedies = _remedies(brokers, circles(progress), full, room, racks, mends)
+    return Infeasible(detail, tuple(clash), tuple(remedies))
+
+
+def _proven(first: Progress, last: Progress, full: Bools) -> bool:
+    """Has nothing ever moved in some circle of the full brokers? Then nothing could, whatever other circles do.
+
+    first, last : before the first batch, and where it goes no further
+    """
+    circle_of = circles(first)
+    moved = [circle_of[brokers[last.batch_of[first.pending[rows]] != NONE]] for rows, brokers in pairs(first)]
+    return bool(np.setdiff1d(circle_of[full], np.concatenate(moved)).size)
+
+
+def _remedies(
+    brokers: Brokers, circle_of: Int32s, full: Bools, room: dict[str, int], racks: str, mends: Callable[[Brokers, str], bool]
+) -> Iterator[str]:
+    """What would mend it: each is tried before it is told. room : by how much each limit has to be higher"""
+    every = np.flatnonzero(full)
+    one_each = every[np.unique(circle_of[every], return_index=True)[1]]
+    needs = " and ".join(f"{name} higher by {more}" for name, more in room.items())
+    for some in (one_each, every):
+        limits = {name: getattr(brokers, name).copy() for name in room}
+        for name, values in limits.items():
+            values[some] = np.minimum(values[some] + room[name], NO_LIMIT)
+        if mends(replace(brokers, **limits), racks):
+            names = _named(brokers.cluster.broker_ids[some].tolist())
+            yield f"{needs} on broker{'s' * (len(some) > 1)} {names}."
+            break
+    if racks != "none" and mends(brokers, "none"):
+        yield 'racks = "none".'
+
+
+def _named(ids: list[int]) -> str:
+    return ", ".join(map(str, ids[:NAMED])) + (f" and {len(ids) - NAMED} more" if len(ids) > NAMED else "")

@@ -1,0 +1,160 @@
+"""A plan divided into batches.
+
+A partition changes in one batch, from its current replicas to its last ones. While a batch runs, a moved replica is on both
+brokers: ``max_replicas`` and ``capacity_bytes`` hold with what the batch copies before anything that it moves away is deleted.
+What copies nothing (fewer replicas, another preferred leader) is in the first batch, and frees room for the second.
+
+Only where no order of the moves is found that keeps the limits, some partitions take a detour (``detours``).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+from service.core.errors import Clash, Infeasible, InvalidQuestion
+from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
+from service.core.reassignments.batches.detours import fill_with_detours
+from service.core.reassignments.batches.model import Batches, Detour, Limits, Steps, Traffic
+from service.core.reassignments.batches.schedule import Progress, fill_batches, within
+from service.core.reassignments.sets import rows_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from service.core.reassignments.model import Brokers, Placements
+
+
+def in_batches(
+    brokers: Brokers,
+    placements: Placements,
+    replicas: Ragged,
+    limits: Limits,
+    racks: str,
+    check: Callable[[], None] = lambda: None,
+) -> Batches:
+    """The plan in batches. Raises Infeasible if no order of its moves keeps the limits of the brokers, and InvalidQuestion.
+
+    replicas : Ragged partition → brokers, those of the plan; racks : as in Goal
+    """
+    now, sizes = placements.replicas, placements.bytes_of_each()
+    copies, changed = _changes(now.offsets, now.values, replicas.offsets, replicas.values)
+    _check_limits(placements, copies, sizes, limits)
+    live = brokers.listed & ~brokers.cluster.fenced
+    _check_sources(placements, copies, _sources(now.offsets, now.values, live))
+    pending = np.flatnonzero(changed).astype(np.int32)
+    pending = pending[np.argsort(-(sizes[pending] * copies[pending]), kind="stable")]
+    progress = Progress.start(brokers, placements, replicas, copies, pending)
+    leaving_first = progress.leaving_first()
+    if not fill_batches(progress, limits, check):
+        progress = Progress.start(brokers, placements, replicas, copies, leaving_first)
+        if not fill_batches(progress, limits, check):
+            progress = fill_with_detours(
+                lambda target: Progress.start(target, placements, replicas, copies, leaving_first), brokers, limits, racks, check
+            )
+    steps = _steps(now, replicas, progress.batch_of, progress.detours)
+    copies, _ = _changes(steps.before.offsets, steps.before.values, steps.after.offsets, steps.after.values)
+    moves, amounts = (
+        np.bincount(steps.batches, each.astype(np.float64), progress.batch).astype(np.int64)
+        for each in (copies, copies * sizes[steps.partitions])
+    )
+    traffic = _traffic(placements, steps, _sources(steps.before.offsets, steps.before.values, live))
+    return Batches(progress.batch_of, tuple(progress.detours), steps, moves, amounts, traffic)
+
+
+def _steps(now: Ragged, then: Ragged, batch_of: Int32s, detours: list[Detour]) -> Steps:
+    changed = np.flatnonzero(batch_of != NONE)
+    partitions = np.concatenate([[detour.partition for detour in detours], changed]).astype(np.int32)
+    batches = np.concatenate([[detour.batch for detour in detours], batch_of[changed]]).astype(np.int32)
+    between = [detour.replicas for detour in detours]
+    lengths = [now.lengths(), then.lengths(), np.array([len(row) for row in between], np.int32)]
+    pool = Ragged(
+        np.concatenate([[0], np.cumsum(np.concatenate(lengths))]).astype(np.int32),
+        np.concatenate([now.values, then.values, *between]).astype(np.int32),
+    )
+    count, detoured = len(now), np.arange(len(detours))
+    before, after = partitions.copy(), partitions + count
+    after[: len(detours)] = 2 * count + detoured
+    on_the_way = np.full(count, NONE, np.int32)
+    on_the_way[partitions[: len(detours)]] = after[: len(detours)]
+    goes_on = on_the_way[changed] != NONE
+    before[len(detours) :][goes_on] = on_the_way[changed][goes_on]
+    order = np.lexsort((partitions, batches))
+    return Steps(partitions[order], batches[order], rows_of(pool, before[order]), rows_of(pool, after[order]))
+
+
+def _check_limits(placements: Placements, copies: Int64s, sizes: Int64s, limits: Limits) -> None:
+    """Raise InvalidQuestion if one partition alone exceeds what a batch may copy."""
+    for name, limit, needs, unit in (
+        ("moves_per_batch", limits.moves_per_batch, copies, "replicas"),
+        ("bytes_in_flight", limits.bytes_in_flight, copies * sizes, "bytes"),
+    ):
+        if limit is not None and needs.max(initial=0) > limit:
+            worst = int(needs.argmax())
+            name_of = f"{placements.topic_names[placements.topics[worst]]}-{placements.partition_ids[worst]}"
+            raise InvalidQuestion(
+                f"Must be at least {needs[worst]}: {name_of} copies as many {unit} in one batch.", "limits", name
+            )
+
+
+def _check_sources(placements: Placements, copies: Int64s, sources: Int32s) -> None:
+    lost = np.flatnonzero((copies > 0) & (sources == NONE))
+    if len(lost):
+        name = f"{placements.topic_names[placements.topics[lost[0]]]}-{placements.partition_ids[lost[0]]}"
+        more = f" and {len(lost) - 1} more partitions" if len(lost) > 1 else ""
+        detail = f"{name}{more} cannot be copied: all its replicas are on brokers that are fenced or gone."
+        raise Infeasible(detail, (Clash("fenced", detail),), ("Bring one of its brokers back.", "Exclude its topic."))
+
+
+@njit(nogil=True, cache=True)
+def _changes(now_of: Int32s, now: Int32s, then_of: Int32s, then: Int32s) -> tuple[Int64s, Bools]:
+    """int64[partitions], the copies of each; bool[partitions], whether its list changes."""
+    count = len(now_of) - 1
+    copies, changed = np.zeros(count, np.int64), np.zeros(count, np.bool_)
+    for partition in range(count):
+        old, new = now[now_of[partition] : now_of[partition + 1]], then[then_of[partition] : then_of[partition + 1]]
+        changed[partition] = len(old) != len(new) or (old != new).any()
+        if changed[partition]:
+            for b in new:
+                copies[partition] += not within(old, b)
+    return copies, changed
+
+
+@njit(nogil=True, cache=True)
+def _sources(now_of: Int32s, now: Int32s, live: Bools) -> Int32s:
+    """int32[partitions], the broker that each partition is copied from: its leader, the first live one; or NONE."""
+    sources = np.full(len(now_of) - 1, NONE, np.int32)
+    for partition in range(len(sources)):
+        for i in range(now_of[partition], now_of[partition + 1]):
+            if live[now[i]]:
+                sources[partition] = now[i]
+                break
+    return sources
+
+
+def _traffic(placements: Placements, steps: Steps, sources: Int32s) -> Traffic:
+    """What the steps send and receive. sources : int32[steps]   the broker that each is copied from"""
+    before, after = steps.before, steps.after
+    rows = after.row_of_each_value()
+    width = int(max(before.values.max(initial=0), after.values.max(initial=0))) + 1
+    keys = rows.astype(np.int64) * width + after.values
+    copied = ~np.isin(keys, before.row_of_each_value().astype(np.int64) * width + before.values)
+    step, target = rows[copied], after.values[copied]
+    brokers = np.concatenate([target, sources[step]]).astype(np.int64)
+    incoming = np.repeat([1, 0], len(target))
+    both = np.concatenate([step, step])
+    partition = steps.partitions[both]
+    sizes = placements.bytes_of_each()[partition]
+    rates = np.zeros(len(both)) if placements.rates is None else placements.rates[partition]
+    key, index = np.unique((steps.batches[both].astype(np.int64) * width + brokers) * 2 + incoming, return_inverse=True)
+    amounts = np.zeros(len(key), np.int64)
+    np.add.at(amounts, index, sizes)
+    return Traffic(
+        (key // (2 * width)).astype(np.int32),
+        (key // 2 % width).astype(np.int32),
+        key % 2 == 1,
+        amounts,
+        np.bincount(index, rates, len(key)).astype(np.float64, copy=False),
+    )

@@ -1,0 +1,110 @@
+"""What batches are made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from service.core.model import Bools, Float64s, Int32s, Int64s, Ragged
+
+MAX_BATCHES: Final = 10_000
+MAX_DETOURS: Final = 10_000
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one batch may do; None is no limit.
+
+    moves_per_broker : replicas that a broker receives, and replicas that it gives away
+    moves_per_batch : replicas copied
+    bytes_in_flight : bytes copied
+    """
+
+    moves_per_broker: int | None = None
+    moves_per_batch: int | None = None
+    bytes_in_flight: int | None = None
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What each broker sends or receives in each batch; only where it is more than nothing.
+
+    batches, brokers : int32[...]; incoming : bool[...]; amounts : int64[...] bytes; rates : float64[...] bytes per second that
+    producers write meanwhile to what is copied
+    """
+
+    batches: Int32s
+    brokers: Int32s
+    incoming: Bools
+    amounts: Int64s
+    rates: Float64s
+
+    def seconds(self, throttle: float, batches: int) -> Float64s:
+        """float64[batches], the time that each batch takes at a throttle in bytes per second; inf if it never ends."""
+        left = throttle - self.rates
+        each = np.where(left > 0, self.amounts / np.where(left > 0, left, 1.0), np.inf)
+        longest = np.zeros(batches, np.float64)
+        np.maximum.at(longest, self.batches, each)
+        return longest
+
+    def throttle_for(self, seconds: float, batches: int) -> int:
+        """The least throttle in bytes per second with which all batches take at most this time."""
+        low, high = 0, 1
+        while self.seconds(high, batches).sum() > seconds and high < 2**62:
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.seconds(middle, batches).sum() <= seconds else (middle, high)
+        return high
+
+
+@dataclass(frozen=True)
+class Detour:
+    """A partition that goes elsewhere first, because a broker of the plan has no room for it yet.
+
+    replicas : int32[...]   where it goes in this batch: the plan's list with other brokers instead of the full ones
+    """
+
+    batch: int
+    partition: int
+    replicas: Int32s
+
+
+@dataclass(frozen=True)
+class Steps:
+    """What each batch changes: batch by batch, in each the partitions in their order.
+
+    partitions, batches : int32[steps]
+    before, after : Ragged step → brokers
+    """
+
+    partitions: Int32s
+    batches: Int32s
+    before: Ragged
+    after: Ragged
+
+
+@dataclass(frozen=True)
+class Batches:
+    """The batches of a plan.
+
+    batch_of : int32[partitions]   the batch in which each partition gets its last replicas, or NONE if it does not change
+    detours : those of other batches
+    moves, amounts : int64[batches]   replicas and bytes that each copies
+    """
+
+    batch_of: Int32s
+    detours: tuple[Detour, ...]
+    steps: Steps
+    moves: Int64s
+    amounts: Int64s
+    traffic: Traffic
+
+    def __len__(self) -> int:
+        return len(self.moves)
+
+    def cost(self, balance: str) -> int:
+        """What is copied in all. balance : as in Goal"""
+        return int((self.amounts if balance == "bytes" else self.moves).sum())

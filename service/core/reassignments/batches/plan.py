@@ -1,0 +1,72 @@
+"""A plan together with its batches.
+
+A partition that takes a detour may as well stay there if that is no worse by the objective: with "fewest-moves" it saves a copy,
+which comes before evenness; with "even" only where the numbers of replicas are as even, and nothing else counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from service.core.model import NONE, Ragged
+from service.core.reassignments.batches.detours import with_rows
+from service.core.reassignments.batches.divide import in_batches
+from service.core.reassignments.leaders import elect
+from service.core.reassignments.model import NO_LIMIT
+from service.core.reassignments.plan import plan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from service.core.model import Int32s
+    from service.core.reassignments.batches.model import Batches, Detour, Limits
+    from service.core.reassignments.model import Brokers, Goal, Placements, Plan
+
+
+def plan_in_batches(
+    brokers: Brokers, placements: Placements, goal: Goal, limits: Limits, check: Callable[[], None] = lambda: None
+) -> tuple[Plan, Batches]:
+    """The plan, whose cost is that of its batches, and these. Raises Infeasible, InvalidQuestion."""
+    best = plan(brokers, placements, goal, check)
+    batches = in_batches(brokers, placements, best.replicas, limits, goal.racks, check)
+    while batches.detours:
+        stays = _stays(brokers, placements, goal, best.replicas, batches.detours)
+        if not stays:
+            break
+        replicas = elect(brokers, placements, with_rows(best.replicas, stays), goal.leaders, check)
+        shorter = in_batches(brokers, placements, replicas, limits, goal.racks, check)
+        if shorter.cost(goal.balance) >= batches.cost(goal.balance):
+            break
+        best, batches = replace(best, replicas=replicas), shorter
+    return replace(best, cost=batches.cost(goal.balance)), batches
+
+
+def _stays(
+    brokers: Brokers, placements: Placements, goal: Goal, replicas: Ragged, detours: tuple[Detour, ...]
+) -> dict[int, Int32s]:
+    """The partitions that may end where their detours lead, and the lists that they have there."""
+    even_first = goal.objective == "even"
+    if even_first and (goal.balance == "bytes" or goal.per_topic or (brokers.capacity_bytes != NO_LIMIT).any()):
+        return {}
+    counts = np.bincount(replicas.values, minlength=len(brokers))
+    sizes, loads = placements.bytes_of_each(), np.zeros(len(brokers), np.int64)
+    np.add.at(loads, replicas.values, sizes[replicas.row_of_each_value()])
+    stays = {}
+    for detour in detours:
+        target, size = replicas.row(detour.partition), int(sizes[detour.partition])
+        source = placements.replicas.row(detour.partition)
+        left, used = np.setdiff1d(target, detour.replicas), np.setdiff1d(detour.replicas, target)
+        more = ((2 * counts[used] + 1) / brokers.weights[used]).sum() - ((2 * counts[left] - 1) / brokers.weights[left]).sum()
+        fits = (counts[used] < brokers.max_replicas[used]) & (loads[used] + size <= brokers.capacity_bytes[used])
+        if (even_first and more > 0) or not fits.all():
+            continue
+        if np.isin(brokers.replaced_by[source][brokers.replaced_by[source] != NONE], left).any():
+            continue
+        stays[detour.partition] = detour.replicas
+        for some, change_of in ((left, -1), (used, 1)):
+            counts[some] += change_of
+            loads[some] += change_of * size
+    return stays

@@ -1,0 +1,229 @@
+"""Which partition goes in which batch.
+
+Largest partitions come first, so that one batch copies partitions of about the same size. If that leaves replicas without room,
+the partitions that leave full brokers come first. If that does too, the order below is taken, and then detours.
+
+*Room as tokens*. A move a → b takes a place on b and leaves one on a: a free place goes from b to a. So an order of the moves is
+a set of walks of free places that uses each move once. Let every broker that has room in the end be a root, and let the last move
+into each other broker be the one by which free places get to a root soonest (a tree). Then walks that leave the tree's moves for
+last use up all moves, or some moves cannot be reached by any free place; as in the BEST theorem on Eulerian circuits. That holds
+for partitions that move one replica each, and ``max_replicas``; otherwise it is a rule of thumb.
+
+Source: van Aardenne-Ehrenfest and de Bruijn, Circuits and Trees in Oriented Linear Graphs (1951).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numba import njit
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import breadth_first_order, connected_components
+
+from service.core.errors import InvalidQuestion
+from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
+from service.core.reassignments.batches.model import MAX_BATCHES, Detour, Limits
+from service.core.reassignments.model import NO_LIMIT, Brokers, Placements
+from service.core.reassignments.sets import rows_of
+
+
+@dataclass
+class Progress:
+    """What is done before a batch, and what is left to do.
+
+    now, then : Ragged partition → brokers, before this batch, and those of the plan
+    sizes, copies : int64[partitions]   bytes of a replica, and the replicas that each has yet to copy
+    counts, loads : int64[brokers]   replicas and bytes of each
+    pending : int32[...]   the partitions that are left, in the order in which they are taken
+    batch_of : int32[partitions]   see Batches
+    """
+
+    brokers: Brokers
+    now: Ragged
+    then: Ragged
+    sizes: Int64s
+    copies: Int64s
+    counts: Int64s
+    loads: Int64s
+    pending: Int32s
+    batch_of: Int32s
+    batch: int = 0
+    detours: list[Detour] = field(default_factory=list)
+
+    @classmethod
+    def start(cls, brokers: Brokers, placements: Placements, then: Ragged, copies: Int64s, pending: Int32s) -> Progress:
+        """Before the first batch."""
+        now, sizes = placements.replicas, placements.bytes_of_each()
+        counts = np.bincount(now.values, minlength=len(brokers)).astype(np.int64)
+        loads = np.zeros(len(brokers), np.int64)
+        np.add.at(loads, now.values, sizes[now.row_of_each_value()])
+        batch_of = np.full(len(placements), NONE, np.int32)
+        return cls(brokers, now, then, sizes, copies.copy(), counts, loads, pending, batch_of)
+
+    def nearly_full(self) -> Bools:
+        """bool[brokers], which have no room, or are nine tenths full."""
+        most, capacities = self.brokers.max_replicas, np.minimum(self.brokers.capacity_bytes, NO_LIMIT // 10)
+        full: Bools = (self.counts >= most) | (self.loads * 10 >= capacities * 9)
+        return full
+
+    def leaving_first(self) -> Int32s:
+        """The pending partitions, first those that leave a full broker."""
+        leaves = np.zeros(len(self.now), np.bool_)
+        np.logical_or.at(leaves, self.now.row_of_each_value(), self.nearly_full()[self.now.values])
+        return self.pending[np.argsort(~leaves[self.pending], kind="stable")]
+
+    def rooms_in_the_end(self) -> Bools:
+        """bool[brokers], which have room once all is done."""
+        counts = np.bincount(self.then.values, minlength=len(self.counts))
+        loads = np.zeros(len(self.loads), np.int64)
+        np.add.at(loads, self.then.values, self.sizes[self.then.row_of_each_value()])
+        rooms: Bools = (counts < self.brokers.max_replicas) & (loads < self.brokers.capacity_bytes)
+        return rooms
+
+
+def fill_batches(progress: Progress, limits: Limits, check: Callable[[], None], *, tree: bool = False) -> bool:
+    """Fill batches until all is done, or nothing goes (False). tree : leave the tree's moves for last"""
+    p = progress
+    last_into, into = np.full(len(p.brokers), NONE, np.int32), np.zeros(len(p.brokers), np.int64)
+    if tree:
+        last_into, into = last_moves(p)
+    while len(p.pending):
+        if p.batch >= MAX_BATCHES:
+            raise InvalidQuestion(f"These limits make more than {MAX_BATCHES} batches.", "limits")
+        of_all = [
+            NO_LIMIT if limit is None else limit
+            for limit in (limits.moves_per_broker, limits.moves_per_batch, limits.bytes_in_flight)
+        ]
+        left = _fill(
+            (p.now.offsets, p.now.values, p.then.offsets, p.then.values),
+            (p.sizes, p.copies),
+            (p.counts, p.loads, p.brokers.max_replicas, p.brokers.capacity_bytes),
+            (of_all[0], of_all[1], of_all[2]),
+            (last_into, into),
+            p.pending,
+            p.batch_of,
+            p.batch,
+        )
+        if len(left) == len(p.pending) and (last_into == NONE).all():
+            return False
+        if len(left) == len(p.pending):
+            last_into[:] = NONE
+            continue
+        p.pending = left
+        p.batch += 1
+        check()
+    return True
+
+
+def last_moves(progress: Progress) -> tuple[Int32s, Int64s]:
+    """int32[brokers], the partition whose move into each comes last, or NONE; int64[brokers], the moves into each."""
+    count, pending = len(progress.brokers), progress.pending
+    leaving, coming = pairs(progress)
+    roots = np.flatnonzero(progress.rooms_in_the_end())
+    root = count + len(pending)
+    tails = np.concatenate([np.full(len(roots), root), leaving[1], count + coming[0]])
+    heads = np.concatenate([roots, count + leaving[0], coming[1]])
+    graph = csr_array((np.ones(len(tails), np.int8), (tails, heads)), shape=(root + 1, root + 1))
+    before = breadth_first_order(graph, root)[1][:count]
+    last = np.where((before >= count) & (before < root), before - count, NONE)
+    last_into = np.full(count, NONE, np.int32)
+    last_into[last != NONE] = pending[last[last != NONE]]
+    return last_into, np.bincount(coming[1], minlength=count)
+
+
+def pairs(progress: Progress) -> tuple[tuple[Int64s, Int32s], tuple[Int64s, Int32s]]:
+    """The (row of ``pending``, broker) of each replica that leaves, and of each that comes."""
+    now, then = rows_of(progress.now, progress.pending), rows_of(progress.then, progress.pending)
+    width = len(progress.brokers)
+    keys = [rows.row_of_each_value().astype(np.int64) * width + rows.values for rows in (now, then)]
+    leaving, coming = (keys[i][~np.isin(keys[i], keys[1 - i])] for i in range(2))
+    return (leaving // width, (leaving % width).astype(np.int32)), (coming // width, (coming % width).astype(np.int32))
+
+
+def circles(progress: Progress) -> Int32s:
+    """int32[brokers], a number for the brokers that exchange replicas with each other, directly or not, in what is left."""
+    count = len(progress.brokers)
+    leaving, coming = pairs(progress)
+    rows, ends = np.concatenate([leaving[0], coming[0]]), np.concatenate([leaving[1], coming[1]])
+    size = count + len(progress.pending)
+    graph = csr_array((np.ones(len(rows), np.int8), (count + rows, ends)), shape=(size, size))
+    labels: Int32s = connected_components(graph, directed=False)[1][:count].astype(np.int32)
+    return labels
+
+
+@njit(nogil=True, cache=True)
+def _fill(  # noqa: C901, PLR0912 (a kernel)
+    rows: tuple[Int32s, Int32s, Int32s, Int32s],
+    partitions: tuple[Int64s, Int64s],
+    brokers: tuple[Int64s, Int64s, Int64s, Int64s],
+    limits: tuple[int, int, int],
+    last_moves: tuple[Int32s, Int64s],
+    pending: Int32s,
+    batch_of: Int32s,
+    batch: int,
+) -> Int32s:
+    """Fill one batch in the order of ``pending``, and return what is left.
+
+    rows : the current replicas and those of the plan, both Ragged; partitions : bytes and copies of each
+    brokers : replicas and bytes of each, which become those after the batch, and the most of both
+    limits : moves of each broker, moves in all, bytes in all
+    last_moves : of each broker the partition to come last, or NONE; the moves into it that are left, which is counted down
+    """
+    now_of, now, then_of, then = rows
+    sizes, copies = partitions
+    counts, loads, most, capacities = brokers
+    last_into, into = last_moves
+    receives, gives = np.zeros(len(counts), np.int64), np.zeros(len(counts), np.int64)
+    more_counts, more_loads = counts.copy(), loads.copy()
+    left = np.empty(len(pending), np.int32)
+    lefts, moves, flight = 0, 0, 0
+    for partition in pending:
+        size = sizes[partition]
+        old, new = now[now_of[partition] : now_of[partition + 1]], then[then_of[partition] : then_of[partition + 1]]
+        fits = moves + copies[partition] <= limits[1] and flight + copies[partition] * size <= limits[2]
+        if copies[partition] > 0:
+            for b in new:
+                if fits and not within(old, b):
+                    fits = receives[b] < limits[0] and more_counts[b] < most[b] and more_loads[b] + size <= capacities[b]
+                    fits &= last_into[b] != partition or into[b] == 1
+            for a in old:
+                if fits and not within(new, a):
+                    fits = gives[a] < limits[0]
+        if not fits:
+            left[lefts] = partition
+            lefts += 1
+            continue
+        batch_of[partition] = batch
+        moves += copies[partition]
+        flight += copies[partition] * size
+        for b in new:
+            if not within(old, b):
+                receives[b] += 1
+                into[b] -= 1
+                more_counts[b] += 1
+                more_loads[b] += size
+        for a in old:
+            if not within(new, a):
+                gives[a] += copies[partition] > 0
+                counts[a] -= 1
+                loads[a] -= size
+    for b in range(len(counts)):  # what comes, beside what goes
+        counts[b] += receives[b]
+    for partition in pending:
+        if batch_of[partition] == batch:
+            old = now[now_of[partition] : now_of[partition + 1]]
+            for b in then[then_of[partition] : then_of[partition + 1]]:
+                if not within(old, b):
+                    loads[b] += sizes[partition]
+    return left[:lefts]
+
+
+@njit(nogil=True, cache=True)
+def within(brokers: Int32s, broker: int) -> bool:
+    """Is the broker among these?"""
+    for each in brokers:  # noqa: SIM110 (a kernel)
+        if each == broker:
+            return True
+    return False

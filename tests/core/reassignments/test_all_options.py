@@ -1,0 +1,86 @@
+"""All options of a plan at the same time: the rules hold at every boundary of its batches, and a second plan changes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from service.core.errors import Infeasible, InvalidQuestion
+from service.core.model import NONE
+from service.core.reassignments.batches.model import Limits
+from service.core.reassignments.batches.plan import plan_in_batches
+from service.core.reassignments.model import BALANCES, LEADER_RULES, NO_LIMIT, OBJECTIVES, RACK_RULES, Goal
+from service.core.reassignments.moves import LEADER, moves_of
+from service.core.reassignments.plan import plan
+from tests.core.reassignments.test_batches import check_every_boundary
+from tests.core.reassignments.test_plan import a_cluster, lists_of, some_placements
+
+SELDOM = st.sampled_from([False] * 5 + [True])
+
+
+@st.composite
+def questions(draw):
+    count, partitions = draw(st.integers(3, 6)), draw(st.integers(1, 10))
+
+    def of_each(values, length=count):
+        return draw(st.lists(values, min_size=length, max_size=length))
+
+    brokers = a_cluster(of_each(st.sampled_from(["a", "a", "b", "c", None])), weights=of_each(st.sampled_from([1, 1, 2, 0.5])))
+    brokers.draining[:] = of_each(SELDOM)
+    brokers.cluster.fenced[:] = of_each(SELDOM)
+    brokers.listed[:] = [not gone for gone in of_each(SELDOM)]
+    if draw(st.booleans()):
+        brokers.max_replicas[:] = of_each(st.sampled_from([*range(2, 9), NO_LIMIT]))
+    if draw(st.booleans()):
+        brokers = replace(brokers, capacity_bytes=np.array(of_each(st.sampled_from([*range(20, 120, 5), NO_LIMIT])), np.int64))
+    old, new = draw(st.permutations(range(count)))[:2]
+    if draw(SELDOM) and brokers.usable[new]:
+        brokers.replaced_by[old] = new
+    rows = [list(draw(st.permutations(range(count))))[: draw(st.integers(1, 3))] for _ in range(partitions)]
+    factors = [max(1, len(row) + draw(st.sampled_from([0, 0, 0, -1, 1]))) for row in rows]
+    placements = replace(
+        some_placements(rows, factors, of_each(st.integers(0, 30), partitions), of_each(SELDOM, partitions)),
+        topic_names=("t", "u"),
+        topics=np.array(of_each(st.integers(0, 1), partitions), np.int32),
+    )
+    limits = Limits(
+        draw(st.sampled_from([None, 1, 2])), draw(st.sampled_from([None, 4, 6])), draw(st.sampled_from([None, 90, 150]))
+    )
+    choices = [draw(st.sampled_from(values)) for values in (OBJECTIVES, RACK_RULES, (*LEADER_RULES, "balance"), BALANCES)]
+    if choices[2] == "only":
+        placements = replace(placements, replication_factors=placements.replicas.lengths())
+    return brokers, placements, Goal(*choices, per_topic=choices[3] == "replicas" and draw(st.booleans())), limits
+
+
+@settings(max_examples=400)
+@given(questions())
+def test_the_rules_hold_at_every_boundary(question):
+    brokers, placements, goal, limits = question
+    try:
+        answer, batches = plan_in_batches(brokers, placements, goal, limits)
+    except (Infeasible, InvalidQuestion):
+        return
+    check_every_boundary(brokers, placements, answer.replicas, goal, limits, batches)
+    if goal.leaders != "only":
+        counts = np.bincount(answer.replicas.values, minlength=len(brokers))
+        loads = np.bincount(answer.replicas.values, placements.sizes[answer.replicas.row_of_each_value()], len(brokers))
+        assert (counts <= brokers.max_replicas)[brokers.usable].all()
+        assert (loads <= brokers.capacity_bytes)[brokers.usable].all()
+    moves = moves_of(brokers, placements, goal, answer.replicas, batches)
+    copies = np.count_nonzero((moves.targets != NONE) & (moves.reasons != LEADER))
+    assert copies == batches.cost("replicas")
+
+
+@settings(max_examples=400)
+@given(questions())
+def test_a_second_plan_changes_nothing(question):
+    brokers, placements, goal, limits = question
+    try:
+        answer, _ = plan_in_batches(brokers, placements, goal, limits)
+    except (Infeasible, InvalidQuestion):
+        return
+    again = plan(brokers, replace(placements, replicas=answer.replicas), goal)
+    assert lists_of(again.replicas) == lists_of(answer.replicas)
