@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 import click
-from rich.console import Console
 
-from service.cli import options, tables
+from service.cli import options
 from service.cli.local_client import post_stream
-from service.cli.terminal import fill, table
 from service.core.printable import printable
 from service.core.sizing.throughput import Throughput, throughput
 from service.web.json_codec import dumps, loads
@@ -28,7 +26,7 @@ MARKS = {"above chance": " ▲", "below chance": " ▼"}
 
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True), required=False)
-@tables.options
+@options.TABLE
 @click.option("--partitions", "partitions_counts", type=options.COUNTS, help="Counts to compare: 12,18,24 or 12-48:12.")
 @click.option("--current", "current_partitions_count", type=int, help="Current number of partitions.")
 @click.option("--partitioner", "partitioners", multiple=True, help="Partitioner of the producers. Repeatable. Default: java.")
@@ -75,12 +73,16 @@ def plan(
     query |= {"key_format": key_format} if key_format else {}
     optional = {"records": records_column, "bytes": size_column}
     columns = {"key": key_column} | {name: column for name, column in optional.items() if column is not None}
+    from service.cli import tables  # noqa: PLC0415 - imports that a refusal of the options does not need
+
     batches = tables.read(file, columns, key_format, file_format, strict=strict)
     media_type = "text/csv" if form == "csv" else "application/json"
     answer = post_stream(f"{PATH}?{urlencode(query)}", tables.as_stream(batches), media_type)
     if form != "table":
         click.echo(answer, nl=form == "json")
     else:
+        from rich.console import Console  # noqa: PLC0415 - an import that other forms do not need
+
         document, console = loads(answer), Console()
         for line in (*_throughput_lines(needed), *_limits(document)):
             console.print(line, highlight=False, markup=False)
@@ -138,6 +140,8 @@ def _kept(answer: dict[str, Any]) -> bool:
 
 def _plans(answer: dict[str, Any]) -> Table:
     """One row per plan for its records, and one for its bytes if known: the skew, and the range expected by chance."""
+    from service.cli.terminal import fill, table  # noqa: PLC0415 - as Console
+
     rows = []
     several = len({plan["partitioner"] for plan in answer["plans"]}) > 1
     for plan in answer["plans"]:

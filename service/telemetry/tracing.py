@@ -54,8 +54,8 @@ class Tracing:
 class RequestSpan:
     """The span of one request.
 
-    The times of spans are times of day. The clock is read once per request, and all else is measured by time.perf_counter: a phase
-    never lies outside its request, however busy the machine is and whoever sets its clock.
+    The times of spans are times of day. The clock is read once per request, and all else is measured by time.perf_counter, so
+    that a phase never lies outside its request, however busy the machine is and whoever sets its clock.
     """
 
     def __init__(self, tracer: Tracer, span: Span, offset: int) -> None:

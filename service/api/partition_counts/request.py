@@ -11,7 +11,7 @@ from marshmallow import Schema, ValidationError, fields, post_load, validate
 
 from service.arrow.keys import from_arrow
 from service.core.errors import InvalidQuestion
-from service.core.keys.columns import FORMATS
+from service.core.keys.formats import FORMATS
 from service.core.partitioners import PARTITIONERS
 from service.core.sizing.counter import KeyCounter, hashing_rule, moduli_of
 from service.core.sizing.plans import Limits, Rates
