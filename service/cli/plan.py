@@ -9,9 +9,8 @@ from urllib.parse import urlencode
 import click
 
 from service.cli import options
-from service.cli.local_client import post_stream
+from service.cli.local_client import post, post_stream
 from service.core.printable import printable
-from service.core.sizing.throughput import Throughput, throughput
 from service.web.json_codec import dumps, loads
 
 if TYPE_CHECKING:
@@ -60,15 +59,19 @@ def plan(
     partition-allocator plan --target-mb-per-second 50 --producer-mb-per-second 10 --consumer-mb-per-second 5
     """
     form = options.form(output, as_json=as_json)
-    needed = _throughput(question)
-    if file is None:
-        if needed is None:
-            raise click.UsageError("Give a FILE of keys, or --target-mb-per-second and what a partition can take.")
-        _print_throughput(needed, form)
-        return
-    counts = _counts(partitions_counts, needed)
+    media_type = "text/csv" if form == "csv" else "application/json"
+    has_throughput = _has_throughput(question)
     query = {name: value for name, value in question.items() if value is not None}
-    query |= {"partitions_counts": ",".join(map(str, counts))}
+    if file is None:
+        if not has_throughput:
+            raise click.UsageError("Give a FILE of keys, or --target-mb-per-second and what a partition can take.")
+        if partitions_counts:
+            raise click.UsageError("To compare the counts of --partitions, give a FILE of keys.")
+        _print_throughput(post(PATH, dumps(query), media_type), form)
+        return
+    if partitions_counts is None and not has_throughput:
+        raise click.UsageError("Missing option '--partitions'.")
+    query |= {"partitions_counts": ",".join(map(str, partitions_counts))} if partitions_counts else {}
     query |= {"partitioners": ",".join(partitioners)} if partitioners else {}
     query |= {"key_format": key_format} if key_format else {}
     optional = {"records": records_column, "bytes": size_column}
@@ -76,7 +79,6 @@ def plan(
     from service.cli import tables  # noqa: PLC0415 - imports that a refusal of the options does not need
 
     batches = tables.read(file, columns, key_format, file_format, strict=strict)
-    media_type = "text/csv" if form == "csv" else "application/json"
     answer = post_stream(f"{PATH}?{urlencode(query)}", tables.as_stream(batches), media_type)
     if form != "table":
         click.echo(answer, nl=form == "json")
@@ -84,7 +86,7 @@ def plan(
         from rich.console import Console  # noqa: PLC0415 - an import that other forms do not need
 
         document, console = loads(answer), Console()
-        for line in (*_throughput_lines(needed), *_limits(document)):
+        for line in (*_throughput_lines(document), *_limits(document)):
             console.print(line, highlight=False, markup=False)
         console.print(_plans(document))
         for line in _hottest(document):
@@ -93,44 +95,34 @@ def plan(
         sys.exit(1)
 
 
-def _throughput(question: dict[str, Any]) -> Throughput | None:
-    """The counts that throughput needs, of the options that say so, which leave ``question``; None without them."""
-    target, producer, consumer = (question.pop(f"{what}_mb_per_second") for what in ("target", "producer", "consumer"))
+def _has_throughput(question: dict[str, Any]) -> bool:
+    """Do the options say what throughput the topic must reach, and what a partition can take?
+
+    Raises UsageError for one without the other.
+    """
+    target, producer, consumer = (question[f"{what}_mb_per_second"] for what in ("target", "producer", "consumer"))
     if target is None and producer is None and consumer is None:
-        return None
+        return False
     if target is None or (producer is None and consumer is None):
         missing = "--target-mb-per-second" if target is None else "--producer-mb-per-second or --consumer-mb-per-second"
         raise click.UsageError(f"Missing option {missing}.")
-    try:
-        return throughput(target, producer, consumer)
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
+    return True
 
 
-def _counts(given: tuple[int, ...] | None, needed: Throughput | None) -> tuple[int, ...]:
-    if given is None and needed is None:
-        raise click.UsageError("Missing option '--partitions'.")
-    return tuple(dict.fromkeys((*(given or ()), *([needed.partitions_count] if needed else ()))))
+def _print_throughput(answer: bytes, form: str) -> None:
+    if form != "table":
+        click.echo(answer, nl=form == "json")
+        return
+    for line in _throughput_lines(loads(answer)):
+        click.echo(line)
+    click.echo("With a FILE of keys, plan also shows how even this count is for them: hot keys may need more, or help none.")
 
 
-def _print_throughput(needed: Throughput, form: str) -> None:
-    if form == "table":
-        for line in _throughput_lines(needed):
-            click.echo(line)
-        click.echo("With a FILE of keys, plan also shows how even this count is for them: hot keys may need more, or help none.")
-    elif form == "csv":
-        click.echo(",".join(vars(needed)))
-        click.echo(",".join("" if value is None else str(value) for value in vars(needed).values()))
-    else:
-        click.echo(dumps({"throughput": vars(needed)}))
-
-
-def _throughput_lines(needed: Throughput | None) -> Iterator[str]:
+def _throughput_lines(answer: dict[str, Any]) -> Iterator[str]:
+    needed = answer.get("throughput")
     if needed is not None:
-        parts = [
-            f"{count} for {who}" for who, count in (("producers", needed.producers), ("consumers", needed.consumers)) if count
-        ]
-        yield f"Throughput needs {needed.partitions_count} partitions at least ({', '.join(parts)}), if keys spread evenly."
+        parts = [f"{needed[who]} for {who}" for who in ("producers", "consumers") if needed[who]]
+        yield f"Throughput needs at least {needed['partitions_count']} partitions ({', '.join(parts)}), if keys spread evenly."
 
 
 def _kept(answer: dict[str, Any]) -> bool:

@@ -117,10 +117,10 @@ def _open(file: str) -> Iterator[BufferedReader]:
     if file == "-":
         yield cast(BufferedReader, sys.stdin.buffer)
     else:
-        with Path(file).open("rb", buffering=HEAD) as source:
+        with cast(BufferedReader, Path(file).open("rb", buffering=HEAD)) as source:
             if not source.peek(1):
                 raise ValueError("the file is empty")
-            yield cast(BufferedReader, source)
+            yield source
 
 
 @dataclass(frozen=True)
