@@ -130,7 +130,7 @@ def test_throughput_alone_gives_a_count_and_beside_keys_one_more(files):
         (("--partitions", "6", "--target-mb-per-second", "5", "--consumer-mb-per-second", "1"), "give a FILE of keys"),
         (("--target-mb-per-second", "5"), "Missing option --producer-mb-per-second or --consumer-mb-per-second"),
         (("--target-mb-per-second", "5", "--producer-mb-per-second", "0"), "/producer_mb_per_second"),
-        (("--target-mb-per-second", "1e90", "--producer-mb-per-second", "1"), "more than Kafka allows"),
+        (("--target-mb-per-second", "1e90", "--producer-mb-per-second", "1"), "more partitions than Kafka allows"),
     ],
 )
 def test_throughput_that_says_too_little_is_refused(arguments, text):

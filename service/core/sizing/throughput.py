@@ -37,5 +37,5 @@ def throughput(target: float, producer: float | None, consumer: float | None) ->
     )
     needed = max(producers or 1, consumers or 1)
     if needed > MOST:
-        raise InvalidQuestion(f"{needed} partitions are more than Kafka allows ({MOST}).", "target_mb_per_second")
+        raise InvalidQuestion(f"The throughput needs more partitions than Kafka allows ({MOST}).", "target_mb_per_second")
     return Throughput(producers, consumers, needed)

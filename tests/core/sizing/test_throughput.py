@@ -33,6 +33,6 @@ def test_the_count_is_the_smallest_that_is_enough(target, rate):
 
 
 def test_more_than_kafka_allows():
-    with pytest.raises(InvalidQuestion, match="2147483648 partitions are more than Kafka allows") as refused:
+    with pytest.raises(InvalidQuestion, match="more partitions than Kafka allows") as refused:
         throughput(2.0**31, 1.0, 1.0)
     assert refused.value.field == ("target_mb_per_second",)
