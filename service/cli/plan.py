@@ -176,9 +176,11 @@ def _limits(answer: dict[str, Any]) -> Iterator[str]:
 def _recommended(limits: dict[str, Any], current: int | None) -> str:
     """What can be done, and what would need a new topic."""
     count, smaller = limits["recommended"], limits["needs_new_topic"]
-    text = "no given count is within every limit" if count is None else f"recommended: {count} partitions"
-    if count is not None and count == current:
-        text += ", as now"
+    if count is None:
+        counts = "no given count" if smaller is None else "no given count as large as the current one"
+        text = f"{counts} is within every limit"
+    else:
+        text = f"recommended: {count} partitions" + (", as now" if count == current else "")
     if smaller is not None:
         text += f"; {smaller} would need a new topic, because Kafka cannot remove partitions"
     return text
@@ -189,5 +191,7 @@ def _hottest(answer: dict[str, Any]) -> Iterator[str]:
     keys = answer["keys"]
     about = "" if keys["exact"] else f" (standard error ± {keys['relative_error']:.2%}; {keys['method']})"
     yield f"{keys['records']} records, {keys['distinct']} distinct keys{about}"
+    if answer["hottest_keys"]["by_records"]:
+        yield "hottest keys, with their share of the records:"
     for key in answer["hottest_keys"]["by_records"]:
         yield f"  {key['share']:.2%}  {printable(str(key['key']))}"

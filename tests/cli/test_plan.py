@@ -107,6 +107,13 @@ def test_the_exit_status_says_whether_a_count_keeps_the_limits(files, limit, sta
     assert run(str(files / "keys.csv"), "--key-column", "id", "--partitions", "6-12:6", "--max-skew", limit).exit_code == status
 
 
+def test_a_count_below_the_current_one_is_within_the_limits_and_out_of_reach(files):
+    options = ("--key-column", "id", "--partitions", "6", "--current", "12", "--max-skew", "3", "--output", "table")
+    shown = " ".join(run(str(files / "keys.csv"), *options).stdout.split())
+    assert "no given count as large as the current one is within every limit; 6 would need a new topic" in shown
+    assert "hottest keys, with their share of the records:" in shown
+
+
 def test_ranges_of_counts(files):
     ended = run(str(files / "keys.csv"), "--key-column", "id", "--partitions", "12-48:12,7")
     assert [plan["partitions_count"] for plan in json.loads(ended.stdout)["plans"]] == [12, 24, 36, 48, 7]

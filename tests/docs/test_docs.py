@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from click import Context, Group
 
-from service.cli import main
+from service.cli import COMMANDS, main
 from service.config import settings_table
 from tests.support.golden import PROJECT
 
@@ -107,6 +107,13 @@ def test_every_command_and_option_of_an_example_exists(document):
             command = named
         known = {option for parameter in command.params for option in parameter.opts} | {"--help", "--version"}
         assert {word.partition("=")[0] for word in words if word.startswith("--")} <= known, line
+
+
+def test_the_guide_to_the_command_line_lists_every_command():
+    table = [
+        line.split(" | ")[0] for line in (PROJECT / "docs/command-line.md").read_text().splitlines() if line.startswith("| `")
+    ]
+    assert {name for cells in table for name in re.findall(r"`([a-z]+)`", cells)} == COMMANDS.keys()
 
 
 EXAMPLES = re.findall(r"```console\n\$ (curl .*?)\n(\{.*?)\n```", README, re.DOTALL)

@@ -171,10 +171,10 @@ class PartitionCountPlansSchema(Schema):
 THROUGHPUT: Final = ("target_mb_per_second", "producer_mb_per_second", "consumer_mb_per_second")
 
 OF_KEYS: Final = (
-    "partitioners", "partitions_counts", "key_format", "duration_seconds", "records_per_second", "bytes_per_second",
-    "max_partition_records_per_second", "max_partition_bytes_per_second", "max_skew",
+    "partitioners", "partitions_counts", "key_format", "max_partition_records_per_second", "max_partition_bytes_per_second",
+    "max_skew",
 )  # fmt: skip
-"""Fields that say something of keys, or ask for it."""
+"""Fields that make no sense without keys."""
 
 
 def _throughput(body: dict[str, Any]) -> Throughput | None:
