@@ -11,6 +11,7 @@ from click import Context, Group
 
 from service.cli import COMMANDS, main
 from service.config import settings_table
+from service.core.partitioners import PARTITIONERS
 from tests.support.golden import PROJECT
 
 if TYPE_CHECKING:
@@ -127,6 +128,10 @@ def test_the_readmes_answers_are_the_services(client, command, shown):
     body = words[words.index("--json") + 1] if "--json" in words else None
     response = client.post(path, data=body, content_type="application/json") if body else client.get(path)
     assert response.text == shown
+
+
+def test_the_readme_counts_the_partitioners():
+    assert f"lists the partitioners: {len(PARTITIONERS.builtins)}, of" in README
 
 
 def test_the_readme_has_an_example_of_each_decision():
