@@ -10,7 +10,8 @@ def main() -> None:
     try:
         check()
     except ImportError as error:
-        sys.exit(f"Error: {error}")
+        sys.stderr.write(f"Error: {error}\n")
+        sys.exit(2)  # 1 is for limits that are exceeded
     from service.cli import main as run  # noqa: PLC0415 - after the check
 
     run(prog_name="partition-allocator")

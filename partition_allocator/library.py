@@ -11,7 +11,7 @@ import pyarrow as pa
 from werkzeug.test import Client
 
 from service.app import create_app
-from service.arrow.keys import FORMAT_OF_TYPE
+from service.arrow.key_types import TYPE_OF_FORMAT
 from service.cli import request_bodies
 from service.cli.local_client import UNLIMITED
 from service.config import Settings
@@ -29,8 +29,6 @@ Output: TypeAlias = Literal["dict", "arrow", "pandas"]
 
 Rows: TypeAlias = "Iterable[Mapping[str, Any]] | pa.Table | pd.DataFrame"
 """A list of the request: dicts, or a table with a column for each field (a null is an absent field)."""
-
-_TYPE_OF_FORMAT = {key_format: kind for kind, key_format in FORMAT_OF_TYPE.items()}
 
 
 class Rejected(ValueError):
@@ -140,8 +138,8 @@ def _array(values: Any) -> pa.Array | pa.ChunkedArray:
 
 def _keys(keys: Any, key_format: str | None) -> pa.Array | pa.ChunkedArray:
     array = _array(keys)
-    if key_format in _TYPE_OF_FORMAT:
-        return array.cast(_TYPE_OF_FORMAT[key_format])
+    if key_format in TYPE_OF_FORMAT:
+        return array.cast(TYPE_OF_FORMAT[key_format])
     if key_format in BYTES and pa.types.is_null(array.type):
         return array.cast(pa.binary())
     return array

@@ -6,21 +6,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from service.arrow.key_types import FORMAT_OF_TYPE, TYPE_OF_FORMAT
 from service.core.errors import InvalidQuestion
 from service.core.keys import columns
 from service.core.model import Bools, Keys
 
-FORMAT_OF_TYPE: Final = {
-    pa.int16(): "short",
-    pa.int32(): "int",
-    pa.int64(): "long",
-    pa.float32(): "float",
-    pa.float64(): "double",
-    pa.bool_(): "boolean",
-}
-"""The key format of an Arrow column of numbers."""
-
-_TYPE_OF_FORMAT: Final = {key_format: kind for kind, key_format in FORMAT_OF_TYPE.items()}
 _INT32: Final = np.dtype(np.int32)
 _UINT8: Final = np.dtype(np.uint8)
 _TEXTUAL: Final = (*columns.TEXTS, *columns.BYTES)
@@ -64,7 +54,7 @@ def from_arrow(column: pa.ChunkedArray, key_format: str | None) -> tuple[columns
         return flat(array.cast(pa.binary())), own
     if pa.types.is_null(kind):
         own = key_format or "string"
-        return from_arrow(pa.chunked_array([pa.nulls(len(array), _TYPE_OF_FORMAT.get(own, pa.string()))]), own)
+        return from_arrow(pa.chunked_array([pa.nulls(len(array), TYPE_OF_FORMAT.get(own, pa.string()))]), own)
     raise InvalidQuestion(f"a column of {kind} holds no keys: binary, string, integers, floats or booleans do", "key")
 
 

@@ -72,9 +72,9 @@ def assign(
     partition-allocator assign --topic orders:12 --members 5 --assignor range
     """
     if not topics and members is None:
-        from service.cli import descriptions  # noqa: PLC0415 - an import that --help does not need
-
         with _open(file, "To describe a group by options, give --topic and --members.") as source:
+            from service.cli import descriptions  # noqa: PLC0415 - an import that --help does not need
+
             body = descriptions.body(source, descriptions.group_body, snapshots, **given)
     elif not topics or members is None:
         raise click.UsageError(f"Missing option '{'--members' if topics else '--topic'}'.")
@@ -108,11 +108,11 @@ def place(
     """
     given |= _topic(topic_name, given["partitions_count"])
     if brokers is None:
-        from service.cli import descriptions  # noqa: PLC0415 - an import that --help does not need
-
         if racks_count is not None:
             raise click.UsageError("Missing option '--brokers'.")
         with _open(file, "To describe a cluster by options, give --brokers.") as source:
+            from service.cli import descriptions  # noqa: PLC0415 - an import that --help does not need
+
             body = descriptions.body(source, descriptions.placement_body, snapshots, racks=racks, **given)
     else:
         _check_no_file(file, snapshots)

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
 import click
 
-from service.config import Settings
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from flask import Flask
     from werkzeug.test import TestResponse
+
+    from service.config import Settings
 
 UNLIMITED: Final = 2**62
 """Limits protect a shared server; and nobody needs credentials on their own machine."""
@@ -48,6 +48,8 @@ class BadInput(click.ClickException):
 def settings() -> Settings:
     """The settings of the environment. Raises BadInput, which names every invalid variable."""
     from environs.exceptions import EnvValidationError  # noqa: PLC0415 - an import that --help does not need
+
+    from service.config import Settings  # noqa: PLC0415
 
     try:
         return Settings.from_environment()
@@ -101,8 +103,10 @@ def post_each(path: str, bodies: Iterable[bytes], accept: str = "application/jso
 def post_stream(path: str, pieces: Iterator[bytes], accept: str = "application/json") -> bytes:
     """Like ``post``, for an Arrow stream of any length; only a piece of it is in memory at a time.
 
+    pieces : at least one
     A ClickException that ``pieces`` raises is raised again here.
     """
+    first = next(pieces)  # a file that cannot be read is refused before the service is imported
     from werkzeug.test import Client  # noqa: PLC0415 - as above
 
     from service.web.arrow_parser import Pieces  # noqa: PLC0415
@@ -114,6 +118,7 @@ def post_stream(path: str, pieces: Iterator[bytes], accept: str = "application/j
 
     def until_error() -> Iterator[bytes]:
         try:
+            yield first
             yield from pieces
         except click.ClickException as error:
             errors.append(error)
@@ -131,6 +136,7 @@ def post_stream(path: str, pieces: Iterator[bytes], accept: str = "application/j
 
 
 def _app(path: str, own_settings: Settings) -> Flask:
+    import_numba()
     announce_compilation()
     views = VIEWS.get(path.partition("?")[0])
     if views is None:
@@ -141,6 +147,21 @@ def _app(path: str, own_settings: Settings) -> Flask:
 
     app, _ = new_app(own_settings, [import_module(views).blueprint])
     return add_hooks(app, own_settings)
+
+
+def import_numba() -> None:
+    """Import Numba without SciPy's BLAS and cffi, which it would import itself, in a third of a second of CPU.
+
+    It needs them to compile products of matrices and calls of C functions, which no kernel has.
+    """
+    unneeded = {"scipy.linalg.cython_blas", "cffi"} - sys.modules.keys()
+    sys.modules.update(dict.fromkeys(unneeded))  # type: ignore[arg-type]  # None: the import fails
+    try:
+        for user in ("numba.np.arraymath", "numba.core.typing.cffi_utils"):
+            import_module(user)
+    finally:
+        for name in unneeded:
+            del sys.modules[name]
 
 
 def announce_compilation() -> None:

@@ -6,6 +6,8 @@ from typing import Any, Final
 
 import click
 
+from service.core.keys.formats import FORMATS
+
 MOST_COUNTS: Final = 10_000
 """Most numbers of one option."""
 
@@ -94,6 +96,15 @@ def _all(*several: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
     return decorate
 
+
+FILE: Final = click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
+TABLE: Final = _all(
+    click.option("--file-format", type=click.Choice(["csv", "tsv", "jsonl", "parquet"]), help="Default: the file name's suffix."),
+    click.option("--key-format", type=click.Choice(FORMATS), help="Serializer of the keys. Default: string."),
+    click.option("--key-column", default="key", show_default=True, help="Column with the keys."),
+    click.option("--strict", is_flag=True, help="Refuse a file with rows that cannot be read, instead of counting them."),
+)
+"""Of a command that reads a table of keys."""
 
 GROUP: Final = _all(
     SNAPSHOT,

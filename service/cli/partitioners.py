@@ -6,11 +6,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 import click
-from rich.console import Console
 
-from service.cli import options, tables
+from service.cli import options
 from service.cli.local_client import post_stream
-from service.cli.terminal import fill, table
 from service.web.json_codec import loads
 
 if TYPE_CHECKING:
@@ -21,8 +19,8 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@tables.FILE
-@tables.options
+@options.FILE
+@options.TABLE
 @click.option("--partitions", "partitions_count", type=int, required=True, help="Number of partitions of the topic.")
 @click.option("--partitioner", "partitioners", multiple=True, help="Partitioner to consider. Repeatable. Default: all.")
 @click.option("--examples", type=int, default=3, show_default=True, help="Keys to list for each disagreement (JSON only).")
@@ -36,12 +34,16 @@ def compare(
 
     FILE is CSV, TSV, JSON lines or Parquet. "-" is standard input.
     """
+    from service.cli import tables  # noqa: PLC0415 - imports that a refusal of the options does not need
+
     batches = tables.read(file, {"key": key_column}, key_format, file_format, strict=strict)
     form = options.form(output, as_json=as_json)
     answer = _post("/v1/partitioner-comparisons", {**question, "key_format": key_format}, partitioners, batches, form)
     if form != "table":
         click.echo(answer, nl=form == "json")
         return
+    from rich.console import Console  # noqa: PLC0415 - an import that other forms do not need
+
     document, console = loads(answer), Console()
     console.print(_writers(document["writers"]))
     console.print()
@@ -51,8 +53,8 @@ def compare(
 
 
 @click.command()
-@tables.FILE
-@tables.options
+@options.FILE
+@options.TABLE
 @click.option("--partition-column", default="partition", show_default=True, help="Column with the partition of each record.")
 @click.option("--partitions", "partitions_count", type=int, help="Number of partitions of the topic. Default: inferred.")
 @click.option("--max-partitions", "max_partitions_count", type=int, help="Largest number of partitions to try.")
@@ -69,12 +71,16 @@ def fingerprint(
 
     FILE is CSV, TSV, JSON lines or Parquet. "-" is standard input.
     """
+    from service.cli import tables  # noqa: PLC0415 - imports that a refusal of the options does not need
+
     batches = tables.read(file, {"key": key_column, "partition_id": partition_column}, key_format, file_format, strict=strict)
     form = options.form(output, as_json=as_json)
     answer = _post("/v1/partitioner-fingerprints", {**question, "key_format": key_format}, partitioners, batches, form)
     if form != "table":
         click.echo(answer, nl=form == "json")
         return
+    from rich.console import Console  # noqa: PLC0415 - an import that other forms do not need
+
     document, console = loads(answer), Console()
     console.print(document["conclusion"], highlight=False)
     unexplained = document["unexplained"]
@@ -100,17 +106,23 @@ def _post(
 ) -> bytes:
     query = {name: value for name, value in question.items() if value is not None}
     query |= {"partitioners": ",".join(partitioners)} if partitioners else {}
+    from service.cli import tables  # noqa: PLC0415 - as above
+
     return post_stream(
         f"{path}?{urlencode(query)}", tables.as_stream(batches), "text/csv" if form == "csv" else "application/json"
     )
 
 
 def _writers(writers: list[dict[str, Any]]) -> Table:
+    from service.cli.terminal import fill, table  # noqa: PLC0415 - as Console
+
     rows = [(w["partitioners"][0], w["hash"], w["sign_rule"], " ".join(w["partitioners"][1:])) for w in writers]
     return fill(table("partitioner", "hash", "sign rule", "equivalent for every key"), rows)
 
 
 def _pairs(pairs: list[dict[str, Any]]) -> Table:
+    from service.cli.terminal import fill, table  # noqa: PLC0415 - as Console
+
     rows = []
     for pair in sorted(pairs, key=lambda pair: -(pair["agreement"] or 0)):
         agreement = "—" if pair["agreement"] is None else f"{pair['agreement']:.2%}"
@@ -119,6 +131,8 @@ def _pairs(pairs: list[dict[str, Any]]) -> Table:
 
 
 def _candidates(candidates: list[dict[str, Any]]) -> Table:
+    from service.cli.terminal import fill, table  # noqa: PLC0415 - as Console
+
     rows = [
         (
             _name(c),

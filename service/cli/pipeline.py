@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import sys
 from functools import partial
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
 
 from service.cli.local_client import BadInput
-from service.cli.terminal import fill, table
 from service.core.errors import AllocatorError
+from service.spark.jobs import JOBS, load
 
 if TYPE_CHECKING:
     from service.spark.job import Job
@@ -40,25 +40,24 @@ class Jobs(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Their names."""
-        return list(_jobs())
+        _check_installed()
+        return list(JOBS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of a job."""
-        job = _jobs().get(cmd_name)
-        if job is None:
+        _check_installed()
+        if cmd_name not in JOBS:
             return None
+        job = load(cmd_name)
         parameters = [*job.parameters, *COMMON]
         return click.Command(job.name, params=parameters, callback=partial(_run, job), help=job.summary)
 
 
-def _jobs() -> dict[str, Job]:
-    try:
-        from service.spark.jobs import JOBS  # noqa: PLC0415 - the rest of the command line needs no PySpark
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] not in ("pyspark", "py4j", "matplotlib", "pandas"):
-            raise
-        raise BadInput(f"the pipeline needs {error.name}: pip install 'partition-allocator[pipeline]'") from None
-    return {job.name: job for job in JOBS}
+def _check_installed() -> None:
+    """Raise BadInput unless the packages of the extra ``pipeline`` are installed."""
+    for package in ("pyspark", "py4j", "matplotlib", "pandas"):
+        if find_spec(package) is None:
+            raise BadInput(f"the pipeline needs {package}: pip install 'partition-allocator[pipeline]'")
 
 
 @click.command(cls=Jobs)
@@ -78,7 +77,7 @@ def _run(
     **parameters: Any,
 ) -> None:
     """Run the job, and print its summary and the locations of its results."""
-    from service.spark.runner import run  # noqa: PLC0415 - see _jobs
+    from service.spark.runner import run  # noqa: PLC0415 - --help needs no Spark
 
     settings = dict(option.partition("=")[::2] for option in spark_options)
     try:
@@ -90,6 +89,10 @@ def _run(
     if as_json or (as_json is None and not sys.stdout.isatty()):
         click.echo(done.summary_text, nl=False)
     else:
+        from rich.console import Console  # noqa: PLC0415 - an import that JSON does not need
+
+        from service.cli.terminal import fill, table  # noqa: PLC0415
+
         Console(highlight=False).print(fill(table("", ""), [*done.headline.items()]))
     for what, where in done.places.items():
         click.echo(f"{what}: {where}", err=True)

@@ -7,15 +7,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 import click
-from rich.console import Console
 
-from service.cli import descriptions, options, tables
-from service.cli.local_client import BadInput, post_stream
-from service.cli.terminal import fill, table
-from service.core.descriptions import bodies
-from service.core.errors import InvalidQuestion
+from service.cli import options
+from service.cli.local_client import BadInput, post, post_stream
 from service.core.printable import printable
-from service.core.sizing.throughput import Throughput, throughput
 from service.web.json_codec import dumps, loads
 
 if TYPE_CHECKING:
@@ -31,7 +26,7 @@ MARKS = {"above chance": " ▲", "below chance": " ▼"}
 
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True), required=False)
-@tables.options
+@options.TABLE
 @options.SNAPSHOT
 @click.option("--topic", "topic_name", help="Topic in the snapshot, which gives --current and the rates. Default: the only one.")
 @click.option("--partitions", "partitions_counts", type=options.COUNTS, help="Counts to compare: 12,18,24 or 12-48:12.")
@@ -69,27 +64,34 @@ def plan(
     """
     form = options.form(output, as_json=as_json)
     _add_topic(question, snapshots, topic_name)
-    needed = _throughput(question)
-    if file is None:
-        if needed is None:
-            raise click.UsageError("Give a FILE of keys, or --target-mb-per-second and what a partition can take.")
-        _print_throughput(needed, form)
-        return
-    counts = _counts(partitions_counts, needed)
+    media_type = "text/csv" if form == "csv" else "application/json"
+    has_throughput = _has_throughput(question)
     query = {name: value for name, value in question.items() if value is not None}
-    query |= {"partitions_counts": ",".join(map(str, counts))}
+    if file is None:
+        if not has_throughput:
+            raise click.UsageError("Give a FILE of keys, or --target-mb-per-second and what a partition can take.")
+        if partitions_counts:
+            raise click.UsageError("To compare the counts of --partitions, give a FILE of keys.")
+        _print_throughput(post(PATH, dumps(query), media_type), form)
+        return
+    if partitions_counts is None and not has_throughput:
+        raise click.UsageError("Missing option '--partitions'.")
+    query |= {"partitions_counts": ",".join(map(str, partitions_counts))} if partitions_counts else {}
     query |= {"partitioners": ",".join(partitioners)} if partitioners else {}
     query |= {"key_format": key_format} if key_format else {}
     optional = {"records": records_column, "bytes": size_column}
     columns = {"key": key_column} | {name: column for name, column in optional.items() if column is not None}
+    from service.cli import tables  # noqa: PLC0415 - imports that a refusal of the options does not need
+
     batches = tables.read(file, columns, key_format, file_format, strict=strict)
-    media_type = "text/csv" if form == "csv" else "application/json"
     answer = post_stream(f"{PATH}?{urlencode(query)}", tables.as_stream(batches), media_type)
     if form != "table":
         click.echo(answer, nl=form == "json")
     else:
+        from rich.console import Console  # noqa: PLC0415 - an import that other forms do not need
+
         document, console = loads(answer), Console()
-        for line in (*_throughput_lines(needed), *_limits(document)):
+        for line in (*_throughput_lines(document), *_limits(document)):
             console.print(line, highlight=False, markup=False)
         console.print(_plans(document))
         for line in _hottest(document):
@@ -104,6 +106,10 @@ def _add_topic(question: dict[str, Any], snapshots: tuple[BufferedReader, ...], 
         if topic_name is not None:
             raise click.UsageError("--topic names a topic of --snapshot.")
         return
+    from service.cli import descriptions  # noqa: PLC0415 - imports that --help does not need
+    from service.core.descriptions import bodies  # noqa: PLC0415
+    from service.core.errors import InvalidQuestion  # noqa: PLC0415
+
     described = descriptions.merged([descriptions.read(snapshot) for snapshot in snapshots])
     try:
         topic = bodies.partition_count_plan(described, topic_name)
@@ -114,44 +120,34 @@ def _add_topic(question: dict[str, Any], snapshots: tuple[BufferedReader, ...], 
     question |= topic | {name: value for name, value in question.items() if value is not None}
 
 
-def _throughput(question: dict[str, Any]) -> Throughput | None:
-    """The counts that throughput needs, of the options that say so, which leave ``question``; None without them."""
-    target, producer, consumer = (question.pop(f"{what}_mb_per_second") for what in ("target", "producer", "consumer"))
+def _has_throughput(question: dict[str, Any]) -> bool:
+    """Do the options say what throughput the topic must reach, and what a partition can take?
+
+    Raises UsageError for one without the other.
+    """
+    target, producer, consumer = (question[f"{what}_mb_per_second"] for what in ("target", "producer", "consumer"))
     if target is None and producer is None and consumer is None:
-        return None
+        return False
     if target is None or (producer is None and consumer is None):
         missing = "--target-mb-per-second" if target is None else "--producer-mb-per-second or --consumer-mb-per-second"
         raise click.UsageError(f"Missing option {missing}.")
-    try:
-        return throughput(target, producer, consumer)
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
+    return True
 
 
-def _counts(given: tuple[int, ...] | None, needed: Throughput | None) -> tuple[int, ...]:
-    if given is None and needed is None:
-        raise click.UsageError("Missing option '--partitions'.")
-    return tuple(dict.fromkeys((*(given or ()), *([needed.partitions_count] if needed else ()))))
+def _print_throughput(answer: bytes, form: str) -> None:
+    if form != "table":
+        click.echo(answer, nl=form == "json")
+        return
+    for line in _throughput_lines(loads(answer)):
+        click.echo(line)
+    click.echo("With a FILE of keys, plan also shows how even this count is for them: hot keys may need more, or help none.")
 
 
-def _print_throughput(needed: Throughput, form: str) -> None:
-    if form == "table":
-        for line in _throughput_lines(needed):
-            click.echo(line)
-        click.echo("With a FILE of keys, plan also shows how even this count is for them: hot keys may need more, or help none.")
-    elif form == "csv":
-        click.echo(",".join(vars(needed)))
-        click.echo(",".join("" if value is None else str(value) for value in vars(needed).values()))
-    else:
-        click.echo(dumps({"throughput": vars(needed)}))
-
-
-def _throughput_lines(needed: Throughput | None) -> Iterator[str]:
+def _throughput_lines(answer: dict[str, Any]) -> Iterator[str]:
+    needed = answer.get("throughput")
     if needed is not None:
-        parts = [
-            f"{count} for {who}" for who, count in (("producers", needed.producers), ("consumers", needed.consumers)) if count
-        ]
-        yield f"Throughput needs {needed.partitions_count} partitions at least ({', '.join(parts)}), if keys spread evenly."
+        parts = [f"{needed[who]} for {who}" for who in ("producers", "consumers") if needed[who]]
+        yield f"Throughput needs at least {needed['partitions_count']} partitions ({', '.join(parts)}), if keys spread evenly."
 
 
 def _kept(answer: dict[str, Any]) -> bool:
@@ -161,6 +157,8 @@ def _kept(answer: dict[str, Any]) -> bool:
 
 def _plans(answer: dict[str, Any]) -> Table:
     """One row per plan for its records, and one for its bytes if known: the skew, and the range expected by chance."""
+    from service.cli.terminal import fill, table  # noqa: PLC0415 - as Console
+
     rows = []
     several = len({plan["partitioner"] for plan in answer["plans"]}) > 1
     for plan in answer["plans"]:
@@ -203,9 +201,11 @@ def _limits(answer: dict[str, Any]) -> Iterator[str]:
 def _recommended(limits: dict[str, Any], current: int | None) -> str:
     """What can be done, and what would need a new topic."""
     count, smaller = limits["recommended"], limits["needs_new_topic"]
-    text = "no given count is within every limit" if count is None else f"recommended: {count} partitions"
-    if count is not None and count == current:
-        text += ", as now"
+    if count is None:
+        counts = "no given count" if smaller is None else "no given count as large as the current one"
+        text = f"{counts} is within every limit"
+    else:
+        text = f"recommended: {count} partitions" + (", as now" if count == current else "")
     if smaller is not None:
         text += f"; {smaller} would need a new topic, because Kafka cannot remove partitions"
     return text
@@ -216,5 +216,7 @@ def _hottest(answer: dict[str, Any]) -> Iterator[str]:
     keys = answer["keys"]
     about = "" if keys["exact"] else f" (standard error ± {keys['relative_error']:.2%}; {keys['method']})"
     yield f"{keys['records']} records, {keys['distinct']} distinct keys{about}"
+    if answer["hottest_keys"]["by_records"]:
+        yield "hottest keys, with their share of the records:"
     for key in answer["hottest_keys"]["by_records"]:
         yield f"  {key['share']:.2%}  {printable(str(key['key']))}"

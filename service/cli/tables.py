@@ -21,9 +21,8 @@ from io import BufferedReader, BytesIO
 from itertools import chain
 from json import JSONDecodeError
 from pathlib import Path
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, cast
 
-import click
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.json
@@ -31,10 +30,9 @@ import pyarrow.parquet
 from rich.console import Console
 from rich.progress import Progress, TaskID
 
-from service.arrow.keys import FORMAT_OF_TYPE
+from service.arrow.key_types import TYPE_OF_FORMAT
 from service.cli.local_client import BadInput
 from service.cli.rejected_rows import CsvRows, RejectedRows, json_blocks, with_values
-from service.core.keys.columns import FORMATS
 from service.web.json_codec import loads
 
 TYPES: Final = {"partition_id": pa.int32(), "records": pa.int64(), "bytes": pa.int64()}
@@ -61,22 +59,6 @@ HEAD: Final = 1 << 16
 PIECE: Final = 1 << 20
 """Bytes of a Parquet column to read at a time."""
 
-_TYPE_OF_FORMAT: Final = {key_format: kind for kind, key_format in FORMAT_OF_TYPE.items()}
-
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-FILE: Final = click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
-
-
-def options(command: Command) -> Command:
-    """The options of a command that reads a table: file_format, key_column, key_format and strict."""
-    click.option("--file-format", type=click.Choice(list(READERS)), help="Default: the file name's suffix.")(command)
-    click.option("--key-format", type=click.Choice(FORMATS), help="Serializer of the keys. Default: string.")(command)
-    click.option("--key-column", default="key", show_default=True, help="Column with the keys.")(command)
-    click.option("--strict", is_flag=True, help="Refuse a file with rows that cannot be read, instead of counting them.")(command)
-    return command
-
 
 def read(
     file: str,
@@ -98,7 +80,7 @@ def read(
         raise BadInput(f"{file}: unknown format. Set --file-format to one of {', '.join(READERS)}.")
     if len(set(columns.values())) < len(columns):
         raise BadInput(f"Each of {', '.join(columns)} needs a column of its own.")
-    types = TYPES | {"key": _TYPE_OF_FORMAT.get(key_format or "string", pa.string())}
+    types = TYPES | {"key": TYPE_OF_FORMAT.get(key_format or "string", pa.string())}
     column_types = {column: types[name] for name, column in columns.items()}
     try:
         with _open(file) as source, Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
@@ -131,11 +113,14 @@ def as_stream(batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
 
 @contextmanager
 def _open(file: str) -> Iterator[BufferedReader]:
+    """The file, which is not empty."""
     if file == "-":
         yield cast(BufferedReader, sys.stdin.buffer)
     else:
-        with Path(file).open("rb", buffering=HEAD) as source:
-            yield cast(BufferedReader, source)
+        with cast(BufferedReader, Path(file).open("rb", buffering=HEAD)) as source:
+            if not source.peek(1):
+                raise ValueError("the file is empty")
+            yield source
 
 
 @dataclass(frozen=True)
@@ -200,8 +185,6 @@ def _json_lines(table: Table) -> Iterator[pa.RecordBatch]:
     def read_block(text: bytes) -> pa.Table:
         return pa.json.read_json(pa.BufferReader(text), reading, parsing)
 
-    if not table.source.peek(1):
-        raise ValueError("the file is empty")
     for i, batch in enumerate(json_blocks(table.text(), BLOCK, read_block, table.rejected)):
         # A member that some lines lack is null there. If every line of the first block lacks it, its name is wrong.
         if i == 0 and any(batch.column(column).null_count == len(batch) for column in table.columns):

@@ -132,9 +132,13 @@ class Registry(Generic[S]):
     def _likely(self, name: str) -> tuple[str, ...]:
         """The built-ins that an unknown name may mean: a client is described by name, with the products that use it."""
         word = name.lower()
-        texts = {strategy.name: getattr(strategy, "used_by", "").lower() for strategy in self.builtins}
-        defaults = [each.name for each in self.builtins if getattr(each, "setting", "").startswith("default")]
-        likely = [known for known in defaults if len(word) > 2 and word in texts[known]]
+        defaults = [each for each in self.builtins if getattr(each, "setting", "").startswith("default")]
+        likely = [
+            each.name
+            for each in defaults
+            if (len(word) > 2 and word in getattr(each, "used_by", "").lower())
+            or (":" not in word and any(alias in word for alias in each.aliases))
+        ]
         return tuple(likely[:3])
 
     def __iter__(self) -> Iterator[S]:

@@ -20,7 +20,7 @@ from werkzeug.test import Client
 from service.app import create_app
 from service.config import Settings
 from service.core.assignors import GROUP_PROTOCOLS
-from service.core.keys.columns import FORMATS
+from service.core.keys.formats import FORMATS
 from service.core.partitioners import PARTITIONERS
 from service.core.placers import PLACERS
 from service.core.sizing.frequent_keys import FrequentKeys

@@ -1,11 +1,17 @@
 """The table of jobs. ``job.py`` in a job's folder has its command line and runs it on Spark."""
 
-from service.spark.fleet.job import JOB as FLEET
-from service.spark.job import Job
-from service.spark.load.job import JOB as LOAD
-from service.spark.mismatch.job import JOB as MISMATCH
-from service.spark.offsets.job import JOB as OFFSETS
-from service.spark.reassign.job import JOB as REASSIGN
-from service.spark.skew.job import JOB as SKEW
+from __future__ import annotations
 
-JOBS: tuple[Job, ...] = (SKEW, LOAD, FLEET, OFFSETS, MISMATCH, REASSIGN)
+from importlib import import_module
+from typing import TYPE_CHECKING, Final, cast
+
+if TYPE_CHECKING:
+    from service.spark.job import Job
+
+JOBS: Final = ("skew", "load", "fleet", "offsets", "mismatch", "reassign")
+"""Each is the name of a job, and of its folder."""
+
+
+def load(name: str) -> Job:
+    """The job of this name, imported when it is needed."""
+    return cast("Job", import_module(f"service.spark.{name}.job").JOB)

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from service.core.keys.columns import FORMATS
+from service.core.keys.formats import FORMATS
 from service.spark.errors import WrongSource
 from service.spark.io.sources import Source
 

@@ -16,12 +16,9 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
-import matplotlib as mpl
 from cycler import cycler
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
-from matplotlib.figure import Figure as Canvas
-from matplotlib.ticker import MaxNLocator
 
 from service import __version__
 from service.core.printable import printable
@@ -30,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
 
 INK, SOFT, GRID = "#010101", "#020202", "#030303"
 """Text, secondary text and lines. They and COLORS are replaced by CSS variables, which differ between light and dark."""
@@ -162,6 +160,9 @@ def chart(draw: Callable[[Axes], Any], caption: str = "", *, width: float = 8.6,
 
 def charts(draw: Callable[[Canvas], Any], caption: str = "", *, width: float = 8.6, height: float = 2.9) -> Plot:
     """The same with several axes, which ``draw`` creates."""
+    import matplotlib as mpl  # noqa: PLC0415 - takes half a second, which a refused source need not wait for
+    from matplotlib.figure import Figure as Canvas  # noqa: PLC0415
+
     # Ids are unique in the page, hence a salt for each plot; equal input gives equal pages.
     salt = f"plot-{next(_numbers)}"
     with mpl.rc_context({**_STYLE, "svg.hashsalt": salt}):
@@ -182,6 +183,8 @@ def charts(draw: Callable[[Canvas], Any], caption: str = "", *, width: float = 8
 
 def partition_axis(axes: Axes, partitions_count: int) -> None:
     """Name the x axis by partition ids: each of them, if there is room."""
+    from matplotlib.ticker import MaxNLocator  # noqa: PLC0415 - as in charts
+
     axes.set_xlabel("partition")
     if partitions_count <= LABELLED:
         axes.set_xticks(range(partitions_count))

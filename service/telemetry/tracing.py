@@ -34,25 +34,33 @@ class Tracing:
         self._tracer = self._provider.get_tracer("service", __version__)
         self._propagator = TraceContextTextMapPropagator()
 
-    def request(self, method: str, route: str, headers: Headers, request_id: str) -> RequestSpan:
-        """The span of a request, part of the caller's trace if its ``traceparent`` names one (W3C Trace Context)."""
+    def request(self, method: str, route: str, headers: Headers, request_id: str, started: float) -> RequestSpan:
+        """The span of a request, part of the caller's trace if its ``traceparent`` names one (W3C Trace Context).
+
+        started : by time.perf_counter
+        """
         carrier = {name: headers[name] for name in ("traceparent", "tracestate") if name in headers}
+        offset = time.time_ns() - time.perf_counter_ns()
         span = self._tracer.start_span(
             f"{method} {route}" if route else method,
             context=self._propagator.extract(carrier),
             kind=SpanKind.SERVER,
             attributes={"http.request.method": method, "http.route": route or "unmatched", "request.id": request_id},
+            start_time=offset + int(started * 1e9),
         )
-        return RequestSpan(self._tracer, span)
+        return RequestSpan(self._tracer, span, offset)
 
 
 class RequestSpan:
-    """The span of one request."""
+    """The span of one request.
 
-    def __init__(self, tracer: Tracer, span: Span) -> None:
-        self._tracer, self._span = tracer, span
-        # Phases are measured by time.perf_counter, spans by the time of day.
-        self._offset = time.time_ns() - time.perf_counter_ns()
+    The times of spans are times of day. The clock is read once per request, and all else is measured by time.perf_counter, so
+    that a phase never lies outside its request, however busy the machine is and whoever sets its clock.
+    """
+
+    def __init__(self, tracer: Tracer, span: Span, offset: int) -> None:
+        """Offset: the time of day minus time.perf_counter, in nanoseconds."""
+        self._tracer, self._span, self._offset = tracer, span, offset
         self.trace_id = f"{span.get_span_context().trace_id:032x}"
 
     def phase(self, name: str, started: float, ended: float, strategy: str) -> None:
@@ -70,4 +78,4 @@ class RequestSpan:
         self._span.set_attribute("http.response.status_code", status)
         if status >= 500:
             self._span.set_status(StatusCode.ERROR)
-        self._span.end()
+        self._span.end(self._offset + int(time.perf_counter() * 1e9))

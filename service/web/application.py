@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from flask import Flask
+from flask.json.provider import JSONProvider
 
 from service import __version__
 from service.telemetry.metrics import Metrics
 from service.web.blueprint import Api, create_api
-from service.web.json_codec import OrjsonProvider
+from service.web.json_codec import dumps, loads
 from service.web.middleware import RequestHooks, security_scheme
 
 if TYPE_CHECKING:
@@ -19,6 +20,18 @@ if TYPE_CHECKING:
 
     from service.config import Settings
     from service.telemetry.tracing import Tracing
+
+
+class OrjsonProvider(JSONProvider):
+    """Flask's JSON by the functions of json_codec."""
+
+    def dumps(self, obj: Any, **kwargs: Any) -> str:
+        """As ``json_codec.dumps``."""
+        return dumps(obj).decode()
+
+    def loads(self, s: str | bytes, **kwargs: Any) -> Any:
+        """As ``json_codec.loads``."""
+        return loads(s)
 
 
 def new_app(

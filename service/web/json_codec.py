@@ -5,7 +5,6 @@ import json
 from typing import Any, Final, NoReturn
 
 import orjson
-from flask.json.provider import JSONProvider
 
 MANY_OBJECTS: Final = 2**18
 """Bytes of JSON from which on the cyclic collector is paused.
@@ -54,15 +53,3 @@ def dumps(value: Any) -> bytes:
         if "surrogate" not in str(error):
             raise
         return json.dumps(value).encode()  # a problem that quotes the caller's half of a surrogate pair
-
-
-class OrjsonProvider(JSONProvider):
-    """Flask's JSON by the two functions above."""
-
-    def dumps(self, obj: Any, **kwargs: Any) -> str:
-        """As ``dumps``."""
-        return dumps(obj).decode()
-
-    def loads(self, s: str | bytes, **kwargs: Any) -> Any:
-        """As ``loads``."""
-        return loads(s)

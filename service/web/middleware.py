@@ -148,7 +148,7 @@ class RequestHooks:
         metrics.in_flight.inc()
         rule = url_rule.rule if url_rule else ""
         if self._tracing is not None:
-            g.span = self._tracing.request(request.method, rule, request.headers, environ[REQUEST_ID])
+            g.span = self._tracing.request(request.method, rule, request.headers, environ[REQUEST_ID], g.start)
         scope = self._scopes.get(rule)
         if scope is None:
             return

@@ -364,3 +364,42 @@ def test_a_sample_is_not_exact(client):
     keys = client.post(PATH, json={**body, "is_sample": True}).json["keys"]
     assert keys["exact"] is False
     assert "sample" in keys["method"]
+
+
+def test_throughput_without_keys_is_a_count_alone(client):
+    body = {"target_mb_per_second": 50, "producer_mb_per_second": 10, "consumer_mb_per_second": 5}
+    response = client.post(PATH, json=body)
+    counts = {"producers": 5, "consumers": 10, "partitions_count": 10}
+    assert response.json == {"kafka_version": "4.3.1", "throughput": counts}
+    csv = client.post(PATH, json=body, headers={"Accept": "text/csv"}).text
+    assert csv == '"producers","consumers","partitions_count"\n5,10,10\n'
+    del body["consumer_mb_per_second"]
+    assert client.post(PATH, json=body).json["throughput"] == {"producers": 5, "consumers": None, "partitions_count": 5}
+
+
+@pytest.mark.parametrize(("counts", "planned"), [([12, 10], [12, 10]), ([12], [12, 10]), (None, [10])])
+def test_throughput_beside_keys_adds_its_count(client, counts, planned):
+    body = {"keys": ["a", "b"], "target_mb_per_second": 50, "consumer_mb_per_second": 5}
+    answer = client.post(PATH, json=body | ({"partitions_counts": counts} if counts else {})).json
+    assert [plan["partitions_count"] for plan in answer["plans"]] == planned
+    assert answer["throughput"]["partitions_count"] == 10
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        ({"target_mb_per_second": 50}, "/target_mb_per_second"),
+        ({"consumer_mb_per_second": 50}, "/consumer_mb_per_second"),
+        ({"target_mb_per_second": 50, "producer_mb_per_second": 0}, "/producer_mb_per_second"),
+        ({"target_mb_per_second": "50", "producer_mb_per_second": 1}, "/target_mb_per_second"),
+        ({"target_mb_per_second": 1e12, "producer_mb_per_second": 1}, "/target_mb_per_second"),
+        ({"target_mb_per_second": 1e6, "producer_mb_per_second": 1e-3, "keys": ["a"]}, "/partitions_counts"),
+        ({"target_mb_per_second": 50, "producer_mb_per_second": 1, "max_skew": 2}, "/keys"),
+        ({"target_mb_per_second": 50, "producer_mb_per_second": 1, "partitions_counts": [6]}, "/keys"),
+        ({"unknown": 1}, "/partitions_counts"),
+    ],
+)
+def test_throughput_that_says_too_little_or_too_much_is_pointed_at(client, body, pointer):
+    response = client.post(PATH, json=body)
+    assert response.status_code in (413, 422)
+    assert pointer in pointers(response)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from service.app import create_app
 from service.config import Settings
-from service.core.keys.columns import FORMATS
+from service.core.keys.formats import FORMATS
 from service.core.partitioners import PARTITIONERS
 from tests.core.partitioners.test_vectors import FILES
 from tests.support import golden

@@ -157,14 +157,14 @@ def test_lint_exits_with_1_on_errors(bad: str, tmp_path: Path) -> None:
     assert json.loads(result.stdout)["counts"] == {"error": 3, "warning": 1, "note": 0}
     fine = tmp_path / "fine.json"
     fine.write_text('{"version":1,"partitions":[{"topic":"orders","partition":0,"replicas":[1,2,3]}]}')
-    result = run("lint", str(fine), "--cluster", TOPICS, "--format", "table")
+    result = run("lint", str(fine), "--cluster", TOPICS, "--output", "table")
     assert result.exit_code == 0
     assert "no-op" in result.stdout
 
 
 def test_lint_as_a_table_has_lines(bad: str) -> None:
     """The lines of the file."""
-    printed = run("lint", bad, "--cluster", TOPICS, "--format", "table").stdout.splitlines()
+    printed = run("lint", bad, "--cluster", TOPICS, "--output", "table").stdout.splitlines()
     rows = [line.split()[:3] for line in printed if line[0].isdecimal() and "·" not in line]
     assert rows == [
         ["2", "warning", "no-op"],
@@ -176,7 +176,7 @@ def test_lint_as_a_table_has_lines(bad: str) -> None:
 
 def test_lint_as_sarif(bad: str) -> None:
     """SARIF 2.1.0: what a code host needs of each result."""
-    log = json.loads(run("lint", bad, "--cluster", TOPICS, "--format", "sarif").stdout)
+    log = json.loads(run("lint", bad, "--cluster", TOPICS, "--output", "sarif").stdout)
     assert (log["version"], len(log["runs"])) == ("2.1.0", 1)
     driver, results = log["runs"][0]["tool"]["driver"], log["runs"][0]["results"]
     assert driver["name"] == "partition-allocator"

@@ -23,8 +23,8 @@ main(["pipeline", "skew", "records.parquet"])
 
 FROM_A_ZIP = """
 import sys
-project, archive = sys.argv[1:]
-sys.path = [archive] + [path for path in sys.path if path not in ("", project)]
+from pathlib import Path
+sys.path = [sys.argv[1]] + [path for path in sys.path if not Path(path, "service").is_dir()]
 import pyarrow as pa
 from service.spark.skew.tasks.scan import SkewResult, SkewScan
 scan = SkewScan(("key",), "string", ("java",), (12,))
@@ -53,9 +53,11 @@ def test_executors_read_the_project_from_a_zip(tmp_path):
     compiled = []
     for application in ("1.zip", "2.zip"):
         archive = code_archive.pack(package, tmp_path / application)
-        command = [sys.executable, "-c", FROM_A_ZIP, str(package.parent), str(archive)]
+        command = [sys.executable, "-c", FROM_A_ZIP, str(archive)]
         done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env={**os.environ, **homes})
-        (folder,) = (tmp_path / "cache").glob("partition-allocator-*")
+        folders = list((tmp_path / "cache").glob("partition-allocator-*"))
+        assert len(folders) == 1, (done.stdout, done.stderr)
+        (folder,) = folders
         assert done.stdout.split() == [f"{folder}/service/__init__.py", "2"], done.stderr
         compiled.append({kernel: kernel.stat().st_mtime_ns for kernel in folder.rglob("*.nbc")})
     assert compiled[0]

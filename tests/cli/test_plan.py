@@ -107,6 +107,13 @@ def test_the_exit_status_says_whether_a_count_keeps_the_limits(files, limit, sta
     assert run(str(files / "keys.csv"), "--key-column", "id", "--partitions", "6-12:6", "--max-skew", limit).exit_code == status
 
 
+def test_a_count_below_the_current_one_is_within_the_limits_and_out_of_reach(files):
+    options = ("--key-column", "id", "--partitions", "6", "--current", "12", "--max-skew", "3", "--output", "table")
+    shown = " ".join(run(str(files / "keys.csv"), *options).stdout.split())
+    assert "no given count as large as the current one is within every limit; 6 would need a new topic" in shown
+    assert "hottest keys, with their share of the records:" in shown
+
+
 def test_ranges_of_counts(files):
     ended = run(str(files / "keys.csv"), "--key-column", "id", "--partitions", "12-48:12,7")
     assert [plan["partitions_count"] for plan in json.loads(ended.stdout)["plans"]] == [12, 24, 36, 48, 7]
@@ -115,21 +122,22 @@ def test_ranges_of_counts(files):
 
 def test_throughput_alone_gives_a_count_and_beside_keys_one_more(files):
     options = ("--target-mb-per-second", "0.3", "--producer-mb-per-second", "0.1", "--consumer-mb-per-second", "0.05")
-    assert json.loads(run(*options).stdout) == {"throughput": {"producers": 3, "consumers": 6, "partitions_count": 6}}
-    assert run(*options, "--output", "csv").stdout == "producers,consumers,partitions_count\n3,6,6\n"
+    assert json.loads(run(*options).stdout)["throughput"] == {"producers": 3, "consumers": 6, "partitions_count": 6}
+    assert run(*options, "--output", "csv").stdout == '"producers","consumers","partitions_count"\n3,6,6\n'
     ended = run(str(files / "keys.csv"), "--key-column", "id", "--partitions", "12", *options)
     assert [plan["partitions_count"] for plan in json.loads(ended.stdout)["plans"]] == [12, 6]
     table = run(str(files / "keys.csv"), "--key-column", "id", *options, "--output", "table").stdout
-    assert "needs 6 partitions at least (3 for producers, 6 for consumers)" in table
+    assert "needs at least 6 partitions (3 for producers, 6 for consumers)" in table
 
 
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
         ((), "Give a FILE of keys"),
+        (("--partitions", "6", "--target-mb-per-second", "5", "--consumer-mb-per-second", "1"), "give a FILE of keys"),
         (("--target-mb-per-second", "5"), "Missing option --producer-mb-per-second or --consumer-mb-per-second"),
-        (("--target-mb-per-second", "5", "--producer-mb-per-second", "0"), "A rate must be positive, not 0.0."),
-        (("--target-mb-per-second", "1e300", "--producer-mb-per-second", "1"), "more than Kafka allows"),
+        (("--target-mb-per-second", "5", "--producer-mb-per-second", "0"), "/producer_mb_per_second"),
+        (("--target-mb-per-second", "1e90", "--producer-mb-per-second", "1"), "more partitions than Kafka allows"),
     ],
 )
 def test_throughput_that_says_too_little_is_refused(arguments, text):

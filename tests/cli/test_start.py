@@ -12,7 +12,9 @@ HEAVY = ("numpy", "numba", "pyarrow", "flask", "marshmallow", "rich", "scipy", "
 """What ``--help`` does not import."""
 
 UNUSED = (
+    "scipy.linalg",
     "scipy.special",
+    "cffi",
     "structlog",
     "pyspark",
     "gunicorn",
@@ -25,9 +27,14 @@ UNUSED = (
 """What one answer does not import: the app has only the resource that is asked."""
 
 
+LIBRARIES = {"numba", "flask", "marshmallow", "scipy", "pyspark", "matplotlib"}
+"""What the refusal of a file does not import, nor that of an option."""
+
+
 def imported(code: str) -> set[str]:
-    """The modules that Python has imported after this code."""
-    program = f"import sys\ntry:\n    {code}\nexcept SystemExit:\n    pass\nprint(*sys.modules, file=sys.stderr)"
+    """The modules that Python has imported after this code; None stands for one that was kept out."""
+    names = "[name for name, module in sys.modules.items() if module]"
+    program = f"import sys\ntry:\n    {code}\nexcept SystemExit:\n    pass\nprint(*{names}, file=sys.stderr)"
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, input="")
     return set(ended.stderr.split())
 
@@ -53,6 +60,37 @@ def test_help_of_a_command_loads_no_kernels(command):
 )
 def test_one_answer_loads_one_family(arguments, other):
     assert not imported(f"from service.cli import main; main({arguments.split()})") & {*UNUSED, other}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "partition a --partitions many",
+        "partition missing.json",
+        "assign missing.json",
+        "place missing.json",
+        "plan missing.csv --partitions 6",
+        "plan --target-mb-per-second 50",
+        "compare missing.csv --partitions 6",
+        "fingerprint missing.csv",
+    ],
+)
+def test_a_refused_option_or_path_loads_no_library(arguments):
+    modules = imported(f"from service.cli import main; main({arguments.split()})")
+    assert not modules & (LIBRARIES | {"numpy", "pyarrow", "rich"})
+
+
+@pytest.mark.parametrize("command", ["plan", "compare", "fingerprint"])
+@pytest.mark.parametrize("text", ["", "id\na\n"], ids=["empty", "wrong column"])
+def test_a_refused_file_of_keys_loads_no_kernels(command, text, tmp_path):
+    (tmp_path / "keys.csv").write_text(text)
+    arguments = [command, str(tmp_path / "keys.csv"), "--partitions", "6"]
+    assert not imported(f"from service.cli import main; main({arguments})") & LIBRARIES
+
+
+@pytest.mark.parametrize("arguments", [["pipeline", "--help"], ["pipeline", "skew", "missing.parquet"]])
+def test_a_refused_job_draws_nothing(arguments):
+    assert not imported(f"from service.cli import main; main({arguments})") & {"matplotlib", "scipy.linalg", "flask"}
 
 
 def test_a_kernel_that_is_compiled_says_so(tmp_path):

@@ -121,7 +121,7 @@ def test_a_json_key_may_be_absent_here_and_there(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "options", "complaint"),
     [
-        ("f.csv", b"", {}, "no column 'id'; columns: none"),
+        ("f.csv", b"", {}, "the file is empty"),
         ("f.csv", b"id\nabc\n", {"key_format": "long"}, "row 2: column 'id' has 'abc', not int64"),
         ("f.csv", b"id,n\na,1,2\n", {}, "row 2: 3 cells, expected 2"),
         ("f.csv", b"id\n\xff\n", {}, "row 2: column 'id' has '.', not string"),

@@ -8,6 +8,7 @@ import pytest
 
 from service.core.assignors import CLASSIC, GROUP_PROTOCOLS, plugins
 from service.core.errors import PluginFailed, UnknownStrategy
+from service.core.partitioners import PARTITIONERS
 from service.core.registry import Registry
 from tests.support.plugins import install
 
@@ -138,3 +139,17 @@ def test_the_other_assignors_answer_and_are_listed_beside_a_broken_one(client):
     assert client.post("/v1/group-assignments", json=BODY | {"assignor": "range"}).status_code == 200
     listed = [one["assignor"] for one in client.get("/v1/assignors").json["assignors"] if one["group_protocol"] == "classic"]
     assert listed == ["range", "roundrobin", "sticky", "cooperative-sticky", "good", "raising"]
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("confluent-kafka-python", "librdkafka:consistent_random"),
+        ("Confluent", "librdkafka:consistent_random"),
+        ("librdkafka:murmur", "librdkafka:murmur2"),
+        ("kafka-pyhton", "kafka-python"),
+    ],
+)
+def test_an_unknown_partitioner_is_met_with_the_one_that_may_be_meant(name, meant):
+    with pytest.raises(UnknownStrategy, match=f"Did you mean '{meant}'"):
+        PARTITIONERS[name]

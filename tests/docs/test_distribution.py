@@ -123,7 +123,7 @@ def test_a_foreign_package_of_the_same_name_gets_one_sentence(installed, tmp_pat
     (tmp_path / "service").mkdir()
     (tmp_path / "service" / "__init__.py").write_text("")
     ended = run(installed / start[0], *start[1:], cwd=tmp_path, PYTHONPATH=str(tmp_path))
-    assert ended.returncode == 1
+    assert ended.returncode == 2
     assert ended.stderr.startswith(
         f"Error: Another package called 'service' ({tmp_path / 'service'}) hides partition-allocator's"
     )
@@ -136,5 +136,5 @@ def test_a_package_written_over_gets_one_sentence(installed, tmp_path):
     (tmp_path / "service").mkdir()
     (tmp_path / "service" / "__init__.py").write_text("")
     ended = run(installed / "python", "-m", "partition_allocator", "--help", cwd=tmp_path)
-    assert ended.returncode == 1
+    assert ended.returncode == 2
     assert ended.stderr.startswith("Error: Another distribution has overwritten partition-allocator's package 'service'")

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 from click import Context, Group
 
-from service.cli import main
+from service.cli import COMMANDS, main
 from service.config import settings_table
+from service.core.partitioners import PARTITIONERS
 from tests.support.golden import PROJECT
 
 if TYPE_CHECKING:
@@ -109,6 +110,13 @@ def test_every_command_and_option_of_an_example_exists(document):
         assert {word.partition("=")[0] for word in words if word.startswith("--")} <= known, line
 
 
+def test_the_guide_to_the_command_line_lists_every_command():
+    table = [
+        line.split(" | ")[0] for line in (PROJECT / "docs/command-line.md").read_text().splitlines() if line.startswith("| `")
+    ]
+    assert {name for cells in table for name in re.findall(r"`([a-z]+)`", cells)} == COMMANDS.keys()
+
+
 EXAMPLES = re.findall(r"```console\n\$ (curl .*?)\n(\{.*?)\n```", README, re.DOTALL)
 
 
@@ -120,6 +128,10 @@ def test_the_readmes_answers_are_the_services(client, command, shown):
     body = words[words.index("--json") + 1] if "--json" in words else None
     response = client.post(path, data=body, content_type="application/json") if body else client.get(path)
     assert response.text == shown
+
+
+def test_the_readme_counts_the_partitioners():
+    assert f"lists the partitioners: {len(PARTITIONERS.builtins)}, of" in README
 
 
 def test_the_readme_has_an_example_of_each_decision():

@@ -109,6 +109,7 @@ BODIES: Final[dict[str, tuple[dict[str, Any], ...]]] = {
         {"observations": [{"key": "a", "partition_id": 3}, {"key": None, "partition_id": 1}], "max_partitions_count": 64},
     ),
     "/v1/partition-count-plans": (
+        {"target_mb_per_second": 50, "producer_mb_per_second": 10, "consumer_mb_per_second": 5.5, "keys": ["a"]},
         {
             "partitions_counts": [12, 24],
             "current_partitions_count": 6,

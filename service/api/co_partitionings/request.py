@@ -8,7 +8,7 @@ from marshmallow import Schema, fields, post_load, validate
 from service.arrow.groups import LONGEST_TOPIC_NAME
 from service.core.attribution.copartitioning import Topic, check
 from service.core.errors import InvalidQuestion
-from service.core.keys.columns import FORMATS
+from service.core.keys.formats import FORMATS
 from service.core.partitioners import PARTITIONERS
 from service.web.fields import Integer, List, about
 from service.web.schemas import KafkaVersion

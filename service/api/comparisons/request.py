@@ -6,7 +6,8 @@ from typing import Any, Final
 from marshmallow import Schema, fields, post_load, validate
 
 from service.api.fingerprints.partitioner_classes import chosen
-from service.core.keys.columns import FORMATS, Column
+from service.core.keys.columns import Column
+from service.core.keys.formats import FORMATS
 from service.core.partitioners import Partitioner
 from service.web import keys
 from service.web.context import check_limit

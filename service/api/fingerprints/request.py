@@ -9,7 +9,8 @@ from marshmallow import Schema, ValidationError, fields, post_load, validate
 
 from service.api.fingerprints.partitioner_classes import chosen
 from service.core.errors import InvalidQuestion
-from service.core.keys.columns import FORMATS, Column
+from service.core.keys.columns import Column
+from service.core.keys.formats import FORMATS
 from service.core.model import Int32s
 from service.core.partitioners import Partitioner
 from service.web import keys

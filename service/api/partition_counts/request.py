@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
-from marshmallow import Schema, ValidationError, fields, post_load, validate
+from marshmallow import Schema, ValidationError, fields, post_load, validate, validates_schema
 
 from service.arrow.keys import from_arrow
 from service.core.errors import InvalidQuestion
-from service.core.keys.columns import FORMATS
+from service.core.keys.formats import FORMATS
 from service.core.partitioners import PARTITIONERS
 from service.core.sizing.counter import KeyCounter, hashing_rule, moduli_of
 from service.core.sizing.plans import Limits, Rates
+from service.core.sizing.throughput import Throughput, throughput
 from service.web import keys
 from service.web.arrow_parser import ArrowBody
 from service.web.columns_field import Columns
@@ -52,12 +53,17 @@ class KeyBatch:
 
 @dataclass(frozen=True)
 class PlansQuestion:
-    """The question. batches : the keys; can be read once"""
+    """The question.
+
+    throughput : what the topic's throughput needs; None if it is unknown
+    batches : the keys; can be read once. None: the question is about throughput alone
+    """
 
     kafka_version: str
     topic_name: str | None
     counts: KeyCounter
-    batches: Iterator[KeyBatch]
+    throughput: Throughput | None
+    batches: Iterator[KeyBatch] | None
     duration_seconds: float | None
     rates: Rates
     limits: Limits
@@ -74,7 +80,7 @@ class HistogramRowSchema(Schema):
 
 
 class PartitionCountPlansSchema(Schema):
-    """Keys, or what is known of each, and the partition counts that come into question."""
+    """Keys, or what is known of each, and the partition counts that come into question; or the topic's throughput; or both."""
 
     kafka_version = KafkaVersion()
     topic_name = Subject("topic")
@@ -83,9 +89,10 @@ class PartitionCountPlansSchema(Schema):
     )
     partitions_counts = List(
         Integer(minimum=1),
-        required=True,
         validate=validate.Length(1, 200),
-        metadata=about("the counts that come into question", example=[12, 18, 24]),
+        metadata=about(
+            "the counts that come into question, beside the one that throughput needs; required without it", example=[12, 18, 24]
+        ),
     )
     current_partitions_count = Integer(minimum=1, allow_none=True, metadata=about("today's count, from which keys would move"))
     key_format = fields.String(validate=validate.OneOf(FORMATS), metadata=about("as in /v1/partitions; default `string`"))
@@ -102,16 +109,31 @@ class PartitionCountPlansSchema(Schema):
         metadata=about("instead of `duration_seconds`: what the whole topic takes in, of records with a key")
     )
     bytes_per_second = Number(metadata=about("the same in bytes"))
+    target_mb_per_second = Number(
+        metadata=about("the throughput that the topic must reach, in MB/s (10⁶ bytes); with it, keys are optional")
+    )
+    producer_mb_per_second = Number(metadata=about("what producers write to one partition at most, in MB/s"))
+    consumer_mb_per_second = Number(metadata=about("what one consumer reads from one partition at most, in MB/s"))
     max_partition_records_per_second = Number(metadata=about("limit of the busiest partition"))
     max_partition_bytes_per_second = Number(metadata=about("limit of the busiest partition"))
     max_skew = Number(metadata=about("limit of the skew of records, and of bytes where they are given"))
     hottest_keys = Integer(minimum=0, maximum=100, load_default=10, metadata=about("how many to list"))
 
+    @validates_schema(pass_original=True, skip_on_field_errors=False)
+    def has_counts(self, _: dict[str, Any], sent: Any, **__: Any) -> None:
+        """Report missing counts, also beside other faults."""
+        if isinstance(sent, dict) and not {"partitions_counts", *THROUGHPUT} & sent.keys():
+            raise ValidationError("Missing data for required field.", "partitions_counts")
+
     @post_load
     def question(self, body: dict[str, Any], **_: Any) -> PlansQuestion:
         """The question: its partitioners resolved, its size within the limits."""
+        needed = _throughput(body)
+        without_keys = needed is not None and not {"keys", "histogram", *OF_KEYS} & body.keys()
         body["partitioners"] = [PARTITIONERS.full_name(name) for name in body.get("partitioners", ["java"])]
         names, counts = _distinct(body, "partitioners", []), _distinct(body, "partitions_counts", [])
+        if needed is not None and not without_keys and needed.partitions_count not in counts:
+            counts = [*counts, needed.partitions_count]
         current = body.get("current_partitions_count")
         for total, name in ((sum(counts), "partitions_counts"), (sum({*counts, current or 0}), "current_partitions_count")):
             check_limit("max_plan_cells", total * len(names), "partitions × partitioners", name)
@@ -134,7 +156,8 @@ class PartitionCountPlansSchema(Schema):
             kafka_version=body["kafka_version"],
             topic_name=body["topic_name"],
             counts=KeyCounter(tuple(names), tuple(counts), current),
-            batches=_batches(body),
+            throughput=needed,
+            batches=None if without_keys else _batches(body),
             duration_seconds=body.get("duration_seconds"),
             rates=Rates(body.get("records_per_second"), body.get("bytes_per_second")),
             limits=Limits(
@@ -143,6 +166,28 @@ class PartitionCountPlansSchema(Schema):
             hottest_keys=body["hottest_keys"],
             is_sample=body["is_sample"],
         )
+
+
+THROUGHPUT: Final = ("target_mb_per_second", "producer_mb_per_second", "consumer_mb_per_second")
+
+OF_KEYS: Final = (
+    "partitioners", "partitions_counts", "key_format", "max_partition_records_per_second", "max_partition_bytes_per_second",
+    "max_skew",
+)  # fmt: skip
+"""Fields that make no sense without keys."""
+
+
+def _throughput(body: dict[str, Any]) -> Throughput | None:
+    """What the topic's throughput needs; None if the body does not have it."""
+    target, producer, consumer = (body.get(name) for name in THROUGHPUT)
+    if target is None:
+        for name in THROUGHPUT:
+            if name in body:
+                raise InvalidQuestion("Requires target_mb_per_second.", name)
+        return None
+    if producer is None and consumer is None:
+        raise InvalidQuestion("Requires producer_mb_per_second or consumer_mb_per_second.", "target_mb_per_second")
+    return throughput(target, producer, consumer)
 
 
 def plan_bytes(partitions_counts: tuple[int, ...], current: int | None) -> int:

@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+import pyarrow as pa
 from marshmallow import Schema, fields
 
 from service.api.partition_counts.request import PlansQuestion
@@ -9,6 +10,7 @@ from service.core.keys.values import key_value
 from service.core.sizing.counter import KeyCounter, Moved
 from service.core.sizing.distinct_keys import BYTES, RECORDS
 from service.core.sizing.plans import Measure, Plan, Reach
+from service.core.sizing.throughput import Throughput
 from service.web.fields import about
 from service.web.schemas import CountsSchema
 
@@ -150,10 +152,19 @@ class ReachSchema(Schema):
     )
 
 
+class ThroughputSchema(Schema):
+    """The partitions that throughput needs, if keys spread evenly."""
+
+    producers = fields.Integer(allow_none=True, metadata=about("target ÷ what producers write to one partition, rounded up"))
+    consumers = fields.Integer(allow_none=True, metadata=about("target ÷ what one consumer reads, rounded up"))
+    partitions_count = fields.Integer(metadata=about("the larger of both"))
+
+
 class PartitionCountPlansAnswerSchema(Schema):
-    """Every plan, and the smallest count that keeps the limits."""
+    """Every plan, and the smallest count that keeps the limits; without keys, `kafka_version` and `throughput` alone."""
 
     kafka_version = fields.String()
+    throughput = fields.Nested(ThroughputSchema, metadata=about("for a request with `target_mb_per_second`"))
     current_partitions_count = fields.Integer(allow_none=True)
     keys = fields.Nested(KeysSeenSchema)
     hottest_keys = fields.Nested(HottestKeysSchema)
@@ -161,11 +172,22 @@ class PartitionCountPlansAnswerSchema(Schema):
     limits = fields.List(fields.Nested(ReachSchema), metadata=about("of each partitioner; empty objects without limits"))
 
 
+def throughput_document(question: PlansQuestion) -> dict[str, Any]:
+    """The members of the answer that need no keys."""
+    needed = question.throughput
+    return {"kafka_version": question.kafka_version} | ({"throughput": vars(needed)} if needed else {})
+
+
+def throughput_table(needed: Throughput) -> pa.Table:
+    """The main table of an answer without keys: one row."""
+    return pa.table({name: pa.array([count], pa.int32()) for name, count in vars(needed).items()})
+
+
 def document(question: PlansQuestion, plans: list[Plan], reached: list[Reach], key_format: str) -> dict[str, Any]:
     """The answer, as PartitionCountPlansAnswerSchema has it."""
     counts, hottest = question.counts, question.hottest_keys
     return {
-        "kafka_version": question.kafka_version,
+        **throughput_document(question),
         "current_partitions_count": counts.current,
         "keys": _totals(counts, is_sample=question.is_sample),
         "hottest_keys": {

@@ -4,14 +4,23 @@ The keys come as JSON, or as an Arrow stream with the rest in the query. A strea
 it needs memory for its body and its largest batch.
 """
 
+from typing import cast
+
 import pyarrow as pa
 from flask import Response
 
 from service.api.partition_counts.request import PartitionCountPlansSchema, PlansQuestion
-from service.api.partition_counts.response import PartitionCountPlansAnswerSchema, document, rows
+from service.api.partition_counts.response import (
+    PartitionCountPlansAnswerSchema,
+    document,
+    rows,
+    throughput_document,
+    throughput_table,
+)
 from service.core.errors import InvalidQuestion
 from service.core.measures import spread
 from service.core.sizing.plans import Rates, plans, reach
+from service.core.sizing.throughput import Throughput
 from service.web.arrow_parser import ArrowParser
 from service.web.blueprint import Blueprint
 from service.web.context import decision
@@ -41,7 +50,12 @@ def plan_partition_counts(question: PlansQuestion) -> Response:
     `records` and `bytes` (integers); the other fields are query parameters then, `partitioners` and `partitions_counts` separated
     by commas. It is decoded batch by batch, so that it needs memory for the body and its largest batch. `text/csv` and Arrow
     answers have one row for each partitioner and partition count.
+
+    From the topic's throughput T, what producers write to one partition at most, p, and what one consumer reads, c, follows the
+    count max(T ÷ p, T ÷ c), if keys spread evenly. With keys it is compared with the other counts; without keys it is the answer.
     """
+    if question.batches is None:
+        return _answer_throughput(question)
     counts = question.counts
     report = decision("partition_count_plan", counts.names[0] if len(counts.names) == 1 else "several")
     with report.compute():
@@ -57,6 +71,12 @@ def plan_partition_counts(question: PlansQuestion) -> Response:
         report.gives(spread(counts.totals(counts.names[0], counts.current).records).skew, subject=question.topic_name)
     with report.render():
         return respond(lambda: document(question, results, reached, key_format), lambda _: pa.Table.from_pylist(rows(results)))
+
+
+def _answer_throughput(question: PlansQuestion) -> Response:
+    needed = cast("Throughput", question.throughput)
+    with decision("partition_count_plan", "throughput").render():
+        return respond(lambda: throughput_document(question), lambda _: throughput_table(needed))
 
 
 def _rates(question: PlansQuestion) -> Rates:

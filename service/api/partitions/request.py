@@ -9,7 +9,8 @@ from marshmallow import Schema, ValidationError, fields, post_load, validate, va
 
 from service.core.errors import InvalidQuestion
 from service.core.kafka_versions import LATEST
-from service.core.keys.columns import BYTES, FORMATS, INTEGERS
+from service.core.keys.columns import BYTES, INTEGERS
+from service.core.keys.formats import FORMATS
 from service.core.model import Bools
 from service.core.partitioners import PARTITIONERS, Partitioner, Question, check_options
 from service.web import keys

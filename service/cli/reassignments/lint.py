@@ -35,7 +35,7 @@ SARIF_SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/o
 )
 @options.RACKS
 @click.option(
-    "--format", "output", type=click.Choice(["table", "json", "sarif"]), help="Default: table on a terminal, else json."
+    "--output", type=click.Choice(["table", "json", "sarif"]), help="Form of the answer. Default: table on a terminal, else json."
 )
 def lint(*, file: BufferedReader, clusters: tuple[BufferedReader, ...], racks: tuple[str, ...], output: str | None) -> None:
     """See ``help`` above."""

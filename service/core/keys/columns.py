@@ -1,6 +1,6 @@
 """Typed keys, and the bytes that clients make of them.
 
-A caller has keys as text, numbers or bytes (a ``Column``) in one of ``FORMATS``; each client serializes them in its own way:
+A caller has keys as text, numbers or bytes (a ``Column``) in one of the FORMATS. Each client serializes them in its own way:
 
 ============== =================================== ==================================================
 encoding       of                                  the bytes
@@ -26,14 +26,13 @@ import numpy.typing as npt
 from service.core.errors import InvalidQuestion
 from service.core.jvm.hashing import text_bytes
 from service.core.keys import codecs
+from service.core.keys.formats import FORMATS
 from service.core.model import Bools, Keys
 
 INTEGERS: Final[dict[str, np.dtype[Any]]] = {"short": np.dtype(np.int16), "int": np.dtype(np.int32), "long": np.dtype(np.int64)}
 FLOATS: Final[dict[str, np.dtype[Any]]] = {"float": np.dtype(np.float32), "double": np.dtype(np.float64)}
 BYTES: Final = ("base64", "bytes", "hex")
 TEXTS: Final = ("string", "uuid")
-FORMATS: Final = ("string", "base64", "bytes", "hex", "short", "int", "long", "float", "double", "boolean", "uuid")
-"""``bytes`` is another name of ``base64``. A key in ``base64`` or ``hex`` is bytes once it is in a Column."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ class Question:
 
     partitions_count : 1 … 2147483647
     keys : each record's key in the bytes that the partitioner hashes (``Partitioner.encoding``)
-    key_format : the format of the keys before (``service.core.keys.columns.FORMATS``)
+    key_format : the format of the keys before (``service.core.keys.formats.FORMATS``)
     explicit, explicit_given : int32[n] and bool[n], the partition that the caller names, and whether it names one
 
     The rest are options; a partitioner rejects those that it does not use (``Partitioner.options``). None: absent.

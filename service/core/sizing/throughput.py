@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, isfinite
+from math import ceil
 from typing import Final
+
+from service.core.errors import InvalidQuestion
 
 MOST: Final = 2**31 - 1
 """Kafka's largest partition count."""
@@ -26,17 +28,14 @@ def throughput(target: float, producer: float | None, consumer: float | None) ->
     """The partitions that a topic needs to reach a throughput.
 
     target : T, of the whole topic; producer : p, what producers write to one partition at most; consumer : c, what one consumer
-        reads from one partition at most; all in one unit. None: no limit
-    Raises ValueError for a rate that is not positive and finite, and for more than MOST partitions.
+        reads from one partition at most; all positive, in one unit. None: no limit
+    Raises InvalidQuestion for more than MOST partitions.
     """
-    for rate in (target, producer, consumer):
-        if rate is not None and not (isfinite(rate) and rate > 0):
-            raise ValueError(f"A rate must be positive, not {rate}.")
     # As fractions of the numbers as they are written: 0.3 ÷ 0.1 is 3, not 2.9999999999999996.
     producers, consumers = (
         None if rate is None else ceil(Fraction(str(target)) / Fraction(str(rate))) for rate in (producer, consumer)
     )
     needed = max(producers or 1, consumers or 1)
     if needed > MOST:
-        raise ValueError(f"{needed} partitions are more than Kafka allows ({MOST}).")
+        raise InvalidQuestion(f"The throughput needs more partitions than Kafka allows ({MOST}).", "target_mb_per_second")
     return Throughput(producers, consumers, needed)

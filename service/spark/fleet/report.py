@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from matplotlib.ticker import FuncFormatter
-
 from service.spark.io.sinks import REJECTED_ROWS
 from service.spark.report import COLORS, Figure, Figures, Section, Table, chart, number
 
@@ -206,8 +204,8 @@ def _curves(axes: Axes, quantiles: Sequence[float], curves: Mapping[str, Sequenc
     for i, (name, skews) in enumerate(curves.items()):
         axes.step(skews, quantiles, where="post", color=COLORS[i % len(COLORS)], label=name)
     axes.set_xscale("log")
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda skew, _: f"{skew:g}"))
-    axes.xaxis.set_minor_formatter(FuncFormatter(lambda skew, _: f"{skew:g}" if str(skew)[0] in "235" else ""))
+    axes.xaxis.set_major_formatter(lambda skew, _: f"{skew:g}")
+    axes.xaxis.set_minor_formatter(lambda skew, _: f"{skew:g}" if str(skew)[0] in "235" else "")
     axes.set_xlabel("skew")
     axes.set_ylabel("share of groups")
     axes.set_ylim(0, 1.02)

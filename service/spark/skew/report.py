@@ -141,7 +141,7 @@ def _glance(answer: Answer) -> Figures:
         for name in counts.names:
             reach = answer.reach_of(name)
             best = reach.recommended
-            why_none = "; ".join(reach.out_of_reach.values()) or "no given count is within every limit"
+            why_none = "; ".join(reach.out_of_reach.values()) or _none_within(reach)
             remark = ("partitions, within every limit" if best else why_none) + _new_topic(reach)
             figures.append(Figure(f"recommended, {name}", number(best) if best else "none", remark, "good" if best else "bad"))
     return Figures(tuple(figures))
@@ -156,7 +156,12 @@ def _recommended(answer: Answer, name: str) -> str:
     reach = answer.reach_of(name)
     best = reach.recommended
     as_now = ", as now" if best == answer.counts.current else ""
-    return (f"{best} partitions{as_now}" if best else "no given count is within every limit") + _new_topic(reach)
+    return (f"{best} partitions{as_now}" if best else _none_within(reach)) + _new_topic(reach)
+
+
+def _none_within(reach: Reach) -> str:
+    counts = "no given count" if reach.needs_new_topic is None else "no given count as large as the current one"
+    return f"{counts} is within every limit"
 
 
 def _new_topic(reach: Reach) -> str:

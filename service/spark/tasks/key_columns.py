@@ -11,9 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from service.arrow.keys import FORMAT_OF_TYPE, flat, from_arrow
+from service.arrow.key_types import FORMAT_OF_TYPE
+from service.arrow.keys import flat, from_arrow
 from service.core.errors import InvalidQuestion
 from service.core.keys import columns
+from service.core.keys.formats import FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -35,8 +37,8 @@ def check_format(kind: pa.DataType, key_format: str | None) -> str:
 
     key_format : None: that of the type; text may have any format, also of numbers
     """
-    if key_format is not None and key_format not in columns.FORMATS:
-        raise InvalidQuestion(f"unknown key format {key_format!r}; there are {', '.join(columns.FORMATS)}")
+    if key_format is not None and key_format not in FORMATS:
+        raise InvalidQuestion(f"unknown key format {key_format!r}; there are {', '.join(FORMATS)}")
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     if is_text(kind) or pa.types.is_null(kind):
