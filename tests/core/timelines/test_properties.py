@@ -178,7 +178,7 @@ def at_rest(simulation: Simulation) -> None:
     subscribed = np.zeros(len(group.timeline.world.names), np.bool_)
     for member in group.present.values():
         assert group.members.died[member.number] == NEVER
-        subscribed[list(member.topics)] = True
+        subscribed[list(group.members.topics_of(member.number))] = True
     must_read = group.ledger.counted & subscribed[group.topology.topic_of]
     assert (group.ledger.reader[must_read] != NONE).all()
     totals = outcome.totals
