@@ -321,6 +321,12 @@ class GroupTimeline(ABC):
             polls += (self.members.phase[numbers] - polls) % every
         return polls
 
+    def next_poll(self, number: int, from_ms: int) -> int:
+        """The same for one member."""
+        polls = max(from_ms, int(self.members.stalled_until[number]))
+        every = self.timing.poll_interval_ms
+        return polls + (int(self.members.phase[number]) - polls) % every if every else polls
+
     def last_beat(self, number: int, now_ms: int) -> int:
         """The last heartbeat of a member until now."""
         base, every = int(self.members.beat[number]), self.timing.heartbeat_interval_ms

@@ -191,8 +191,7 @@ class ClassicTimeline(ClassicCoordinator):
 
     def resubscribe(self, member: Member) -> None:
         """The next poll joins again: ConsumerCoordinator.rejoinNeededOrPending. One that waits for others does so later."""
-        at = int(self.next_polls(np.array([member.number], np.int32), np.array([self.clock.now], np.int64))[0])
-        self.later(at, self._join_with_new_subscription, member)
+        self.later(self.next_poll(member.number, self.clock.now), self._join_with_new_subscription, member)
 
     def _join_with_new_subscription(self, member: Member) -> None:
         number, columns = member.number, self.members

@@ -194,8 +194,8 @@ class ClassicCoordinator(GroupTimeline):
             self._expire_at(number, now + self.timing.session_timeout_ms)
         for number in numbers[~has_joined & alive].tolist():
             # It rejoins once it polls: its heartbeat has told it that the generation is over.
-            back = int(self.next_polls(np.array([number]), self.next_beats(np.array([number]), now))[0])
-            self.later(back, self.rejoin, self.members.all[number], ALREADY)
+            beat = int(self.next_beats(np.array([number]), now)[0])
+            self.later(self.next_poll(number, beat), self.rejoin, self.members.all[number], ALREADY)
         self._round += 1
         if int(syncs.max()) >= now + self.timing.rebalance_timeout_ms:
             self.later(now + self.timing.rebalance_timeout_ms, self._end_sync, self._round)
@@ -344,8 +344,8 @@ class ClassicCoordinator(GroupTimeline):
         self.ledger.stop_member(number, now)
         self._remove(member)
         if self.members.died[number] == NEVER:
-            one = np.array([number], np.int32)
-            self.later(int(self.next_polls(one, self.next_beats(one, now))[0]), self._come_back, member)
+            beat = int(self.next_beats(np.array([number], np.int32), now)[0])
+            self.later(self.next_poll(number, beat), self._come_back, member)
 
     def _come_back(self, member: Member) -> None:
         """A client whose member was removed joins as a new one."""

@@ -63,6 +63,7 @@ class ConsumerCoordinator(GroupTimeline):
         self._round = 0
         self._refresh = False
         self._slots: dict[int, int] = {}
+        self._due: dict[tuple[int, int], list[int]] = {}
         self._rows = Ragged(np.zeros(1, np.int32), np.empty(0, np.int32))
         self._view = self.topology.view(0)
 
@@ -169,12 +170,12 @@ class ConsumerCoordinator(GroupTimeline):
         losers = grouped(self.holder[differs], len(self.members.all))
         gainers = grouped(self.target[differs], len(self.members.all))
         self._work = {number: Work(revoking=partitions) for number, partitions in revoking.items()}
-        for number in np.unique(self.holder[differs]).tolist():
+        for number in np.flatnonzero(losers.lengths()).tolist():
             if number in self.present:
                 work = self._work.setdefault(number, Work())
                 loses = differs[losers.row(number)]
-                work.loses = np.setdiff1d(loses, work.revoking, assume_unique=True)
-        for number in np.unique(self.target[differs]).tolist():
+                work.loses = np.setdiff1d(loses, work.revoking, assume_unique=True) if len(work.revoking) else loses
+        for number in np.flatnonzero(gainers.lengths()).tolist():
             if number in self.present:
                 self._work.setdefault(number, Work()).gains = differs[gainers.row(number)]
         self._round += 1
@@ -182,7 +183,7 @@ class ConsumerCoordinator(GroupTimeline):
         next_beats = np.where(beats == self._beating, self.clock.now, self.coming_beats(beats, self.clock.now))
         for number, at in zip(beats.tolist(), next_beats.tolist(), strict=True):
             if number in self._work and number != self._beating:
-                self.later(at, self._follow, number, self._round)
+                self._follow(number, at)
         self.later(int(next_beats.max(initial=self.clock.now)), self._settle, self._round)
         self._settles_at = int(next_beats.max(initial=self.clock.now))
 
@@ -200,9 +201,17 @@ class ConsumerCoordinator(GroupTimeline):
         if self.rebalances and self.rebalances[-1].stable_at_ms is None:
             self.rebalances[-1].stable_at_ms = self.clock.now
 
-    def _follow(self, number: int, this_round: int) -> None:
-        if this_round == self._round and number in self.present and self._beats(number):
-            self._heartbeat(number)
+    def _follow(self, number: int, at_ms: int) -> None:
+        """Have a member heartbeat then, unless another assignment comes first. Heartbeats at the same time are one call."""
+        due = self._due.setdefault((self._round, at_ms), [])
+        if not due:
+            self.later(at_ms, self._follow_all, self._round, at_ms)
+        due.append(number)
+
+    def _follow_all(self, this_round: int, at_ms: int) -> None:
+        for number in self._due.pop((this_round, at_ms)):
+            if this_round == self._round and number in self.present and self._beats(number):
+                self._heartbeat(number)
 
     def _heartbeat(self, number: int, *, error: str = "") -> None:
         """A heartbeat, and what the coordinator answers: GroupMetadataManager.consumerGroupHeartbeat."""
@@ -220,8 +229,7 @@ class ConsumerCoordinator(GroupTimeline):
         self._reconcile(number)
         work = self._work.get(number)
         if work is not None and not len(work.revoking):
-            again = now + self.timing.heartbeat_interval_ms
-            self.later(again, self._follow, number, self._round)
+            self._follow(number, now + self.timing.heartbeat_interval_ms)
         if not self._work and self._state == RECONCILING:
             self.later(now, self._settle, self._round)
 
@@ -236,7 +244,7 @@ class ConsumerCoordinator(GroupTimeline):
         now, member = self.clock.now, self.members.all[number]
         if len(work.loses):
             work.revoking, work.loses = work.loses, np.empty(0, np.int32)
-            polls = int(self.next_polls(np.array([number], np.int32), np.array([now], np.int64))[0])
+            polls = self.next_poll(number, now)
             if polls > now:
                 fenced_at = now + self.timing.rebalance_timeout_ms
                 self.later(polls, self._confirm, number, self.target_epoch)
@@ -260,7 +268,7 @@ class ConsumerCoordinator(GroupTimeline):
             return
         freed = work.revoking[self.holder[work.revoking] == number]
         self.holder[freed] = NONE
-        self.ledger.stop(freed[self.ledger.reader[freed] == number], self.clock.now)
+        self.ledger.stop_one(freed, number, self.clock.now)
         work.revoking = np.empty(0, np.int32)
         self._heartbeat(number)
 
@@ -274,7 +282,7 @@ class ConsumerCoordinator(GroupTimeline):
         slot = self._slots.get(number)
         if missed is not None and slot is not None:
             of_members = np.zeros(len(self._rows))
-            of_members[slot] = missed.sum()
+            of_members[slot] = missed
             self.backlog(current, of_members, self._rows, self._view)
 
     def _drop_unsubscribed(self, member: Member) -> None:
