@@ -301,7 +301,7 @@ class GroupTimeline(ABC):
     # ---- times ---------------------------------------------------------------------------------------------------------
 
     def next_beats(self, numbers: Int32s, now_ms: int) -> Int64s:
-        """int64[...], the next heartbeat of each member after now."""
+        """int64[...], the next heartbeat of each member after now: Heartbeat.timeToNextHeartbeat."""
         every, base = self.timing.heartbeat_interval_ms, self.members.beat[numbers]
         beats: Int64s = base + ((now_ms - base) // every + 1) * every
         return beats

@@ -60,6 +60,7 @@ class ShareTimeline(ConsumerTimeline):
                 self.ledger.reader[shared] = other
 
     def _assign(self) -> None:
+        """Compute the target, and give each member its own: TargetAssignmentBuilder.build, ShareGroupAssignmentBuilder.build."""
         now, current = self.clock.now, self._pending
         if current is None:
             return
@@ -106,5 +107,5 @@ class ShareTimeline(ConsumerTimeline):
         self._round += 1
 
     def _enter(self, state: str) -> None:
-        """A share group is empty or stable."""
+        """A share group is empty or stable: ShareGroup.ShareGroupState."""
         super()._enter(state if state == EMPTY else STABLE)

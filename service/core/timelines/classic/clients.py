@@ -180,6 +180,7 @@ class ClassicTimeline(ClassicCoordinator):
             self.later(now + self.timing.rebalance_timeout_ms, self._stop_polling, member, until)
 
     def _stop_polling(self, member: Member, until: int) -> None:
+        """AbstractCoordinator.handlePollTimeoutExpiry, maybeLeaveGroup."""
         if self.members.died[member.number] != NEVER or member.number not in self.present:
             return
         self.members.died[member.number] = self.clock.now
@@ -187,6 +188,7 @@ class ClassicTimeline(ClassicCoordinator):
         self.later(until, self._poll_again, member)
 
     def _poll_again(self, member: Member) -> None:
+        """ConsumerCoordinator.poll, in which a client without a generation joins as a new member; it knows its coordinator."""
         self.join(self.successor(member), starts=False)
 
     def resubscribe(self, member: Member) -> None:
@@ -194,6 +196,7 @@ class ClassicTimeline(ClassicCoordinator):
         self.later(self.next_poll(member.number, self.clock.now), self._join_with_new_subscription, member)
 
     def _join_with_new_subscription(self, member: Member) -> None:
+        """ConsumerCoordinator.rejoinNeededOrPending: the joinedSubscription is no longer the subscription."""
         number, columns = member.number, self.members
         waits = self._state == PREPARING and columns.joins[number] <= self.clock.now
         changed = columns.topics[number] != columns.joined[number]
@@ -209,5 +212,5 @@ class ClassicTimeline(ClassicCoordinator):
             self.rejoin(member, SUBSCRIPTION)
 
     def topics_changed(self) -> None:
-        """The leader sees it when it refreshes its metadata, and joins again if a topic of the group has changed."""
+        """The leader sees it when it refreshes its metadata, and joins again: ConsumerCoordinator.rejoinNeededOrPending."""
         self._watch_metadata()

@@ -133,6 +133,7 @@ class ClassicCoordinator(GroupTimeline):
             self._complete()
 
     def _end_join(self, this_round: int) -> None:
+        """The rebalance time-out is over: GroupMetadataManager.completeClassicGroupJoin."""
         if this_round == self._round and self._state == PREPARING:
             self._complete()
 
@@ -268,7 +269,7 @@ class ClassicCoordinator(GroupTimeline):
             self.later(int(starts[number]), self._sync_late, number, self.generation)
 
     def _sync_late(self, number: int, generation: int) -> None:
-        """A member that did not poll gets its assignment."""
+        """A member that did not poll gets its assignment: GroupMetadataManager.classicGroupSyncToClassicGroup in Stable."""
         if number not in self.present or self.members.died[number] != NEVER or generation != self.generation:
             return
         gains = np.flatnonzero((self.owner == number) & (self.ledger.reader == NONE)).astype(np.int32)
@@ -291,7 +292,7 @@ class ClassicCoordinator(GroupTimeline):
             self.later(at, self._rejoin_all, rejoins)
 
     def _rejoin_all(self, rejoins: list[tuple[Member, str]]) -> None:
-        """Several members join again at the same time; the first one's request begins the rebalance."""
+        """Several members join again at once; the first begins it: GroupMetadataManager.classicGroupJoinExistingMember."""
         for member, reason in rejoins:
             if self._state != PREPARING:
                 self.rejoin(member, reason)
@@ -312,6 +313,7 @@ class ClassicCoordinator(GroupTimeline):
             self.prepare(f"Removing [{names}] on pending sync request expiration")
 
     def _expire_at(self, number: int, at_ms: int) -> None:
+        """GroupMetadataManager.rescheduleClassicGroupMemberHeartbeat."""
         self._expiries[number] = at_ms
         self.later(at_ms, self._expire, number, at_ms)
 
@@ -339,7 +341,11 @@ class ClassicCoordinator(GroupTimeline):
             self.leader = int(order[0]) if len(order) else NONE
 
     def _kick(self, member: Member) -> None:
-        """Remove a member that did not join or sync in time; one that still runs comes back with a new id (UNKNOWN_MEMBER_ID)."""
+        """Remove a member that did not join or sync in time; one that still runs comes back with a new id.
+
+        Reproduces GroupMetadataManager.completeClassicGroupJoin and expirePendingSync; UNKNOWN_MEMBER_ID in
+        AbstractCoordinator.HeartbeatResponseHandler.
+        """
         now, number = self.clock.now, member.number
         self.ledger.stop_member(number, now)
         self._remove(member)
@@ -348,16 +354,18 @@ class ClassicCoordinator(GroupTimeline):
             self.later(self.next_poll(number, beat), self._come_back, member)
 
     def _come_back(self, member: Member) -> None:
-        """A client whose member was removed joins as a new one."""
+        """A client whose member was removed joins as a new one: AbstractCoordinator.resetStateOnResponseError."""
         if self.members.died[member.number] == NEVER:
             self.members.died[member.number] = self.clock.now
             self.join(self.successor(member), starts=False)
 
     def _seen(self, number: int, topics: list[int]) -> int:
+        """The version of the topology that a member's metadata has: ConsumerCoordinator.metadataSnapshot."""
         seen = self.topology.seen_at(self.clock.now, int(self.members.asked[number]), topics, self.timing.metadata_max_age_ms)
         return max(int(self.members.seen[number]), seen)
 
     def _watch_metadata(self) -> None:
+        """When the leader will see newer versions: Metadata.timeToNextUpdate."""
         if self.leader == NONE:
             return
         asked, topics = int(self.members.asked[self.leader]), self.members.joined_topics(self.numbers())

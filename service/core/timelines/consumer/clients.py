@@ -92,6 +92,7 @@ class ConsumerTimeline(ConsumerCoordinator):
         self._heartbeat(member.number)
 
     def _replace(self, old: Member, member: Member) -> None:
+        """GroupMetadataManager.replaceMember, throwIfInstanceIdIsUnreleased."""
         if old.protocol == self.protocol and not self.members.away[old.number]:
             detail = f"Static member {member.member_id} with instance id {member.instance_id} cannot join the group because the "
             detail += f"instance id is owned by {old.member_id} member (UNRELEASED_INSTANCE_ID)."
@@ -138,7 +139,7 @@ class ConsumerTimeline(ConsumerCoordinator):
             self._fence(member, f"Member {member.member_id} left the consumer group.")
 
     def crash(self, member: Member) -> None:
-        """Heartbeats stop; its session expires."""
+        """Heartbeats stop; its session expires: GroupMetadataManager.scheduleConsumerGroupSessionTimeout."""
         self.ledger.stop_member(member.number, self.clock.now)
         if member.number in self.present:
             self._expire_at(member.number, self.last_beat(member.number, self.clock.now) + self.timing.session_timeout_ms)
@@ -156,6 +157,7 @@ class ConsumerTimeline(ConsumerCoordinator):
             self.later(self.clock.now + self.timing.rebalance_timeout_ms, self._stop_polling, member, until)
 
     def _stop_polling(self, member: Member, until: int) -> None:
+        """AbstractMembershipManager.transitionToSendingLeaveGroup, for an expired poll timer."""
         if self.members.died[member.number] == NEVER and member.number in self.present:
             self.leave(member, "")
             self.later(until, self._join_again, member)
@@ -166,6 +168,7 @@ class ConsumerTimeline(ConsumerCoordinator):
         self.later(at, self._tell_subscription, member)
 
     def _tell_subscription(self, member: Member) -> None:
+        """ConsumerHeartbeatRequestManager.HeartbeatState.buildRequestData sends the topics if they have changed."""
         if member.number not in self.present or not self._beats(member.number):
             return
         if self.members.topics[member.number] != self.members.joined[member.number]:

@@ -72,7 +72,10 @@ class ConsumerCoordinator(GroupTimeline):
         return self._state
 
     def _bump(self, reason: str) -> None:
-        """Raise the group epoch; several changes may wait for one target assignment, whose reason is then the first."""
+        """Raise the group epoch: ModernGroup.groupEpoch, by a ConsumerGroupMetadata record.
+
+        Several changes may wait for one target assignment, whose reason is then the first.
+        """
         self.epoch += 1
         if self._pending is None:
             self._pending = Rebalance(self.clock.now, self.cause, reason, self.protocol, [])
@@ -84,7 +87,7 @@ class ConsumerCoordinator(GroupTimeline):
         self._await_heartbeat()
 
     def _settle_empty(self) -> None:
-        """The last member has gone: nobody is there to have a target computed."""
+        """The last member has gone: nobody is there to have a target computed. ConsumerGroup.maybeUpdateGroupState."""
         if self._pending is not None:
             self._enter(EMPTY)
             self._pending.epoch, self._pending.stable_at_ms = self.epoch, self.clock.now
@@ -97,7 +100,7 @@ class ConsumerCoordinator(GroupTimeline):
         return 0 if self.assigned_at is None else self.assigned_at + self.timing.assignment_interval_ms
 
     def _await_heartbeat(self) -> None:
-        """The next heartbeat of any member computes the target assignment."""
+        """The next heartbeat of any member has the target computed: GroupMetadataManager.maybeUpdateTargetAssignment."""
         numbers = self._beating_numbers()
         if len(numbers):
             soonest = max(self.clock.now, self._ready_ms() - 1)
@@ -262,7 +265,10 @@ class ConsumerCoordinator(GroupTimeline):
         self.members.generation[number] = self.target_epoch
 
     def _confirm(self, number: int, _: int) -> None:
-        """The member has revoked: it stops reading, says so, and goes on to what it gains."""
+        """The member has revoked: it stops reading, says so, and goes on to what it gains.
+
+        Reproduces AbstractMembershipManager.revokeAndAssign and CurrentAssignmentBuilder.build in UNREVOKED_PARTITIONS.
+        """
         work = self._work.get(number)
         if work is None or number not in self.present or not self._beats(number):
             return
@@ -273,7 +279,7 @@ class ConsumerCoordinator(GroupTimeline):
         self._heartbeat(number)
 
     def _give(self, number: int, partitions: Int32s) -> None:
-        """The member gets these, and reads them."""
+        """The member gets these, and reads them: ConsumerGroup.updateMember with a new assignment."""
         if not len(partitions):
             return
         self.holder[partitions] = number
@@ -298,6 +304,7 @@ class ConsumerCoordinator(GroupTimeline):
         return "[" + ", ".join(self.timeline.world.names[topic] for topic in self.members.topics_of(member.number)) + "]"
 
     def _expire_at(self, number: int, at_ms: int) -> None:
+        """GroupMetadataManager.scheduleConsumerGroupSessionTimeout, or the longer one of a static member that is away."""
         self._expiries[number] = at_ms
         self.later(at_ms, self._expire, number, at_ms)
 
@@ -334,7 +341,7 @@ class ConsumerCoordinator(GroupTimeline):
         self._bump(reason)
 
     def _join_again(self, member: Member) -> None:
-        """The same client, with the same member id, joins with epoch 0."""
+        """The same client, with the same member id, joins with epoch 0: AbstractMembershipManager.transitionToJoining."""
         if self.members.died[member.number] != NEVER:
             return
         if member.number in self.present:
