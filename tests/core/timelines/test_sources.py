@@ -19,7 +19,7 @@ CITED = re.compile(r"\b([A-Z][A-Za-z]+(?:\.[A-Z][A-Za-z]+)?)\.([a-z]\w+)((?:(?:,
 
 @pytest.fixture(scope="module")
 def classes() -> dict[str, bytes]:
-    """The class files by name, ``Outer.Inner`` for a nested class. A class file has the names of its methods and fields as text."""
+    """The class files by name (``Outer.Inner``). A class file has the names of its methods and fields as text."""
     found: dict[str, bytes] = {}
     for jar in fetch(*(f"org.apache.kafka:{part}:{KAFKA}" for part in PARTS)):
         with ZipFile(jar) as archive:
