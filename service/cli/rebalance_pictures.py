@@ -9,9 +9,10 @@ Rows = list[tuple[str, ...]]
 
 MOST_MEMBERS: Final = 200
 """Rows of a picture."""
-WIDTH, LEFT, ROW, TOP = 1_000, 190, 18, 34
+WIDTH, LEFT, ROW, TOP, RIGHT = 1_000, 190, 18, 50, 40
 PALE, DEEP, RED = (222, 235, 247), (8, 81, 156), "#d62728"
-TICKS: Final = 8
+MOST_TICKS: Final = 10
+LEGEND: Final = "blue: reads partitions, the darker the more · red: runs, and reads none · dotted: a rebalance begins"
 
 
 def picture(answer: dict[str, Any]) -> str:
@@ -23,10 +24,11 @@ def picture(answer: dict[str, Any]) -> str:
     end = max(1, answer["totals"]["end_ms"])
     most = max((count for _, all_of in shown for one in all_of for count in one["reads"]["partitions"]), default=1)
     height = TOP + ROW * len(shown) + 40
-    box = f"0 0 {LEFT + WIDTH + 20} {height}"
+    box = f"0 0 {LEFT + WIDTH + RIGHT} {height}"
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{box}" font-family="sans-serif" font-size="11">',
         f'<rect width="100%" height="100%" fill="white"/><text x="8" y="16">{escape(_title(answer))}</text>',
+        f'<text x="8" y="31" fill="#555">{LEGEND}</text>',
     ]
     for row, (name, incarnations) in enumerate(shown):
         y = TOP + ROW * row
@@ -72,12 +74,21 @@ def _blue(share: float) -> str:
 
 def _axis(end: int, y: int, left_out: int) -> list[str]:
     parts = [f'<line x1="{LEFT}" y1="{y + 4}" x2="{LEFT + WIDTH}" y2="{y + 4}" stroke="#444"/>']
-    for tick in range(TICKS + 1):
-        x = LEFT + WIDTH * tick / TICKS
-        parts.append(f'<text x="{x:.1f}" y="{y + 20}" text-anchor="middle">{end * tick / TICKS / 1000:g} s</text>')
+    step = _step(end)
+    for at_ms in range(0, end + 1, step):
+        x = LEFT + WIDTH * at_ms / end
+        parts.append(f'<text x="{x:.1f}" y="{y + 20}" text-anchor="middle">{at_ms / 1000:g} s</text>')
     if left_out:
         parts.append(f'<text x="8" y="{y + 20}">… and {left_out} more</text>')
     return parts
+
+
+def _step(end: int) -> int:
+    """Milliseconds between two labels: one, two or five of a power of ten."""
+    power = 1
+    while end > 10 * power * MOST_TICKS:
+        power *= 10
+    return next(step * power for step in (1, 2, 5, 10) if end <= step * power * MOST_TICKS)
 
 
 def _marks(answer: dict[str, Any], end: int, bottom: int) -> list[str]:
@@ -102,7 +113,8 @@ def page(svg: str, *tables: tuple[tuple[str, ...], Rows]) -> str:
     """An HTML page with a picture, and tables of heads and rows."""
     parts = [
         '<!doctype html><html lang="en"><meta charset="utf-8"><title>Rebalances</title>',
-        "<style>body{font:14px sans-serif;margin:24px}td,th{padding:2px 12px 2px 0;text-align:left;vertical-align:top}</style>",
+        "<style>body{font:14px sans-serif;margin:24px}td,th{padding:2px 12px 2px 0;text-align:left;vertical-align:top}",
+        "table{margin-top:16px}td:not(:last-child){white-space:nowrap}</style>",
         svg,
     ]
     for heads, rows in tables:

@@ -125,6 +125,25 @@ def test_what_stands_still_builds_up_a_backlog(client: FlaskClient) -> None:
     assert too_slow["rebalances"][0]["catch_up_ms"] is None
 
 
+def test_what_a_cooperative_group_moves_in_two_rebalances_counts_as_moved(client: FlaskClient) -> None:
+    result = answer(client, body(events=[event("member_joins", member={"member_id": "c3"})]))
+    assert [(one["movement"]["moved"], one["withheld"]) for one in result["rebalances"]] == [(0, 0), (0, 2), (0, 0)]
+    assert result["totals"]["moved"] == 2
+
+
+def test_requests_are_in_order(client: FlaskClient) -> None:
+    timing = {"poll_interval_ms": 2_000}
+    result = answer(client, body(timing=timing, events=[event("member_leaves", member_id="c1")]))
+    for rebalance in result["rebalances"]:
+        times = [one["at_ms"] for one in rebalance["requests"]]
+        assert times == sorted(times)
+
+
+def test_a_wrong_value_is_one_fault(client: FlaskClient) -> None:
+    response = client.post(PATH, json=body(events=[event("scales", members_count=-1)]))
+    assert [one["pointer"] for one in response.get_json()["errors"]] == ["/events/0/members_count"]
+
+
 def test_comparisons_answer_what_it_would_save(client: FlaskClient) -> None:
     members = [{"member_id": f"c{i}"} for i in range(4)]
     variants = [{"static": True}, {"assignor": "range"}, {"group_protocol": "consumer"}, {"group_protocol": "share"}]

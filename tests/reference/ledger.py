@@ -1,4 +1,4 @@
-"""A plain-Python twin of the kernel in ``service/core/timelines/ledger.py``."""
+"""Plain-Python twins of the kernels in ``service/core/timelines/ledger.py``."""
 
 from __future__ import annotations
 
@@ -33,3 +33,27 @@ def hand_out(
                 idle_times.append(idle)
                 missed[new] = missed.get(new, 0.0) + weights[partition] * idle / 1000
     return loses, missed, idle_times
+
+
+def stop_one(reader: list[int], idle_since: list[int], counted: list[bool], partitions: list[int], number: int, now: int) -> None:
+    """Change ``reader`` and ``idle_since`` where the member stops reading one of these partitions."""
+    for partition in partitions:
+        if reader[partition] == number:
+            reader[partition], idle_since[partition] = NONE, now if counted[partition] else NEVER
+
+
+def start_one(
+    reader: list[int],
+    idle_since: list[int],
+    counted: list[bool],
+    partitions: list[int],
+    number: int,
+    now: int,
+    weights: list[float],
+) -> tuple[list[int], float]:
+    """The same where it begins to read; return all idle times, and what came in meanwhile."""
+    counting = [partition for partition in partitions if counted[partition]]
+    idle_times = [max(0, now - idle_since[partition]) for partition in counting]
+    for partition in counting:
+        reader[partition], idle_since[partition] = number, NEVER
+    return idle_times, sum(weights[partition] * idle / 1000 for partition, idle in zip(counting, idle_times, strict=True))

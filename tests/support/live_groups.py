@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+from py4j.java_gateway import JavaMember
+from py4j.protocol import STATIC_PREFIX
 
 from service.core.wire.consumer_protocol import read_assignment
 from service.core.wire.coordinator_records import read_group_record
@@ -35,6 +37,12 @@ ASSIGNORS: Final = {
     "sticky": "StickyAssignor",
     "cooperative-sticky": "CooperativeStickyAssignor",
 }
+RECORDED: Final = (
+    *("FindCoordinator", "JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup"),
+    *("ConsumerGroupHeartbeat", "Metadata"),
+)
+"""The requests that a recording keeps."""
+COMPLETED: Final = "Completed request:"
 SETTLED_S: Final = 9.0
 """Seconds without a new record after which a timeline is over: more than a session."""
 
@@ -93,11 +101,14 @@ class Member:
     def stop(self, operation: str) -> None:
         """Close the consumer. operation : a CloseOptions.GroupMembershipOperation; REMAIN_IN_GROUP is what a crash looks like"""
         options = self.broker.java.org.apache.kafka.clients.consumer.CloseOptions
-        chosen = getattr(options.GroupMembershipOperation, operation)
+        # A private field has the method's name, too, and which of them py4j looks up is left to chance.
+        name = "groupMembershipOperation"
+        make = JavaMember(name, None, STATIC_PREFIX + options._fqn, options._gateway_client)
+        chosen = make(getattr(options.GroupMembershipOperation, operation))
 
         def close(consumer: Any) -> None:
             self._open = False
-            consumer.close(options.groupMembershipOperation(chosen))
+            consumer.close(chosen)
 
         self.do(close)
         if self.thread is not None:
@@ -281,7 +292,7 @@ class LiveGroup:
 
 
 def warm(broker: Broker) -> None:
-    """Have the group coordinator load its partitions, so that the first member need not wait for that."""
+    """Have the group coordinator load its partitions and its classes, so that the first member need not wait for that."""
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "warm"})
     for _ in range(20):
         try:
@@ -290,14 +301,27 @@ def warm(broker: Broker) -> None:
         except KafkaException:  # NOT_COORDINATOR, until the topic __consumer_offsets has its leaders
             time.sleep(1)
     consumer.close()
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    admin.create_topics([NewTopic("warm", 1)])["warm"].result(30)
+    properties = {"bootstrap.servers": broker.bootstrap, "group.id": "warm-consumer", "group.protocol": "consumer"}
+    for assignor in ("uniform", "range"):
+        consumer = Consumer({**properties, "group.remote.assignor": assignor})
+        consumer.subscribe(["warm"])
+        for _ in range(50):
+            consumer.poll(0.1)
+            if consumer.assignment():
+                break
+        consumer.close()
     time.sleep(2)
 
 
 def live(broker: Broker, body: Document) -> Document:
     """Live through a timeline.
 
-    Returns the ids that members had, the broker's records and its log lines, with times in ms since the first member started.
+    Returns the ids that members had, the broker's records, its log lines and the requests that it got, with times in ms since the
+    first member started.
     """
+    _log_requests(broker)
     group = LiveGroup(broker, body)
     time.sleep(2)  # until the coordinator has seen the topics
     skip = len(broker.log.read_text(encoding="utf-8", errors="replace"))
@@ -319,12 +343,37 @@ def live(broker: Broker, body: Document) -> Document:
         group.close()
     origin = int(started * 1000)
     log = broker.log.read_text(encoding="utf-8", errors="replace")[skip:]
-    lines = re.findall(r"^(\d{13}) \S+ (.*)$", log, re.MULTILINE)
+    found = re.findall(r"^(\d{13}) \S+ (.*)$", log, re.MULTILINE)
+    lines = [(int(at) - origin, text) for at, text in found if body["group_id"] in text]
+    last = records[-1]["at_ms"] - origin
     return {
         "member_ids": ids,
         "records": [{**record, "at_ms": record["at_ms"] - origin} for record in records],
-        "log": [[int(at) - origin, text] for at, text in lines if body["group_id"] in text],
+        "log": [[at, text] for at, text in lines if not text.startswith(COMPLETED) and at <= last],
+        "requests": [row for row in _requests(broker, lines) if row[0] <= last],
     }
+
+
+def _log_requests(broker: Broker) -> None:
+    """Have the broker log each request when it has answered it, and all that the group coordinator does."""
+    log4j = broker.java.org.apache.logging.log4j
+    for name in ("kafka.request.logger", "org.apache.kafka.coordinator.group.GroupMetadataManager"):
+        log4j.core.config.Configurator.setLevel(name, log4j.Level.DEBUG)
+
+
+def _requests(broker: Broker, lines: list[tuple[int, str]]) -> list[list[Any]]:
+    """The requests of a group's members: when each arrived, its name, the client, its error, and ms until the answer."""
+    rows = []
+    for at_ms, text in lines:
+        if text.startswith(COMPLETED):
+            document = json.loads(text.removeprefix(COMPLETED))
+            api = document["requestHeader"]["requestApiKeyName"].title().replace("_", "")
+            client, took = document["requestHeader"]["clientId"], document["totalTimeMs"]
+            if api in RECORDED:
+                code = document["response"].get("errorCode", 0)
+                error = broker.java.org.apache.kafka.common.protocol.Errors.forCode(code).name() if code else ""
+                rows.append([at_ms - round(took), api, client, error, round(took)])
+    return sorted(rows)
 
 
 def _settled(broker: Broker, group_id: str) -> list[Document]:

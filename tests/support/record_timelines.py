@@ -1,7 +1,7 @@
 """``python -m tests.support.record_timelines [NAME …]``: records ``tests/vectors/timelines``.
 
 Each file has the ``request`` for ``POST /v1/group-rebalances``, with the member ids that broker and clients drew, and what the
-broker has written. Six timelines at a time run on one broker, each batch for about a minute.
+broker has written and was asked. Three timelines at a time run on one broker, for about a minute.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any, Final
 from tests.support.broker import running_broker
 from tests.support.live_groups import broker_properties, live, warm
 
+MOST_AT_ONCE: Final = 3
 FOLDER: Final = Path(__file__).parents[1] / "vectors" / "timelines"
 TIMING: Final = {
     "session_timeout_ms": 6_000,
@@ -92,8 +93,8 @@ def question(name: str, group_id: str) -> dict[str, Any]:
 def main(names: list[str]) -> None:
     """Record these timelines, or all."""
     names = names or list(TIMELINES)
-    for start in range(0, len(names), 6):
-        _record(names[start : start + 6])
+    for start in range(0, len(names), MOST_AT_ONCE):
+        _record(names[start : start + MOST_AT_ONCE])
 
 
 def _record(names: list[str]) -> None:
@@ -112,7 +113,10 @@ def _record(names: list[str]) -> None:
             thread.join()
         for name, answer in answers.items():
             lines = [f'"{key}": {json.dumps(answer[key])}' for key in ("request", "member_ids")]
-            rows = [f'"{key}": [\n' + ",\n".join(json.dumps(row) for row in answer[key]) + "\n]" for key in ("records", "log")]
+            rows = [
+                f'"{key}": [\n' + ",\n".join(json.dumps(row) for row in answer[key]) + "\n]"
+                for key in ("records", "log", "requests")
+            ]
             (FOLDER / f"{name}.json").write_text("{\n" + ",\n".join(lines + rows) + "\n}\n", encoding="utf-8")
 
 

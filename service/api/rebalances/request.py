@@ -107,17 +107,17 @@ class EventSchema(Schema):
     assignors = List(fields.String(), validate=validate.Length(equal=1), metadata=about("`assignor_changes`: the new assignor"))
     group_protocol = fields.String(validate=validate.OneOf(["consumer"]), metadata=about("`assignor_changes`: the new protocol"))
 
-    @validates_schema(skip_on_field_errors=False)
-    def check_fields(self, event: dict[str, Any], **_: Any) -> None:
+    @validates_schema(skip_on_field_errors=False, pass_original=True)
+    def check_fields(self, event: dict[str, Any], original: dict[str, Any], **_: Any) -> None:
         """Are all fields of the type there, and no others?"""
         kind = event.get("type")
         if kind not in EVENT_FIELDS:
             return
         required, optional = EVENT_FIELDS[kind]
-        faults = {name: ["Missing data for required field."] for name in required if name not in event}
+        faults = {name: ["Missing data for required field."] for name in required if name not in original}
         allowed = {"at_ms", "type", *required, *optional}
         faults |= {name: [f"An event of type {kind} has no such field."] for name in event if name not in allowed}
-        if kind == "assignor_changes" and not event.keys() & {"assignors", "group_protocol"}:
+        if kind == "assignor_changes" and not original.keys() & {"assignors", "group_protocol"}:
             faults["assignors"] = ["Missing: an assignor_changes has assignors or a group_protocol."]
         if faults:
             raise ValidationError(faults)

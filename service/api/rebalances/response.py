@@ -60,7 +60,7 @@ class RebalanceSchema(Schema):
     group_epoch = fields.Integer(metadata=about("of any other group"))
     states = fields.List(fields.Nested(StateSchema), metadata=about("in order"))
     requests_count = fields.Dict(keys=fields.String(), values=fields.Integer(), metadata=about("requests by name"))
-    requests = fields.List(fields.Nested(RequestSchema), metadata=about("with `detail` assignments"))
+    requests = fields.List(fields.Nested(RequestSchema), metadata=about("with `detail` assignments: in order"))
     assignments_before = fields.List(fields.Nested(MemberAssignmentSchema), metadata=about("what each member had"))
     assignments = fields.List(fields.Nested(MemberAssignmentSchema), metadata=about("members in the coordinator's order"))
     member_load = fields.Nested(CountsSchema, metadata=about("partitions per member; counts with `detail` assignments"))
@@ -85,8 +85,10 @@ class TotalsSchema(Schema):
         metadata=about("the time that partitions had no reader, summed over partitions; those still idle at `end_ms` included")
     )
     longest_idle_ms = fields.Integer(metadata=about("the longest for one partition"))
-    moved = fields.Integer(metadata=about("see `movement`; the sum over all rebalances"))
-    revoked = fields.Integer(metadata=about("likewise"))
+    moved = fields.Integer(
+        metadata=about("partitions that went from one member to another: `movement.moved` and `withheld` of all rebalances")
+    )
+    revoked = fields.Integer(metadata=about("see `movement`; the sum over all rebalances"))
     worst_skew = fields.Float(metadata=about("the largest skew of all rebalances"))
     requests = fields.Integer(metadata=about("all requests, apart from heartbeats that change nothing"))
     end_ms = fields.Integer(metadata=about("when the last rebalance was stable, or the last event happened"))
@@ -203,7 +205,7 @@ def _rebalance(rebalance: Rebalance) -> dict[str, Any]:
         document["assignments"] = assignments_json(rebalance.group, _ordered(rebalance.group, rebalance.assignment))
         document["requests"] = [
             {"at_ms": one.at_ms, "request": one.api, "member_id": one.member_id, **({"error": one.error} if one.error else {})}
-            for one in rebalance.requests
+            for one in sorted(rebalance.requests, key=lambda one: one.at_ms)
         ]
         if rebalance.group.topics.weights is not None:
             document["undelivered"] = rebalance.backlog

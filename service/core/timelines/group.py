@@ -17,7 +17,7 @@ from service.core.rebalances.fewest_moves import fewest_possible_moves
 from service.core.rebalances.movement import movement
 from service.core.timelines.clock import EVENTS, TIMERS, Clock
 from service.core.timelines.ledger import Ledger
-from service.core.timelines.members import Member, Members, incarnation
+from service.core.timelines.members import Member, Members
 from service.core.timelines.model import NEVER, Event, NewMember, Rebalance, Request, Timeline
 from service.core.timelines.topics import Topology, View
 
@@ -51,6 +51,7 @@ class GroupTimeline(ABC):
         self.version_causes: list[int | None] = [None]
         self._latest: dict[str, Member] = {}
         self._counted_topics: set[tuple[int, ...]] = set()
+        self._same: tuple[View | None, int, Ragged] = (None, NONE, Ragged(np.zeros(1, np.int32), np.empty(0, np.int32)))
         for index, event in enumerate(timeline.events if begins else ()):
             self.clock.at(event.at_ms, self._happen, index, event, rank=EVENTS)
 
@@ -61,8 +62,8 @@ class GroupTimeline(ABC):
         """The start: the members of the question join, or are there with what they own."""
 
     @abstractmethod
-    def join(self, member: Member) -> None:
-        """A started client joins."""
+    def join(self, member: Member, *, starts: bool = True) -> None:
+        """A client joins. starts : has it just started? Then it looks for its coordinator first"""
 
     @abstractmethod
     def leave(self, member: Member, client_reason: str) -> None:
@@ -130,17 +131,13 @@ class GroupTimeline(ABC):
     def start(self, fields: NewMember, assignors: tuple[Assignor, ...] | None = None) -> Member:
         """Start a client."""
         return self._start(
-            fields.member_id,
-            incarnation(
-                name=fields.member_id,
-                member_id=fields.member_id,
-                instance_id=fields.instance_id,
-                rack_id=fields.rack_id,
-                topics=fields.topics,
-                assignors=assignors or (self.timeline.assignor,),
-                protocol=self.timeline.group_protocol,
-                started_ms=self.clock.now,
-            ),
+            fields.topics,
+            name=fields.member_id,
+            member_id=fields.member_id,
+            instance_id=fields.instance_id,
+            rack_id=fields.rack_id,
+            assignors=assignors or (self.timeline.assignor,),
+            protocol=self.timeline.group_protocol,
         )
 
     @staticmethod
@@ -149,10 +146,10 @@ class GroupTimeline(ABC):
         rack = None if group.racks[i] == NONE else group.rack_ids[group.racks[i]]
         return NewMember(group.member_ids[i], group.instance_ids[i], rack, topics)
 
-    def _start(self, name: str, member: Member) -> Member:
-        self.members.start(self.clock.now, member)
-        self._latest[name] = self._latest[member.member_id] = member
-        if member.topics not in self._counted_topics:
+    def _start(self, topics: tuple[int, ...], **fields: Any) -> Member:
+        member = self.members.start(self.clock.now, Member(number=NONE, started_ms=self.clock.now, **fields), topics)
+        self._latest[member.name] = self._latest[member.member_id] = member
+        if topics not in self._counted_topics:
             self.count_partitions()
         return member
 
@@ -163,7 +160,7 @@ class GroupTimeline(ABC):
 
     def count_partitions(self) -> None:
         """Tell the ledger which partitions need a reader: those that exist, of topics that somebody subscribes to."""
-        running = {member.topics for member in self.running()}
+        running = {self.members.topics_of(member.number) for member in self.running()}
         self._counted_topics = running or self._counted_topics
         names = np.zeros(len(self.timeline.world.names), np.bool_)
         for topics in self._counted_topics:
@@ -221,12 +218,10 @@ class GroupTimeline(ABC):
             "member_id": self.members.next_id(member.name, member_id, member.instance_id),
             "instance_id": member.instance_id,
             "rack_id": member.rack_id,
-            "topics": member.topics,
             "assignors": member.assignors,
             "protocol": member.protocol,
-            "started_ms": self.clock.now,
         }
-        return self._start(member.name, incarnation(**{**fields, **changes}))
+        return self._start(self.members.topics_of(member.number), **{**fields, **changes})
 
     def _rolling_restart(self, event: Event) -> None:
         self._roll([(member.name, {}) for member in self.running()], event)
@@ -255,7 +250,8 @@ class GroupTimeline(ABC):
 
     def _subscription_changes(self, event: Event) -> None:
         member = self._find(event)
-        member.topics = event.topics
+        self.members.topics[member.number] = self.members.subscription(event.topics)
+        self.members.asked[member.number] = self.clock.now
         self.count_partitions()
         self.resubscribe(member)
 
@@ -291,7 +287,9 @@ class GroupTimeline(ABC):
         running = self.running()
         for member in running[event.members_count :][::-1]:
             self.close(member)
-        topics = running[-1].topics if running else tuple(np.flatnonzero(self.timeline.world.counts).tolist())
+        topics = (
+            self.members.topics_of(running[-1].number) if running else tuple(np.flatnonzero(self.timeline.world.counts).tolist())
+        )
         for i in range(event.members_count - len(running)):
             name = f"scaled-{self.cause}-{i}"
             member_id = self.members.next_id(name, None, None)
@@ -303,7 +301,7 @@ class GroupTimeline(ABC):
     # ---- times ---------------------------------------------------------------------------------------------------------
 
     def next_beats(self, numbers: Int32s, now_ms: int) -> Int64s:
-        """int64[...], the next heartbeat of each member after now."""
+        """int64[...], the next heartbeat of each member after now: Heartbeat.timeToNextHeartbeat."""
         every, base = self.timing.heartbeat_interval_ms, self.members.beat[numbers]
         beats: Int64s = base + ((now_ms - base) // every + 1) * every
         return beats
@@ -323,6 +321,12 @@ class GroupTimeline(ABC):
             polls += (self.members.phase[numbers] - polls) % every
         return polls
 
+    def next_poll(self, number: int, from_ms: int) -> int:
+        """The same for one member."""
+        polls = max(from_ms, int(self.members.stalled_until[number]))
+        every = self.timing.poll_interval_ms
+        return polls + (int(self.members.phase[number]) - polls) % every if every else polls
+
     def last_beat(self, number: int, now_ms: int) -> int:
         """The last heartbeat of a member until now."""
         base, every = int(self.members.beat[number]), self.timing.heartbeat_interval_ms
@@ -330,13 +334,17 @@ class GroupTimeline(ABC):
 
     # ---- what an assignor sees, and what its answer changes ------------------------------------------------------------
 
-    def group_of(self, ordered: list[Member], view: View, owner: Int32s, topics_of: Callable[[Member], tuple[int, ...]]) -> Group:
+    def numbers(self) -> Int32s:
+        """int32[...], the numbers of the members that the coordinator has."""
+        return np.fromiter(self.present, np.int32, len(self.present))
+
+    def group_of(self, numbers: Int32s, view: View, owner: Int32s) -> Group:
         """The group of these members. owner : int32[world's partitions], the number of the member that claims each, or NONE"""
         slots = np.full(len(self.members.all) + 1, NONE, np.int32)
-        slots[[member.number for member in ordered]] = np.arange(len(ordered), dtype=np.int32)
+        slots[numbers] = np.arange(len(numbers), dtype=np.int32)
         labels = slots[owner]
         if view.is_whole:
-            return self.group_with(ordered, view, grouped(labels, len(ordered)), np.empty((0, 2), np.int32), topics_of)
+            return self.group_with(numbers, view, grouped(labels, len(numbers)), np.empty((0, 2), np.int32))
         unknown = np.flatnonzero((labels != NONE) & (view.from_world == NONE))
         unknown_partitions = np.empty((0, 2), np.int32)
         if len(unknown):
@@ -346,32 +354,42 @@ class GroupTimeline(ABC):
             )
             unknown = unknown[np.lexsort((unknown_partitions[:, 1], unknown_partitions[:, 0]))]
             unknown_partitions = unknown_partitions[np.lexsort((unknown_partitions[:, 1], unknown_partitions[:, 0]))]
-        owned = grouped(np.concatenate([labels[view.to_world], labels[unknown]]), len(ordered))
-        return self.group_with(ordered, view, owned, unknown_partitions, topics_of)
+        owned = grouped(np.concatenate([labels[view.to_world], labels[unknown]]), len(numbers))
+        return self.group_with(numbers, view, owned, unknown_partitions)
 
-    def group_with(
-        self,
-        ordered: list[Member],
-        view: View,
-        owned: Ragged,
-        unknown_partitions: Int32s,
-        topics_of: Callable[[Member], tuple[int, ...]],
-    ) -> Group:
+    def group_with(self, numbers: Int32s, view: View, owned: Ragged, unknown_partitions: Int32s) -> Group:
         """The group of these members with what they own. owned : Ragged member → partitions of the view"""
-        rack_ids = self.timeline.group.rack_ids
+        rack_ids, members = self.timeline.group.rack_ids, self.members
         rack_index = {rack: i for i, rack in enumerate(rack_ids)}
+        order = numbers.tolist()
+        racks = [rack_index.get(members.racks[number] or "", NONE) for number in order] if rack_ids else [NONE] * len(order)
         return Group(
             topics=view.topics,
-            member_ids=tuple(member.member_id for member in ordered),
-            instance_ids=tuple(member.instance_id for member in ordered),
+            member_ids=tuple([members.ids[number] for number in order]),
+            instance_ids=tuple([members.instance_ids[number] for number in order]),
             rack_ids=rack_ids,
-            racks=np.array([rack_index.get(member.rack_id or "", NONE) for member in ordered], np.int32),
-            subscriptions=_subscriptions([topics_of(member) for member in ordered], view),
-            generations=np.array([member.generation for member in ordered], np.int32),
+            racks=np.array(racks, np.int32),
+            subscriptions=self._subscriptions(members.joined[numbers], view),
+            generations=members.generation[numbers].astype(np.int32),
             owned=owned,
             unknown_topic_names=view.missing,
             unknown_partitions=unknown_partitions,
         )
+
+    def _subscriptions(self, codes: Int64s, view: View) -> Ragged:
+        """Ragged member → topics of a ``Group``. codes : int64[...], the subscription of each"""
+        rows = {code: view.topic_index[list(self.members.subscriptions[code])] for code in np.unique(codes).tolist()}
+        if len(rows) != 1:
+            values = [rows[code] for code in codes.tolist()]
+            offsets = np.zeros(len(codes) + 1, np.int32)
+            np.cumsum([len(row) for row in values], out=offsets[1:])
+            return Ragged(offsets, np.concatenate([np.empty(0, np.int32), *values]))
+        ((code, row),) = rows.items()
+        if self._same[0] is not view or self._same[1] != code or len(self._same[2]) < len(codes):
+            offsets = np.arange(len(codes) + 1, dtype=np.int32) * np.int32(len(row))
+            self._same = (view, code, Ragged(offsets, np.tile(row, len(codes))))
+        same = self._same[2]
+        return Ragged(same.offsets[: len(codes) + 1], same.values[: len(codes) * len(row)])
 
     def describe(self, rebalance: Rebalance, before: Group, assignment: Assignment, assignor: Assignor, view: View) -> None:
         """Write into a rebalance what the assignment is, and what it moves. before : the group with what its members had"""
@@ -425,16 +443,3 @@ class GroupTimeline(ABC):
             current.requests += [
                 Request(at, api, self.members.all[number].member_id, error) for number, at, is_sent in rows if is_sent
             ]
-
-
-def _subscriptions(topics: list[tuple[int, ...]], view: View) -> Ragged:
-    """Ragged member → topics of a ``Group``."""
-    rows = {row: view.topic_index[list(row)] for row in set(topics)}
-    offsets = np.zeros(len(topics) + 1, np.int32)
-    if len(rows) == 1:
-        (row,) = rows.values()
-        offsets[:] = np.arange(len(topics) + 1) * len(row)
-        return Ragged(offsets, np.tile(row, len(topics)))
-    np.cumsum([len(row) for row in topics], out=offsets[1:])
-    values = [rows[row] for row in topics]
-    return Ragged(offsets, np.concatenate([np.empty(0, np.int32), *values]))

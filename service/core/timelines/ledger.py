@@ -67,6 +67,12 @@ class Ledger:
         self.reader[partitions] = NONE
         self.idle_since[partitions] = np.where(self.counted[partitions], at_ms, NEVER)
 
+    def stop_one(self, partitions: Int32s, number: int, now_ms: int) -> None:
+        """Of these, those that the member reads nobody reads any longer."""
+        count = _stop_one(self.reader, self.idle_since, self.counted, partitions, number, now_ms, NEVER)
+        if self.log is not None and count:
+            self.log.append((now_ms, number, -count))
+
     def stop_member(self, number: int, at_ms: int) -> None:
         """A member reads nothing any longer."""
         self.stop(np.flatnonzero(self.reader == number).astype(np.int32), at_ms)
@@ -83,12 +89,25 @@ class Ledger:
         self.reader[partitions] = readers
         return self._end(partitions, at_ms, rebalance)
 
-    def start_one(self, partitions: Int32s, number: int, now_ms: int, rebalance: Rebalance | None) -> Float64s | None:
-        """Of these, those that are counted get the same reader now."""
-        partitions = partitions[self.counted[partitions]]
-        self._note(np.full(len(partitions), number, np.int32), now_ms, 1)
-        self.reader[partitions] = number
-        return self._end(partitions, np.int64(now_ms), rebalance)
+    def start_one(self, partitions: Int32s, number: int, now_ms: int, rebalance: Rebalance | None) -> float | None:
+        """Of these, those that are counted get the same reader now. Returns what came in for them meanwhile, or None."""
+        weights = np.zeros(0) if self.weights is None else self.weights
+        count, total, longest, missed = _start_one(
+            self.reader, self.idle_since, self.counted, partitions, number, now_ms, NEVER, weights
+        )
+        if self.log is not None and count:
+            self.log.append((now_ms, number, count))
+        self._add(total, longest, missed, rebalance)
+        return None if self.weights is None else missed
+
+    def _add(self, total: int, longest: int, missed: float, rebalance: Rebalance | None) -> None:
+        """Note idle times that are over. total, longest : ms; missed : what came in meanwhile"""
+        self.ended_ms += total
+        self.longest_ms = max(self.longest_ms, longest)
+        self.undelivered += missed
+        if rebalance is not None:
+            rebalance.idle_ms += total
+            rebalance.longest_idle_ms = max(rebalance.longest_idle_ms, longest)
 
     def hand_out(self, owner: Int32s, start_of: Int64s, now_ms: int, rebalance: Rebalance) -> tuple[Int32s, Float64s]:
         """Partitions change to these owners: who loses one stops reading it, who gets one reads it.
@@ -110,28 +129,15 @@ class Ledger:
             old, new = before[changed], self.reader[changed]
             self._note(old, now_ms, -1)
             self._note(new[new != NONE], now_ms, 1)
-        self.ended_ms += total
-        self.longest_ms = max(self.longest_ms, longest)
-        self.undelivered += float(missed.sum())
-        rebalance.idle_ms += total
-        rebalance.longest_idle_ms = max(rebalance.longest_idle_ms, longest)
+        self._add(total, longest, float(missed.sum()), rebalance)
         return np.flatnonzero(loses).astype(np.int32), missed
 
     def _end(self, partitions: Int32s, at_ms: Int64s | np.int64, rebalance: Rebalance | None) -> Float64s | None:
         since = self.idle_since[partitions]
         idle = np.where(since == NEVER, 0, np.maximum(at_ms - since, 0))
         self.idle_since[partitions] = NEVER
-        if len(idle):
-            total, longest = int(idle.sum()), int(idle.max())
-            self.ended_ms += total
-            self.longest_ms = max(self.longest_ms, longest)
-            if rebalance is not None:
-                rebalance.idle_ms += total
-                rebalance.longest_idle_ms = max(rebalance.longest_idle_ms, longest)
-        if self.weights is None:
-            return None
-        missed: Float64s = self.weights[partitions] * idle / 1000
-        self.undelivered += float(missed.sum())
+        missed: Float64s | None = None if self.weights is None else self.weights[partitions] * idle / 1000
+        self._add(int(idle.sum()), int(idle.max(initial=0)), 0.0 if missed is None else float(missed.sum()), rebalance)
         return missed
 
     def open_ms(self, now_ms: int) -> tuple[int, int, float]:
@@ -139,6 +145,51 @@ class Ledger:
         idle = np.where(self.idle_since == NEVER, 0, np.maximum(now_ms - self.idle_since, 0))
         missed = 0.0 if self.weights is None else float((self.weights * idle).sum()) / 1000
         return int(idle.sum()), int(idle.max(initial=0)), missed
+
+
+@njit(nogil=True, cache=True)
+def _stop_one(reader: Int32s, idle_since: Int64s, counted: Bools, partitions: Int32s, number: int, now: int, never: int) -> int:
+    """``Ledger.stop_one``; returns how many partitions. Plain-Python twin: tests/reference/ledger.py."""
+    count = 0
+    for partition in partitions:
+        if reader[partition] == number:
+            count += 1
+            reader[partition] = NONE
+            idle_since[partition] = now if counted[partition] else never
+    return count
+
+
+@njit(nogil=True, cache=True)
+def _start_one(
+    reader: Int32s,
+    idle_since: Int64s,
+    counted: Bools,
+    partitions: Int32s,
+    number: int,
+    now: int,
+    never: int,
+    weights: Float64s,
+) -> tuple[int, int, int, float]:
+    """``Ledger.start_one``; returns how many partitions, the idle times' sum and the longest, and what came in meanwhile.
+
+    Plain-Python twin: tests/reference/ledger.py.
+    """
+    count = 0
+    total = longest = np.int64(0)
+    missed = 0.0
+    for partition in partitions:
+        if counted[partition]:
+            count += 1
+            reader[partition] = number
+            since = idle_since[partition]
+            idle_since[partition] = never
+            if since < now:
+                idle = now - since
+                total += idle
+                longest = max(longest, idle)
+                if len(weights) > 0:
+                    missed += weights[partition] * idle / 1000
+    return count, int(total), int(longest), missed
 
 
 @njit(nogil=True, cache=True)

@@ -9,18 +9,16 @@ import numpy as np
 
 from service.core.assignors import Assignor
 from service.core.jvm.hashing import string_hash_code
-from service.core.model import Bools, Int64s
+from service.core.model import Bools, Int32s, Int64s
 from service.core.timelines.model import NEVER
 
 
 @dataclass
 class Member:
-    """An incarnation of a member.
+    """An incarnation of a member: what never changes of it.
 
     number : its index in ``Members``; name : the member_id that the request gave its first incarnation
-    topics : what it subscribes to now, as World.names indices; joined_topics : what it said when it last joined
     assignors : its ``partition.assignment.strategy``; protocol : its ``group.protocol``
-    seen_version : a version of the topology that it has seen: who is assigned a partition that it does not know asks for metadata
     """
 
     number: int
@@ -28,15 +26,9 @@ class Member:
     member_id: str
     instance_id: str | None
     rack_id: str | None
-    topics: tuple[int, ...]
     assignors: tuple[Assignor, ...]
     protocol: str
     started_ms: int
-    hash_code: int
-    joined_topics: tuple[int, ...] = ()
-    generation: int = -1
-    is_new: bool = True
-    seen_version: int = 0
 
     @property
     def is_static(self) -> bool:
@@ -45,7 +37,7 @@ class Member:
 
 
 class Members:
-    """All incarnations, and what is computed for many of them at once, as columns by number.
+    """All incarnations, and as columns by number what changes or is computed for many of them at once.
 
     beat : int64, a time from which it heartbeats at every interval
     joins : int64, when its JoinGroup of this rebalance arrives; NEVER if it will not
@@ -53,38 +45,88 @@ class Members:
     stalled_until : int64, until when it does not poll
     died : int64, when its process ended; NEVER while it runs
     phase : int64, its first poll
+    asked : int64, when it last asked for metadata of its own accord: at its start, for a new subscription, or as the last was old
+    topics : int64, what it subscribes to now, as an index of ``subscriptions``; joined : what it said when it last joined
+    generation : int64, of its last assignment
+    seen : int64, a version of the topology: who is assigned a partition that it does not know asks for metadata
+    hash_code : int64, of its id; assignors : int64, its assignors, as an index of ``assignor_lists``
+    eager : bool, does it support an eager assignor? is_new : bool, waits it for its first generation?
+    away : bool, is it a static member that has left for a while? classic : bool, is its protocol the classic one?
     """
 
-    COLUMNS = ("beat", "joins", "syncs", "stalled_until", "died", "phase")
+    TIMES = ("beat", "joins", "syncs", "stalled_until", "died", "phase", "asked")
+    NUMBERS = ("topics", "joined", "generation", "seen", "hash_code", "assignors")
+    FLAGS = ("eager", "is_new", "away", "classic")
 
     def __init__(self) -> None:
         self.all: list[Member] = []
+        self.ids: list[str] = []
+        self.instance_ids: list[str | None] = []
+        self.racks: list[str | None] = []
         self.derived: list[tuple[str, str]] = []
+        self.subscriptions: list[tuple[int, ...]] = []
+        self.assignor_lists: list[tuple[Assignor, ...]] = []
         self.beat: Int64s = np.zeros(0, np.int64)
         self.joins: Int64s = np.zeros(0, np.int64)
         self.syncs: Int64s = np.zeros(0, np.int64)
         self.stalled_until: Int64s = np.zeros(0, np.int64)
         self.died: Int64s = np.zeros(0, np.int64)
         self.phase: Int64s = np.zeros(0, np.int64)
+        self.asked: Int64s = np.zeros(0, np.int64)
+        self.topics: Int64s = np.zeros(0, np.int64)
+        self.joined: Int64s = np.zeros(0, np.int64)
+        self.generation: Int64s = np.zeros(0, np.int64)
+        self.seen: Int64s = np.zeros(0, np.int64)
+        self.hash_code: Int64s = np.zeros(0, np.int64)
+        self.assignors: Int64s = np.zeros(0, np.int64)
         self.eager: Bools = np.zeros(0, np.bool_)
+        self.is_new: Bools = np.zeros(0, np.bool_)
+        self.away: Bools = np.zeros(0, np.bool_)
+        self.classic: Bools = np.zeros(0, np.bool_)
+        self._subscription_index: dict[tuple[int, ...], int] = {}
         self._starts: dict[str, int] = {}
-        self._ids: set[str] = set()
+        self._taken: set[str] = set()
 
-    def start(self, now_ms: int, member: Member) -> Member:
+    def start(self, now_ms: int, member: Member, topics: tuple[int, ...]) -> Member:
         """Enter an incarnation, whose ``number`` this sets."""
-        member.number = len(self.all)
-        if member.number == len(self.beat):
-            for column in (*self.COLUMNS, "eager"):
+        number = member.number = len(self.all)
+        if number == len(self.beat):
+            for column in (*self.TIMES, *self.NUMBERS, *self.FLAGS):
                 old = getattr(self, column)
                 setattr(self, column, np.concatenate([old, np.zeros(max(64, len(old)), old.dtype)]))
         self.all.append(member)
-        self._ids.add(member.member_id)
-        number = member.number
-        self.beat[number], self.joins[number], self.syncs[number] = now_ms, NEVER, NEVER
+        self.ids.append(member.member_id)
+        self.instance_ids.append(member.instance_id)
+        self.racks.append(member.rack_id)
+        self._taken.add(member.member_id)
+        self.beat[number], self.asked[number], self.joins[number], self.syncs[number] = now_ms, now_ms, NEVER, NEVER
         self.stalled_until[number], self.died[number] = 0, NEVER
         self.phase[number] = zlib.crc32(member.name.encode("utf-8", "surrogatepass"))
+        self.topics[number] = self.joined[number] = self.subscription(topics)
+        self.generation[number], self.seen[number], self.is_new[number] = -1, 0, True
+        self.classic[number] = member.protocol == "classic"
+        self.hash_code[number] = string_hash_code(member.member_id)
+        if member.assignors not in self.assignor_lists:
+            self.assignor_lists.append(member.assignors)
+        self.assignors[number] = self.assignor_lists.index(member.assignors)
         self.eager[number] = any(assignor.name != "cooperative-sticky" for assignor in member.assignors)
         return member
+
+    def subscription(self, topics: tuple[int, ...]) -> int:
+        """The index of a subscription. topics : as ``World.names`` indices"""
+        index = self._subscription_index.setdefault(topics, len(self.subscriptions))
+        if index == len(self.subscriptions):
+            self.subscriptions.append(topics)
+        return index
+
+    def topics_of(self, number: int) -> tuple[int, ...]:
+        """What a member subscribes to now."""
+        return self.subscriptions[int(self.topics[number])]
+
+    def joined_topics(self, numbers: Int32s) -> list[int]:
+        """The topics that these members said they subscribe to, ascending."""
+        codes = np.unique(self.joined[numbers]).tolist()
+        return sorted({topic for code in codes for topic in self.subscriptions[code]})
 
     def next_id(self, name: str, given: str | None, instance_id: str | None) -> str:
         """The id of a member's next incarnation: as given, or derived in the form in which a broker draws them.
@@ -99,15 +141,10 @@ class Members:
             text = f"{name}\0{self._starts[name]}".encode("utf-8", "surrogatepass")
             drawn = UUID(bytes=hashlib.md5(text, usedforsecurity=False).digest(), version=3)
             member_id = f"{instance_id or name}-{drawn}"
-            if member_id not in self._ids:
+            if member_id not in self._taken:
                 self.derived.append((member_id, name))
                 return member_id
 
     def is_taken(self, member_id: str) -> bool:
         """Has any incarnation this id?"""
-        return member_id in self._ids
-
-
-def incarnation(**fields: object) -> Member:
-    """A Member whose number is not known yet."""
-    return Member(number=-1, hash_code=string_hash_code(str(fields["member_id"])), **fields)  # type: ignore[arg-type]
+        return member_id in self._taken

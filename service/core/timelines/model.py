@@ -164,6 +164,7 @@ class Totals:
     """What a timeline costs.
 
     idle_partition_ms : of all partitions, those still idle at the end included
+    moved : partitions that went from one member to another, also over the two rebalances of the cooperative protocol
     worst_skew : of all rebalances
     undelivered : records (or bytes …) that came in for idle partitions; None if the topics have no weights
     longest_catch_up_ms : until a backlog is worked off; NEVER if it grows; None without a consumption rate

@@ -6,14 +6,17 @@ computed. A member has its partitions from its own next heartbeat on, whoever el
 Source: org.apache.kafka.coordinator.group.GroupMetadataManager.shareGroupHeartbeat, modern.share.ShareGroup (Apache Kafka 4.3.1).
 """
 
+from dataclasses import replace
+
 import numpy as np
 
+from service.core.assignors import Assignor
 from service.core.model import NONE, Int32s, Ragged
 from service.core.ragged import transposed
 from service.core.timelines.consumer.clients import ConsumerTimeline
 from service.core.timelines.consumer.coordinator import EMPTY, STABLE
 from service.core.timelines.members import Member
-from service.core.timelines.model import NEVER
+from service.core.timelines.model import NEVER, NewMember
 
 
 class ShareTimeline(ConsumerTimeline):
@@ -33,10 +36,9 @@ class ShareTimeline(ConsumerTimeline):
         if len(owned.values):
             self.rows = {number: owned.row(number) for number in range(len(owned))}
 
-    def join(self, member: Member) -> None:
-        """See ConsumerTimeline."""
-        member.instance_id = None
-        super().join(member)
+    def start(self, fields: NewMember, assignors: tuple[Assignor, ...] | None = None) -> Member:
+        """See GroupTimeline; a ``group.instance.id`` means nothing here."""
+        return super().start(replace(fields, instance_id=None), assignors)
 
     def leave(self, member: Member, client_reason: str) -> None:
         """See ConsumerTimeline."""
@@ -58,24 +60,24 @@ class ShareTimeline(ConsumerTimeline):
                 self.ledger.reader[shared] = other
 
     def _assign(self) -> None:
+        """Compute the target, and give each member its own: TargetAssignmentBuilder.build, ShareGroupAssignmentBuilder.build."""
         now, current = self.clock.now, self._pending
         if current is None:
             return
         self._pending = None
         view = self.topology.view(self.topology.newest())
-        order = list(self.present.values())
-        rows = [view.from_world[self.rows.get(member.number, np.empty(0, np.int32))] for member in order]
+        numbers = self.numbers()
+        rows = [view.from_world[self.rows.get(number, np.empty(0, np.int32))] for number in numbers.tolist()]
         rows = [np.sort(row[row != NONE]) for row in rows]
         offsets = np.cumsum([0, *map(len, rows)], dtype=np.int32)
         owned = Ragged(offsets, np.concatenate([np.empty(0, np.int32), *rows]))
         nothing = np.empty((0, 2), np.int32)
-        before = self.group_with(order, view, owned, nothing, lambda member: member.joined_topics)
-        assignor = self._preferred(order)
+        before = self.group_with(numbers, view, owned, nothing)
+        assignor = self._preferred(numbers)
         assignment = assignor.run(before)
         self.describe(current, before, assignment, assignor, view)
         current.epoch = self.target_epoch = self.epoch
         self.assigned_at = now
-        numbers = np.array([member.number for member in order], np.int32)
         beats = np.where(self.members.died[numbers] == NEVER, self.coming_beats(numbers, now), NEVER)
         beats[numbers == self._beating] = now
         self.rows = {
@@ -99,11 +101,11 @@ class ShareTimeline(ConsumerTimeline):
         missed = self.ledger.start(read[unread], numbers[slots[unread]], soonest[unread], current)
         if missed is not None:
             gets = slots[unread][soonest[unread] < NEVER]
-            self.backlog(current, np.bincount(gets, missed, len(order)).astype(np.float64, copy=False), assignment.rows, view)
+            self.backlog(current, np.bincount(gets, missed, len(numbers)).astype(np.float64, copy=False), assignment.rows, view)
         self._enter(STABLE)
         current.stable_at_ms = int(beats[beats < NEVER].max(initial=now))
         self._round += 1
 
     def _enter(self, state: str) -> None:
-        """A share group is empty or stable."""
+        """A share group is empty or stable: ShareGroup.ShareGroupState."""
         super()._enter(state if state == EMPTY else STABLE)

@@ -71,7 +71,7 @@ def _totals(group: GroupTimeline) -> Totals:
         rebalances=len(rebalances),
         idle_partition_ms=group.ledger.ended_ms + open_ms,
         longest_idle_ms=max(group.ledger.longest_ms, longest),
-        moved=sum(move.moved for move in moves),
+        moved=sum(move.moved for move in moves) + sum(rebalance.withheld for rebalance in rebalances),
         revoked=sum(move.revoked for move in moves),
         worst_skew=max((rebalance.load.skew for rebalance in rebalances if rebalance.load is not None), default=1.0),
         requests=group.requests_total,

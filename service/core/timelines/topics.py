@@ -11,6 +11,9 @@ import numpy as np
 from service.core.model import NONE, Bools, Int32s, Ragged, Topics
 from service.core.timelines.model import World
 
+FIRST_RETRY_MS, LAST_RETRY_MS = 100, 1_000
+"""``retry.backoff.ms`` and ``retry.backoff.max.ms`` of clients, by default; each retry waits twice as long as the one before."""
+
 
 @dataclass(frozen=True)
 class View:
@@ -105,25 +108,31 @@ class Topology:
         exists: Bools = ids < counts[self.topic_of]
         return exists
 
-    def seen(self, version: int, started_ms: int, max_age_ms: int) -> int:
-        """When a client that started then sees a version: its metadata is refreshed every so many ms.
+    def seen(self, version: int, asked_ms: int, topics: list[int], max_age_ms: int) -> int:
+        """When a client that asked for metadata then sees a version: it asks again every so many ms.
 
-        A created topic is seen at once: a subscription to a topic that does not exist has the client ask again and again.
+        One that asks for a topic that does not exist asks again as soon as its retries allow. A request takes no time; a real
+        one can wait behind the client's fetch, for up to ``fetch.max.wait.ms``.
 
-        Reproduces Metadata.timeToNextUpdate, and the retry for UNKNOWN_TOPIC_OR_PARTITION in Metadata.update (Apache Kafka
-        4.3.1).
+        topics : what the client asks for
+
+        Reproduces Metadata.timeToNextUpdate, timeToAllowUpdate, and the retry for UNKNOWN_TOPIC_OR_PARTITION in Metadata.update
+        (Apache Kafka 4.3.1), without the jitter of ExponentialBackoff.
         """
-        at_ms, counts = self.versions[version]
-        if started_ms >= at_ms:
-            return started_ms
-        created = (counts > 0) & (self.versions[version - 1][1] == 0)
-        if created.any():
-            return at_ms
-        return started_ms - (started_ms - at_ms) // max_age_ms * max_age_ms
+        at_ms = self.versions[version][0]
+        if asked_ms >= at_ms:
+            return asked_ms
+        if (self.versions[version - 1][1][topics] == 0).any():
+            backoff = FIRST_RETRY_MS
+            while asked_ms < at_ms and backoff < LAST_RETRY_MS:
+                asked_ms += backoff
+                backoff *= 2
+            return asked_ms + max(0, -((asked_ms - at_ms) // LAST_RETRY_MS)) * LAST_RETRY_MS
+        return asked_ms - (asked_ms - at_ms) // max_age_ms * max_age_ms
 
-    def seen_at(self, now_ms: int, started_ms: int, max_age_ms: int) -> int:
+    def seen_at(self, now_ms: int, asked_ms: int, topics: list[int], max_age_ms: int) -> int:
         """The last version that a client has seen by now."""
         version = self.newest()
-        while version > 0 and self.seen(version, started_ms, max_age_ms) > now_ms:
+        while version > 0 and self.seen(version, asked_ms, topics, max_age_ms) > now_ms:
             version -= 1
         return version

@@ -1,4 +1,4 @@
-"""The kernel that hands partitions to their new readers, against its twin."""
+"""The kernels that hand partitions to their readers, against their twins."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from service.core.model import NONE
 from service.core.timelines.ledger import Ledger
 from service.core.timelines.model import NEVER, Rebalance
-from tests.reference.ledger import hand_out
+from tests.reference.ledger import hand_out, start_one, stop_one
 
 NOW = 1_000
 MEMBERS = 4
@@ -35,4 +35,26 @@ def test_the_kernel_does_what_its_twin_does(data: st.DataObject, size: int) -> N
     assert ledger.reader.tolist() == reader
     assert ledger.idle_since.tolist() == idle_since
     assert missed.tolist() == pytest.approx([expected_missed.get(member, 0.0) for member in range(MEMBERS)])
+    assert (rebalance.idle_ms, rebalance.longest_idle_ms) == (sum(idle_times), max(idle_times, default=0))
+
+
+@given(data=st.data(), size=st.integers(0, 20), number=st.integers(0, MEMBERS - 1))
+def test_one_member_stops_and_starts(data: st.DataObject, size: int, number: int) -> None:
+    def column(values: st.SearchStrategy) -> list:
+        return data.draw(st.lists(values, min_size=size, max_size=size))
+
+    reader, counted, weights = column(st.integers(NONE, MEMBERS - 1)), column(st.booleans()), column(st.floats(0, 100))
+    idle_since = [NEVER if one != NONE or not is_counted else 400 for one, is_counted in zip(reader, counted, strict=True)]
+    chosen = [partition for partition in range(size) if data.draw(st.booleans())]
+    partitions = np.array(chosen, np.int32)
+    ledger = Ledger(np.array(reader, np.int32), np.array(idle_since, np.int64), np.array(counted, np.bool_), np.array(weights))
+    rebalance = Rebalance(0, None, "", "consumer", [])
+    ledger.stop_one(partitions, number, NOW)
+    stop_one(reader, idle_since, counted, chosen, number, NOW)
+    assert (ledger.reader.tolist(), ledger.idle_since.tolist()) == (reader, idle_since)
+
+    missed = ledger.start_one(partitions, number, NOW + 5, rebalance)
+    idle_times, expected_missed = start_one(reader, idle_since, counted, chosen, number, NOW + 5, weights)
+    assert (ledger.reader.tolist(), ledger.idle_since.tolist()) == (reader, idle_since)
+    assert missed == pytest.approx(expected_missed)
     assert (rebalance.idle_ms, rebalance.longest_idle_ms) == (sum(idle_times), max(idle_times, default=0))

@@ -9,7 +9,16 @@ import pytest
 from tests.support.broker import running_broker
 from tests.support.live_groups import broker_properties, live, warm
 from tests.support.record_timelines import TIMING
-from tests.support.timelines import answered, question, steps, unnamed
+from tests.support.timelines import (
+    answered,
+    answered_reasons,
+    answered_states,
+    question,
+    reasons,
+    states,
+    steps,
+    unnamed,
+)
 
 if TYPE_CHECKING:
     from flask.testing import FlaskClient
@@ -37,3 +46,5 @@ def test_a_join_and_a_leave(client: FlaskClient) -> None:
     answer = client.post("/v1/group-rebalances", json=question(recorded)).get_json()
     real, simulated = steps(recorded), answered(recorded, answer)
     assert [(step.epoch, unnamed(step)) for step in simulated] == [(step.epoch, unnamed(step)) for step in real]
+    assert [state for _, state in answered_states(answer)] == [state for _, state in states(recorded)]
+    assert answered_reasons(recorded, answer) == reasons(recorded)

@@ -178,7 +178,7 @@ def at_rest(simulation: Simulation) -> None:
     subscribed = np.zeros(len(group.timeline.world.names), np.bool_)
     for member in group.present.values():
         assert group.members.died[member.number] == NEVER
-        subscribed[list(member.topics)] = True
+        subscribed[list(group.members.topics_of(member.number))] = True
     must_read = group.ledger.counted & subscribed[group.topology.topic_of]
     assert (group.ledger.reader[must_read] != NONE).all()
     totals = outcome.totals
@@ -231,3 +231,20 @@ def test_detail_changes_no_total(app: Flask, body: Body) -> None:
     assert answers[0].status_code == answers[1].status_code
     if answers[0].status_code == 200:
         assert answers[0].get_json()["totals"] == answers[1].get_json()["totals"]
+
+
+@settings(max_examples=40, derandomize=True)
+@given(data=st.data(), body=bodies())
+def test_an_event_changes_nothing_before_it(app: Flask, data: st.DataObject, body: Body) -> None:
+    """So a timeline is continued by asking again with more events."""
+    if not body["events"]:
+        return
+    at = data.draw(st.integers(0, len(body["events"]) - 1))
+    client = app.test_client()
+    answers = [client.post("/v1/group-rebalances", json={**body, "events": body["events"][:i]}) for i in (None, at)]
+    if {answer.status_code for answer in answers} != {200}:
+        return
+    whole, first = (answer.get_json()["rebalances"] for answer in answers)
+    cut = body["events"][at]["at_ms"]
+    over = sum(rebalance["at_ms"] < cut for rebalance in whole[1:])
+    assert whole[:over] == first[:over]

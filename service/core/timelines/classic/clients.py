@@ -34,19 +34,19 @@ class ClassicTimeline(ClassicCoordinator):
                 self.join(member)
                 continue
             self.present[member.number] = member
-            member.joined_topics, member.is_new = topics, False
-            member.generation = int(group.generations[i]) if group.generations[i] != NONE else 1
+            self.members.is_new[member.number] = False
+            self.members.generation[member.number] = int(group.generations[i]) if group.generations[i] != NONE else 1
         if stable:
             self._most_members = len(self.present)
             self.owner[group.owned.values] = group.owned.row_of_each_value()
             self.ledger.start(
                 group.owned.values, group.owned.row_of_each_value(), np.zeros(len(group.owned.values), np.int64), None
             )
-            self.generation = max(member.generation for member in self.present.values())
+            self.generation = int(self.members.generation[self.numbers()].max())
             self.leader = 0
             self._state = STABLE
 
-    def join(self, member: Member) -> None:
+    def join(self, member: Member, *, starts: bool = True) -> None:
         """A new member's FindCoordinator and JoinGroup.
 
         Reproduces GroupMetadataManager.classicGroupJoinNewMember, classicGroupJoinNewStaticMember,
@@ -54,13 +54,12 @@ class ClassicTimeline(ClassicCoordinator):
         joins again with it (KIP-394).
         """
         if member.protocol != self.protocol:
-            ConsumerTimeline.converted(self, self.owner, self.generation, self._expiries).join(member)
+            ConsumerTimeline.converted(self, self.owner, self.generation, self._expiries).join(member, starts=starts)
             return
         self._check_protocols(member)
-        member.joined_topics = member.topics
         old = next((other for other in self.present.values() if other.instance_id == member.instance_id), None)
         if member.is_static and old is not None:
-            self._replace(old, member)
+            self._replace(old, member, starts=starts)
             return
         now = self.clock.now
         reason = "not provided" if member.is_static else f"need to re-join with the given member-id: {member.member_id}"
@@ -76,7 +75,8 @@ class ClassicTimeline(ClassicCoordinator):
             instance = member.instance_id or "null"
             text = f"Adding new member {member.member_id} with group instance id {instance}; client reason: {reason}"
             self.prepare(text)
-        self.request("FindCoordinator", member, now)
+        if starts:
+            self.request("FindCoordinator", member, now)
         if not member.is_static:
             self.request("JoinGroup", member, now, "MEMBER_ID_REQUIRED")
         if not began:
@@ -84,7 +84,8 @@ class ClassicTimeline(ClassicCoordinator):
 
     def _check_protocols(self, member: Member) -> None:
         """Raise InvalidQuestion for a member that no assignor of the group suits: ClassicGroup.supportsProtocols."""
-        lists = [other.assignors for other in self.present.values()]
+        codes = np.unique(self.members.assignors[self.numbers()]).tolist()
+        lists = [self.members.assignor_lists[code] for code in codes]
         if self._state != EMPTY and not any(all(one in assignors for assignors in lists) for one in member.assignors):
             own = ", ".join(assignor.name for assignor in member.assignors)
             detail = (
@@ -93,7 +94,7 @@ class ClassicTimeline(ClassicCoordinator):
             detail += "(INCONSISTENT_GROUP_PROTOCOL). A change of assignor must end before the next one begins."
             raise InvalidQuestion(detail, "events", self.cause or 0)
 
-    def _replace(self, old: Member, member: Member) -> None:
+    def _replace(self, old: Member, member: Member, *, starts: bool) -> None:
         """A static member comes back before its session is over: no rebalance in a stable group whose protocol stays the same.
 
         Reproduces GroupMetadataManager.updateStaticMemberThenRebalanceOrCompleteJoin and ClassicGroup.replaceStaticMember
@@ -103,17 +104,19 @@ class ClassicTimeline(ClassicCoordinator):
         del self.present[old.number]
         self.present[member.number] = member
         self._expiries.pop(old.number, None)
-        member.is_new, member.generation = False, old.generation
+        self.members.is_new[member.number] = False
+        self.members.generation[member.number] = self.members.generation[old.number]
         if self.leader == old.number:
             self.leader = member.number
-        self.request("FindCoordinator", member, now)
+        if starts:
+            self.request("FindCoordinator", member, now)
         if self._state == STABLE and self._selected() == self._protocol:
             self.request("JoinGroup", member, now)
             self.request("SyncGroup", member, now)
             mine = np.flatnonzero(self.owner == old.number).astype(np.int32)
             self.owner[mine] = member.number
             self.ledger.start_one(mine, member.number, now, None)
-            member.generation = self.generation
+            self.members.generation[member.number] = self.generation
             self._watch_metadata()
             return
         self.owner[self.owner == old.number] = NONE
@@ -158,7 +161,7 @@ class ClassicTimeline(ClassicCoordinator):
         if number not in self.present:
             return
         if self._state == PREPARING and self.members.joins[number] <= now:
-            if member.is_new:
+            if self.members.is_new[number]:
                 self._expire_at(number, member.started_ms + JOIN_TIMEOUT_MS)
             return
         self.members.joins[number] = self.members.syncs[number] = NEVER
@@ -177,6 +180,7 @@ class ClassicTimeline(ClassicCoordinator):
             self.later(now + self.timing.rebalance_timeout_ms, self._stop_polling, member, until)
 
     def _stop_polling(self, member: Member, until: int) -> None:
+        """AbstractCoordinator.handlePollTimeoutExpiry, maybeLeaveGroup."""
         if self.members.died[member.number] != NEVER or member.number not in self.present:
             return
         self.members.died[member.number] = self.clock.now
@@ -184,27 +188,29 @@ class ClassicTimeline(ClassicCoordinator):
         self.later(until, self._poll_again, member)
 
     def _poll_again(self, member: Member) -> None:
-        self.join(self.successor(member))
+        """ConsumerCoordinator.poll, in which a client without a generation joins as a new member; it knows its coordinator."""
+        self.join(self.successor(member), starts=False)
 
     def resubscribe(self, member: Member) -> None:
         """The next poll joins again: ConsumerCoordinator.rejoinNeededOrPending. One that waits for others does so later."""
-        at = int(self.next_polls(np.array([member.number], np.int32), np.array([self.clock.now], np.int64))[0])
-        self.later(at, self._join_with_new_subscription, member)
+        self.later(self.next_poll(member.number, self.clock.now), self._join_with_new_subscription, member)
 
     def _join_with_new_subscription(self, member: Member) -> None:
-        waits = self._state == PREPARING and self.members.joins[member.number] <= self.clock.now
+        """ConsumerCoordinator.rejoinNeededOrPending: the joinedSubscription is no longer the subscription."""
+        number, columns = member.number, self.members
+        waits = self._state == PREPARING and columns.joins[number] <= self.clock.now
+        changed = columns.topics[number] != columns.joined[number]
         if waits:
-            self._changed_late.add(member.number)
-        elif member.topics == member.joined_topics and self._state == STABLE and member.number in self.present:
-            unread = (self.owner == member.number) & (self.ledger.reader == NONE)
-            self.ledger.start_one(np.flatnonzero(unread).astype(np.int32), member.number, self.clock.now, None)
-        elif member.topics != member.joined_topics:
-            if not self.members.eager[member.number]:
-                unread = [topic for topic in member.joined_topics if topic not in member.topics]
-                mine = np.flatnonzero((self.ledger.reader == member.number) & np.isin(self.topology.topic_of, unread))
-                self.ledger.stop(mine.astype(np.int32), self.clock.now)
+            self._changed_late.add(number)
+        elif not changed and self._state == STABLE and number in self.present:
+            unread = (self.owner == number) & (self.ledger.reader == NONE)
+            self.ledger.start_one(np.flatnonzero(unread).astype(np.int32), number, self.clock.now, None)
+        elif changed:
+            if not columns.eager[number]:
+                kept = np.isin(self.topology.topic_of, columns.topics_of(number))
+                self.ledger.stop(np.flatnonzero((self.ledger.reader == number) & ~kept).astype(np.int32), self.clock.now)
             self.rejoin(member, SUBSCRIPTION)
 
     def topics_changed(self) -> None:
-        """The leader sees it when it refreshes its metadata, and joins again if a topic of the group has changed."""
+        """The leader sees it when it refreshes its metadata, and joins again: ConsumerCoordinator.rejoinNeededOrPending."""
         self._watch_metadata()

@@ -75,8 +75,7 @@ class ClassicCoordinator(GroupTimeline):
         """
         if member.number not in self.present or self.members.died[member.number] != NEVER:
             return
-        member.joined_topics = member.topics
-        self.members.joins[member.number] = min(self.clock.now, int(self.members.joins[member.number]))
+        self._announce(member.number)
         if self._state == PREPARING:
             self._look()
             return
@@ -86,6 +85,12 @@ class ClassicCoordinator(GroupTimeline):
         else:
             begins = f"Updating metadata for member {member.member_id}"
         self.prepare(f"{begins} during {self._state}; client reason: {reason}")
+
+    def _announce(self, number: int) -> None:
+        """A member's JoinGroup arrives, with its present subscription."""
+        columns = self.members
+        columns.joined[number] = columns.topics[number]
+        columns.joins[number] = min(self.clock.now, int(columns.joins[number]))
 
     def prepare(self, reason: str) -> None:
         """Begin a rebalance: GroupMetadataManager.prepareRebalance.
@@ -98,8 +103,7 @@ class ClassicCoordinator(GroupTimeline):
         self._round += 1
         self._previous_state, self._state = state, PREPARING
         self._initial_round = state == EMPTY
-        numbers = np.fromiter(self.present, np.int32, len(self.present))
-        columns = self.members
+        numbers, columns = self.numbers(), self.members
         if state == EMPTY:
             delay = self.timing.initial_rebalance_delay_ms
             self._new_member_added = False
@@ -129,6 +133,7 @@ class ClassicCoordinator(GroupTimeline):
             self._complete()
 
     def _end_join(self, this_round: int) -> None:
+        """The rebalance time-out is over: GroupMetadataManager.completeClassicGroupJoin."""
         if this_round == self._round and self._state == PREPARING:
             self._complete()
 
@@ -136,7 +141,7 @@ class ClassicCoordinator(GroupTimeline):
         """Complete the join phase once all members have joined: GroupMetadataManager.maybeCompleteJoinPhase."""
         if self._state != PREPARING or (self._initial_round and not also_initial):
             return
-        numbers = np.fromiter(self.present, np.int32, len(self.present))
+        numbers = self.numbers()
         last = int(self.members.joins[numbers].max(initial=self.clock.now))
         if last <= self.clock.now:
             self._complete()
@@ -150,20 +155,20 @@ class ClassicCoordinator(GroupTimeline):
     def _complete(self) -> None:
         """Begin the next generation: GroupMetadataManager.completeClassicGroupJoin, ClassicGroup.initNextGeneration."""
         now, columns = self.clock.now, self.members
-        for member in [member for member in self.present.values() if columns.joins[member.number] > now]:
-            if not member.is_static:
-                self._kick(member)
-        order = self.member_order()
-        joined = [member for member in order if columns.joins[member.number] <= now]
-        if self.present and not joined:
+        numbers = self.numbers()
+        for number in numbers[columns.joins[numbers] > now].tolist():
+            if not self.present[number].is_static:
+                self._kick(self.present[number])
+        numbers = self.member_order()
+        joined = numbers[columns.joins[numbers] <= now]
+        if self.present and not len(joined):
             self.later(now + self.timing.rebalance_timeout_ms, self._end_join, self._round)
             return
         if self.present and columns.joins[self.leader] > now:
-            self.leader = joined[0].number  # ClassicGroup.maybeElectNewJoinedLeader
+            self.leader = int(joined[0])  # ClassicGroup.maybeElectNewJoinedLeader
         self.generation += 1
         current = self.rebalances[-1]
         current.epoch = self.generation
-        numbers = np.array([member.number for member in order], np.int32)
         self._stop_reading(numbers)
         if not self.present:
             self._enter(EMPTY)
@@ -172,10 +177,9 @@ class ClassicCoordinator(GroupTimeline):
         self.requests("JoinGroup", numbers.tolist(), np.where(columns.joins[numbers] <= now, columns.joins[numbers], NEVER))
         self._protocol = self._selected()
         self._enter(COMPLETING)
-        for member in joined:
-            member.is_new = False
-            if member.number not in self._changed_late:
-                member.joined_topics = member.topics
+        columns.is_new[joined] = False
+        announced = joined[~np.isin(joined, list(self._changed_late))] if self._changed_late else joined
+        columns.joined[announced] = columns.topics[announced]
         self._changed_late.clear()
         self._answer_joins(numbers)
 
@@ -191,8 +195,8 @@ class ClassicCoordinator(GroupTimeline):
             self._expire_at(number, now + self.timing.session_timeout_ms)
         for number in numbers[~has_joined & alive].tolist():
             # It rejoins once it polls: its heartbeat has told it that the generation is over.
-            back = int(self.next_polls(np.array([number]), self.next_beats(np.array([number]), now))[0])
-            self.later(back, self.rejoin, self.members.all[number], ALREADY)
+            beat = int(self.next_beats(np.array([number]), now)[0])
+            self.later(self.next_poll(number, beat), self.rejoin, self.members.all[number], ALREADY)
         self._round += 1
         if int(syncs.max()) >= now + self.timing.rebalance_timeout_ms:
             self.later(now + self.timing.rebalance_timeout_ms, self._end_sync, self._round)
@@ -215,27 +219,29 @@ class ClassicCoordinator(GroupTimeline):
         """The leader's SyncGroup: its assignment holds. GroupMetadataManager.classicGroupSyncToClassicGroup."""
         if this_round != self._round or self._state != COMPLETING:
             return
-        now, current = self.clock.now, self.rebalances[-1]
-        order = self.member_order()
-        numbers = np.array([member.number for member in order], np.int32)
-        self.snapshot = self._seen(self.leader)
+        now, current, columns = self.clock.now, self.rebalances[-1], self.members
+        numbers = self.member_order()
+        topics = self.members.joined_topics(numbers)
+        if not set(topics) <= set(columns.subscriptions[columns.joined[self.leader]]):
+            # ConsumerCoordinator.updateGroupSubscription: the leader asks for the topics that only others subscribe to.
+            columns.asked[self.leader] = now
+        self.snapshot = self._seen(self.leader, topics)
         view = self.topology.view(self.snapshot)
-        before = self.group_of(order, view, self.owner, lambda member: member.joined_topics)
-        assignor = next(one for one in self.members.all[self.leader].assignors if one.name == self._protocol)
-        assignment = assignor.run(self._claims(order, view, before))
+        before = self.group_of(numbers, view, self.owner)
+        assignor = next(one for one in columns.all[self.leader].assignors if one.name == self._protocol)
+        assignment = assignor.run(self._claims(numbers, view, before))
         self.describe(current, before, assignment, assignor, view)
-        self.requests("SyncGroup", numbers.tolist(), self.members.syncs[numbers])
+        self.requests("SyncGroup", numbers.tolist(), columns.syncs[numbers])
         self._enter(STABLE)
         current.stable_at_ms = now
         self._hand_out(numbers, assignment.rows, view, current)
-        for member in order:
-            if self.members.syncs[member.number] < NEVER:
-                member.generation, member.seen_version = self.generation, self.snapshot
+        synced = numbers[columns.syncs[numbers] < NEVER]
+        columns.generation[synced], columns.seen[synced] = self.generation, self.snapshot
         self._round += 1
-        self._after_sync(order)
+        self._after_sync(numbers)
         self._watch_metadata()
 
-    def _claims(self, order: list[Member], view: View, before: Group) -> Group:
+    def _claims(self, numbers: Int32s, view: View, before: Group) -> Group:
         """The group as its leader sees it: what each member's subscription claims.
 
         StickyAssignor remembers its last assignment itself (userData). To CooperativeStickyAssignor a member claims what it
@@ -249,7 +255,7 @@ class ClassicCoordinator(GroupTimeline):
         claimed = self.ledger.reader.copy()
         if eager.any():
             claimed[(claimed != NONE) & np.append(eager, False)[claimed]] = NONE
-        return self.group_of(order, view, claimed, lambda member: member.joined_topics)
+        return self.group_of(numbers, view, claimed)
 
     def _hand_out(self, numbers: Int32s, rows: Ragged, view: View, current: Rebalance) -> None:
         """Members read what they are assigned from their SyncGroup's response on: ConsumerCoordinator.onJoinComplete."""
@@ -263,7 +269,7 @@ class ClassicCoordinator(GroupTimeline):
             self.later(int(starts[number]), self._sync_late, number, self.generation)
 
     def _sync_late(self, number: int, generation: int) -> None:
-        """A member that did not poll gets its assignment."""
+        """A member that did not poll gets its assignment: GroupMetadataManager.classicGroupSyncToClassicGroup in Stable."""
         if number not in self.present or self.members.died[number] != NEVER or generation != self.generation:
             return
         gains = np.flatnonzero((self.owner == number) & (self.ledger.reader == NONE)).astype(np.int32)
@@ -273,26 +279,25 @@ class ClassicCoordinator(GroupTimeline):
             self.ledger.stop(loses, self.clock.now)
             self.rejoin(self.present[number], REVOKED)
 
-    def _after_sync(self, order: list[Member]) -> None:
+    def _after_sync(self, numbers: Int32s) -> None:
         """Who joins again at once: ConsumerCoordinator.onJoinComplete (KIP-429), rejoinNeededOrPending."""
-        revokes = set(self._revokers.tolist())
+        columns = self.members
+        revokes = np.isin(numbers, self._revokers)
+        joins_again = revokes | (columns.topics[numbers] != columns.joined[numbers])
         again: dict[int, list[tuple[Member, str]]] = {}
-        for member in order:
-            changed = member.topics != member.joined_topics
-            if changed or member.number in revokes:
-                rejoins = again.setdefault(int(self.members.syncs[member.number]), [])
-                rejoins.append((member, REVOKED if member.number in revokes else SUBSCRIPTION))
+        for number, has_revoked in zip(numbers[joins_again].tolist(), revokes[joins_again].tolist(), strict=True):
+            rejoins = again.setdefault(int(columns.syncs[number]), [])
+            rejoins.append((columns.all[number], REVOKED if has_revoked else SUBSCRIPTION))
         for at, rejoins in again.items():
             self.later(at, self._rejoin_all, rejoins)
 
     def _rejoin_all(self, rejoins: list[tuple[Member, str]]) -> None:
-        """Several members join again at the same time; the first one's request begins the rebalance."""
+        """Several members join again at once; the first begins it: GroupMetadataManager.classicGroupJoinExistingMember."""
         for member, reason in rejoins:
             if self._state != PREPARING:
                 self.rejoin(member, reason)
             elif member.number in self.present and self.members.died[member.number] == NEVER:
-                member.joined_topics = member.topics
-                self.members.joins[member.number] = min(self.clock.now, int(self.members.joins[member.number]))
+                self._announce(member.number)
         self._look()
 
     def _end_sync(self, this_round: int) -> None:
@@ -308,6 +313,7 @@ class ClassicCoordinator(GroupTimeline):
             self.prepare(f"Removing [{names}] on pending sync request expiration")
 
     def _expire_at(self, number: int, at_ms: int) -> None:
+        """GroupMetadataManager.rescheduleClassicGroupMemberHeartbeat."""
         self._expiries[number] = at_ms
         self.later(at_ms, self._expire, number, at_ms)
 
@@ -317,7 +323,7 @@ class ClassicCoordinator(GroupTimeline):
             return
         member = self.present[number]
         waits = self._state == PREPARING and self.members.joins[number] <= self.clock.now
-        if waits and not member.is_new:
+        if waits and not self.members.is_new[number]:
             return
         self._remove(member)
         if self._state in (STABLE, COMPLETING):
@@ -332,41 +338,48 @@ class ClassicCoordinator(GroupTimeline):
         self.owner[self.owner == member.number] = NONE
         if self.leader == member.number:
             order = self.member_order()
-            self.leader = order[0].number if order else NONE
+            self.leader = int(order[0]) if len(order) else NONE
 
     def _kick(self, member: Member) -> None:
-        """Remove a member that did not join or sync in time; one that still runs comes back with a new id (UNKNOWN_MEMBER_ID)."""
+        """Remove a member that did not join or sync in time; one that still runs comes back with a new id.
+
+        Reproduces GroupMetadataManager.completeClassicGroupJoin and expirePendingSync; UNKNOWN_MEMBER_ID in
+        AbstractCoordinator.HeartbeatResponseHandler.
+        """
         now, number = self.clock.now, member.number
         self.ledger.stop_member(number, now)
         self._remove(member)
         if self.members.died[number] == NEVER:
-            one = np.array([number], np.int32)
-            self.later(int(self.next_polls(one, self.next_beats(one, now))[0]), self._come_back, member)
+            beat = int(self.next_beats(np.array([number], np.int32), now)[0])
+            self.later(self.next_poll(number, beat), self._come_back, member)
 
     def _come_back(self, member: Member) -> None:
-        """A client whose member was removed joins as a new one."""
+        """A client whose member was removed joins as a new one: AbstractCoordinator.resetStateOnResponseError."""
         if self.members.died[member.number] == NEVER:
             self.members.died[member.number] = self.clock.now
-            self.join(self.successor(member))
+            self.join(self.successor(member), starts=False)
 
-    def _seen(self, number: int) -> int:
-        member = self.members.all[number]
-        return max(member.seen_version, self.topology.seen_at(self.clock.now, member.started_ms, self.timing.metadata_max_age_ms))
+    def _seen(self, number: int, topics: list[int]) -> int:
+        """The version of the topology that a member's metadata has: ConsumerCoordinator.metadataSnapshot."""
+        seen = self.topology.seen_at(self.clock.now, int(self.members.asked[number]), topics, self.timing.metadata_max_age_ms)
+        return max(int(self.members.seen[number]), seen)
 
     def _watch_metadata(self) -> None:
+        """When the leader will see newer versions: Metadata.timeToNextUpdate."""
         if self.leader == NONE:
             return
-        started = self.members.all[self.leader].started_ms
+        asked, topics = int(self.members.asked[self.leader]), self.members.joined_topics(self.numbers())
         for version in range(self.snapshot + 1, self.topology.newest() + 1):
-            at = self.topology.seen(version, started, self.timing.metadata_max_age_ms)
+            at = self.topology.seen(version, asked, topics, self.timing.metadata_max_age_ms)
             self.later(at, self._refresh, self.leader)
 
     def _refresh(self, number: int) -> None:
         """ConsumerCoordinator.rejoinNeededOrPending: the leader's assignmentSnapshot no longer matches."""
         if number != self.leader or self._state != STABLE or self.members.died[number] != NEVER:
             return
-        topics = sorted({topic for member in self.present.values() for topic in member.joined_topics})
-        seen = self._seen(number)
+        topics = self.members.joined_topics(self.numbers())
+        seen = self._seen(number, topics)
+        self.members.asked[number] = self.clock.now
         if (self.topology.view(seen).counts[topics] != self.topology.view(self.snapshot).counts[topics]).any():
             self.cause = self.version_causes[seen]
             self.rejoin(self.members.all[number], METADATA)
@@ -374,28 +387,31 @@ class ClassicCoordinator(GroupTimeline):
     _protocol = ""
     _revokers: Int32s = np.empty(0, np.int32)
 
-    def member_order(self) -> list[Member]:
-        """The members as the coordinator's HashMap gives them: ClassicGroup.currentClassicGroupMembers."""
-        members = list(self.present.values())
+    def member_order(self) -> Int32s:
+        """The numbers of the members as the coordinator's HashMap gives them: ClassicGroup.currentClassicGroupMembers."""
+        numbers = self.numbers()
         capacity = DEFAULT_CAPACITY
         while self._most_members > capacity * 3 // 4:
             capacity *= 2
-        hashes = np.array([member.hash_code for member in members], np.int32)
+        hashes = self.members.hash_code[numbers].astype(np.int32)
         ranks = None
         if len(np.unique(hashes)) < len(hashes):
-            by_text = sorted(range(len(members)), key=lambda i: members[i].member_id)
-            ranks = np.empty(len(members), np.int32)
-            ranks[by_text] = np.arange(len(members), dtype=np.int32)
-        return [members[i] for i in iteration_order(hashes, capacity=capacity, ranks=ranks).tolist()]
+            ids = [self.members.ids[number] for number in numbers.tolist()]
+            by_text = sorted(range(len(ids)), key=ids.__getitem__)
+            ranks = np.empty(len(ids), np.int32)
+            ranks[by_text] = np.arange(len(ids), dtype=np.int32)
+        order: Int32s = numbers[iteration_order(hashes, capacity=capacity, ranks=ranks)]
+        return order
 
     def _selected(self) -> str:
         """The assignor with the most votes among those that all members support: ClassicGroup.selectProtocol."""
-        members = list(self.present.values())
-        if len({member.assignors for member in members}) == 1:
-            return members[0].assignors[0].name
-        supported = Counter(assignor.name for member in members for assignor in member.assignors)
-        candidates = {name for name, count in supported.items() if count == len(members)}
-        votes = Counter(next(one.name for one in member.assignors if one.name in candidates) for member in members)
+        codes: list[int] = self.members.assignors[self.numbers()].tolist()
+        lists = [self.members.assignor_lists[code] for code in dict.fromkeys(codes)]
+        if len(lists) == 1:
+            return lists[0][0].name
+        members = [self.members.assignor_lists[code] for code in codes]
+        candidates = set.intersection(*({assignor.name for assignor in own} for own in lists))
+        votes = Counter(next(one.name for one in own if one.name in candidates) for own in members)
         names = sorted(votes, key=lambda name: -votes[name])
         most = [name for name in names if votes[name] == votes[names[0]]]
         return most[int(iteration_order(java_hash_codes(most))[0])]

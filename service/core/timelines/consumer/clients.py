@@ -11,7 +11,14 @@ import numpy as np
 
 from service.core.errors import InvalidQuestion
 from service.core.model import NONE, Int32s
-from service.core.timelines.consumer.coordinator import EMPTY, FIRST_EPOCH, STABLE, ConsumerCoordinator, Work
+from service.core.timelines.consumer.coordinator import (
+    EMPTY,
+    FIRST_EPOCH,
+    RECONCILING,
+    STABLE,
+    ConsumerCoordinator,
+    Work,
+)
 from service.core.timelines.group import GroupTimeline
 from service.core.timelines.members import Member
 from service.core.timelines.model import NEVER
@@ -37,8 +44,8 @@ class ConsumerTimeline(ConsumerCoordinator):
         group.epoch = group.target_epoch = generation
         group._state = STABLE if group.present else EMPTY
         group._refresh = True  # the upgrade always triggers a rebalance
-        for number, member in group.present.items():
-            member.generation = generation
+        for number in group.present:
+            group.members.generation[number] = generation
             if group.members.died[number] != NEVER:
                 group._expire_at(number, expiries.get(number, group.clock.now + group.timing.session_timeout_ms))
             else:
@@ -54,7 +61,6 @@ class ConsumerTimeline(ConsumerCoordinator):
             member = self.start(self.first_member(group, i, topics))
             if stable:
                 self.present[member.number] = member
-                member.joined_topics = topics
             else:
                 self.join(member)
         if stable:
@@ -63,10 +69,9 @@ class ConsumerTimeline(ConsumerCoordinator):
             self.ledger.start(owned, owners, np.zeros(len(owned), np.int64), None)
             self.epoch = self.target_epoch = max(int(group.generations.max()), FIRST_EPOCH + 1)
             self._state = STABLE
-            for member in self.present.values():
-                member.generation = self.epoch
+            self.members.generation[self.numbers()] = self.epoch
 
-    def join(self, member: Member) -> None:
+    def join(self, member: Member, *, starts: bool = True) -> None:
         """A client's first heartbeat, with epoch 0.
 
         Reproduces GroupMetadataManager.getOrMaybeSubscribeDynamicConsumerGroupMember and
@@ -77,25 +82,27 @@ class ConsumerTimeline(ConsumerCoordinator):
         if member.is_static and old is not None:
             self._replace(old, member)
             return
-        member.joined_topics = member.topics
+        self.members.joined[member.number] = self.members.topics[member.number]
         self.present[member.number] = member
         with_instance = f" with instance id {member.instance_id}" if member.is_static else ""
         kind = "Static member" if member.is_static else "Member"
         self._bump(f"{kind} {member.member_id}{with_instance} joins the consumer group using the {member.protocol} protocol.")
-        self.request("FindCoordinator", member, self.clock.now)
+        if starts:
+            self.request("FindCoordinator", member, self.clock.now)
         self._heartbeat(member.number)
 
     def _replace(self, old: Member, member: Member) -> None:
-        if old.protocol == self.protocol and old.number not in self._away:
+        """GroupMetadataManager.replaceMember, throwIfInstanceIdIsUnreleased."""
+        if old.protocol == self.protocol and not self.members.away[old.number]:
             detail = f"Static member {member.member_id} with instance id {member.instance_id} cannot join the group because the "
             detail += f"instance id is owned by {old.member_id} member (UNRELEASED_INSTANCE_ID)."
             raise InvalidQuestion(detail, "events", self.cause or 0)
         now = self.clock.now
         present = {number: other for number, other in self.present.items() if number != old.number}
         self.present = {**present, member.number: member}
-        self._away.discard(old.number)
+        self.members.away[old.number] = False
         self._expiries.pop(old.number, None)
-        member.joined_topics = old.joined_topics
+        self.members.joined[member.number] = self.members.joined[old.number]
         for owners in (self.holder, self.target):
             owners[owners == old.number] = member.number
         work = self._work.pop(old.number, None)
@@ -104,7 +111,7 @@ class ConsumerTimeline(ConsumerCoordinator):
         if old.number in self._slots:
             self._slots[member.number] = self._slots.pop(old.number)
         self.ledger.start_one(np.flatnonzero(self.holder == member.number).astype(np.int32), member.number, now, None)
-        member.generation = self.target_epoch
+        self.members.generation[member.number] = self.target_epoch
         self.request("FindCoordinator", member, now)
         self._heartbeat(member.number)
 
@@ -119,18 +126,20 @@ class ConsumerTimeline(ConsumerCoordinator):
             return
         self.request("ConsumerGroupHeartbeat", member, now)
         if member.is_static:
-            self._away.add(number)
+            self.members.away[number] = True
+            if self._state == STABLE:
+                self._enter(RECONCILING)  # until it is back, its epoch is not the group's
             self._expire_at(number, self.last_beat(number, now) + self.timing.session_timeout_ms)
             if self._pending is not None:
                 self._await_heartbeat()
         elif member.protocol == "classic":
             explicit = "has left group through explicit `LeaveGroup` request"
-            self._fence(member, f"Member {member.member_id} {explicit}; client reason: {client_reason}")
+            self._fence(member, f"Dynamic member {member.member_id} {explicit}; client reason: {client_reason}")
         else:
             self._fence(member, f"Member {member.member_id} left the consumer group.")
 
     def crash(self, member: Member) -> None:
-        """Heartbeats stop; its session expires."""
+        """Heartbeats stop; its session expires: GroupMetadataManager.scheduleConsumerGroupSessionTimeout."""
         self.ledger.stop_member(member.number, self.clock.now)
         if member.number in self.present:
             self._expire_at(member.number, self.last_beat(member.number, self.clock.now) + self.timing.session_timeout_ms)
@@ -148,6 +157,7 @@ class ConsumerTimeline(ConsumerCoordinator):
             self.later(self.clock.now + self.timing.rebalance_timeout_ms, self._stop_polling, member, until)
 
     def _stop_polling(self, member: Member, until: int) -> None:
+        """AbstractMembershipManager.transitionToSendingLeaveGroup, for an expired poll timer."""
         if self.members.died[member.number] == NEVER and member.number in self.present:
             self.leave(member, "")
             self.later(until, self._join_again, member)
@@ -158,9 +168,10 @@ class ConsumerTimeline(ConsumerCoordinator):
         self.later(at, self._tell_subscription, member)
 
     def _tell_subscription(self, member: Member) -> None:
+        """ConsumerHeartbeatRequestManager.HeartbeatState.buildRequestData sends the topics if they have changed."""
         if member.number not in self.present or not self._beats(member.number):
             return
-        if member.topics != member.joined_topics:
+        if self.members.topics[member.number] != self.members.joined[member.number]:
             self._heartbeat(member.number)
         else:  # it has changed its mind before anybody heard of it
             unread = (self.holder == member.number) & (self.ledger.reader == NONE)
@@ -169,10 +180,10 @@ class ConsumerTimeline(ConsumerCoordinator):
     def topics_changed(self) -> None:
         """The coordinator sees it at once; the next heartbeat raises the epoch: GroupMetadataManager.onMetadataUpdate."""
         old, new = self.topology.versions[-2][1], self.topology.versions[-1][1]
-        topics = sorted({topic for member in self.present.values() for topic in member.joined_topics})
+        topics = self.members.joined_topics(self.numbers())
         if topics and (old[topics] != new[topics]).any():
             self._refresh = True
-            numbers = np.array([number for number in self.present if self._beats(number)], np.int32)
+            numbers = self._beating_numbers()
             if len(numbers):
                 beats = self.next_beats(numbers, self.clock.now)
                 self.later(int(beats.min()), self._beat, int(numbers[int(beats.argmin())]), self.epoch)

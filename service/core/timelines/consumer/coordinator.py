@@ -60,10 +60,10 @@ class ConsumerCoordinator(GroupTimeline):
         self._pending: Rebalance | None = None
         self._work: dict[int, Work] = {}
         self._expiries: dict[int, int] = {}
-        self._away: set[int] = set()
         self._round = 0
         self._refresh = False
         self._slots: dict[int, int] = {}
+        self._due: dict[tuple[int, int], list[int]] = {}
         self._rows = Ragged(np.zeros(1, np.int32), np.empty(0, np.int32))
         self._view = self.topology.view(0)
 
@@ -72,7 +72,10 @@ class ConsumerCoordinator(GroupTimeline):
         return self._state
 
     def _bump(self, reason: str) -> None:
-        """Raise the group epoch; several changes may wait for one target assignment, whose reason is then the first."""
+        """Raise the group epoch: ModernGroup.groupEpoch, by a ConsumerGroupMetadata record.
+
+        Several changes may wait for one target assignment, whose reason is then the first.
+        """
         self.epoch += 1
         if self._pending is None:
             self._pending = Rebalance(self.clock.now, self.cause, reason, self.protocol, [])
@@ -84,7 +87,7 @@ class ConsumerCoordinator(GroupTimeline):
         self._await_heartbeat()
 
     def _settle_empty(self) -> None:
-        """The last member has gone: nobody is there to have a target computed."""
+        """The last member has gone: nobody is there to have a target computed. ConsumerGroup.maybeUpdateGroupState."""
         if self._pending is not None:
             self._enter(EMPTY)
             self._pending.epoch, self._pending.stable_at_ms = self.epoch, self.clock.now
@@ -97,8 +100,8 @@ class ConsumerCoordinator(GroupTimeline):
         return 0 if self.assigned_at is None else self.assigned_at + self.timing.assignment_interval_ms
 
     def _await_heartbeat(self) -> None:
-        """The next heartbeat of any member computes the target assignment."""
-        numbers = np.array([number for number in self.present if self._beats(number)], np.int32)
+        """The next heartbeat of any member has the target computed: GroupMetadataManager.maybeUpdateTargetAssignment."""
+        numbers = self._beating_numbers()
         if len(numbers):
             soonest = max(self.clock.now, self._ready_ms() - 1)
             beats = self.next_beats(numbers, soonest)
@@ -106,7 +109,13 @@ class ConsumerCoordinator(GroupTimeline):
             self.later(int(beats[first]), self._beat, int(numbers[first]), self.epoch)
 
     def _beats(self, number: int) -> bool:
-        return self.members.died[number] == NEVER and number not in self._away
+        return bool(self.members.died[number] == NEVER) and not self.members.away[number]
+
+    def _beating_numbers(self) -> Int32s:
+        """int32[...], the members that heartbeat."""
+        numbers = self.numbers()
+        beating: Int32s = numbers[(self.members.died[numbers] == NEVER) & ~self.members.away[numbers]]
+        return beating
 
     def _beat(self, number: int, epoch: int) -> None:
         if (epoch == self.epoch and self.target_epoch < epoch) or self._refresh:
@@ -131,14 +140,13 @@ class ConsumerCoordinator(GroupTimeline):
             return
         self._pending = None
         self._view = view = self.topology.view(self.topology.newest())
-        order = list(self.present.values())
-        before = self.group_of(order, view, self.target, lambda member: member.joined_topics)
-        assignor = self._preferred(order)
+        numbers = self.numbers()
+        before = self.group_of(numbers, view, self.target)
+        assignor = self._preferred(numbers)
         assignment: Assignment = assignor.run(before)
         self.describe(current, before, assignment, assignor, view)
         current.epoch = self.target_epoch = self.epoch
         self.assigned_at = now
-        numbers = np.array([member.number for member in order], np.int32)
         self._slots = {number: slot for slot, number in enumerate(numbers.tolist())}
         self._rows = assignment.rows
         self.target = np.full(len(self.target), NONE, np.int32)
@@ -146,12 +154,14 @@ class ConsumerCoordinator(GroupTimeline):
         self._enter(RECONCILING)
         self._divide_work(numbers)
 
-    def _preferred(self, members: list[Member]) -> Assignor:
+    def _preferred(self, numbers: Int32s) -> Assignor:
         """The assignor that most members of the consumer protocol ask for: ConsumerGroup.computePreferredServerAssignor."""
-        asked = [member.assignors[0] for member in members if member.protocol == self.protocol]
+        codes = self.members.assignors[numbers[~self.members.classic[numbers]]].tolist()
+        asked = [self.members.assignor_lists[code][0] for code in codes]
         votes = Counter(assignor.name for assignor in asked)
         if asked:
-            self._assignor = next(assignor for assignor in asked if votes[assignor.name] == max(votes.values()))
+            most = max(votes.values())
+            self._assignor = next(assignor for assignor in asked if votes[assignor.name] == most)
         return self._assignor or self.timeline.assignor
 
     _assignor: Assignor | None = None
@@ -163,20 +173,20 @@ class ConsumerCoordinator(GroupTimeline):
         losers = grouped(self.holder[differs], len(self.members.all))
         gainers = grouped(self.target[differs], len(self.members.all))
         self._work = {number: Work(revoking=partitions) for number, partitions in revoking.items()}
-        for number in np.unique(self.holder[differs]).tolist():
+        for number in np.flatnonzero(losers.lengths()).tolist():
             if number in self.present:
                 work = self._work.setdefault(number, Work())
                 loses = differs[losers.row(number)]
-                work.loses = np.setdiff1d(loses, work.revoking, assume_unique=True)
-        for number in np.unique(self.target[differs]).tolist():
+                work.loses = np.setdiff1d(loses, work.revoking, assume_unique=True) if len(work.revoking) else loses
+        for number in np.flatnonzero(gainers.lengths()).tolist():
             if number in self.present:
                 self._work.setdefault(number, Work()).gains = differs[gainers.row(number)]
         self._round += 1
-        beats = np.array([number for number in numbers.tolist() if self._beats(number)], np.int32)
+        beats = numbers[(self.members.died[numbers] == NEVER) & ~self.members.away[numbers]]
         next_beats = np.where(beats == self._beating, self.clock.now, self.coming_beats(beats, self.clock.now))
         for number, at in zip(beats.tolist(), next_beats.tolist(), strict=True):
             if number in self._work and number != self._beating:
-                self.later(at, self._follow, number, self._round)
+                self._follow(number, at)
         self.later(int(next_beats.max(initial=self.clock.now)), self._settle, self._round)
         self._settles_at = int(next_beats.max(initial=self.clock.now))
 
@@ -187,24 +197,30 @@ class ConsumerCoordinator(GroupTimeline):
         """Stable once every member has reached the target epoch: ConsumerGroup.maybeUpdateGroupState."""
         if this_round != self._round or self._state != RECONCILING or self._work or self.clock.now < self._settles_at:
             return
-        behind = [number for number in self._away if number in self.present]
-        silent = [number for number in self.present if self.members.died[number] != NEVER]
-        if behind or silent:
+        if len(self._beating_numbers()) < len(self.present):
             return
-        for member in self.present.values():
-            member.generation = self.target_epoch
+        self.members.generation[self.numbers()] = self.target_epoch
         self._enter(STABLE)
-        self.rebalances[-1].stable_at_ms = self.clock.now
+        if self.rebalances and self.rebalances[-1].stable_at_ms is None:
+            self.rebalances[-1].stable_at_ms = self.clock.now
 
-    def _follow(self, number: int, this_round: int) -> None:
-        if this_round == self._round and number in self.present and self._beats(number):
-            self._heartbeat(number)
+    def _follow(self, number: int, at_ms: int) -> None:
+        """Have a member heartbeat then, unless another assignment comes first. Heartbeats at the same time are one call."""
+        due = self._due.setdefault((self._round, at_ms), [])
+        if not due:
+            self.later(at_ms, self._follow_all, self._round, at_ms)
+        due.append(number)
+
+    def _follow_all(self, this_round: int, at_ms: int) -> None:
+        for number in self._due.pop((this_round, at_ms)):
+            if this_round == self._round and number in self.present and self._beats(number):
+                self._heartbeat(number)
 
     def _heartbeat(self, number: int, *, error: str = "") -> None:
         """A heartbeat, and what the coordinator answers: GroupMetadataManager.consumerGroupHeartbeat."""
         member, now = self.members.all[number], self.clock.now
-        if member.joined_topics != member.topics:
-            member.joined_topics = member.topics
+        if self.members.joined[number] != self.members.topics[number]:
+            self.members.joined[number] = self.members.topics[number]
             self.members.beat[number] = now
             self._bump(f"Member {member.member_id} updated its subscribed topics to: {self._names(member)}.")
             self._drop_unsubscribed(member)
@@ -216,8 +232,7 @@ class ConsumerCoordinator(GroupTimeline):
         self._reconcile(number)
         work = self._work.get(number)
         if work is not None and not len(work.revoking):
-            again = now + self.timing.heartbeat_interval_ms
-            self.later(again, self._follow, number, self._round)
+            self._follow(number, now + self.timing.heartbeat_interval_ms)
         if not self._work and self._state == RECONCILING:
             self.later(now, self._settle, self._round)
 
@@ -232,11 +247,11 @@ class ConsumerCoordinator(GroupTimeline):
         now, member = self.clock.now, self.members.all[number]
         if len(work.loses):
             work.revoking, work.loses = work.loses, np.empty(0, np.int32)
-            polls = int(self.next_polls(np.array([number], np.int32), np.array([now], np.int64))[0])
+            polls = self.next_poll(number, now)
             if polls > now:
                 fenced_at = now + self.timing.rebalance_timeout_ms
                 self.later(polls, self._confirm, number, self.target_epoch)
-                self.later(fenced_at, self._fence_slow, number, member.generation, work)
+                self.later(fenced_at, self._fence_slow, number, int(self.members.generation[number]), work)
             else:
                 self._confirm(number, self.target_epoch)
             return
@@ -247,21 +262,24 @@ class ConsumerCoordinator(GroupTimeline):
             self.request("ConsumerGroupHeartbeat", member, now)
         if not len(work.gains):
             del self._work[number]
-        member.generation = self.target_epoch
+        self.members.generation[number] = self.target_epoch
 
     def _confirm(self, number: int, _: int) -> None:
-        """The member has revoked: it stops reading, says so, and goes on to what it gains."""
+        """The member has revoked: it stops reading, says so, and goes on to what it gains.
+
+        Reproduces AbstractMembershipManager.revokeAndAssign and CurrentAssignmentBuilder.build in UNREVOKED_PARTITIONS.
+        """
         work = self._work.get(number)
         if work is None or number not in self.present or not self._beats(number):
             return
         freed = work.revoking[self.holder[work.revoking] == number]
         self.holder[freed] = NONE
-        self.ledger.stop(freed[self.ledger.reader[freed] == number], self.clock.now)
+        self.ledger.stop_one(freed, number, self.clock.now)
         work.revoking = np.empty(0, np.int32)
         self._heartbeat(number)
 
     def _give(self, number: int, partitions: Int32s) -> None:
-        """The member gets these, and reads them."""
+        """The member gets these, and reads them: ConsumerGroup.updateMember with a new assignment."""
         if not len(partitions):
             return
         self.holder[partitions] = number
@@ -270,20 +288,23 @@ class ConsumerCoordinator(GroupTimeline):
         slot = self._slots.get(number)
         if missed is not None and slot is not None:
             of_members = np.zeros(len(self._rows))
-            of_members[slot] = missed.sum()
+            of_members[slot] = missed
             self.backlog(current, of_members, self._rows, self._view)
 
     def _drop_unsubscribed(self, member: Member) -> None:
         """Have it revoke what it no longer subscribes to: CurrentAssignmentBuilder.updateCurrentAssignment."""
-        mine = np.flatnonzero((self.holder == member.number) & ~np.isin(self.topology.topic_of, member.topics)).astype(np.int32)
+        mine = np.flatnonzero(
+            (self.holder == member.number) & ~np.isin(self.topology.topic_of, self.members.topics_of(member.number))
+        ).astype(np.int32)
         if len(mine):
             work = self._work.setdefault(member.number, Work())
             work.loses = np.union1d(work.loses, np.setdiff1d(mine, work.revoking)).astype(np.int32)
 
     def _names(self, member: Member) -> str:
-        return "[" + ", ".join(self.timeline.world.names[topic] for topic in member.topics) + "]"
+        return "[" + ", ".join(self.timeline.world.names[topic] for topic in self.members.topics_of(member.number)) + "]"
 
     def _expire_at(self, number: int, at_ms: int) -> None:
+        """GroupMetadataManager.scheduleConsumerGroupSessionTimeout, or the longer one of a static member that is away."""
         self._expiries[number] = at_ms
         self.later(at_ms, self._expire, number, at_ms)
 
@@ -313,28 +334,30 @@ class ConsumerCoordinator(GroupTimeline):
         number = member.number
         del self.present[number]
         self._expiries.pop(number, None)
-        self._away.discard(number)
+        self.members.away[number] = False
         self._work.pop(number, None)
         for owners in (self.holder, self.target):
             owners[owners == number] = NONE
         self._bump(reason)
 
     def _join_again(self, member: Member) -> None:
-        """The same client, with the same member id, joins with epoch 0."""
+        """The same client, with the same member id, joins with epoch 0: AbstractMembershipManager.transitionToJoining."""
         if self.members.died[member.number] != NEVER:
             return
         if member.number in self.present:
-            self._away.discard(member.number)
+            self.members.away[member.number] = False
             self._expiries.pop(member.number, None)
             self.ledger.start_one(
                 np.flatnonzero(self.holder == member.number).astype(np.int32), member.number, self.clock.now, None
             )
             self._heartbeat(member.number)
         else:
-            self.join(member)
+            self.join(member, starts=False)
 
     def _enter(self, state: str) -> None:
         self._state = state
+        if not self.rebalances:
+            return  # a group that is stable at the start has no rebalance in which to note it
         current = self._pending or self.rebalances[-1]
         if not current.states or current.states[-1][1] != state:
             current.states.append((self.clock.now, state))
