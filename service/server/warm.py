@@ -5,7 +5,7 @@ workers, so that no request waits for a compiler. A test checks that no golden v
 """
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from multiprocessing import get_context
@@ -53,17 +53,17 @@ def warm(settings: Settings | None = None) -> None:
         load(client)
 
 
-def compile_kernels() -> None:
-    """Compile what is not cached, in two processes."""
+def compile_kernels(halves: Sequence[Callable[[Client], None]] | None = None) -> None:
+    """Compile what is not cached, each half in a process. Exits if one of them does."""
     fork = get_context("fork")
-    client = Client(create_app(Settings(auth="off")))
-    halves = [fork.Process(target=_compile_half, args=(load, client, lock)) for lock in [fork.Lock()] for load in HALVES]
-    for half in halves:
-        half.start()
-    for half in halves:
-        half.join()
-        if half.exitcode:
-            sys.exit(half.exitcode)
+    client, lock = Client(create_app(Settings(auth="off"))), fork.Lock()
+    processes = [fork.Process(target=_compile_half, args=(load, client, lock)) for load in halves or HALVES]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+        if process.exitcode:
+            sys.exit(process.exitcode)
 
 
 def _compile_half(load: Callable[[Client], None], client: Client, lock: Lock) -> None:
