@@ -18,7 +18,7 @@ from service.core.reassignments.plan import plan
 from tests.core.reassignments.test_batches import check_every_boundary
 from tests.core.reassignments.test_plan import a_cluster, lists_of, some_placements
 
-SELDOM = st.sampled_from([False] * 5 + [True])
+SELDOM = st.sampled_from([False] * 9 + [True])
 
 
 @st.composite
@@ -32,10 +32,6 @@ def questions(draw):
     brokers.draining[:] = of_each(SELDOM)
     brokers.cluster.fenced[:] = of_each(SELDOM)
     brokers.listed[:] = [not gone for gone in of_each(SELDOM)]
-    if draw(st.booleans()):
-        brokers.max_replicas[:] = of_each(st.sampled_from([*range(2, 9), NO_LIMIT]))
-    if draw(st.booleans()):
-        brokers = replace(brokers, capacity_bytes=np.array(of_each(st.sampled_from([*range(20, 120, 5), NO_LIMIT])), np.int64))
     old, new = draw(st.permutations(range(count)))[:2]
     if draw(SELDOM) and brokers.usable[new]:
         brokers.replaced_by[old] = new
@@ -46,6 +42,13 @@ def questions(draw):
         topic_names=("t", "u"),
         topics=np.array(of_each(st.integers(0, 1), partitions), np.int32),
     )
+    rows = placements.replicas
+    if draw(st.booleans()):  # many brokers are full
+        counts = np.bincount(rows.values, minlength=count)
+        brokers = replace(brokers, max_replicas=counts + of_each(st.sampled_from([0, 0, 0, 1, 2, 5])))
+    if draw(st.booleans()):
+        loads = np.bincount(rows.values, placements.sizes[rows.row_of_each_value()], count).astype(np.int64)
+        brokers = replace(brokers, capacity_bytes=loads + of_each(st.sampled_from([0, 5, 10, 30, NO_LIMIT // 2])))
     limits = Limits(
         draw(st.sampled_from([None, 1, 2])), draw(st.sampled_from([None, 4, 6])), draw(st.sampled_from([None, 90, 150]))
     )

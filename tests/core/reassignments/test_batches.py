@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.core.errors import Infeasible, InvalidQuestion
+from service.core.model import NONE
 from service.core.reassignments.batches.divide import in_batches
 from service.core.reassignments.batches.model import Limits, Traffic
 from service.core.reassignments.batches.plan import plan_in_batches
 from service.core.reassignments.model import NO_LIMIT, Goal
-from service.core.reassignments.moves import WAS_FULL, moves_of
+from service.core.reassignments.moves import LEADER, WAS_FULL, moves_of
 from service.core.reassignments.plan import plan
 from tests.core.reassignments.test_plan import a_cluster, lists_of, some_placements
 from tests.reference.reassignments import allowed_sets
@@ -175,6 +176,48 @@ def test_what_has_no_live_replica_cannot_be_copied():
     placements = some_placements([[0]])
     with pytest.raises(Infeasible, match="cannot be copied"):
         in_batches(brokers, placements, plan(brokers, placements, Goal()).replicas, Limits(), "strict")
+
+
+@st.composite
+def relabelled(draw):
+    """Partitions with several replicas whose brokers change places, within racks; nearly all brokers are full."""
+    count, spare = draw(st.integers(3, 6)), draw(st.integers(0, 2))
+    racks = draw(st.lists(st.sampled_from("aabc"), min_size=count + spare, max_size=count + spare))
+    to = np.arange(count)
+    for rack in sorted(set(racks[:count])):
+        mine = [b for b in range(count) if racks[b] == rack]
+        to[mine] = draw(st.permutations(mine))
+    rows = [list(draw(st.permutations(range(count))))[: draw(st.integers(1, 3))] for _ in range(draw(st.integers(1, 8)))]
+    placements = some_placements(rows, sizes=draw(st.lists(st.integers(0, 9), min_size=len(rows), max_size=len(rows))))
+    replicas = replace(placements.replicas, values=to[placements.replicas.values].astype(np.int32))
+    brokers = a_cluster(racks)
+    for name, sizes in (("max_replicas", np.ones(len(rows), np.int64)), ("capacity_bytes", placements.sizes)):
+        each = sizes[replicas.row_of_each_value()]
+        most = np.maximum(*(np.bincount(ends.values, each, count + spare) for ends in (placements.replicas, replicas)))
+        room = draw(st.lists(st.sampled_from([0, 0, 0, 0, 1, 10]), min_size=count + spare, max_size=count + spare))
+        if draw(st.booleans()):
+            brokers = replace(brokers, **{name: most.astype(np.int64) + room})
+    limits = Limits(draw(st.sampled_from([None, 1, 2])), draw(st.sampled_from([None, 3])), draw(st.sampled_from([None, 40])))
+    return brokers, placements, replicas, Goal(racks=draw(st.sampled_from(["strict", "spread", "none"]))), limits
+
+
+@settings(max_examples=400)
+@given(relabelled())
+def test_detours_keep_the_rules(question):
+    brokers, placements, replicas, goal, limits = question
+    if goal.racks == "strict" and any(
+        frozenset(row) not in allowed_sets(brokers, row, len(row), "strict") for row in lists_of(replicas)
+    ):
+        goal = replace(goal, racks="none")
+    try:
+        batches = in_batches(brokers, placements, replicas, limits, goal.racks)
+    except Infeasible:
+        return
+    check_every_boundary(brokers, placements, replicas, goal, limits, batches)
+    moves = moves_of(brokers, placements, goal, replicas, batches)
+    copies = (moves.targets != NONE) & (moves.reasons != LEADER)
+    assert np.count_nonzero(copies) == batches.cost("replicas")
+    assert np.bincount(moves.batches[copies], minlength=len(batches)).tolist() == batches.moves.tolist()
 
 
 def swapped(*limits, racks="abb", **given):

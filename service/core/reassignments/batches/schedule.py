@@ -91,7 +91,7 @@ def fill_batches(progress: Progress, limits: Limits, check: Callable[[], None], 
         last_into, into = last_moves(p)
     while len(p.pending):
         if p.batch >= MAX_BATCHES:
-            raise InvalidQuestion(f"These limits make more than {MAX_BATCHES} batches.", "limits")
+            raise InvalidQuestion(f"The plan takes more than {MAX_BATCHES} batches within these limits.", "limits")
         of_all = [
             NO_LIMIT if limit is None else limit
             for limit in (limits.moves_per_broker, limits.moves_per_batch, limits.bytes_in_flight)
