@@ -114,14 +114,14 @@ def with_counts(topics: pa.StructArray, counts: dict[str, int]) -> pa.StructArra
     return pa.StructArray.from_arrays(columns, fields=list(topics.type))
 
 
-def difference_documents(group: Group, found: Differences) -> Iterator[dict[str, Any]]:
+def difference_documents(group: Group, differences: Differences) -> Iterator[dict[str, Any]]:
     """The first differences, as AssignmentDifferenceSchema has them. group : the one of ``expected_group``"""
     names = (*group.topics.names, *group.unknown_topic_names)
-    topics, ids = group.topic_partitions(found.partitions[:MAX_DIFFERENCES])
+    topics, ids = group.topic_partitions(differences.partitions[:MAX_DIFFERENCES])
     for i, (topic, partition_id) in enumerate(zip(topics.tolist(), ids.tolist(), strict=True)):
         yield {
             "topic_name": names[topic],
             "partition_id": partition_id,
-            "expected_member_ids": [group.member_ids[member] for member in found.expected.row(i).tolist()],
-            "member_ids": [group.member_ids[member] for member in found.actual.row(i).tolist()],
+            "expected_member_ids": [group.member_ids[member] for member in differences.expected.row(i).tolist()],
+            "member_ids": [group.member_ids[member] for member in differences.actual.row(i).tolist()],
         }

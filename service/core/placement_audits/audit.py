@@ -173,9 +173,9 @@ _Candidate = tuple[str, Cluster, Int32s]
 
 def _other_history(placer: Placer, cluster: Cluster, placement: Ragged, first_id: int) -> tuple[Part, ...]:
     """See the module's docstring. The placement has one replication factor, and no broker twice in a partition."""
-    given = placement.values.reshape(-1, int(placement.lengths()[0]))
-    clusters: list[_Candidate] = [("as_given", cluster, given)]
-    clusters += [(name, *_by_id(cluster, given, holders=name == "holders")) for name in ("unfenced", "holders")]
+    replicas = placement.values.reshape(-1, int(placement.lengths()[0]))
+    clusters: list[_Candidate] = [("as_given", cluster, replicas)]
+    clusters += [(name, *_by_id(cluster, replicas, holders=name == "holders")) for name in ("unfenced", "holders")]
     created: list[tuple[int, _Candidate]] = []
     for candidate in clusters:
         name, brokers, rows = candidate
