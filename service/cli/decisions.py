@@ -37,21 +37,21 @@ FILE_DESCRIPTION_OR_OPTIONS = f"{FILE_OR_OPTIONS} FILE may also be {options.FORM
 @options.OUTPUT
 @options.JSON
 def partition(
-    *, keys: tuple[str, ...], partitions_count: int | None, explain: bool, output: str | None, as_json: bool, **given: Any
+    *, keys: tuple[str, ...], partitions_count: int | None, explain: bool, output: str | None, as_json: bool, **fields: Any
 ) -> None:
     """Compute the partition of each key.
 
     partition-allocator partition order-1 order-2 --partitions 6 --partitioner librdkafka
     """
     if partitions_count is None:
-        if len(keys) > 1 or any(value is not None for value in given.values()):
+        if len(keys) > 1 or any(value is not None for value in fields.values()):
             raise click.UsageError("Missing option '--partitions'.")
         body = _file(keys[0] if keys else "-", "To give keys as arguments, add --partitions.")
     elif not keys:
         raise click.UsageError("Missing argument 'KEY'.")
     else:
-        values: list[Any] = [_key(key, given["key_format"]) for key in keys]
-        body = _body({"partitions_count": partitions_count, "keys": values, **given})
+        values: list[Any] = [_key(key, fields["key_format"]) for key in keys]
+        body = _body({"partitions_count": partitions_count, "keys": values, **fields})
     _answer("/v1/partitions", body, _partition_rows, options.form(output, as_json=as_json, explain=explain), explain=explain)
 
 
@@ -65,7 +65,7 @@ def partition(
 @options.JSON
 def assign(
     *, file: str, topics: tuple[tuple[str, int], ...], members: str | None, snapshots: tuple[BufferedReader, ...], explain: bool,
-    output: str | None, as_json: bool, **given: Any,
+    output: str | None, as_json: bool, **fields: Any,
 ) -> None:  # fmt: skip
     """Assign partitions to the members of a group.
 
@@ -75,7 +75,7 @@ def assign(
         with _open(file, "To describe a group by options, give --topic and --members.") as source:
             from service.cli import descriptions  # noqa: PLC0415 - an import that --help does not need
 
-            body = descriptions.body(source, descriptions.group_body, snapshots, **given)
+            body = descriptions.body(source, descriptions.group_body, snapshots, **fields)
     elif not topics or members is None:
         raise click.UsageError(f"Missing option '{'--members' if topics else '--topic'}'.")
     else:
@@ -85,7 +85,7 @@ def assign(
             raise click.UsageError("--topic: each topic once.")
         people = _number(members)
         ids = request_bodies.members(people) if people is not None else [{"member_id": name} for name in members.split(",")]
-        body = _body({"topics": request_bodies.topics(dict(topics)), "members": ids, **given})
+        body = _body({"topics": request_bodies.topics(dict(topics)), "members": ids, **fields})
     _answer("/v1/group-assignments", body, _assign_rows, options.form(output, as_json=as_json, explain=explain), explain=explain)
 
 
@@ -100,25 +100,25 @@ def assign(
 @options.JSON
 def place(
     *, file: str, brokers: str | None, racks_count: int | None, racks: tuple[str, ...], snapshots: tuple[BufferedReader, ...],
-    topic_name: str | None, explain: bool, output: str | None, as_json: bool, **given: Any,
+    topic_name: str | None, explain: bool, output: str | None, as_json: bool, **fields: Any,
 ) -> None:  # fmt: skip
     """Place replicas on brokers.
 
     partition-allocator place --brokers 6 --racks 3 --topic orders:12 --replication-factor 3
     """
-    given |= _topic(topic_name, given["partitions_count"])
+    fields |= _topic(topic_name, fields["partitions_count"])
     if brokers is None:
         if racks_count is not None:
             raise click.UsageError("Missing option '--brokers'.")
         with _open(file, "To describe a cluster by options, give --brokers.") as source:
             from service.cli import descriptions  # noqa: PLC0415 - an import that --help does not need
 
-            body = descriptions.body(source, descriptions.placement_body, snapshots, racks=racks, **given)
+            body = descriptions.body(source, descriptions.placement_body, snapshots, racks=racks, **fields)
     else:
         _check_no_file(file, snapshots)
         if racks:
             raise click.UsageError("--rack is for descriptions of a cluster: with --brokers, give --racks.")
-        body = _body(_placement(brokers, racks_count, given))
+        body = _body(_placement(brokers, racks_count, fields))
     _answer("/v1/replica-placements", body, _place_rows, options.form(output, as_json=as_json, explain=explain), explain=explain)
 
 
@@ -132,7 +132,7 @@ def _topic(text: str | None, partitions_count: int | None) -> dict[str, Any]:
     return {"topic_name": name, "partitions_count": count}
 
 
-def _placement(brokers: str, racks: int | None, given: dict[str, Any]) -> dict[str, Any]:
+def _placement(brokers: str, racks: int | None, fields: dict[str, Any]) -> dict[str, Any]:
     count = _number(brokers)
     if count is not None:
         rows = request_bodies.brokers(count, racks)
@@ -141,8 +141,8 @@ def _placement(brokers: str, racks: int | None, given: dict[str, Any]) -> dict[s
         if None in ids:
             raise click.UsageError(f"--brokers: {brokers!r} is neither a number of brokers nor ids such as 1,2,5.")
         rows = [{**row, "broker_id": ids[i]} for i, row in enumerate(request_bodies.brokers(len(ids), racks))]
-    defaults = {name: 1 for name in ("partitions_count", "replication_factor") if given[name] is None}
-    return {"brokers": rows, **given, **defaults}
+    defaults = {name: 1 for name in ("partitions_count", "replication_factor") if fields[name] is None}
+    return {"brokers": rows, **fields, **defaults}
 
 
 def _check_no_file(file: str, snapshots: tuple[BufferedReader, ...]) -> None:

@@ -98,8 +98,8 @@ def _of_message(message: pa.Message) -> int:
     sizes = list(_buffers(metadata, batch))
     if not _field(metadata, batch, COMPRESSION):
         return sum(length for _, length in sizes)
-    found = memoryview(message.body)
-    return sum(max(unpack_from("<q", found, offset)[0], length) if length else 0 for offset, length in sizes)
+    body = memoryview(message.body)
+    return sum(max(unpack_from("<q", body, offset)[0], length) if length else 0 for offset, length in sizes)
 
 
 def _buffers(metadata: memoryview, batch: int) -> Iterator[tuple[int, int]]:

@@ -53,8 +53,8 @@ def refused(case, problem):
 
 
 def test_a_subscription_is_also_a_member_that_can_be_assigned(client):
-    asked = {"kind": "subscription", "bytes_base64": SUBSCRIPTION, "member_id": "c1", "instance_id": "i1"}
-    member = client.post(PATH, json=asked).json["member"]
+    capture = {"kind": "subscription", "bytes_base64": SUBSCRIPTION, "member_id": "c1", "instance_id": "i1"}
+    member = client.post(PATH, json=capture).json["member"]
     assert member == {
         "member_id": "c1",
         "instance_id": "i1",

@@ -102,5 +102,5 @@ def test_it_goes_without_a_trace(api):
     for kind in ("apps/v1", "networking.k8s.io/v1", "monitoring.coreos.com/v1", "sparkoperator.k8s.io/v1beta2"):
         listed = api.get(f"/apis/{kind}").json()["resources"]
         for resource in (entry["name"] for entry in listed if "list" in entry["verbs"] and entry["namespaced"]):
-            found = api.get(f"/apis/{kind}/namespaces/{namespace}/{resource}").json()["items"]
-            assert found == [], resource
+            items = api.get(f"/apis/{kind}/namespaces/{namespace}/{resource}").json()["items"]
+            assert items == [], resource

@@ -230,8 +230,8 @@ def test_the_variables_have_values(prometheus):
     assert list(VARIABLES) == ["namespace", "subject"]
     for query in VARIABLES.values():
         series, label = re.fullmatch(r"label_values\((.*), (\w+)\)", query).groups()
-        found = ask(prometheus, series.replace("$namespace", NAMESPACE))
-        assert {entry["metric"][label] for entry in found}
+        values = ask(prometheus, series.replace("$namespace", NAMESPACE))
+        assert {entry["metric"][label] for entry in values}
 
 
 @pytest.mark.parametrize("record", RECORDS)

@@ -173,8 +173,8 @@ def test_the_policies_select_the_pods_that_they_are_for(everything):
     """The policies of the service, of the pod that watches and of the pipeline leave each other's pods alone."""
     others = ["Deployment allocator", "Deployment allocator-watch"]
     for policy, pods in (("allocator", others[:1]), ("allocator-watch", others[1:]), ("allocator-pipeline", None)):
-        wanted = everything[f"NetworkPolicy {policy}"]["spec"]["podSelector"]["matchLabels"].items()
-        selected = [name for name, pod in pod_templates(everything).items() if wanted <= pod["metadata"]["labels"].items()]
+        labels = everything[f"NetworkPolicy {policy}"]["spec"]["podSelector"]["matchLabels"].items()
+        selected = [name for name, pod in pod_templates(everything).items() if labels <= pod["metadata"]["labels"].items()]
         assert selected == (pods or [name for name in pod_templates(everything) if name not in others])
 
 

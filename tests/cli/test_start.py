@@ -15,6 +15,7 @@ UNUSED = (
     "scipy.linalg",
     "scipy.special",
     "cffi",
+    "pandas",
     "structlog",
     "pyspark",
     "gunicorn",

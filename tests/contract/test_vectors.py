@@ -32,14 +32,14 @@ def files() -> list[str]:
 @pytest.mark.parametrize("name", files())
 def test_every_request_is_answered_as_kafka_does(client, name):
     path = "/v1/coordinators" if name.endswith("coordinators") else ENDPOINTS[name.partition("/")[0]]
-    asked = 0
+    requests = 0
     for case in lines(name):
         request = dict(case["request"])
         if "kafka_version" in case:
             request["kafka_version"] = case["kafka_version"]
         if not is_offered(request):
             continue
-        asked += 1
+        requests += 1
         response = client.post(path, json=request)
         expected = case["expected"]
         if "error" in expected:
@@ -47,7 +47,7 @@ def test_every_request_is_answered_as_kafka_does(client, name):
         else:
             assert response.status_code == 200, (case["id"], response.text[:500])
             assert {field: response.json.get(field, "absent") for field in expected} == expected, case["id"]
-    if not asked:
+    if not requests:
         pytest.skip("none of these strategies is offered")
 
 

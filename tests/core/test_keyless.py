@@ -38,7 +38,7 @@ def question(
 
 def adaptive_draws(sizes, length, ids, count):
     """What the exact draws of service.core.partitioners.drawing choose for the random numbers 0, 1, 2 …"""
-    asked = Question(
+    question = Question(
         count,
         columns.byte_strings([None] * 5000),
         queue_sizes=np.array(sizes, np.int32),
@@ -46,12 +46,12 @@ def adaptive_draws(sizes, length, ids, count):
         length=length,
         random_values=np.arange(5000, dtype=np.int32),
     )
-    return allocate(PARTITIONERS["java:adaptive"], asked)
+    return allocate(PARTITIONERS["java:adaptive"], question)
 
 
 def test_adaptive_shares_are_those_that_kafkas_own_tables_give():
     """The tables of the golden vectors came from the real BuiltInPartitioner."""
-    asked = 0
+    cases = 0
     for case in lines("partitions/adaptive"):
         request, table = case["request"], case["expected"].get("cumulative_frequency_table")
         sizes = request.get("queue_sizes")
@@ -63,21 +63,21 @@ def test_adaptive_shares_are_those_that_kafkas_own_tables_give():
             or request.get("length", len(sizes)) != len(sizes)
         ):
             continue
-        asked += 1
+        cases += 1
         (of,) = distribution(question(ADAPTIVE, sizes)).producers
         assert of.frequency_table.tolist() == table
-    assert asked
+    assert cases
 
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=8))
 def test_every_random_number_falls_on_a_partition_as_often_as_its_share_says(sizes):
-    found = distribution(question(ADAPTIVE, sizes))
-    table = found.producers[0].frequency_table
+    shares = distribution(question(ADAPTIVE, sizes))
+    table = shares.producers[0].frequency_table
     total = len(sizes) if table is None else int(table[-1])
     drawn = Counter(adaptive_draws(sizes, len(sizes), list(range(len(sizes))), len(sizes)).partitions[:total].tolist())
     whole, rest = divmod(DRAWS, total)
     first = Counter(adaptive_draws(sizes, len(sizes), list(range(len(sizes))), len(sizes)).partitions[:rest].tolist())
-    for p, share in enumerate(found.shares):
+    for p, share in enumerate(shares.shares):
         assert share == pytest.approx(float(Fraction(whole * drawn[p] + first[p], DRAWS)), rel=1e-12)
 
 
@@ -114,13 +114,13 @@ def kafkas_loop(partitions, rack, rack_aware):
 def test_adaptive_shares_follow_kafkas_loop(partitions, rack, rack_aware):
     """Slow leaders, no leaders, racks: KIP-794 and KIP-1123."""
     sizes, led, slow, racks = (list(column) for column in zip(*partitions, strict=True))
-    asked = question(ADAPTIVE, sizes, led=led, slow=slow, racks=racks, producers=(rack,), rack_aware=rack_aware)
+    case = question(ADAPTIVE, sizes, led=led, slow=slow, racks=racks, producers=(rack,), rack_aware=rack_aware)
     weights = kafkas_loop(partitions, rack, rack_aware)
     expected = [weights.get(p, 0) / sum(weights.values()) for p in range(len(partitions))]
-    found = distribution(asked)
-    assert found.shares.tolist() == pytest.approx(expected, abs=1e-7)
-    assert found.shares.sum() == pytest.approx(1)
-    assert found.producers[0].same_rack == pytest.approx(
+    shares = distribution(case)
+    assert shares.shares.tolist() == pytest.approx(expected, abs=1e-7)
+    assert shares.shares.sum() == pytest.approx(1)
+    assert shares.producers[0].same_rack == pytest.approx(
         sum(share for share, at in zip(expected, racks, strict=True) if at == rack)
     )
 
@@ -137,7 +137,7 @@ def test_a_slow_broker_gets_fewer_records_until_it_gets_none():
 def test_sticky_shares_are_those_of_a_simulation():
     """KIP-480: a new batch goes anywhere but where the last one went; larger batches make a larger share."""
     led, batch = [True, True, False, True, True], [10.0, 10.0, 10.0, 40.0, 5.0]
-    found = distribution(question(STICKY, [0] * 5, led=led, batch=batch))
+    shares = distribution(question(STICKY, [0] * 5, led=led, batch=batch))
     generator, available, at, records = random.Random(1), [0, 1, 3, 4], 0, Counter()
     for _ in range(40_000):
         new = at
@@ -145,7 +145,7 @@ def test_sticky_shares_are_those_of_a_simulation():
             new = generator.choice(available)
         at = new
         records[at] += batch[at]
-    assert found.shares.tolist() == pytest.approx([records[p] / records.total() for p in range(5)], abs=0.01)
+    assert shares.shares.tolist() == pytest.approx([records[p] / records.total() for p in range(5)], abs=0.01)
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=9))
@@ -164,11 +164,11 @@ def test_round_robin_is_the_long_run_of_the_counter():
 
 def test_producers_of_several_racks_mix_by_their_number():
     """Three producers in a rack with one leader make that partition hot, which is what KIP-1123 warns of."""
-    asked = question("uniform-sticky", [0] * 4, racks=[0, 1, 1, 1], producers=(0, 1), weights=[3.0, 1.0], rack_aware=True)
-    found = distribution(asked)
-    assert found.shares.tolist() == pytest.approx([3 / 4, 1 / 12, 1 / 12, 1 / 12])
-    assert found.skew == pytest.approx(3.0)
-    assert [of.same_rack for of in found.producers] == pytest.approx([1.0, 1.0])
+    case = question("uniform-sticky", [0] * 4, racks=[0, 1, 1, 1], producers=(0, 1), weights=[3.0, 1.0], rack_aware=True)
+    shares = distribution(case)
+    assert shares.shares.tolist() == pytest.approx([3 / 4, 1 / 12, 1 / 12, 1 / 12])
+    assert shares.skew == pytest.approx(3.0)
+    assert [of.same_rack for of in shares.producers] == pytest.approx([1.0, 1.0])
 
 
 def test_a_rack_aware_producer_needs_a_rack():

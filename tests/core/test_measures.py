@@ -33,9 +33,9 @@ def textbook(held: list[float]) -> dict[str, float]:
 @given(HELD, st.integers(0, 5))
 def test_a_spread_is_the_textbooks(dtype, held, absent):
     """Those who have nothing may be left out of the array, and count all the same."""
-    found = spread(np.array(held, dtype), len(held) + absent)
-    assert asdict(found) == pytest.approx(textbook([*held, *[0] * absent]))
-    assert {type(found.min), type(found.max)} == {float if dtype == np.float64 else int}
+    evenness = spread(np.array(held, dtype), len(held) + absent)
+    assert asdict(evenness) == pytest.approx(textbook([*held, *[0] * absent]))
+    assert {type(evenness.min), type(evenness.max)} == {float if dtype == np.float64 else int}
 
 
 def test_nothing_at_all_is_perfectly_even():

@@ -121,8 +121,8 @@ def test_brokers_hold_what_the_answer_places(partitioned, answered, choices, pla
             leaders[row["replicas"][0]] += 1
             records[row["replicas"][0]] += int(topic.records["java"][row["partition_id"]])
             racks.append(len({broker % 3 for broker in row["replicas"]}))
-    for found, counted in ((result.replicas, replicas), (result.leaders, leaders), (result.records, records)):
-        assert found.tolist() == [counted[broker] for broker in range(6)]
+    for reported, counted in ((result.replicas, replicas), (result.leaders, leaders), (result.records, records)):
+        assert reported.tolist() == [counted[broker] for broker in range(6)]
     assert result.racks.tolist() == racks
 
 

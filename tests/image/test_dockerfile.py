@@ -37,13 +37,13 @@ class Stage:
 
     def last(self, instruction: str) -> str:
         """The text of the last such instruction."""
-        return [text for found, text in self.steps if found == instruction][-1]
+        return [text for name, text in self.steps if name == instruction][-1]
 
 
 def stages() -> list[Stage]:
     """The Dockerfile, read."""
     text = re.sub(r"^\s*#.*\n", "", (PROJECT / "Dockerfile").read_text(), flags=re.MULTILINE)
-    found: list[Stage] = []
+    result: list[Stage] = []
     arguments: dict[str, str] = {}
     for line in re.sub(r"\\\n\s*", "", text).splitlines():
         instruction, _, rest = line.partition(" ")
@@ -52,10 +52,10 @@ def stages() -> list[Stage]:
             arguments[name] = value
         elif instruction == "FROM":
             base, _, name = rest.partition(" AS ")
-            found.append(Stage(re.sub(r"\$\{(\w+)\}", lambda name: arguments[name[1]], base), name))
+            result.append(Stage(re.sub(r"\$\{(\w+)\}", lambda name: arguments[name[1]], base), name))
         elif instruction:
-            found[-1].steps.append((instruction, rest.strip()))
-    return found
+            result[-1].steps.append((instruction, rest.strip()))
+    return result
 
 
 def needed(target: Stage) -> list[Stage]:
@@ -103,7 +103,7 @@ def test_the_pipeline_has_the_services_versions():
 
 def test_what_spark_submit_is_given_is_the_pipelines_command():
     """The chart names the link."""
-    (step,) = [text for stage in stages() for found, text in stage.steps if found == "RUN" and text.startswith("ln -s")]
+    (step,) = [text for stage in stages() for name, text in stage.steps if name == "RUN" and text.startswith("ln -s")]
     command, link = re.fullmatch(r'ln -s "\$\((.*)\)" (\S+)', step).groups()
     _, *arguments = shlex.split(command)
     ran = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=True, cwd="/")

@@ -17,8 +17,8 @@ def rack_alternated(brokers: list[dict[str, Any]]) -> list[int]:
 
 def place(brokers: list[dict[str, Any]], request: dict[str, int], start: int, shift: int, *, rack_aware: bool) -> list[list[int]]:
     """The replicas of each partition; the counts are possible, and every broker has a rack if racks matter."""
-    found = explained(brokers, request, start, shift, rack_aware=rack_aware)
-    return [[replica["broker_id"] for replica in partition["replicas"]] for partition in found]
+    result = explained(brokers, request, start, shift, rack_aware=rack_aware)
+    return [[replica["broker_id"] for replica in partition["replicas"]] for partition in result]
 
 
 def explained(
@@ -28,7 +28,7 @@ def explained(
     order = rack_alternated(brokers) if rack_aware else list(range(len(brokers)))
     ids = [brokers[i]["broker_id"] for i in order]
     racks = [brokers[i].get("rack_id") for i in order]
-    n, found = len(ids), []
+    n, partitions = len(ids), []
     for partition in range(request["start_partition_id"], request["start_partition_id"] + request["partitions_count"]):
         if partition > 0 and partition % n == 0:
             shift += 1
@@ -55,5 +55,5 @@ def explained(
             | ({"rack_id": racks[i]} if rack_aware and len(set(racks)) > 1 else {})
             for i, (counter, rule) in zip(chosen, how, strict=True)
         ]
-        found.append({"partition_id": partition, "first_index": first, "shift": shift, "replicas": replicas})
-    return found
+        partitions.append({"partition_id": partition, "first_index": first, "shift": shift, "replicas": replicas})
+    return partitions

@@ -8,10 +8,10 @@ def agreements(partitions: list[list[int]], examples: int) -> dict[tuple[int, in
 
     partitions : for each writer the partition of each key; -1 where it does not follow from the key
     """
-    found = {}
+    counts = {}
     for a in range(len(partitions)):
         for b in range(a + 1, len(partitions)):
             both = [(i, p, q) for i, (p, q) in enumerate(zip(partitions[a], partitions[b], strict=True)) if p >= 0 and q >= 0]
             same = [p for _, p, q in both if p == q]
-            found[a, b] = len(both), len(same), [one for one in both if one[1] != one[2]][:examples]
-    return found
+            counts[a, b] = len(both), len(same), [one for one in both if one[1] != one[2]][:examples]
+    return counts

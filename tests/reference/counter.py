@@ -11,13 +11,13 @@ Row = tuple[bytes | None, int, int]
 
 def lying_on(rows: list[Row], partition_of: dict[bytes, int], partitions_count: int) -> dict[str, list[int]]:
     """Different keys, records and bytes of each partition."""
-    found = {what: [0] * partitions_count for what in ("keys", "records", "bytes")}
+    counts = {what: [0] * partitions_count for what in ("keys", "records", "bytes")}
     for key in {key for key, _, _ in rows if key is not None}:
-        found["keys"][partition_of[key]] += 1
+        counts["keys"][partition_of[key]] += 1
     for key, records, size in rows:
-        found["records"][partition_of[key]] += records
-        found["bytes"][partition_of[key]] += size
-    return found
+        counts["records"][partition_of[key]] += records
+        counts["bytes"][partition_of[key]] += size
+    return counts
 
 
 def moving(rows: list[Row], old: dict[bytes, int], new: dict[bytes, int]) -> dict[tuple[int, int], list[int]]:

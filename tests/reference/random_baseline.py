@@ -8,9 +8,9 @@ import numpy as np
 def skews(weights: list[float], partitions_count: int, throws: int, seed: int) -> list[float]:
     """Max ÷ mean of each throw."""
     generator = np.random.default_rng(seed)
-    found = []
+    result = []
     for _ in range(throws):
         partitions = generator.integers(0, partitions_count, len(weights))
         loads = np.bincount(partitions, weights, partitions_count)
-        found.append(float(loads.max() * partitions_count / sum(weights)))
-    return found
+        result.append(float(loads.max() * partitions_count / sum(weights)))
+    return result

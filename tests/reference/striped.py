@@ -47,8 +47,8 @@ def string_hash(text: str) -> int:
 
 def place(brokers: list[dict[str, Any]], partitions: int, factor: int, random: Random) -> list[list[int]]:
     """The replicas of each partition; the counts are possible."""
-    found = explained(brokers, partitions, factor, random)
-    return [[replica["broker_id"] for replica in partition["replicas"]] for partition in found]
+    result = explained(brokers, partitions, factor, random)
+    return [[replica["broker_id"] for replica in partition["replicas"]] for partition in result]
 
 
 def explained(brokers: list[dict[str, Any]], partitions: int, factor: int, random: Random) -> list[dict[str, Any]]:

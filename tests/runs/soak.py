@@ -133,7 +133,7 @@ def questions() -> list[Question]:
 def soak(server: Server, count: int, seed: int = 0) -> Report:
     """Ask ``count`` questions of the mix beside hostile clients, in an order that the seed draws."""
     report = Report()
-    asked = questions()
+    bodies = questions()
     firsts: dict[Question, tuple[int, bytes]] = {}
     lock = threading.Lock()
     start = time.monotonic()
@@ -148,7 +148,7 @@ def soak(server: Server, count: int, seed: int = 0) -> Report:
                 report.requests += 1
                 if report.requests % max(1, count // 100) == 0:
                     report.resident.append(resident(server))
-            question = draw.choice(asked)
+            question = draw.choice(bodies)
             begun = time.monotonic()
             fault = _cut(server, question) if question.cut else _ask(client, question, firsts)
             report.latencies.append(time.monotonic() - begun)

@@ -53,9 +53,9 @@ def test_a_difference_is_found_and_made_small(comparison, monkeypatch):
     """An assignor that is not the class that it says it is: two members and two topics tell them apart."""
     wrong = dataclasses.replace(SUBJECTS[0].assignor, run=roundrobin.assign)
     monkeypatch.setattr(long_parity, "SUBJECTS", (dataclasses.replace(SUBJECTS[0], assignor=wrong),))
-    with pytest.raises(Differs, match=r"classic range, group \d+, rebalance \d") as found:
+    with pytest.raises(Differs, match=r"classic range, group \d+, rebalance \d") as raised:
         comparison.run(300)
-    smallest = comparison.shrunk(found.value)
+    smallest = comparison.shrunk(raised.value)
     assert smallest.case.ours == ours(smallest.case.subject, smallest.case.body)
     assert smallest.case.ours != smallest.kafkas
     assert len(smallest.case.body["members"]) <= 2
@@ -76,19 +76,19 @@ def test_what_we_call_endless_does_not_end_on_the_jvm(comparison):
     assert comparison.counts == {("classic sticky", "endless"): 4}
     quick = next(life(1, 2))
     comparison.take(dataclasses.replace(quick, ours={"apart": "endless"}))
-    with pytest.raises(Differs) as found:
+    with pytest.raises(Differs) as raised:
         comparison.finish()
-    assert comparison.shrunk(found.value) is found.value
+    assert comparison.shrunk(raised.value) is raised.value
 
 
 @pytest.mark.slow
 def test_a_jvm_that_thinks_for_too_long_is_given_up_and_the_next_one_answers():
     kafka = Kafka(group_leader.__wrapped__, patience=3)
     case = next(life(1, 2))
-    asked = [case, dataclasses.replace(case, body=next(golden.lines("groups/endless"))["request"]), case]
-    for one in asked:
+    cases = [case, dataclasses.replace(case, body=next(golden.lines("groups/endless"))["request"]), case]
+    for one in cases:
         kafka.ask(one)
-    answers = [kafka.answer() for _ in asked]
+    answers = [kafka.answer() for _ in cases]
     kafka.close()
-    assert [one for one, _ in answers] == asked
+    assert [one for one, _ in answers] == cases
     assert [answer for _, answer in answers] == [case.ours, None, case.ours]

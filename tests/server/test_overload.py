@@ -220,15 +220,15 @@ def connection(server):
 
 def said(sock) -> bytes:
     """All that the server says until it closes the connection."""
-    found = b""
+    text = b""
     while True:
         try:
             data = sock.recv(65536)
         except ConnectionResetError:
-            return found
+            return text
         if not data:
-            return found
-        found += data
+            return text
+        text += data
 
 
 def asked(server, text: bytes) -> bytes:

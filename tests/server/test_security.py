@@ -551,8 +551,8 @@ def test_answers_say_what_browsers_must_not_do(client):
 
 def test_no_page_of_another_origin_may_read_an_answer(client):
     for method in ("GET", "OPTIONS"):
-        asked = {"Origin": "https://elsewhere.example", "Access-Control-Request-Method": "POST"}
-        response = client.open(ASK, method=method, headers=asked)
+        headers = {"Origin": "https://elsewhere.example", "Access-Control-Request-Method": "POST"}
+        response = client.open(ASK, method=method, headers=headers)
         assert not [name for name, _ in response.headers if name.lower().startswith("access-control")]
 
 
@@ -574,18 +574,18 @@ def test_a_callers_request_id_is_kept(client, given):
 
 @pytest.mark.parametrize("given", ["", " ", "A" * 129, "é", "<script>", '"', "a b", "a\tb"])
 def test_an_odd_request_id_is_replaced(client, given):
-    found = client.get(ASK, headers={"X-Request-ID": given}).headers["X-Request-ID"]
-    assert found != given
-    assert len(bytes.fromhex(found)) == 16
+    request_id = client.get(ASK, headers={"X-Request-ID": given}).headers["X-Request-ID"]
+    assert request_id != given
+    assert len(bytes.fromhex(request_id)) == 16
 
 
 def test_the_access_log_tells_of_requests_and_nothing_that_they_held(capfdbinary, tokens):
     client = create_app(Settings(tokens_file=str(tokens[0])), log_requests=True).test_client()
     secret = {"keys": ["secret-key"], "partitions_count": 3, "topic_name": "secret-topic"}
-    asked = {**bearer(tokens[1]["partitions"]), "X-Request-ID": "asked"}
-    assert client.post("/v1/partitions?explain=true", json=secret, headers=asked).status_code == 200
-    client.get("/v1/partitions?key=secret-key", headers=asked)
-    client.get("/secret-path?key=secret-key", headers=asked)
+    headers = {**bearer(tokens[1]["partitions"]), "X-Request-ID": "asked"}
+    assert client.post("/v1/partitions?explain=true", json=secret, headers=headers).status_code == 200
+    client.get("/v1/partitions?key=secret-key", headers=headers)
+    client.get("/secret-path?key=secret-key", headers=headers)
     client.get(ASK, headers=bearer("secret-token"))
     written = capfdbinary.readouterr().out
     lines = [json.loads(line) for line in written.splitlines()]

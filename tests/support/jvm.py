@@ -51,8 +51,8 @@ def fetch(*coordinates: str) -> tuple[str, ...]:
     settings = ivy.buildIvySettings(nothing, nothing, True, log)
     with Path(tempfile.gettempdir(), "partition-allocator-ivy.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # Ivy does not expect another process at its cache; tests run side by side
-        found = ivy.resolveMavenCoordinates(",".join(coordinates), settings, nothing, False, nobody, False, log)
-    return tuple(java.scala.jdk.javaapi.CollectionConverters.asJava(found))
+        resolved = ivy.resolveMavenCoordinates(",".join(coordinates), settings, nothing, False, nobody, False, log)
+    return tuple(java.scala.jdk.javaapi.CollectionConverters.asJava(resolved))
 
 
 @cache

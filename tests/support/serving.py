@@ -40,11 +40,11 @@ class Server:
 
     def metric(self, name: str, **labels: str) -> float | None:
         """The value of a metric's series, or None if it is not there."""
-        wanted = {f'{key}="{value}"' for key, value in labels.items()}
+        pairs = {f'{key}="{value}"' for key, value in labels.items()}
         for line in requests.get(f"{self.url}/metrics", timeout=10).text.splitlines():
             series, _, value = line.rpartition(" ")
-            found, _, rest = series.partition("{")
-            if found == name and wanted <= set(rest.rstrip("}").split(",")):
+            series_name, _, rest = series.partition("{")
+            if series_name == name and pairs <= set(rest.rstrip("}").split(",")):
                 return float(value)
         return None
 

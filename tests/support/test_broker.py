@@ -22,10 +22,10 @@ def test_what_clients_write_is_where_they_were_told_it_is(broker: Broker) -> Non
     consumer.assign([TopicPartition(topic, partition, 0) for partition in range(4)])
     read = consumer.consume(len(records), timeout=30)
     consumer.close()
-    found = {
+    written = {
         (message.partition(), message.offset()): (message.key(), message.value(), message.timestamp()[1]) for message in read
     }
-    assert found == {
+    assert written == {
         place: (key and key.encode(), value and value.encode(), 1_700_000_000_000 + i)
         for i, (place, (key, value)) in enumerate(zip(places, records, strict=True))
     }

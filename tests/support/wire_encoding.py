@@ -73,8 +73,8 @@ def consumer_group(group: str, members: dict[str, tuple[list[str], dict[str, lis
     records = [(struct.pack(">h", 3) + text(group), struct.pack(">hi", 0, 7) + b"\x00")]
     for name, (topics, partitions) in members.items():
         tail = text(group) + text(name)
-        wanted = varint(len(topics) + 1) + b"".join(map(compact, topics))
-        member = compact(None) * 2 + compact(f"client-{name}") + compact("/10.0.0.1") + wanted + compact(None)
+        subscribed = varint(len(topics) + 1) + b"".join(map(compact, topics))
+        member = compact(None) * 2 + compact(f"client-{name}") + compact("/10.0.0.1") + subscribed + compact(None)
         records.append(
             (struct.pack(">h", 5) + tail, struct.pack(">h", 0) + member + struct.pack(">i", 1) + compact(None) + b"\x00")
         )
@@ -97,8 +97,8 @@ def share_group(group: str, members: dict[str, list[str]]) -> list[tuple[bytes, 
     """A share group: members by id, the topics each wants."""
     records = [(struct.pack(">h", 11) + text(group), struct.pack(">hiq", 0, 7, 0) + b"\x00")]
     for name, topics in members.items():
-        wanted = varint(len(topics) + 1) + b"".join(map(compact, topics))
-        member = compact(None) + compact(f"client-{name}") + compact("/10.0.0.1") + wanted
+        subscribed = varint(len(topics) + 1) + b"".join(map(compact, topics))
+        member = compact(None) + compact(f"client-{name}") + compact("/10.0.0.1") + subscribed
         records.append((struct.pack(">h", 10) + text(group) + text(name), struct.pack(">h", 0) + member + b"\x00"))
     return records
 

@@ -60,10 +60,10 @@ def test_a_plan_reports_the_skew_that_the_named_topic_has_today(client):
     plan = {"partitions_counts": [3, 8], "histogram": [{"key": "a", "records": 3}, {"key": "b", "records": 1}]}
     for body in ({**plan, "topic_name": "new"}, {**plan, "topic_name": "orders", "current_partitions_count": 2}):
         assert client.post("/v1/partition-count-plans", json=body).status_code == 200
-    found = [line for line in scrape(client).splitlines() if line.startswith("allocator_subject_skew_ratio{")]
-    asked = client.post("/v1/partition-count-plans", json={**plan, "partitions_counts": [2]}).json
-    skew = asked["plans"][0]["records"]["skew"]
-    assert found == [f'allocator_subject_skew_ratio{{decision="partition_count_plan",subject="orders"}} {skew}']
+    metric_lines = [line for line in scrape(client).splitlines() if line.startswith("allocator_subject_skew_ratio{")]
+    answer = client.post("/v1/partition-count-plans", json={**plan, "partitions_counts": [2]}).json
+    skew = answer["plans"][0]["records"]["skew"]
+    assert metric_lines == [f'allocator_subject_skew_ratio{{decision="partition_count_plan",subject="orders"}} {skew}']
 
 
 def test_shares_without_a_key_are_reported_under_the_topics_name(client):

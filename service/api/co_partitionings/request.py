@@ -44,7 +44,7 @@ class CoPartitioningsSchema(Schema):
     @post_load
     def question(self, body: dict[str, Any], **_: Any) -> CoPartitioningQuestion:
         """The question: its partitioners resolved."""
-        first, second = (_topic(given, i) for i, given in enumerate(body["topics"]))
+        first, second = (_topic(topic, i) for i, topic in enumerate(body["topics"]))
         if first.topic_name == second.topic_name:
             raise InvalidQuestion(f"Duplicate topic_name {first.topic_name!r}.", "topics", 1, "topic_name")
         return CoPartitioningQuestion(body["kafka_version"], (first, second))

@@ -50,9 +50,9 @@ class CoordinatorSchema(Schema):
     @post_load
     def coordination(self, body: dict[str, Any], **_: Any) -> Coordination:
         """The coordinator of the one id in the body."""
-        given = [name for name in ("group_id", "transactional_id", "share_partition") if name in body]
-        if len(given) != 1:
-            raise ValidationError(f"Give one of group_id, transactional_id and share_partition, not {len(given)}.")
+        id_names = [name for name in ("group_id", "transactional_id", "share_partition") if name in body]
+        if len(id_names) != 1:
+            raise ValidationError(f"Give one of group_id, transactional_id and share_partition, not {len(id_names)}.")
         count = body["partitions_count"]
         if "group_id" in body:
             coordinator = coordinators.of_group(body["group_id"], count)

@@ -141,13 +141,13 @@ def _possible(body: dict[str, Any], partition_ids: Int32s) -> range:
     """The partition counts that the request and the observations leave possible."""
     row = int(partition_ids.argmax())
     least = int(partition_ids[row]) + 1
-    given = body.get("partitions_count")
-    if given is not None:
+    count = body.get("partitions_count")
+    if count is not None:
         if "max_partitions_count" in body:
             raise InvalidQuestion("The partitions_count is given.", "max_partitions_count")
-        if least > given:
-            raise InvalidQuestion(f"Partition {least - 1} is not in [0, {given}).", "observations", row, "partition_id")
-        return range(given, given + 1)
+        if least > count:
+            raise InvalidQuestion(f"Partition {least - 1} is not in [0, {count}).", "observations", row, "partition_id")
+        return range(count, count + 1)
     most = body.get("max_partitions_count", min(max(DEFAULT_COUNTS, 2 * least), MOST_COUNTS))
     if least > most:
         raise InvalidQuestion(

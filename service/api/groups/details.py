@@ -28,30 +28,30 @@ def reserve_moves(group: Group, assigned: int) -> None:
     reserve(MOVE_BYTES * (len(group.owned.values) + assigned))
 
 
-def moves_json(group: Group, found: Moves) -> orjson.Fragment:
+def moves_json(group: Group, moves: Moves) -> orjson.Fragment:
     """``[{"topic_name", "partition_id", "from_member_id", "to_member_id"}]``."""
-    topics, ids = group.topic_partitions(found.partitions)
+    topics, ids = group.topic_partitions(moves.partitions)
     names, members = ([dumps(name).decode() for name in each] for each in (_topic_names(group), group.member_ids))
     longest = max(map(len, names), default=0) + 2 * max(map(len, members), default=4)
-    reserve(3 * len(found) * (longest + 80))
+    reserve(3 * len(moves) * (longest + 80))
     columns = {
         "topic_name": pa.array(names, NAME).take(pa.array(topics)),
         "partition_id": pc.cast(pa.array(ids), NAME),
-        "from_member_id": _members(members, found.source, "null"),
-        "to_member_id": _members(members, found.target, "null"),
+        "from_member_id": _members(members, moves.source, "null"),
+        "to_member_id": _members(members, moves.target, "null"),
     }
     return orjson.Fragment(b"[%s]" % b",".join(each.as_buffer().to_pybytes() for each in json_objects(**columns)))
 
 
-def moves_table(group: Group, found: Moves) -> pa.Table:
+def moves_table(group: Group, moves: Moves) -> pa.Table:
     """The same as a table; null where there is no member."""
-    topics, ids = group.topic_partitions(found.partitions)
+    topics, ids = group.topic_partitions(moves.partitions)
     return pa.table(
         {
             "topic_name": pa.array(_topic_names(group), NAME).take(pa.array(topics)),
             "partition_id": pa.array(ids),
-            "from_member_id": _members(group.member_ids, found.source, None),
-            "to_member_id": _members(group.member_ids, found.target, None),
+            "from_member_id": _members(group.member_ids, moves.source, None),
+            "to_member_id": _members(group.member_ids, moves.target, None),
         }
     )
 

@@ -145,14 +145,14 @@ def _first_rows(lists: pa.ListArray, lengths: Int64s) -> pa.ListArray:
     return pa.ListArray.from_arrays(offsets, lists.flatten().filter(pa.array(kept)), lists.type, mask=lists.is_null())
 
 
-def difference_documents(group: Group, found: Differences) -> Iterator[dict[str, Any]]:
+def difference_documents(group: Group, differences: Differences) -> Iterator[dict[str, Any]]:
     """The first differences, as AssignmentDifferenceSchema has them. group : the one of ``expected_group``"""
     names = (*group.topics.names, *group.unknown_topic_names)
-    topics, ids = group.topic_partitions(found.partitions[:MAX_DIFFERENCES])
+    topics, ids = group.topic_partitions(differences.partitions[:MAX_DIFFERENCES])
     for i, (topic, partition_id) in enumerate(zip(topics.tolist(), ids.tolist(), strict=True)):
         yield {
             "topic_name": names[topic],
             "partition_id": partition_id,
-            "expected_member_ids": [group.member_ids[member] for member in found.expected.row(i).tolist()],
-            "member_ids": [group.member_ids[member] for member in found.actual.row(i).tolist()],
+            "expected_member_ids": [group.member_ids[member] for member in differences.expected.row(i).tolist()],
+            "member_ids": [group.member_ids[member] for member in differences.actual.row(i).tolist()],
         }

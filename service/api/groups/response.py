@@ -230,11 +230,11 @@ def _follow_up(question: GroupAssignment, group: Group, outcome: Rebalance, comp
 
 
 def _compared_document(comparison: Comparison) -> dict[str, Any]:
-    found = comparison.differences
+    differences = comparison.differences
     return {
-        "alike": not len(found),
-        "differences_count": len(found),
-        "differences": list(difference_documents(comparison.expected, found)),
+        "alike": not len(differences),
+        "differences_count": len(differences),
+        "differences": list(difference_documents(comparison.expected, differences)),
         **({"partitions_counts": comparison.counts} if comparison.counts else {}),
     }
 

@@ -186,8 +186,10 @@ def _allocation(
     if key_format not in encoding.formats:
         known = ", ".join(encoding.formats)
         raise InvalidQuestion(f"The partitioner {partitioner.name} takes no {key_format} keys, only {known}.", "key_format")
-    explicit, given = _explicit(body.get("explicit_partition"), partitions, len(values))
-    question = Question(body.get("partitions_count", 1), encoding.run(column, key_format), key_format, explicit, given, **options)
+    explicit, has_explicit = _explicit(body.get("explicit_partition"), partitions, len(values))
+    question = Question(
+        body.get("partitions_count", 1), encoding.run(column, key_format), key_format, explicit, has_explicit, **options
+    )
     version = body.get("kafka_version", LATEST)
     return Allocation(version, body.get("topic_name"), partitioner, question, members, body.get("explain", False))
 

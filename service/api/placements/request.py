@@ -315,23 +315,23 @@ def _loaded_cluster(body: dict[str, Any], placer: Placer) -> Cluster:
 
 
 def _placement_request(topic: dict[str, Any], placer: Placer, version: str) -> PlacementRequest:
-    given = {
+    options = {
         "start_index": topic.get("start_index"),
         "replica_shift": topic.get("replica_shift"),
         "partition_0_replicas": topic.get("partition_0_replicas"),
     }
-    for name, value in given.items():
+    for name, value in options.items():
         if value is not None and name.replace("replicas", "leader") not in placer.options:
             raise ValidationError({name: [f"Not supported by the placer {placer.name}."]})
-    if given["start_index"] is not None and given["partition_0_replicas"] is not None:
+    if options["start_index"] is not None and options["partition_0_replicas"] is not None:
         raise ValidationError({"start_index": ["Not allowed together with partition_0_replicas, which determines it."]})
     return PlacementRequest(
         topic["partitions_count"],
         topic["replication_factor"],
         topic.get("start_partition_id", 0),
-        given["start_index"],
-        given["replica_shift"],
-        given["partition_0_replicas"][0] if given["partition_0_replicas"] else None,
+        options["start_index"],
+        options["replica_shift"],
+        options["partition_0_replicas"][0] if options["partition_0_replicas"] else None,
         version,
     )
 

@@ -75,10 +75,10 @@ def _name_uuid(name: str) -> bytes:
 
 def _all_decoded(ids: tuple[str | None, ...]) -> bytes | None:
     """The Uuids, 16 bytes each, in one go; None unless all of them are plainly well-formed."""
-    given = [topic_id for topic_id in ids if topic_id is not None]
-    if len(given) < len(ids) or set(map(len, given)) != {22}:
+    texts = [topic_id for topic_id in ids if topic_id is not None]
+    if len(texts) < len(ids) or set(map(len, texts)) != {22}:
         return None
-    text = "AA".join((*given, ""))  # 24 characters each are 18 bytes, the last two of which are no part of it
+    text = "AA".join((*texts, ""))  # 24 characters each are 18 bytes, the last two of which are no part of it
     try:
         raw = binascii.a2b_base64(text.encode("ascii").translate(_URL_SAFE), strict_mode=True)
     except ValueError:  # binascii.Error and UnicodeEncodeError are such

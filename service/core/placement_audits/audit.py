@@ -173,10 +173,10 @@ _Candidate = tuple[str, Cluster, Int32s]
 
 def _other_history(placer: Placer, cluster: Cluster, placement: Ragged, first_id: int) -> tuple[Part, ...]:
     """See the module's docstring. The placement has one replication factor, and no broker twice in a partition."""
-    given = placement.values.reshape(-1, int(placement.lengths()[0]))
-    clusters: list[_Candidate] = [("as_given", cluster, given)]
+    replicas = placement.values.reshape(-1, int(placement.lengths()[0]))
+    clusters: list[_Candidate] = [("as_given", cluster, replicas)]
     for name in ("unfenced", "holders"):
-        candidate = (name, *_by_id(cluster, given, holders=name == "holders"))
+        candidate = (name, *_by_id(cluster, replicas, holders=name == "holders"))
         if not any(_are_alike(candidate, other) for other in clusters):
             clusters.append(candidate)
     created: list[tuple[int, _Candidate]] = []

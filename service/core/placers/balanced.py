@@ -164,18 +164,18 @@ def _give(
             size += 1
     for place in range(size // 2 - 1, -1, -1):
         _sink(heap, size, place, loads, weights, ranks, numbers)
-    given = 0
-    while given < replicas and size > 0:
+    count = 0
+    while count < replicas and size > 0:
         broker = heap[0]
         if numbers[broker] < most and of_rack[racks[broker]] < most_of_rack:
             numbers[broker] += 1
             of_rack[racks[broker]] += 1
-            given += 1
+            count += 1
         else:
             size -= 1
             heap[0] = heap[size]
         _sink(heap, size, 0, loads, weights, ranks, numbers)
-    return given
+    return count
 
 
 @njit(nogil=True, cache=True)

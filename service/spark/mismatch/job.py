@@ -154,17 +154,17 @@ def _summary(scan: MismatchScan, result: MismatchResult, rejected: dict[str, int
     }
 
 
-def _verdict(found: Patterns | None, writers: Sequence[tuple[PartitionerClass, int]]) -> dict[str, Any]:
-    """Which partitioners wrote it. found : None if no record has a key"""
-    if found is None:
+def _verdict(patterns: Patterns | None, writers: Sequence[tuple[PartitionerClass, int]]) -> dict[str, Any]:
+    """Which partitioners wrote it. patterns : None if no record has a key"""
+    if patterns is None:
         return {"verdict": "none", "mixture": [], "chance_share": 0.0, "unexplained_pairs": 0}
-    mixture = unmix(found, len(writers))
+    mixture = unmix(patterns, len(writers))
     alone = len(mixture.components) == 1 and not mixture.unexplained
     return {
         "verdict": "identified" if alone else "mixture" if mixture.components else "unexplained",
         "mixture": [
             {
-                "partitioners": _alike(found, writers, each.class_index),
+                "partitioners": _alike(patterns, writers, each.class_index),
                 "share": each.share,
                 "pairs": each.pairs,
                 "of": each.of,
@@ -177,13 +177,13 @@ def _verdict(found: Patterns | None, writers: Sequence[tuple[PartitionerClass, i
     }
 
 
-def _alike(found: Patterns, writers: Sequence[tuple[PartitionerClass, int]], class_index: int) -> list[str]:
+def _alike(patterns: Patterns, writers: Sequence[tuple[PartitionerClass, int]], class_index: int) -> list[str]:
     """The partitioners that explain the same pairs as a writer, those in use first."""
     same = [
         k
         for k in range(len(writers))
-        if (found.explained[:, k] == found.explained[:, class_index]).all()
-        and (found.undecided[:, k] == found.undecided[:, class_index]).all()
+        if (patterns.explained[:, k] == patterns.explained[:, class_index]).all()
+        and (patterns.undecided[:, k] == patterns.undecided[:, class_index]).all()
     ]
     names = [name for k in same for name in writers[k][0].names]
     return sorted(names, key=lambda name: rank(PARTITIONERS[name]))

@@ -46,8 +46,8 @@ def test_every_partition_goes_once_and_only_to_a_subscriber(assignor, data):
     given_away = [partition for partitions in assignment.values() for partition in partitions]
     topics = {t["topic_name"]: t["partitions_count"] for t in body["topics"]}
     subscriptions = {m["member_id"]: set(m.get("topic_names", topics)) for m in body["members"]}
-    wanted = set().union(*subscriptions.values())
-    assert sorted(given_away) == sorted((name, i) for name, count in topics.items() for i in range(count) if name in wanted)
+    subscribed = set().union(*subscriptions.values())
+    assert sorted(given_away) == sorted((name, i) for name, count in topics.items() for i in range(count) if name in subscribed)
     assert all(name in subscriptions[member] for member, partitions in assignment.items() for name, _ in partitions)
 
 

@@ -17,11 +17,11 @@ from tests.reference import fingerprints as twin
 @given(st.integers(0, 200), st.integers(-1, 201), st.integers(1, 200))
 def test_the_tail_of_a_binomial_is_exact(trials, successes, partitions_count):
     exact = twin.tail(successes, trials, Fraction(1, partitions_count))
-    found = log_tail(successes, trials, 1 / partitions_count)
+    logarithm = log_tail(successes, trials, 1 / partitions_count)
     if exact == 0:
-        assert found == -math.inf
+        assert logarithm == -math.inf
     else:
-        assert found == pytest.approx(math.log(exact.numerator) - math.log(exact.denominator), rel=1e-9, abs=1e-12)
+        assert logarithm == pytest.approx(math.log(exact.numerator) - math.log(exact.denominator), rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.parametrize(("successes", "trials"), [(500, 500), (450, 500), (700, 2000)])

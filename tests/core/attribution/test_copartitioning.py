@@ -39,10 +39,10 @@ def test_two_topics_can_be_joined_when_all_keys_meet(first):
     for second, n in product(ASKABLE, (12, 24)):
         other = topic("two", n, second)
         meeting = float((mine == placed(other)).mean())
-        found = copartitioning(one, other)
-        assert found.joinable == (meeting == 1.0), (first, second, n)
-        if {difference.what for difference in found.differences} <= {"partitions_count", "sign_rule"}:
-            assert found.meeting == pytest.approx(meeting, abs=0.05), (first, second, n)
+        result = copartitioning(one, other)
+        assert result.joinable == (meeting == 1.0), (first, second, n)
+        if {difference.what for difference in result.differences} <= {"partitions_count", "sign_rule"}:
+            assert result.meeting == pytest.approx(meeting, abs=0.05), (first, second, n)
 
 
 def whats(first: Topic, second: Topic) -> list[str]:
@@ -104,9 +104,9 @@ def test_where_a_count_is_a_multiple_its_partitions_belong_to_one_each():
 
 
 def test_with_one_partition_each_all_keys_meet():
-    found = copartitioning(topic("one", 1, "java"), topic("two", 1, "librdkafka:random"))
-    assert found.joinable
-    assert found.meeting == 1.0
+    result = copartitioning(topic("one", 1, "java"), topic("two", 1, "librdkafka:random"))
+    assert result.joinable
+    assert result.meeting == 1.0
 
 
 @pytest.mark.parametrize(
@@ -136,10 +136,10 @@ def test_kafka_streams_starts_or_refuses_in_these_words(counts):
             partitions.add(common.PartitionInfo(name, i, node, None, None))
     cluster = common.Cluster("c", util.List.of(node), partitions, util.Set.of(), util.Set.of())
     enforcer = jvm.org.apache.kafka.streams.processor.internals.assignment.CopartitionedTopicsEnforcer("")
-    found = copartitioning(topic("orders", counts[0]), topic("customers", counts[1], "sarama"))
+    result = copartitioning(topic("orders", counts[0]), topic("customers", counts[1], "sarama"))
     try:
         enforcer.enforce(util.Set.of(*names), util.HashMap(), cluster)
         said = None
     except Exception as error:  # noqa: BLE001 - py4j's, with Java's inside
         said = error.java_exception.getMessage()
-    assert found.streams_message == said
+    assert result.streams_message == said

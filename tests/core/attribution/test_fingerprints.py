@@ -60,8 +60,8 @@ KEYED = [one.name for one in PARTITIONERS if one.hash is not None and one.sign i
 )
 def test_matches_are_counted_as_the_twin_counts_them(dividends, partitions, counts):
     values = np.array([[np.nan if d is None else d for d in row] for row in dividends], np.float64)
-    found = matches(values, np.array(partitions, np.int32), np.array(counts, np.int64))
-    assert found.tolist() == twin.matches(dividends, partitions, counts)
+    counted = matches(values, np.array(partitions, np.int32), np.array(counts, np.int64))
+    assert counted.tolist() == twin.matches(dividends, partitions, counts)
 
 
 @given(
@@ -88,7 +88,7 @@ def test_patterns_hold_every_pair_with_who_explains_it(pairs):
     keys, partition_ids = [key for key, _ in pairs], [partition for _, partition in pairs]
     some = [PARTITIONERS[name] for name in ("java", "librdkafka:consistent", "librdkafka:consistent_random", "spark")]
     group = classify(some, "string", has_null=True, has_empty=True)
-    found = find_patterns(group.classes, observe(column(keys, "string"), "string", np.array(partition_ids, np.int32)), [5])[5]
+    patterns = find_patterns(group.classes, observe(column(keys, "string"), "string", np.array(partition_ids, np.int32)), [5])[5]
     placed = hash_all(group.classes, column(keys, "string"), "string").partitions(5)
     expected: Counter = Counter()
     often: Counter = Counter()
@@ -99,7 +99,11 @@ def test_patterns_hold_every_pair_with_who_explains_it(pairs):
     assert {
         (tuple(explained), tuple(undecided)): (number, seen)
         for explained, undecided, number, seen in zip(
-            found.explained.tolist(), found.undecided.tolist(), found.pairs.tolist(), found.observations.tolist(), strict=True
+            patterns.explained.tolist(),
+            patterns.undecided.tolist(),
+            patterns.pairs.tolist(),
+            patterns.observations.tolist(),
+            strict=True,
         )
     } == {row: (expected[row], often[row]) for row in expected}
 
@@ -137,10 +141,10 @@ def test_shares_are_those_of_the_greatest_likelihood(rows, n):
 
 def test_shares_count_observations_and_evidence_counts_pairs():
     """One pair seen a hundred times is one hundred records, but one piece of evidence."""
-    found = Patterns(
+    patterns = Patterns(
         N, np.array([[True, False], [False, True]]), np.zeros((2, 2), np.bool_), np.array([30, 10]), np.array([30, 110])
     )
-    mixture = unmix(found, 2)
+    mixture = unmix(patterns, 2)
     assert [part.class_index for part in mixture.components] == [1, 0]
     assert [part.share for part in mixture.components] == pytest.approx([110 / 140, 30 / 140], abs=1e-3)
     assert [(part.pairs, part.of) for part in mixture.components] == [(10, 10), (30, 30)]
@@ -168,14 +172,14 @@ def test_every_partitioner_is_identified_by_thirty_keys(name):
     """With its own class of those that no key tells from it, and the numbers that counting gives."""
     keys = [f"{'Zy' * (i % 5)}customer-{i * 7919}" for i in range(30)]
     partition_ids = ask({"partitioner": name, "partitions_count": N, "keys": keys}).partitions
-    found = judge(keys, partition_ids)
-    assert found.verdict == "identified"
-    (part,) = found.mixture.components
-    assert name in found.partitioners.classes[part.class_index].names
-    assert found.candidates_count == 1
-    assert found.more_samples == 0
-    for candidate in found.candidates:
-        alone = found.partitioners.classes[candidate.class_index].names
+    result = judge(keys, partition_ids)
+    assert result.verdict == "identified"
+    (part,) = result.mixture.components
+    assert name in result.partitioners.classes[part.class_index].names
+    assert result.candidates_count == 1
+    assert result.more_samples == 0
+    for candidate in result.candidates:
+        alone = result.partitioners.classes[candidate.class_index].names
         placed = ask({"partitioner": alone[0], "partitions_count": N, "keys": keys}).partitions
         explained = int((np.asarray(placed) == np.asarray(partition_ids)).sum())
         assert (candidate.pairs, candidate.of) == (explained, 30)
@@ -187,10 +191,10 @@ def test_every_partitioner_is_identified_by_thirty_keys(name):
 @pytest.mark.parametrize("n", [3, 12, 50, 1000])
 def test_the_partition_count_is_found_too(name, n):
     keys = [f"k-{i}" for i in range(60)]
-    found = judge(keys, place(name, keys, n), open_counts(place(name, keys, n)))
-    assert found.verdict == "identified"
-    assert found.mixture.partitions_count == n
-    assert writers(found) == [name]
+    result = judge(keys, place(name, keys, n), open_counts(place(name, keys, n)))
+    assert result.verdict == "identified"
+    assert result.mixture.partitions_count == n
+    assert writers(result) == [name]
 
 
 def test_one_wrong_writer_of_twelve_is_found_with_its_share():
@@ -198,16 +202,16 @@ def test_one_wrong_writer_of_twelve_is_found_with_its_share():
     java, rdkafka = place("java", KEYS), place("librdkafka:consistent_random", KEYS)
     mixed = np.where(np.arange(1000) % 25 < 2, rdkafka, java)
     for counts in (range(N, N + 1), open_counts(mixed)):
-        found = judge(KEYS, mixed, counts)
-        assert found.verdict == "mixture"
-        assert writers(found) == ["java", "librdkafka:consistent_random"]
-        assert [part.share for part in found.mixture.components] == pytest.approx([0.92, 0.08], abs=0.01)
-        assert found.mixture.partitions_count == N
-        assert found.mixture.unexplained == 0
+        result = judge(KEYS, mixed, counts)
+        assert result.verdict == "mixture"
+        assert writers(result) == ["java", "librdkafka:consistent_random"]
+        assert [part.share for part in result.mixture.components] == pytest.approx([0.92, 0.08], abs=0.01)
+        assert result.mixture.partitions_count == N
+        assert result.mixture.unexplained == 0
         only_java = [i for i in range(1000) if mixed[i] == java[i] and mixed[i] != rdkafka[i]]
         only_rdkafka = [i for i in range(1000) if mixed[i] != java[i]]
-        assert found.examples == (tuple(only_java[:3]), tuple(only_rdkafka[:3]), ())
-        java_part, rdkafka_part = found.mixture.components
+        assert result.examples == (tuple(only_java[:3]), tuple(only_rdkafka[:3]), ())
+        java_part, rdkafka_part = result.mixture.components
         assert (rdkafka_part.pairs, rdkafka_part.of) == (len(only_rdkafka), len(only_rdkafka))
         left = [i for i in range(1000) if mixed[i] != rdkafka[i]]
         assert (java_part.pairs, java_part.of) == (len(only_java), len(left))
@@ -216,27 +220,27 @@ def test_one_wrong_writer_of_twelve_is_found_with_its_share():
 def test_three_writers_are_found():
     placed = [place(name, KEYS) for name in ("java", "sarama", "pulsar")]
     mixed = np.choose(np.where(np.arange(1000) % 10 == 0, 2, np.where(np.arange(1000) % 10 < 4, 1, 0)), placed)
-    found = judge(KEYS, mixed)
-    assert writers(found) == ["java", "sarama", "pulsar"]
-    assert [part.share for part in found.mixture.components] == pytest.approx([0.6, 0.3, 0.1], abs=0.02)
+    result = judge(KEYS, mixed)
+    assert writers(result) == ["java", "sarama", "pulsar"]
+    assert [part.share for part in result.mixture.components] == pytest.approx([0.6, 0.3, 0.1], abs=0.02)
 
 
 def test_records_that_no_key_placed_are_the_rest():
     mixed = np.where(np.arange(1000) % 5 == 0, np.random.default_rng(3).integers(0, N, 1000), place("java", KEYS))
-    found = judge(KEYS, mixed)
-    assert found.verdict == "mixture"
-    assert writers(found) == ["java"]
-    assert found.mixture.chance_share == pytest.approx(0.2, abs=0.02)
-    assert found.mixture.unexplained == int((mixed != place("java", KEYS)).sum())
+    result = judge(KEYS, mixed)
+    assert result.verdict == "mixture"
+    assert writers(result) == ["java"]
+    assert result.mixture.chance_share == pytest.approx(0.2, abs=0.02)
+    assert result.mixture.unexplained == int((mixed != place("java", KEYS)).sum())
 
 
 def test_random_partitions_are_explained_by_nobody():
     drawn = np.random.default_rng(1).integers(0, N, 1000)
     for counts in (range(N, N + 1), open_counts(drawn)):
-        found = judge(KEYS, drawn, counts)
-        assert found.verdict == "unexplained"
-        assert found.more_samples is None
-        assert found.candidates_count == 0
+        result = judge(KEYS, drawn, counts)
+        assert result.verdict == "unexplained"
+        assert result.more_samples is None
+        assert result.candidates_count == 0
 
 
 def test_the_sample_is_enough_for_the_count_and_all_pairs_decide():
@@ -244,10 +248,10 @@ def test_the_sample_is_enough_for_the_count_and_all_pairs_decide():
     keys = [f"k-{i}" for i in range(2 * SAMPLE)]
     mixed = place("java", keys, 48)
     mixed[SAMPLE:] = place("sarama", keys, 48)[SAMPLE:]
-    found = judge(keys, mixed, open_counts(mixed))
-    assert writers(found) == ["java", "sarama"]
-    assert found.mixture.partitions_count == 48
-    assert [part.share for part in found.mixture.components] == pytest.approx([0.5, 0.5], abs=0.02)
+    result = judge(keys, mixed, open_counts(mixed))
+    assert writers(result) == ["java", "sarama"]
+    assert result.mixture.partitions_count == 48
+    assert [part.share for part in result.mixture.components] == pytest.approx([0.5, 0.5], abs=0.02)
 
 
 def test_a_key_that_is_seen_again_proves_nothing_more():
@@ -260,26 +264,26 @@ def test_a_key_that_is_seen_again_proves_nothing_more():
 def test_one_key_is_no_proof_even_where_chance_would_hardly_ever_do_it():
     """One in a million: still, a rule that happens to agree on one key is not ruled out by it."""
     n = 1_000_000
-    found = judge(KEYS[:1], place("java", KEYS[:1], n), range(n, n + 1))
-    assert writers(found) == ["java"]
-    assert found.verdict == "undecided"
-    assert found.more_samples == 1
+    result = judge(KEYS[:1], place("java", KEYS[:1], n), range(n, n + 1))
+    assert writers(result) == ["java"]
+    assert result.verdict == "undecided"
+    assert result.more_samples == 1
     assert judge(KEYS[:2], place("java", KEYS[:2], n), range(n, n + 1)).verdict == "identified"
 
 
 def test_samples_that_are_said_to_be_enough_are():
     """Where the first candidate is right, as many more keys as are asked for leave it alone, in 99 of 100 cases."""
-    asked = decided = 0
+    cases = decided = 0
     for name in ("java", "librdkafka:consistent_random", "pulsar"):
         for start in range(50):
             keys = [f"{start}-order-{i}" for i in range(40)]
             placed = place(name, keys)
             first = judge(keys[:1], placed[:1])
             if name in names_of(first, first.candidates[0]):
-                asked += 1
+                cases += 1
                 decided += judge(keys[: 1 + first.more_samples], placed[: 1 + first.more_samples]).verdict == "identified"
-    assert asked > 80
-    assert decided >= 0.97 * asked
+    assert cases > 80
+    assert decided >= 0.97 * cases
 
 
 def names_of(found, candidate):
@@ -288,34 +292,34 @@ def names_of(found, candidate):
 
 def test_the_samples_that_tell_a_rival_apart_follow_from_how_often_it_agrees():
     """TT0124 on 9 of 15 partitions: Scala's hashCode, CRC-32 and Spark's hash all put it there."""
-    found = judge(["TT0124"], [9], range(15, 16))
-    left = [candidate for candidate in found.candidates if not candidate.ruled_out]
-    assert [names_of(found, candidate)[0] for candidate in left] == ["scala-0.8", "librdkafka:consistent_random", "spark"]
+    result = judge(["TT0124"], [9], range(15, 16))
+    left = [candidate for candidate in result.candidates if not candidate.ruled_out]
+    assert [names_of(result, candidate)[0] for candidate in left] == ["scala-0.8", "librdkafka:consistent_random", "spark"]
     keys = probe_keys("string")
-    placed = hash_all(found.partitioners.classes, keys, "string").partitions(15)
+    placed = hash_all(result.partitioners.classes, keys, "string").partitions(15)
     agreements = []
     for candidate in left[1:]:
         agreement = float((placed[candidate.class_index] == placed[left[0].class_index]).mean())
         assert candidate.more_samples == twin.samples_until([agreement], DOUBT)
         agreements.append(agreement)
     proof = next(
-        m for m in range(99) if float(twin.tail(1 + m, 1 + m, Fraction(1, 15))) * found.hypotheses <= mixtures.SIGNIFICANCE
+        m for m in range(99) if float(twin.tail(1 + m, 1 + m, Fraction(1, 15))) * result.hypotheses <= mixtures.SIGNIFICANCE
     )
-    assert found.more_samples == max(twin.samples_until(agreements, DOUBT), proof)
+    assert result.more_samples == max(twin.samples_until(agreements, DOUBT), proof)
 
 
 def test_with_one_partition_nobody_is_told_apart():
-    found = judge(KEYS[:9], [0] * 9, range(1, 2))
-    assert found.verdict == "undecided"
-    assert found.more_samples == NEVER
+    result = judge(KEYS[:9], [0] * 9, range(1, 2))
+    assert result.verdict == "undecided"
+    assert result.more_samples == NEVER
 
 
 def test_what_puts_every_key_alike_is_never_told_apart():
     """Booleans: two keys, so that two partitioners which agree on both always will."""
     seen = observe(column([True, False], "boolean"), "boolean", np.array([0, 0], np.int32))
-    found = fingerprint(PARTITIONERS, seen, range(1, 50))
-    assert found.verdict == "undecided"
-    assert found.more_samples == NEVER
+    result = fingerprint(PARTITIONERS, seen, range(1, 50))
+    assert result.verdict == "undecided"
+    assert result.more_samples == NEVER
 
 
 def test_records_without_a_key_speak_for_those_alone_that_hash_them():
@@ -348,14 +352,14 @@ def test_what_users_posted_is_explained_and_one_sample_is_no_proof(case):
     """Of either side the writer that it turned out to be explains the partition; no side is said to be identified by it."""
     n = case["partitions_count"]
     for side in case["sides"]:
-        found = judge([case["key"]], [side["partition_id"]], range(n, n + 1))
-        left = [names_of(found, candidate) for candidate in found.candidates if not candidate.ruled_out]
+        result = judge([case["key"]], [side["partition_id"]], range(n, n + 1))
+        left = [names_of(result, candidate) for candidate in result.candidates if not candidate.ruled_out]
         assert any(side["partitioner"] in names for names in left)
         assert not any(side.get("claimed", "") in names for names in left)
         if "as_likely" in side:
             assert any(side["as_likely"] in names for names in left)
-        assert found.verdict == "undecided"
-        assert found.more_samples > 0
+        assert result.verdict == "undecided"
+        assert result.more_samples > 0
 
 
 def test_two_samples_of_the_same_user_decide_more_than_one():
@@ -363,7 +367,7 @@ def test_two_samples_of_the_same_user_decide_more_than_one():
     one, two = (case for case in lines("fingerprints/users") if case["id"].startswith("node-rdkafka-616"))
     for side in (0, 1):
         seen = [case["sides"][side]["partition_id"] for case in (one, two)]
-        found = judge([one["key"], two["key"]], seen, range(10, 11))
-        assert found.candidates_count == 1
-        assert one["sides"][side]["partitioner"] in names_of(found, found.candidates[0])
-        assert found.verdict == "undecided"
+        result = judge([one["key"], two["key"]], seen, range(10, 11))
+        assert result.candidates_count == 1
+        assert one["sides"][side]["partitioner"] in names_of(result, result.candidates[0])
+        assert result.verdict == "undecided"

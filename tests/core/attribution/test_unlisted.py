@@ -45,21 +45,21 @@ def label(found):
     ],
 )
 def test_what_no_client_does_is_found_if_nothing_else_explains_it(keys, partition_ids, expected):
-    found = judge(keys, partition_ids)
-    assert (found.verdict, label(found)) == ("identified", f"{expected} (no client in the list)")
-    assert found.writers == ((),)
+    result = judge(keys, partition_ids)
+    assert (result.verdict, label(result)) == ("identified", f"{expected} (no client in the list)")
+    assert result.writers == ((),)
 
 
 def test_numbers_that_were_written_as_text_are_found_too():
-    found = judge([int(key) for key in NUMBERS], place("java", NUMBERS), key_format="long")
-    assert label(found) == "murmur2, seed 0x9747b28c, of the number as string, mask (no client in the list)"
+    result = judge([int(key) for key in NUMBERS], place("java", NUMBERS), key_format="long")
+    assert label(result) == "murmur2, seed 0x9747b28c, of the number as string, mask (no client in the list)"
 
 
 def test_what_a_client_explains_is_asked_of_no_others():
-    found = judge(KEYS, place("java", KEYS))
-    assert found.verdict == "identified"
-    assert all(each.names for each in found.partitioners.classes)
-    assert ("pulsar", "does not write to Kafka") in found.partitioners.excluded
+    result = judge(KEYS, place("java", KEYS))
+    assert result.verdict == "identified"
+    assert all(each.names for each in result.partitioners.classes)
+    assert ("pulsar", "does not write to Kafka") in result.partitioners.excluded
 
 
 @pytest.mark.parametrize("key_format", ["string", "base64", "int", "long", "short", "uuid", "double"])
@@ -74,16 +74,18 @@ def test_there_are_never_too_many_classes(key_format):
 
 @given(st.lists(st.one_of(st.none(), st.integers(0, LARGEST_NUMBER).map(str), st.text(max_size=3)), min_size=1, max_size=6))
 def test_whole_numbers_are_read_as_python_reads_them(keys):
-    found = whole_numbers(column(keys, "string"), "string")
+    numbers = whole_numbers(column(keys, "string"), "string")
     present = [key for key in keys if key is not None]
     whole = all(key.isascii() and key.isdigit() and len(key) <= 10 and int(key) < LARGEST_NUMBER for key in present)
-    assert (None if found is None else found.tolist()) == ([0 if key is None else int(key) for key in keys] if whole else None)
+    assert (None if numbers is None else numbers.tolist()) == (
+        [0 if key is None else int(key) for key in keys] if whole else None
+    )
 
 
 def test_partitioners_that_no_key_tells_apart_at_this_count_are_one_writer_those_in_use_first():
-    found = judge(KEYS, place("sarama", KEYS, 2), 2)
-    (names,) = found.writers
-    assert (found.verdict, found.more_samples, names[0], names[-1]) == ("identified", 0, "sarama", "scala-0.8:byte-array")
+    result = judge(KEYS, place("sarama", KEYS, 2), 2)
+    (names,) = result.writers
+    assert (result.verdict, result.more_samples, names[0], names[-1]) == ("identified", 0, "sarama", "scala-0.8:byte-array")
     assert {"sarama:reference", "sarama:fnv1a-unsigned"} <= set(names)
     (names,) = judge(KEYS, place("platformatic", KEYS, 8), 8).writers
     assert {"java", "platformatic"} <= set(names)
@@ -93,23 +95,23 @@ def test_partitioners_that_no_key_tells_apart_at_this_count_are_one_writer_those
 @pytest.mark.parametrize(("partition_id", "consistent"), [(0, True), (5, False)])
 def test_an_empty_key_leaves_sure_pairs_sure(partition_id, consistent):
     """Consistent_random sends an empty key anywhere, consistent to partition 0."""
-    found = judge([*KEYS, ""], [*place("librdkafka:consistent", KEYS), partition_id])
-    (names,) = found.writers
-    assert (found.verdict, names[0]) == ("identified", "librdkafka:consistent_random")
+    result = judge([*KEYS, ""], [*place("librdkafka:consistent", KEYS), partition_id])
+    (names,) = result.writers
+    assert (result.verdict, names[0]) == ("identified", "librdkafka:consistent_random")
     assert ("librdkafka:consistent" in names) == consistent
 
 
 def test_what_is_mostly_unexplained_is_not_undecided():
     keys = [str(i) for i in range(1, 20_000)]
-    found = judge(keys, [int(key) * 2654435761 % 2**32 % 12 for key in keys])
-    assert found.verdict == "unexplained"
-    assert found.unexplained_share > 0.5
+    result = judge(keys, [int(key) * 2654435761 % 2**32 % 12 for key in keys])
+    assert result.verdict == "unexplained"
+    assert result.unexplained_share > 0.5
 
 
 def test_five_samples_of_several_writers_are_too_few():
     placed = [*place("java", KEYS[:3]), *place("librdkafka:consistent", KEYS[3:5])]
-    found = judge(KEYS[:5], placed)
-    assert (found.verdict, found.more_samples) == ("undecided", 18)
+    result = judge(KEYS[:5], placed)
+    assert (result.verdict, result.more_samples) == ("undecided", 18)
     draw = random.Random(3)
-    found = judge(KEYS, [draw.randrange(12) for _ in KEYS])
-    assert (found.verdict, found.more_samples) == ("unexplained", None)
+    result = judge(KEYS, [draw.randrange(12) for _ in KEYS])
+    assert (result.verdict, result.more_samples) == ("unexplained", None)

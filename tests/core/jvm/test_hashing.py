@@ -43,12 +43,12 @@ def codes(operation: str, inputs: list[dict]) -> np.ndarray:
 @pytest.mark.parametrize("operation", list(CASES))
 def test_hash_codes_are_those_of_the_real_classes(operation):
     cases = CASES[operation]
-    wanted = [case["expected"]["hash_code"] if operation == "uuid_hash_code" else case["expected"] for case in cases]
-    assert codes(operation, [case["input"] for case in cases]).tolist() == wanted
+    expected = [case["expected"]["hash_code"] if operation == "uuid_hash_code" else case["expected"] for case in cases]
+    assert codes(operation, [case["input"] for case in cases]).tolist() == expected
 
 
 @given(st.lists(st.text(st.characters(), max_size=12), max_size=8))
 def test_string_hash_codes_are_their_twin_halves_of_surrogate_pairs_included(texts):
-    wanted = [twins.string_hash_code(text) for text in texts]
-    assert hashing.java_hash_codes(texts).tolist() == wanted
-    assert [hashing.string_hash_code(text) for text in texts] == wanted
+    expected = [twins.string_hash_code(text) for text in texts]
+    assert hashing.java_hash_codes(texts).tolist() == expected
+    assert [hashing.string_hash_code(text) for text in texts] == expected

@@ -65,20 +65,20 @@ def calls_of(asked: dict[str, Any], keys: list[Any]) -> np.ndarray:
 @pytest.mark.parametrize("case", golden.params("java/hash-iteration-order"))
 def test_orders_are_the_jdk_s(case: dict[str, Any]) -> None:
     """Every constructor, way of insertion, removal and tree bucket."""
-    asked = case["input"]
-    keys = list({repr(key): key for key in asked["keys"] + asked.get("remove", []) + asked.get("then_add", [])}.values())
-    pairs = [hash_and_rank(key, asked["key_type"]) for key in keys]
+    values = case["input"]
+    keys = list({repr(key): key for key in values["keys"] + values.get("remove", []) + values.get("then_add", [])}.values())
+    pairs = [hash_and_rank(key, values["key_type"]) for key in keys]
     hashes = np.array([code for code, _ in pairs], np.int32)
     ranks = np.empty(len(keys), np.int32)
     ranks[sorted(range(len(keys)), key=lambda i: pairs[i][1])] = np.arange(len(keys), dtype=np.int32)
     options = {
-        "capacity": requested_capacity(asked),
-        "compute": asked.get("insert_with") in {"compute", "computeIfAbsent", "merge"},
+        "capacity": requested_capacity(values),
+        "compute": values.get("insert_with") in {"compute", "computeIfAbsent", "merge"},
         "ranks": ranks,
     }
-    played = iteration_order(hashes, calls=calls_of(asked, keys), **options)
+    played = iteration_order(hashes, calls=calls_of(values, keys), **options)
     assert [keys[i] for i in played] == case["expected"]
-    if keys == asked["keys"] and "remove" not in asked:
+    if keys == values["keys"] and "remove" not in values:
         assert iteration_order(hashes, **options).tolist() == played.tolist()
 
 

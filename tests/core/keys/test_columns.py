@@ -31,14 +31,14 @@ def pieces(encoded: Keys) -> list[bytes | None]:
 
 @pytest.mark.parametrize("case", [p for p in golden.params("partitions/serializers") if "encoding" not in p.values[0]])
 def test_a_key_is_serialised_as_kafka_does(case):
-    wanted = None if case["bytes_base64"] is None else base64.b64decode(case["bytes_base64"])
-    assert pieces(columns.SERIALIZED.run(column([case["value"]], case["key_format"]), case["key_format"])) == [wanted]
+    expected = None if case["bytes_base64"] is None else base64.b64decode(case["bytes_base64"])
+    assert pieces(columns.SERIALIZED.run(column([case["value"]], case["key_format"]), case["key_format"])) == [expected]
 
 
 @given(TEXTS)
 def test_half_a_surrogate_pair_becomes_a_question_mark(texts):
-    wanted = [None if text is None else text.encode("utf-8", "replace") for text in texts]
-    assert pieces(columns.SERIALIZED.run(columns.strings(texts), "string")) == wanted
+    expected = [None if text is None else text.encode("utf-8", "replace") for text in texts]
+    assert pieces(columns.SERIALIZED.run(columns.strings(texts), "string")) == expected
 
 
 @given(BINARIES)
@@ -58,14 +58,14 @@ def test_hex_is_read_in_either_case(binaries, upper):
 @given(st.text("AQgw=/+-_ z", max_size=9))
 def test_base64_is_refused_when_python_refuses_it(text):
     try:
-        wanted = base64.b64decode(text, validate=True) if len(text) % 4 == 0 else None
+        expected = base64.b64decode(text, validate=True) if len(text) % 4 == 0 else None
     except ValueError:
-        wanted = None
+        expected = None
     try:
-        found = pieces(columns.from_base64(columns.strings([text]).keys))[0]
+        decoded = pieces(columns.from_base64(columns.strings([text]).keys))[0]
     except InvalidQuestion:
-        found = None
-    assert found == wanted
+        decoded = None
+    assert decoded == expected
 
 
 @pytest.mark.parametrize(
@@ -101,11 +101,11 @@ def test_a_uuid_is_its_36_characters_in_lower_case(uuids):
 
 @given(st.lists(st.none() | st.floats(), max_size=5))
 def test_a_double_is_its_bits_with_one_nan(values):
-    wanted = [None if value is None else struct.pack(">d", math.nan if math.isnan(value) else value) for value in values]
-    found = pieces(columns.SERIALIZED.run(column(values, "double"), "double"))
-    assert found == [
+    expected = [None if value is None else struct.pack(">d", math.nan if math.isnan(value) else value) for value in values]
+    serialized = pieces(columns.SERIALIZED.run(column(values, "double"), "double"))
+    assert serialized == [
         None if bits is None else bits if not math.isnan(struct.unpack(">d", bits)[0]) else b"\x7f\xf8" + bytes(6)
-        for bits in wanted
+        for bits in expected
     ]
 
 
@@ -124,5 +124,5 @@ def test_what_lies_under_a_null_is_nobodys_key():
 @given(st.lists(st.none() | st.text(st.characters(exclude_categories=())), max_size=5))
 def test_the_low_byte_of_each_utf_16_unit_is_what_javascript_hashes(texts):
     """Halves of surrogate pairs are units like any other."""
-    wanted = [None if text is None else text.encode("utf-16-le", "surrogatepass")[::2] for text in texts]
-    assert pieces(columns.LOW_BYTES.run(column(texts, "string"), "string")) == wanted
+    expected = [None if text is None else text.encode("utf-16-le", "surrogatepass")[::2] for text in texts]
+    assert pieces(columns.LOW_BYTES.run(column(texts, "string"), "string")) == expected

@@ -51,13 +51,13 @@ def test_a_kernel_gives_the_hashes_of_the_real_one(name, cases):
         of_seed = list(same)
         keys = keys_of([base64.b64decode(case["key_base64"]) for case in of_seed])
         if name in SEEDED:
-            found = SEEDED[name](keys.offsets, keys.data, np.uint32(seed % 2**32))
+            hashes = SEEDED[name](keys.offsets, keys.data, np.uint32(seed % 2**32))
         elif name == "cassandra_murmur3_x64_128":
             # A token is the first half; that of an empty key is the smallest long instead of 0.
-            found = np.where(np.diff(keys.offsets) == 0, 0, murmur3.cassandra_tokens(keys))
+            hashes = np.where(np.diff(keys.offsets) == 0, 0, murmur3.cassandra_tokens(keys))
         else:
-            found = KERNELS[name](keys)
-        assert found.tolist() == [case["signed_value"] for case in of_seed]
+            hashes = KERNELS[name](keys)
+        assert hashes.tolist() == [case["signed_value"] for case in of_seed]
 
 
 @pytest.mark.parametrize(

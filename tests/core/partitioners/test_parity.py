@@ -97,19 +97,19 @@ def delivered(partitioner: str) -> list[int]:
             "log_level": 0,
         }
     )
-    found: dict[int, int] = {}
+    partitions: dict[int, int] = {}
 
     def report(i):
         def delivered_to(error, message):
             assert error is None
-            found[i] = message.partition()
+            partitions[i] = message.partition()
 
         return delivered_to
 
     for i, key in enumerate(BYTES):
         producer.produce("t", key=key, value=b"", on_delivery=report(i))
     assert producer.flush(20) == 0
-    return [found[i] for i in range(len(BYTES))]
+    return [partitions[i] for i in range(len(BYTES))]
 
 
 @pytest.mark.parametrize("name", ["consistent", "consistent_random", "murmur2", "murmur2_random", "fnv1a", "fnv1a_random"])
@@ -132,11 +132,11 @@ def test_librdkafka_keeps_records_without_a_key_on_one_partition_while_it_linger
     )
     producer.produce("t", key=b"first", value=b"")
     assert producer.flush(20) == 0
-    found = []
+    partitions = []
     for _ in range(100):
-        producer.produce("t", value=b"", on_delivery=lambda _, message: found.append(message.partition()))
+        producer.produce("t", value=b"", on_delivery=lambda _, message: partitions.append(message.partition()))
     assert producer.flush(20) == 0
-    assert (len(found), len(set(found))) == (100, 1)
+    assert (len(partitions), len(set(partitions))) == (100, 1)
     ours = ask({"partitioner": f"librdkafka:{name}", "partitions_count": 4, "keys": [None] * 100})
     assert len(set(ours.partitions.tolist())) == 1
 

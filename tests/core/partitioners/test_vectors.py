@@ -27,7 +27,7 @@ def test_a_partitioner_answers_as_the_client_it_is_named_after(case):
         assert str(refused.value) == expected["message"]
         return
     answer = ask(case["request"])
-    found = {"partitions": answer.partitions, "tokens": answer.partitions}
+    results = {"partitions": answer.partitions, "tokens": answer.partitions}
     for name, value in expected.items():
-        given = found[name] if name in found else getattr(answer, name)
+        given = results[name] if name in results else getattr(answer, name)
         assert (given.tolist() if isinstance(given, np.ndarray) else given) == value, name

@@ -48,10 +48,10 @@ def test_what_kafkas_placer_gives_obeys(racks: str, partitions: int, factor: int
     """Any of the draws that a placement is measured by."""
     cluster = cluster_of(racks)
     placement = striped.place(cluster, PlacementRequest(partitions, factor), JavaRandom(seed))
-    found = audit(cluster, ragged(placement.tolist()), factor)
-    assert found.obeys
-    assert found.leaders.sum() == partitions
-    assert found.replicas.sum() == partitions * factor
+    result = audit(cluster, ragged(placement.tolist()), factor)
+    assert result.obeys
+    assert result.leaders.sum() == partitions
+    assert result.replicas.sum() == partitions * factor
 
 
 def test_a_broker_that_leads_too_much_hands_over_what_is_too_much() -> None:

@@ -46,8 +46,8 @@ def explained(placer: str, brokers: list[dict[str, Any]], request: PlacementRequ
     """How each replica was found, partition by partition."""
     explain = PLACERS[placer].explain
     assert explain is not None
-    found: list[dict[str, Any]] = explain(cluster_of(brokers), request, JavaRandom(seed), 10_000)["partitions"]
-    return found
+    partitions: list[dict[str, Any]] = explain(cluster_of(brokers), request, JavaRandom(seed), 10_000)["partitions"]
+    return partitions
 
 
 @settings(deadline=None)

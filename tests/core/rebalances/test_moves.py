@@ -33,29 +33,29 @@ def group(owned):
 
 @given(ROWS, ROWS)
 def test_moves_are_what_plain_sets_say(owned, rows):
-    found = moves(group(owned), ragged(rows))
+    result = moves(group(owned), ragged(rows))
     expected = []
     for partition, (before, after) in enumerate(zip(members_of(owned), members_of(rows), strict=True)):
         lost, gained = sorted(before - after), sorted(after - before) if before else []
         places = range(max(len(lost), len(gained)))
         expected += [(partition, *(of[i] if i < len(of) else NONE for of in (lost, gained))) for i in places]
-    assert list(zip(found.partitions.tolist(), found.source.tolist(), found.target.tolist(), strict=True)) == expected
+    assert list(zip(result.partitions.tolist(), result.source.tolist(), result.target.tolist(), strict=True)) == expected
 
 
 @given(ROWS, ROWS)
 def test_differences_are_what_plain_sets_say(expected, rows):
     expected, rows = ([sorted(set(row)) for row in each] for each in (expected, rows))
-    found = differences(ragged(expected), ragged(rows), PARTITIONS)
+    result = differences(ragged(expected), ragged(rows), PARTITIONS)
     pairs = zip(members_of(expected), members_of(rows), strict=True)
     assert [
-        (partition, set(found.expected.row(i).tolist()), set(found.actual.row(i).tolist()))
-        for i, partition in enumerate(found.partitions.tolist())
-    ] == [(partition, wanted, actual) for partition, (wanted, actual) in enumerate(pairs) if wanted != actual]
+        (partition, set(result.expected.row(i).tolist()), set(result.actual.row(i).tolist()))
+        for i, partition in enumerate(result.partitions.tolist())
+    ] == [(partition, before, actual) for partition, (before, actual) in enumerate(pairs) if before != actual]
 
 
 @given(ROWS, ROWS)
 def test_final_rows_add_what_is_withheld(rows, withheld):
-    found = final_rows(Assignment(ragged(rows), ragged(withheld)))
-    assert [found.row(i).tolist() for i in range(MEMBERS)] == [a + b for a, b in zip(rows, withheld, strict=True)]
+    result = final_rows(Assignment(ragged(rows), ragged(withheld)))
+    assert [result.row(i).tolist() for i in range(MEMBERS)] == [a + b for a, b in zip(rows, withheld, strict=True)]
     kept = within(ragged(rows), 3)
     assert [kept.row(i).tolist() for i in range(MEMBERS)] == [[value for value in row if value < 3] for row in rows]

@@ -160,9 +160,9 @@ def test_the_heaviest_keys_are_those_of_a_plain_count(rows):
     distinct = counted(rows, ("java",), (3,), None, batch=7).distinct
     for column in (0, 1):
         weights = [weight for weight in plain.heaviest(named, column + 1) if weight]
-        found = distinct.heaviest(column, 20)
-        assert [weight for _, weight, _ in found] == weights[:20]
-        for text, weight, error in found:
+        hottest = distinct.heaviest(column, 20)
+        assert [weight for _, weight, _ in hottest] == weights[:20]
+        for text, weight, error in hottest:
             assert (sum(row[column + 1] for row in named if row[0].encode() == text), 0) == (weight, error)
 
 

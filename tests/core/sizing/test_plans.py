@@ -29,14 +29,14 @@ def counts_of(rows, names=("java",), partitions_counts=(6, 9, 12), current=6, *,
 
 @given(st.lists(st.integers(0, 1000), min_size=1, max_size=30))
 def test_a_measure_is_a_plain_computation(loads):
-    found = measure(np.array(loads, np.int64), 3, RandomSkew(1.0, 1.0, 1.0))
+    measured = measure(np.array(loads, np.int64), 3, RandomSkew(1.0, 1.0, 1.0))
     n, total = len(loads), sum(loads)
-    assert found.empty_partitions == loads.count(0)
-    assert found.spread.stddev == pytest.approx(statistics.pstdev(loads))
-    assert found.spread.skew == pytest.approx(max(loads) / statistics.mean(loads) if total else 1.0)
+    assert measured.empty_partitions == loads.count(0)
+    assert measured.spread.stddev == pytest.approx(statistics.pstdev(loads))
+    assert measured.spread.skew == pytest.approx(max(loads) / statistics.mean(loads) if total else 1.0)
     differences = sum(abs(a - b) for a in loads for b in loads)
-    assert found.gini == pytest.approx(differences / (2 * n * total) if total else 0.0)
-    assert found.floor == pytest.approx(max(1.0, 3 / (total / n)) if total else 1.0)
+    assert measured.gini == pytest.approx(differences / (2 * n * total) if total else 0.0)
+    assert measured.floor == pytest.approx(max(1.0, 3 / (total / n)) if total else 1.0)
 
 
 def test_gini_of_the_extremes():
@@ -88,8 +88,8 @@ def test_the_smallest_count_is_the_first_whose_busiest_partition_keeps_the_limit
     rows = [(f"key-{i}", 1, 100) for i in range(5000)]
     counts = counts_of(rows, ("java", "librdkafka:consistent"), (1, 2, 3, 4, 6, 8, 12), None)
     rates, limits = Rates(10_000.0, 1e6), Limits(2_600.0, 300_000.0, 1.05)
-    found = plans(counts, rates, limits)
-    for of in reach(counts, found, rates, limits):
+    results = plans(counts, rates, limits)
+    for of in reach(counts, results, rates, limits):
         skews, busiest = {}, {}
         for n in counts.partitions_counts:
             loads = lying_on(rows, partitions_of(of.partitioner, [row[0] for row in rows], n), n)["records"]
@@ -102,7 +102,7 @@ def test_the_smallest_count_is_the_first_whose_busiest_partition_keeps_the_limit
         keeping["all"] = sorted(set.intersection(*map(set, keeping.values())))
         assert of.smallest == {limit: min(some, default=None) for limit, some in keeping.items()}
         assert of.out_of_reach == {}
-        for plan in found:
+        for plan in results:
             if plan.partitioner == of.partitioner:
                 assert plan.busiest.records_per_second == pytest.approx(busiest[plan.partitions_count] * 10_000)
 
@@ -111,11 +111,11 @@ def test_a_limit_that_the_hottest_key_breaks_by_itself_is_out_of_reach():
     counts = counts_of(ROWS)
     total = sum(row[1] for row in ROWS)
     rates, limits = Rates(records_per_second=float(total)), Limits(records_per_second=499.0, skew=2.0)
-    (found,) = reach(counts, plans(counts, rates, limits), rates, limits)
-    assert found.smallest["records_per_second"] is None
-    assert "500" in found.out_of_reach["records_per_second"]
+    (result,) = reach(counts, plans(counts, rates, limits), rates, limits)
+    assert result.smallest["records_per_second"] is None
+    assert "500" in result.out_of_reach["records_per_second"]
     share = max(500 / total, 9000 / sum(row[2] for row in ROWS))
-    assert f"no count above {int(2.0 / share)} " in found.out_of_reach["skew"]
+    assert f"no count above {int(2.0 / share)} " in result.out_of_reach["skew"]
 
 
 def test_nothing_at_all_is_even():
@@ -131,11 +131,11 @@ def test_records_without_a_key_that_a_client_hashes_as_one_are_a_hot_key():
     counts = KeyCounter(("librdkafka:consistent", "java"), (4, 8), 4)
     counts.add(columns.strings([key for key, _, _ in rows]), "string")
     assert (counts.without_key("librdkafka:consistent"), counts.without_key("java")) == ((0, 0), (300, 0))
-    hot, *_, evenly = found = plans(counts, Rates(40.0), Limits(20.0, None, 1.5))
+    hot, *_, evenly = results = plans(counts, Rates(40.0), Limits(20.0, None, 1.5))
     assert hot.records.counts.sum() == 400
     assert hot.records.spread.max >= 300
     assert (hot.records.floor, hot.records.verdict) == (3.0, "chance")
     assert (evenly.records.counts.sum(), evenly.records.floor) == (100, 1.0)
-    of_hot, of_java = reach(counts, found, Rates(40.0), Limits(20.0, None, 1.5))
+    of_hot, of_java = reach(counts, results, Rates(40.0), Limits(20.0, None, 1.5))
     assert set(of_hot.out_of_reach) == {"records_per_second", "skew"}
     assert of_java.out_of_reach == {}

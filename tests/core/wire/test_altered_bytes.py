@@ -27,9 +27,9 @@ LENGTHS_THAT_LIE = (
 @st.composite
 def altered(draw):
     """A captured message in which a few bytes are flipped, cut out, doubled or overwritten by a length that lies."""
-    found = draw(st.sampled_from(captures()))
-    part = "data" if found.kind not in RECORDS else draw(st.sampled_from(("key", "value") if found.value else ("key",)))
-    data = bytearray(getattr(found, part))
+    capture = draw(st.sampled_from(captures()))
+    part = "data" if capture.kind not in RECORDS else draw(st.sampled_from(("key", "value") if capture.value else ("key",)))
+    data = bytearray(getattr(capture, part))
     for _ in range(draw(st.integers(1, 3))):
         at = draw(st.integers(0, len(data)))
         what = draw(st.sampled_from(("flip", "cut", "double", "lie", "insert")))
@@ -44,7 +44,7 @@ def altered(draw):
             data[at : at + len(lie)] = lie
         else:
             data[at:at] = draw(st.binary(max_size=8))
-    return found._replace(**{part: bytes(data)})
+    return capture._replace(**{part: bytes(data)})
 
 
 @given(altered())

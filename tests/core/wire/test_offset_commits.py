@@ -31,23 +31,27 @@ def text(keys, i):
 
 def rows_of(records):
     """What the kernel says of each record; None where it leaves it."""
-    found = read_offset_commits(as_keys([key for key, _ in records]), as_keys([value for _, value in records]))
-    for i, kind in enumerate(found.kind):
+    commits = read_offset_commits(as_keys([key for key, _ in records]), as_keys([value for _, value in records]))
+    for i, kind in enumerate(commits.kind):
         if kind == OTHER:
             yield None
             continue
-        key = {"group": text(found.group, i).decode(), "topic": text(found.topic, i).decode(), "partition": found.partition[i]}
+        key = {
+            "group": text(commits.group, i).decode(),
+            "topic": text(commits.topic, i).decode(),
+            "partition": commits.partition[i],
+        }
         if kind == TOMBSTONE:
             yield key, None
             continue
         assert kind == COMMIT
-        topic_id = text(found.topic_id, i)
+        topic_id = text(commits.topic_id, i)
         value = {
-            "offset": found.offset[i],
-            "leaderEpoch": found.leader_epoch[i],
-            "metadata": text(found.metadata, i).decode(),
-            "commitTimestamp": found.commit_timestamp[i],
-            "expireTimestamp": found.expire_timestamp[i],
+            "offset": commits.offset[i],
+            "leaderEpoch": commits.leader_epoch[i],
+            "metadata": text(commits.metadata, i).decode(),
+            "commitTimestamp": commits.commit_timestamp[i],
+            "expireTimestamp": commits.expire_timestamp[i],
             "topicId": base64.urlsafe_b64encode(topic_id)[:22].decode() or None,
         }
         yield key, value
@@ -90,8 +94,8 @@ def test_what_the_kernel_reads_of_altered_records_is_what_the_general_reader_rea
 def test_a_record_without_a_key_and_a_name_that_is_no_utf_8_are_left_to_the_general_reader():
     key = b"\x00\x01\x00\x02\xc3\x28\x00\x01t\x00\x00\x00\x01"
     assert list(rows_of([(key, None)])) == [None]
-    found = read_offset_commits(as_keys([None, key]), as_keys([b"\x00\x00", None]))
-    assert list(found.kind) == [OTHER, OTHER]
+    commits = read_offset_commits(as_keys([None, key]), as_keys([b"\x00\x00", None]))
+    assert list(commits.kind) == [OTHER, OTHER]
 
 
 def test_arrays_that_begin_in_the_middle_of_a_buffer_are_read_where_they_begin():

@@ -95,13 +95,13 @@ def ours(capture):
 
 @pytest.mark.slow
 def test_ten_thousand_altered_captures_are_read_as_kafka_reads_them():
-    asked = list(questions(seed=1, count=10_000))
-    text = "".join(f"{line(capture)}\n" for capture in asked)
+    captures = list(questions(seed=1, count=10_000))
+    text = "".join(f"{line(capture)}\n" for capture in captures)
     more = (f"org.apache.kafka:kafka-{part}:{KAFKA}" for part in ("share-coordinator", "tools"))
     command = [*JAVA, "-cp", class_path(*coordinator_jars(), *more), str(PROGRAMS / "RecordReader.java")]
     done = subprocess.run(command, input=text.encode(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
     answers = done.stdout.decode().splitlines()
-    for capture, answer in zip(asked, answers, strict=True):
+    for capture, answer in zip(captures, answers, strict=True):
         expected = json.loads(answer)
         assert ours(capture) == expected, line(capture)
         if "exception" not in expected:  # the order of the fields as well

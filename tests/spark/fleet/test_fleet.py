@@ -60,8 +60,8 @@ def test_every_group_gets_what_kafkas_own_class_gives_it() -> None:
     for case, row in zip(cases, results, strict=True):
         expected = case["expected"]
         if "assignments" in expected:
-            wanted = {each["member_id"]: each["partitions"] for each in expected["assignments"]}
-            assert {each["member_id"]: each["partitions"] for each in row["assignments"]} == wanted, case["id"]
+            partitions_of = {each["member_id"]: each["partitions"] for each in expected["assignments"]}
+            assert {each["member_id"]: each["partitions"] for each in row["assignments"]} == partitions_of, case["id"]
         else:
             assert row["error"] == "KafkaAssignorFails", case["id"]
             assert row["assignments"] is None
@@ -181,8 +181,8 @@ def test_a_placement_of_today_is_audited() -> None:
     assert good["obeys"]
     assert (good["copies"], good["leader_changes"]) == (0, 0)
     assert not bad["obeys"]
-    found = {name: bad[name] for name in ("doubled", "unknown_brokers", "wrong_factor", "crowded_racks", "unled")}
-    assert found == {"doubled": [2], "unknown_brokers": [5], "wrong_factor": [], "crowded_racks": [2, 5, 7], "unled": [8]}
+    faults = {name: bad[name] for name in ("doubled", "unknown_brokers", "wrong_factor", "crowded_racks", "unled")}
+    assert faults == {"doubled": [2], "unknown_brokers": [5], "wrong_factor": [], "crowded_racks": [2, 5, 7], "unled": [8]}
     assert bad["copies"] == 3
 
 

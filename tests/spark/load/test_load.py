@@ -53,10 +53,10 @@ def flights() -> pa.Table:
 
 def expected(table: pa.Table, seconds: int) -> dict[int, dict[int, int]]:
     """Partition → window → records, counted one by one."""
-    found: dict[int, dict[int, int]] = defaultdict(lambda: defaultdict(int))
+    load: dict[int, dict[int, int]] = defaultdict(lambda: defaultdict(int))
     for partition, at in zip(table["partition"].to_pylist(), table["timestamp"].to_pylist(), strict=True):
-        found[partition][at // 1000 // seconds * seconds] += 1
-    return found
+        load[partition][at // 1000 // seconds * seconds] += 1
+    return load
 
 
 def run(*command: str) -> dict[str, Any]:

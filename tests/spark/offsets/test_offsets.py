@@ -213,9 +213,9 @@ def test_what_has_expired_is_what_kafkas_own_coordinator_cleans_up(pipeline, tmp
                 expires = chance.choice((-1, -1, -1, now - 1, now, now + 1))
                 log.append((commit_key(group, topic, partition), commit_value(9, time, expires), START))
     _, tables = run(pipeline, tmp_path, log, job.OFFSETS, as_of=now, retention_minutes=retention // 60_000)
-    found = {(row["group"], row["topic"], row["partition"]) for row in tables[job.OFFSETS] if row["expired"]}
+    expired = {(row["group"], row["topic"], row["partition"]) for row in tables[job.OFFSETS] if row["expired"]}
     expected = cleaned_up(log, now, retention)
-    assert found == expected
+    assert expired == expected
     assert {group for group, _, _ in expected} == set(GROUPS) - {"unreadable", "connect", "share", "share, empty"}
 
 
@@ -224,8 +224,8 @@ def cleaned_up(log, now, retention_ms):
     texts = [",".join("null" if part is None else base64.b64encode(part).decode() for part in record[:2]) for record in log]
     metrics = ("com.yammer.metrics:metrics-core:2.2.0", "com.google.re2j:re2j:1.8")
     command = [*JAVA, "-cp", class_path(*coordinator_jars(), *metrics), str(PROGRAMS / "OffsetCleaner.java")]
-    asked = "\n".join((f"{now},{retention_ms // 60_000}", *texts, ""))
-    done = subprocess.run(command, input=asked.encode(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
+    script = "\n".join((f"{now},{retention_ms // 60_000}", *texts, ""))
+    done = subprocess.run(command, input=script.encode(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
     return {tuple(json.loads(line)) for line in done.stdout.splitlines()}
 
 
@@ -235,9 +235,9 @@ def test_what_is_committed_and_expired_is_what_a_coordinator_would_have_after_re
     as_of = log[-200][2]
     outcome, tables = run(pipeline, tmp_path, log, job.OFFSETS, as_of=as_of, retention_minutes=3 * 24 * 60)
     rows = [row for row in tables[job.OFFSETS] if row["committed_offset"] is not None]
-    found = {(row["group"], row["topic"], row["partition"]): (row["committed_offset"], row["expired"]) for row in rows}
+    result = {(row["group"], row["topic"], row["partition"]): (row["committed_offset"], row["expired"]) for row in rows}
     expected = committed_offsets(log, as_of, 3 * DAY)
-    assert found == expected
+    assert result == expected
     assert 10 < sum(expired for _, expired in expected.values()) < len(expected) - 10
     assert outcome.summary["records"]["records"] == len(log)
     assert outcome.summary["partitions"]["expired"] == sum(expired for _, expired in expected.values())

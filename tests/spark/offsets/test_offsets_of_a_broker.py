@@ -36,19 +36,19 @@ def raw_records(broker: Broker) -> pa.Table:
     places = [TopicPartition(OFFSETS_TOPIC, partition, 0) for partition in range(count)]
     wanted = sum(reader.get_watermark_offsets(place, timeout=10)[1] for place in places)
     reader.assign(places)
-    found: list[Any] = []
+    records: list[Any] = []
     deadline = time.monotonic() + 30
-    while len(found) < wanted and time.monotonic() < deadline:
-        found += reader.consume(wanted - len(found), timeout=1)
+    while len(records) < wanted and time.monotonic() < deadline:
+        records += reader.consume(wanted - len(records), timeout=1)
     reader.close()
     return pa.table(
         {
-            "key": pa.array([message.key() for message in found], pa.binary()),
-            "value": pa.array([message.value() for message in found], pa.binary()),
-            "log_partition": pa.array([message.partition() for message in found], pa.int32()),
-            "log_offset": pa.array([message.offset() for message in found], pa.int64()),
-            "timestamp": pa.array([message.timestamp()[1] for message in found], pa.int64()),
-            "line": pa.nulls(len(found), pa.string()),
+            "key": pa.array([message.key() for message in records], pa.binary()),
+            "value": pa.array([message.value() for message in records], pa.binary()),
+            "log_partition": pa.array([message.partition() for message in records], pa.int32()),
+            "log_offset": pa.array([message.offset() for message in records], pa.int64()),
+            "timestamp": pa.array([message.timestamp()[1] for message in records], pa.int64()),
+            "line": pa.nulls(len(records), pa.string()),
         }
     )
 

@@ -80,11 +80,11 @@ def follower(broker, topic, folder, port):
 
 def counted(folder):
     """Partition → records, by partition count, of all windows."""
-    found = {n: Counter() for n in COUNTS}
+    counts = {n: Counter() for n in COUNTS}
     for path in (folder / "windows.parquet").glob("batch=*/part.parquet"):
         for row in pq.ParquetFile(path).read().to_pylist():
-            found[row["partitions_count"]][row["partition_id"]] += row["records"]
-    return found
+            counts[row["partitions_count"]][row["partition_id"]] += row["records"]
+    return counts
 
 
 def wait_for(process, folder, records, seconds=240):

@@ -96,8 +96,8 @@ def share_out(
 
     below = by_spread(numbers)
     below = below[counts[below] < desired[below]]
-    given = _give(below, sharing, shared, entry_numbers[entries[stays[entries]]], desired, counts, last_had, last_given, base)
-    return np.flatnonzero(stays).astype(np.int32), given[0], given[1]
+    additions = _give(below, sharing, shared, entry_numbers[entries[stays[entries]]], desired, counts, last_had, last_given, base)
+    return np.flatnonzero(stays).astype(np.int32), additions[0], additions[1]
 
 
 @njit(nogil=True, cache=True)
@@ -173,7 +173,7 @@ def _give(  # noqa: C901 (a kernel)
         total_missing += sharing - have
     numbers = np.empty(total_missing, np.int32)
     keys = np.empty(total_missing, np.int32)
-    given = first_owner = 0
+    count = first_owner = 0
     for key in range(len(shared)):
         if following[end] == end or (following[before] == end and not gave):
             break  # nobody has too few, or none of those could take any last time round: Kafka never starts again
@@ -193,8 +193,8 @@ def _give(  # noqa: C901 (a kernel)
                 continue
             if last_given[number] != base + key:  # the second time round somebody may be given what was just given
                 last_given[number] = base + key
-                numbers[given], keys[given] = number, key
-                given += 1
+                numbers[count], keys[count] = number, key
+                count += 1
                 counts[number] += 1
             missing -= 1
             gave = True
@@ -202,7 +202,7 @@ def _give(  # noqa: C901 (a kernel)
                 following[before] = following[at]
             else:
                 before = at
-    return numbers[:given], keys[:given]
+    return numbers[:count], keys[:count]
 
 
 @njit(nogil=True, cache=True)

@@ -241,28 +241,28 @@ def _walk(  # noqa: C901, PLR0912 (a kernel)
     for epoch in range(len(rows)):
         start, at, leader_at = (rack_offset + epoch) % racks, (rack_offset + epoch) % racks, NONE
         for replica in range(rows.shape[1]):
-            wanted = lists[rows[epoch, replica]]
+            target = lists[rows[epoch, replica]]
             for _ in range(2 * racks + 2):
                 if replica > 0 and at == leader_at:
                     leader_at = NONE
                     at = at + 1 if at + 1 < racks else 0
                     continue
                 if order[at] == NONE:
-                    rack = _choose(stands, wanted, epoch, replica == 0, sizes, used, last_epoch, choices[depth])
+                    rack = _choose(stands, target, epoch, replica == 0, sizes, used, last_epoch, choices[depth])
                     options[depth] = 0 if rack == NONE else racks + 1
                     depth += 1
                     if rack == NONE:
                         return epoch, replica, depth
                     order[at], stands[rack] = rack, True
-                given = _given(order[at], epoch, replica == 0, sizes, used, last_epoch)
-                if given != NONE:
+                source = _given(order[at], epoch, replica == 0, sizes, used, last_epoch)
+                if source != NONE:
                     break
                 at = at + 1 if at + 1 < racks else 0
-            if given != wanted:
+            if source != target:
                 return epoch, replica, depth
-            if last_epoch[wanted] != epoch:
-                last_epoch[wanted], used[wanted] = epoch, 0
-            used[wanted] += 1
+            if last_epoch[target] != epoch:
+                last_epoch[target], used[target] = epoch, 0
+            used[target] += 1
             if replica == 0:
                 leader_at, at = at, start
             else:
@@ -284,7 +284,7 @@ def _given(rack: int, epoch: int, leads: bool, sizes: Int32s, used: Int32s, last
 @njit(nogil=True, cache=True)
 def _choose(
     stands: Bools,
-    wanted: int,
+    target: int,
     epoch: int,
     leads: bool,  # noqa: FBT001
     sizes: Int32s,
@@ -294,11 +294,11 @@ def _choose(
 ) -> int:
     """Of the racks that can stand at an unknown place number ``choice``; NONE if there are not so many.
 
-    stands : bool[racks], those whose place is known; wanted : the list that must give the next broker
+    stands : bool[racks], those whose place is known; target : the list that must give the next broker
     """
     for i in range(-1, len(stands)):
-        rack = wanted // 2 if i < 0 else i
-        if stands[rack] or _given(rack, epoch, leads, sizes, used, last_epoch) != (wanted if i < 0 else NONE):
+        rack = target // 2 if i < 0 else i
+        if stands[rack] or _given(rack, epoch, leads, sizes, used, last_epoch) != (target if i < 0 else NONE):
             continue
         if choice == 0:
             return int(rack)

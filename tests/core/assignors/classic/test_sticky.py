@@ -196,10 +196,10 @@ def change(draw, body, generation):
     members, topics = body["members"], body["topics"]
     what = draw(st.sampled_from(("nothing", "join", "leave", "subscribe", "grow", "shrink", "topic")))
     if what == "join":
-        wanted = draw(st.sampled_from(members))["topic_names"] if members else [topic["topic_name"] for topic in topics]
+        topic_names = draw(st.sampled_from(members))["topic_names"] if members else [topic["topic_name"] for topic in topics]
         rack = draw(st.sampled_from(RACKS))
         members.insert(
-            draw(st.integers(0, len(members))), {"member_id": f"j{generation}", "topic_names": wanted, "rack_id": rack}
+            draw(st.integers(0, len(members))), {"member_id": f"j{generation}", "topic_names": topic_names, "rack_id": rack}
         )
     elif what == "leave" and len(members) > 1:
         members.pop(draw(st.integers(0, len(members) - 1)))

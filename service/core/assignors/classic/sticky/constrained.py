@@ -60,8 +60,8 @@ class Constrained:
         if len(self.matched):
             np.copyto(new_owners, self.matched, where=self.matched != NONE)
         new_owners[self.free] = self.takers
-        given = len(self.free) + np.count_nonzero(self.matched != NONE)
-        if np.count_nonzero(self.kept != NONE) + given == np.count_nonzero(new_owners != NONE):
+        gains = len(self.free) + np.count_nonzero(self.matched != NONE)
+        if np.count_nonzero(self.kept != NONE) + gains == np.count_nonzero(new_owners != NONE):
             return new_owners, new_owners[:0]
         dealt = self.dealt if not len(self.matched) else np.where(self.matched == NONE, self.dealt, self.matched)
         return new_owners, np.where(dealt == NONE, np.int32(NONE), self.kept)

@@ -28,15 +28,15 @@ def fill(state: State, rack_aware: bool, racks_count: int) -> None:  # noqa: FBT
         _fill_by_rack(state, racks_count)
     for topic in state.topics:
         subscribers = state.subscribers[state.subscribers_of[topic] : state.subscribers_of[topic + 1]]
-        given = 0
+        place = 0
         for partition in range(state.first[topic], state.first[topic + 1]):
             if not state.free[partition] or state.new_owners[partition] != NONE:
                 continue
-            given += 1
-            if given <= _FEW:
+            place += 1
+            if place <= _FEW:
                 give(state, partition, _with_fewest(subscribers, state.keys))
                 continue
-            if given == _FEW + 1:
+            if place == _FEW + 1:
                 heap[: len(subscribers)] = subscribers
                 heapify(heap, len(subscribers), where, state.keys)
             give(state, partition, heap[0])

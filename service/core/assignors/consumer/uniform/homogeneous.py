@@ -261,12 +261,12 @@ def _filled(order: Int32s, kept_of: Int32s, kept: Int32s, shortfalls: Int32s, fr
     for member in range(members):
         offsets[member + 1] += offsets[member]
     assigned = np.empty(len(free), np.int32)
-    given = 0
+    next_free = 0
     for position in range(members):
         start, stop = kept_of[position], kept_of[position + 1]
         at = offsets[order[position]]
         assigned[at : at + stop - start] = kept[start:stop]
         at += stop - start
-        assigned[at : at + shortfalls[position]] = free[given : given + shortfalls[position]]
-        given += shortfalls[position]
+        assigned[at : at + shortfalls[position]] = free[next_free : next_free + shortfalls[position]]
+        next_free += shortfalls[position]
     return offsets, assigned
