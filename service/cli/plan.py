@@ -16,6 +16,7 @@ from service.core.descriptions import bodies
 from service.core.errors import InvalidQuestion
 from service.core.printable import printable
 from service.core.sizing.throughput import Throughput, throughput
+from service.spark.counts import COUNTS
 from service.web.json_codec import dumps, loads
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ MARKS = {"above chance": " ▲", "below chance": " ▼"}
 @tables.options
 @options.SNAPSHOT
 @click.option("--topic", "topic_name", help="Topic in the snapshot, which gives --current and the rates. Default: the only one.")
-@click.option("--partitions", "partitions_counts", type=options.COUNTS, help="Counts to compare: 12,18,24 or 12-48:12.")
+@click.option("--partitions", "partitions_counts", type=COUNTS, help="Counts to compare: 12,18,24 or 12-48:12.")
 @click.option("--current", "current_partitions_count", type=int, help="Current number of partitions.")
 @click.option("--partitioner", "partitioners", multiple=True, help="Partitioner of the producers. Repeatable. Default: java.")
 @click.option("--records-column", help="Column with the number of records of each key. Default: each row is a record.")
