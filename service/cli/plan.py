@@ -69,7 +69,7 @@ def plan(
     partition-allocator plan --target-mb-per-second 50 --producer-mb-per-second 10 --consumer-mb-per-second 5
     """
     form = options.form(output, as_json=as_json)
-    _add_topic(question, snapshots, topic_name)
+    _add_topic(question, snapshots, topic_name, has_sizes=size_column is not None)
     needed = _throughput(question)
     if file is None:
         if needed is None:
@@ -99,7 +99,9 @@ def plan(
         sys.exit(1)
 
 
-def _add_topic(question: dict[str, Any], snapshots: tuple[BufferedReader, ...], topic_name: str | None) -> None:
+def _add_topic(
+    question: dict[str, Any], snapshots: tuple[BufferedReader, ...], topic_name: str | None, *, has_sizes: bool
+) -> None:
     """Add what a snapshot tells about the topic, where no option does. Raises BadInput."""
     if not snapshots:
         if topic_name is not None:
@@ -107,7 +109,7 @@ def _add_topic(question: dict[str, Any], snapshots: tuple[BufferedReader, ...], 
         return
     described = descriptions.merged([descriptions.read(snapshot) for snapshot in snapshots])
     try:
-        topic = bodies.partition_count_plan(described, topic_name)
+        topic = bodies.partition_count_plan(described, topic_name, has_sizes=has_sizes)
     except InvalidQuestion as error:
         raise BadInput(error.detail) from None
     if question["duration_seconds"] is not None:
