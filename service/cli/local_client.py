@@ -79,9 +79,8 @@ class LocalApp:
         answer: dict[str, Any] = loads(response.get_data())
         if response.status_code == 200:
             return answer
-        raise Refused(
-            " ".join([answer["detail"], *(f"{error['pointer']}: {error['detail']}" for error in answer.get("errors", ()))])
-        )
+        faults = [": ".join(filter(None, (error["pointer"], error["detail"]))) for error in answer.get("errors", ())]
+        raise Refused(" ".join(faults or [answer["detail"]]))
 
     def post(self, path: str, body: bytes, accept: str = "application/json") -> TestResponse:
         """The response to a JSON body."""
