@@ -7,13 +7,14 @@ from typing import Any, Final
 import click
 
 from service.cli import descriptions, options
+from service.spark.counts import COUNTS
 
 TOPIC: Final = click.option("--topic", "topic_name", help="Topic in the description. Default: the only one.")
 
-COUNTS: Final = click.option(
+PARTITIONS: Final = click.option(
     "--partitions",
     "partitions_counts",
-    type=options.COUNTS,
+    type=COUNTS,
     help="Counts to compare: 12,18,24 or 12-48:12. Default: as now.",
 )
 
@@ -38,4 +39,4 @@ _command("group-rebalances", descriptions.group_body, options.GROUP)
 _command("replica-placements", descriptions.placement_body, options.PLACEMENT)
 _command("placement-audits", descriptions.audit_body, options.SNAPSHOT, options.RACKS, TOPIC)
 _command("reassignments", descriptions.reassignment_body, options.SNAPSHOT, options.RACKS)
-_command("partition-count-plans", descriptions.plan_body, options.SNAPSHOT, TOPIC, COUNTS)
+_command("partition-count-plans", descriptions.plan_body, options.SNAPSHOT, TOPIC, PARTITIONS)

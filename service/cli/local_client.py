@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from flask import Flask
-    from werkzeug.test import TestResponse
+    from werkzeug.test import Client, TestResponse
 
     from service.config import Settings
 
@@ -64,26 +64,39 @@ class Refused(Exception):
 
 
 class LocalApp:
-    """An app in this process that answers any number of bodies."""
+    """The service in this process, which answers any number of requests. Of each path only what answers it is imported.
 
-    def __init__(self) -> None:
-        from werkzeug.test import Client  # noqa: PLC0415 - an import that --help does not need
+    limits : the settings that are not to limit anything
+    """
 
-        from service.app import create_app  # noqa: PLC0415
-
-        self._client = Client(create_app(replace(settings(), auth="off", otlp_endpoint="", max_decision_bytes=UNLIMITED)))
+    def __init__(self, limits: tuple[str, ...] = ("max_decision_bytes", "max_request_seconds")) -> None:
+        unlimited: dict[str, Any] = dict.fromkeys(limits, UNLIMITED)
+        self._settings = replace(settings(), auth="off", otlp_endpoint="", **unlimited)
+        self._clients: dict[str, Client] = {}
 
     def ask(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         """The answer to a body. Raises Refused."""
-        from service.web.json_codec import dumps, loads  # noqa: PLC0415 - as above
+        from service.web.json_codec import dumps, loads  # noqa: PLC0415 - an import that --help does not need
 
-        response = self._client.post(path, data=dumps(body), content_type="application/json")
+        response = self.post(path, dumps(body))
         answer: dict[str, Any] = loads(response.get_data())
         if response.status_code == 200:
             return answer
-        raise Refused(
-            " ".join([answer["detail"], *(f"{error['pointer']}: {error['detail']}" for error in answer.get("errors", ()))])
-        )
+        faults = [": ".join(filter(None, (error["pointer"], error["detail"]))) for error in answer.get("errors", ())]
+        raise Refused(" ".join(faults or [answer["detail"]]))
+
+    def post(self, path: str, body: bytes, accept: str = "application/json") -> TestResponse:
+        """The response to a JSON body."""
+        return self.client(path).post(path, data=body, content_type="application/json", headers={"Accept": accept})
+
+    def client(self, path: str) -> Client:
+        """A client of an app that answers this path."""
+        from werkzeug.test import Client  # noqa: PLC0415 - as above
+
+        path = path.partition("?")[0]
+        if path not in self._clients:
+            self._clients[path] = Client(_app(path, self._settings))
+        return self._clients[path]
 
 
 def post(path: str, body: bytes, accept: str = "application/json") -> bytes:
@@ -93,12 +106,9 @@ def post(path: str, body: bytes, accept: str = "application/json") -> bytes:
 
 def post_each(path: str, bodies: Iterable[bytes], accept: str = "application/json") -> Iterator[bytes]:
     """Like ``post``, for several bodies one after the other."""
-    from werkzeug.test import Client  # noqa: PLC0415 - as above
-
-    limits: dict[str, Any] = dict.fromkeys(("max_decision_bytes", "max_request_seconds"), UNLIMITED)
-    client = Client(_app(path, replace(settings(), auth="off", otlp_endpoint="", **limits)))
+    app = LocalApp()
     for body in bodies:
-        yield _body(client.post(path, data=body, content_type="application/json", headers={"Accept": accept}))
+        yield _body(app.post(path, body, accept))
 
 
 def post_stream(path: str, pieces: Iterator[bytes], accept: str = "application/json") -> bytes:
@@ -108,13 +118,9 @@ def post_stream(path: str, pieces: Iterator[bytes], accept: str = "application/j
     A ClickException that ``pieces`` raises is raised again here.
     """
     first = next(pieces)  # a file that cannot be read is refused before the service is imported
-    from werkzeug.test import Client  # noqa: PLC0415 - as above
-
-    from service.web.arrow_parser import Pieces  # noqa: PLC0415
+    from service.web.arrow_parser import Pieces  # noqa: PLC0415 - as above
     from service.web.responses import ARROW_STREAM  # noqa: PLC0415
 
-    limits: dict[str, Any] = dict.fromkeys(("max_body_bytes", "max_decision_bytes", "max_keys", "max_request_seconds"), UNLIMITED)
-    own_settings = replace(settings(), auth="off", otlp_endpoint="", **limits)
     errors: list[click.ClickException] = []
 
     def until_error() -> Iterator[bytes]:
@@ -130,7 +136,8 @@ def post_stream(path: str, pieces: Iterator[bytes], accept: str = "application/j
         "HTTP_TRANSFER_ENCODING": "chunked",
         "HTTP_ACCEPT": accept,
     }
-    response = Client(_app(path, own_settings)).post(path, content_type=ARROW_STREAM, environ_overrides=streamed)
+    app = LocalApp(("max_body_bytes", "max_decision_bytes", "max_keys", "max_request_seconds"))
+    response = app.client(path).post(path, content_type=ARROW_STREAM, environ_overrides=streamed)
     if errors:
         raise errors[0]
     return _body(response)
@@ -139,12 +146,12 @@ def post_stream(path: str, pieces: Iterator[bytes], accept: str = "application/j
 def _app(path: str, own_settings: Settings) -> Flask:
     import_libraries()
     announce_compilation()
-    views = VIEWS.get(path.partition("?")[0])
+    views = VIEWS.get(path)
     if views is None:
         from service.app import create_app  # noqa: PLC0415 - the whole service
 
         return create_app(own_settings)
-    from service.web.application import add_hooks, new_app  # noqa: PLC0415 - see post
+    from service.web.application import add_hooks, new_app  # noqa: PLC0415 - as above
 
     app, _ = new_app(own_settings, [import_module(views).blueprint])
     return add_hooks(app, own_settings)
@@ -180,7 +187,7 @@ def import_libraries() -> None:
 
 def announce_compilation() -> None:
     """Let the first kernel that has to be compiled, instead of loaded, say so on standard error, once."""
-    from numba.core import event  # noqa: PLC0415 - see post
+    from numba.core import event  # noqa: PLC0415 - as above
 
     class Announcement(event.Listener):
         def on_start(self, _: object) -> None:
@@ -201,7 +208,7 @@ def _body(response: TestResponse) -> bytes:
 
 def fail(document: bytes) -> NoReturn:
     """Print a problem document to standard error, nothing of it twice, and exit with BAD_INPUT."""
-    from service.web.json_codec import loads  # noqa: PLC0415 - see post
+    from service.web.json_codec import loads  # noqa: PLC0415 - as above
 
     problem = loads(document)
     errors = problem.get("errors", ())

@@ -11,6 +11,7 @@ import click
 from service.cli import options
 from service.cli.local_client import BadInput, post, post_stream
 from service.core.printable import printable
+from service.spark.counts import COUNTS
 from service.web.json_codec import dumps, loads
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ MARKS = {"above chance": " ▲", "below chance": " ▼"}
 @options.TABLE
 @options.SNAPSHOT
 @click.option("--topic", "topic_name", help="Topic in the snapshot, which gives --current and the rates. Default: the only one.")
-@click.option("--partitions", "partitions_counts", type=options.COUNTS, help="Counts to compare: 12,18,24 or 12-48:12.")
+@click.option("--partitions", "partitions_counts", type=COUNTS, help="Counts to compare: 12,18,24 or 12-48:12.")
 @click.option("--current", "current_partitions_count", type=int, help="Current number of partitions.")
 @click.option("--partitioner", "partitioners", multiple=True, help="Partitioner of the producers. Repeatable. Default: java.")
 @click.option("--records-column", help="Column with the number of records of each key. Default: each row is a record.")
@@ -63,7 +64,7 @@ def plan(
     partition-allocator plan --target-mb-per-second 50 --producer-mb-per-second 10 --consumer-mb-per-second 5
     """
     form = options.form(output, as_json=as_json)
-    _add_topic(question, snapshots, topic_name)
+    _add_topic(question, snapshots, topic_name, has_sizes=size_column is not None)
     media_type = "text/csv" if form == "csv" else "application/json"
     has_throughput = _has_throughput(question)
     query = {name: value for name, value in question.items() if value is not None}
@@ -100,7 +101,9 @@ def plan(
         sys.exit(1)
 
 
-def _add_topic(question: dict[str, Any], snapshots: tuple[BufferedReader, ...], topic_name: str | None) -> None:
+def _add_topic(
+    question: dict[str, Any], snapshots: tuple[BufferedReader, ...], topic_name: str | None, *, has_sizes: bool
+) -> None:
     """Add what a snapshot tells about the topic, where no option does. Raises BadInput."""
     if not snapshots:
         if topic_name is not None:
@@ -112,7 +115,7 @@ def _add_topic(question: dict[str, Any], snapshots: tuple[BufferedReader, ...], 
 
     described = descriptions.merged([descriptions.read(snapshot) for snapshot in snapshots])
     try:
-        topic = bodies.partition_count_plan(described, topic_name)
+        topic = bodies.partition_count_plan(described, topic_name, has_sizes=has_sizes)
     except InvalidQuestion as error:
         raise BadInput(error.detail) from None
     if question["duration_seconds"] is not None:

@@ -40,28 +40,6 @@ class NamedValue(click.ParamType[Any]):
         return name, text
 
 
-class Integers(click.ParamType[Any]):
-    """Integers from 1, as ``12,24,48`` or ``10-200:10`` (from, to, step)."""
-
-    name = "integers"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
-        """In the given order, without duplicates."""
-        if isinstance(value, tuple):
-            return value
-        numbers: dict[int, None] = {}
-        for part in value.split(","):
-            run, _, step = part.partition(":")
-            first, dash, last = run.partition("-")
-            try:
-                numbers |= dict.fromkeys(range(int(first), int(last if dash else first) + 1, int(step or 1)))
-            except ValueError:
-                self.fail(f"{part!r} is neither an integer nor a range such as 10-200:10", param, ctx)
-        if not numbers or min(numbers) < 1:
-            self.fail("must be at least 1", param, ctx)
-        return tuple(numbers)
-
-
 SOURCE = SourceType()
 KEY_FORMAT = click.Option(
     ["--key-format"], type=click.Choice(FORMATS), help="How a key is serialized. Default: by the column's type."

@@ -94,10 +94,10 @@ def test_rebalances_of_a_group_of_the_tools(tmp_path: Path) -> None:
 
 def test_partition_counts_of_a_topic_in_a_snapshot(tmp_path: Path) -> None:
     """The current count and the rates of the topic; an option wins."""
-    topic = {"topic_name": "orders", "partitions_count": 2, "records_per_second": [1.5, 2], "bytes_per_second": [10, None]}
+    topic = {"topic_name": "orders", "partitions_count": 2, "records_per_second": [1.5, 2], "bytes_per_second": [10, 20]}
     snapshot, keys = tmp_path / "snapshot.json", tmp_path / "keys.csv"
     snapshot.write_text(json.dumps({"snapshot_version": 1, "brokers": [], "topics": [topic], "groups": []}))
-    keys.write_text("key\na\nb\nb\n")
+    keys.write_text("key,size\na,1\nb,2\nb,3\n")
     body = json.loads(run("body", "partition-count-plans", str(snapshot), "--partitions", "2,4").stdout)
     expected = {"partitions_counts": [2, 4], "topic_name": "orders", "current_partitions_count": 2, "records_per_second": 3.5}
     assert body == expected
@@ -105,6 +105,12 @@ def test_partition_counts_of_a_topic_in_a_snapshot(tmp_path: Path) -> None:
     given = answer(*arguments)
     assert given["current_partitions_count"] == 2
     assert given["plans"][0]["busiest"]["records_per_second"] in (3.5, 3.5 * 2 / 3)
+    assert given["plans"][0]["bytes"] is None
+    sized = answer(*arguments, "--size-column", "size")
+    assert sized["plans"][0]["busiest"]["bytes_per_second"] in (30, 25)
+    topic["records_per_second"] = [1.5, None]
+    snapshot.write_text(json.dumps({"snapshot_version": 1, "brokers": [], "topics": [topic], "groups": []}))
+    assert answer(*arguments)["plans"][0]["busiest"]["records_per_second"] is None
     assert answer(*arguments, "--current", "4")["current_partitions_count"] == 4
     assert "No topic 'other'" in run(*arguments[:-1], "other").stderr
     assert "--topic names a topic of --snapshot" in run("plan", str(keys), "--partitions", "2", "--topic", "orders").stderr

@@ -60,3 +60,11 @@ def test_a_bootstrap_server_is_needed(command: str) -> None:
     result = CliRunner().invoke(main, [command])
     assert result.exit_code == 2
     assert "--bootstrap-server" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["snapshot", "verify", "watch"])
+def test_names_that_are_not_text(command: str) -> None:
+    """No request could hold them."""
+    result = CliRunner().invoke(main, [command, "--bootstrap-server", "localhost:1", "--group", "a\udcff"])
+    assert result.exit_code == 2
+    assert r"Invalid value for '--group': 'a\udcff' is not UTF-8." in result.stderr

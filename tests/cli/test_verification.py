@@ -63,6 +63,11 @@ WRONG = [member("a", 0, 3), member("b", 1, 2)]
         ({"members": WRONG, "assignment_version": 3}, "differs", "not as the assignor of this name computes it"),
         ({"members": WRONG, "assignment_version": 1}, "differs", "librdkafka"),
         (
+            {"members": [{name: each[name] for name in ("member_id", "topic_names", "owned_partitions")} for each in WRONG]},
+            "differs",
+            "not as the assignor",
+        ),
+        (
             {"members": [member("a", 3, version=0), member("b", 0, 1, 2, version=0)]},
             "differs",
             "2 members send an old subscription",

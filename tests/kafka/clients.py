@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import kafka
+import requests
 from confluent_kafka import Consumer
 
 if TYPE_CHECKING:
@@ -105,3 +106,13 @@ def eventually(read: Callable[[], Any], holds: Callable[[Any], bool], seconds: f
             return value
         assert time.monotonic() < until, value
         time.sleep(0.3)
+
+
+def metrics_at(port: int) -> dict[str, float]:
+    """The samples of a metrics endpoint; none if nobody listens."""
+    try:
+        text = requests.get(f"http://127.0.0.1:{port}/metrics", timeout=10).text
+    except requests.ConnectionError:
+        return {}
+    rows = [line.rpartition(" ") for line in text.splitlines() if not line.startswith("#")]
+    return {name: float(value) for name, _, value in rows}

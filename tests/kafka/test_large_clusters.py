@@ -11,7 +11,6 @@ import time
 from pathlib import Path
 
 import pytest
-import requests
 from kafka.protocol.admin import DescribeGroupsRequest, DescribeLogDirsRequest
 from kafka.protocol.consumer import ListOffsetsRequest, OffsetFetchRequest
 from py4j.protocol import Py4JError
@@ -20,7 +19,7 @@ from service.cli.live.verification import check_groups
 from service.cli.local_client import LocalApp
 from service.kafka.client import ClusterClient
 from service.kafka.snapshot import Extent, take_snapshot
-from tests.kafka.clients import eventually
+from tests.kafka.clients import eventually, metrics_at
 from tests.kafka.stub_cluster import StubCluster, stub_cluster
 from tests.support.broker import running_broker
 from tests.support.serving import free_port
@@ -113,12 +112,7 @@ def test_watch() -> None:
     )
 
     def metrics() -> dict[str, float]:
-        try:
-            text = requests.get(f"http://127.0.0.1:{metrics_port}/metrics", timeout=10).text
-        except requests.ConnectionError:
-            return {}
-        rows = [line.rpartition(" ") for line in text.splitlines() if not line.startswith("#")]
-        return {name: float(value) for name, _, value in rows}
+        return metrics_at(metrics_port)
 
     try:
         eventually(metrics, lambda values: values.get("allocator_cluster_up") == 0)

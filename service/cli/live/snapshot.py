@@ -33,13 +33,21 @@ def cluster_options(command: Command) -> Command:
             type=click.Path(exists=True, dir_okay=False, path_type=Path),
             help="Properties file with the security settings, as Kafka's own tools take it.",
         ),
-        click.option("--topic", "topic_names", multiple=True, help="Topic to read. Repeatable. Default: all."),
-        click.option("--group", "group_ids", multiple=True, help="Group to read. Repeatable. Default: all."),
+        click.option("--topic", "topic_names", callback=_names, multiple=True, help="Topic to read. Repeatable. Default: all."),
+        click.option("--group", "group_ids", callback=_names, multiple=True, help="Group to read. Repeatable. Default: all."),
         click.option("--with-offsets-topic", is_flag=True, help="Also read __consumer_offsets, which alone has some details."),
     )
     for option in reversed(options):
         option(command)
     return command
+
+
+def _names(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """The names of an option. Raises BadParameter for bytes that are not text: no request can hold them."""
+    for value in values:
+        if any("\ud800" <= character <= "\udfff" for character in value):
+            raise click.BadParameter(f"{value!r} is not UTF-8.")
+    return values
 
 
 @contextmanager

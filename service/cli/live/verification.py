@@ -154,7 +154,7 @@ def _check_group(group: Json, steady: Json, counts: dict[str, int], ask: Ask) ->
 
 def _joining_member(member: Json) -> Json:
     """The member as it joined, before the assignment that it has now."""
-    sent = member["subscription"]
+    sent = member.get("subscription", {})  # other tools' snapshots may lack it
     return picked(member, _WHO) | picked(sent, ("owned_partitions", "generation_id"))
 
 
@@ -218,7 +218,7 @@ def _why(group: Json) -> str:
         return _progress(group) or "the next rebalance would move partitions"
     if _foreign(group):
         return _foreign(group)
-    old = [member["member_id"] for member in group["members"] if member["subscription"]["version"] < 1]
+    old = [member["member_id"] for member in group["members"] if member.get("subscription", {}).get("version", 1) < 1]
     if old:
         return f"{len(old)} members send an old subscription, without the partitions that they own"
     return "not as the assignor of this name computes it"

@@ -54,16 +54,17 @@ def placement_audit(description: Description, topic_name: str | None) -> Json:
     return {"brokers": brokers(description), "topic_name": topic["topic_name"], "placements": placements}
 
 
-def partition_count_plan(description: Description, topic_name: str | None) -> Json:
+def partition_count_plan(description: Description, topic_name: str | None, *, has_sizes: bool = False) -> Json:
     """The body of ``POST /v1/partition-count-plans`` for a topic, without keys and counts; None: the only one.
 
     The rates are those of the whole topic, if the description has them for each of its partitions. Raises InvalidQuestion.
+    has_sizes : will the keys have bytes? Without, there can be no rate of bytes
     """
     topic = _one(description.topics, "topic_name", topic_name, "topic")
     if "partitions_count" not in topic:
         raise InvalidQuestion(f"The partition count of topic {topic['topic_name']!r} is not known.")
     body = {"topic_name": topic["topic_name"], "current_partitions_count": topic["partitions_count"]}
-    for name in ("records_per_second", "bytes_per_second"):
+    for name in ("records_per_second", "bytes_per_second")[: 1 + has_sizes]:
         rates = topic.get(name) or [None]
         if None not in rates and sum(rates) > 0:
             body[name] = sum(rates)

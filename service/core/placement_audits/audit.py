@@ -104,8 +104,9 @@ def audit(placer: Placer, cluster: Cluster, placement: Ragged, first_id: int, ad
             parts.append(_part(placer, cluster, sound, first, draws, "as_given", first_id))
     if broken is None:
         return PlacementAudit(tuple(parts), None)
-    unfenced = replace(cluster, fenced=np.zeros(len(cluster), np.bool_))
-    complete = _plain_rows(placer, unfenced, placement)[0] == len(placement)
+    if cluster.fenced.any():
+        plain = _plain_rows(placer, replace(cluster, fenced=np.zeros(len(cluster), np.bool_)), placement)[0]
+    complete = plain == len(placement)
     return PlacementAudit((), broken, _other_history(placer, cluster, placement, first_id) if complete else ())
 
 

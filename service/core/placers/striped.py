@@ -8,7 +8,7 @@ have led once. Plain-Python twin: tests/reference/striped.py.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Final
 
 import numpy as np
@@ -93,7 +93,7 @@ class Model:
     brokers: Int32s
     rack_list: Int32s
 
-    @property
+    @cached_property
     def sizes(self) -> Int32s:
         """int32[2 × racks], the length of each list."""
         return np.diff(self.starts)

@@ -7,11 +7,12 @@ import pyarrow as pa
 
 from service.core.errors import InvalidQuestion
 from service.core.sizing.plans import Limits
+from service.spark.counts import COUNTS
 from service.spark.errors import WrongSource
 from service.spark.io.scan import ScanSource, run_scan
 from service.spark.io.sources import Source
 from service.spark.job import Job, Outcome, Pipeline
-from service.spark.parameters import KEY_FORMAT, READ_OPTIONS, SIZE_COLUMNS, SOURCE, Integers
+from service.spark.parameters import KEY_FORMAT, READ_OPTIONS, SIZE_COLUMNS, SOURCE
 from service.spark.skew import report
 from service.spark.skew.answer import answer_from, request, summary, tables
 from service.spark.skew.tasks.scan import MAX_KEYS, SkewScan, check_partitioners, merged
@@ -107,7 +108,7 @@ JOB = Job(
             help="Partitioner to compute. Repeatable."
         ),
         click.Option(
-            ["--partitions", "--partitions-counts", "partitions_counts"], type=Integers(), default="6,12,24,48",
+            ["--partitions", "--partitions-counts", "partitions_counts"], type=COUNTS, default="6,12,24,48",
             show_default=True, help="Partition counts, such as 12,24,48 or 10-200:10.",
         ),
         click.Option(["--current"], type=click.IntRange(1), help="The topic's current partition count."),

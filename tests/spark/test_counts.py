@@ -1,0 +1,37 @@
+"""Partition counts on the command line, of the pipeline and of every other command."""
+
+from __future__ import annotations
+
+import click
+import pytest
+
+from service.spark.counts import COUNTS
+from service.spark.skew.job import JOB
+
+
+@pytest.mark.parametrize(("text", "counts"), [("12,24", (12, 24)), ("12-48:12,24,7", (12, 24, 36, 48, 7)), ("3-3", (3,))])
+def test_counts(text: str, counts: tuple[int, ...]) -> None:
+    """Ranges, in the given order, without duplicates."""
+    assert COUNTS.convert(text, None, None) == counts
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1-999999999", "has 999999999 counts, not 1 to 10000"),
+        ("5-4", "has 0 counts"),
+        ("0", "must be at least 1"),
+        ("1-9:0", "neither an integer nor a range"),
+        ("1-99999999999999999999", "neither an integer nor a range"),
+        ("a", "neither an integer nor a range"),
+    ],
+)
+def test_what_is_no_count(text: str, message: str) -> None:
+    """Nothing is spelt out beyond the bound."""
+    with pytest.raises(click.BadParameter, match=message):
+        COUNTS.convert(text, None, None)
+
+
+def test_the_pipeline_has_the_same_option() -> None:
+    """``skew --partitions``."""
+    assert COUNTS in [parameter.type for parameter in JOB.parameters]
