@@ -39,7 +39,7 @@ ASSIGNORS: Final = {
 }
 RECORDED: Final = (
     *("FindCoordinator", "JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup"),
-    *("ConsumerGroupHeartbeat", "Metadata"),
+    *("ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "Metadata"),
 )
 """The requests that a recording keeps."""
 COMPLETED: Final = "Completed request:"
@@ -56,6 +56,10 @@ def broker_properties(timing: Document) -> tuple[str, ...]:
         f"group.consumer.session.timeout.ms={session}",
         f"group.consumer.min.heartbeat.interval.ms={heartbeat}",
         f"group.consumer.heartbeat.interval.ms={heartbeat}",
+        f"group.share.min.session.timeout.ms={session}",
+        f"group.share.session.timeout.ms={session}",
+        f"group.share.min.heartbeat.interval.ms={heartbeat}",
+        f"group.share.heartbeat.interval.ms={heartbeat}",
     )
 
 
@@ -66,6 +70,8 @@ class Member:
     broker: Broker
     body: Document
     properties: Document
+    shares: bool = False
+    """Is it a member of a share group? Its consumer does not tell its id."""
     thread: threading.Thread | None = None
     ids: list[str] = field(default_factory=list)
     """The member ids that it has had."""
@@ -83,12 +89,13 @@ class Member:
         properties = java.java.util.Properties()
         for name, value in self.properties.items():
             properties.put(name, value)
-        consumer = java.org.apache.kafka.clients.consumer.KafkaConsumer(properties)
+        clients = java.org.apache.kafka.clients.consumer
+        consumer = (clients.KafkaShareConsumer if self.shares else clients.KafkaConsumer)(properties)
         consumer.subscribe(list(self.body["topic_names"]))
         duration = java.java.time.Duration.ofMillis(20)
         while self._open:
             consumer.poll(duration)
-            member_id = consumer.groupMetadata().memberId()
+            member_id = "" if self.shares else consumer.groupMetadata().memberId()
             if member_id and member_id not in self.ids:
                 self.ids.append(member_id)
             while self._commands:
@@ -108,7 +115,7 @@ class Member:
 
         def close(consumer: Any) -> None:
             self._open = False
-            consumer.close(chosen)
+            consumer.close(*([] if self.shares else [chosen]))
 
         self.do(close)
         if self.thread is not None:
@@ -175,7 +182,7 @@ class LiveGroup:
             properties = {name: value for name, value in self._properties(body).items() if name in names}
             self.members[body["member_id"]] = KilledMember(body, properties)
         else:
-            self.members[body["member_id"]] = Member(self.broker, body, self._properties(body))
+            self.members[body["member_id"]] = Member(self.broker, body, self._properties(body), self.protocol == "share")
         member = self.members[body["member_id"]]
         member.start()
 
@@ -188,12 +195,11 @@ class LiveGroup:
             "client.id": body["member_id"],
             "key.deserializer": deserializer,
             "value.deserializer": deserializer,
-            "enable.auto.commit": "false",
-            "auto.offset.reset": "earliest",
             "max.poll.interval.ms": str(timing["rebalance_timeout_ms"]),
             "metadata.max.age.ms": str(timing.get("metadata_max_age_ms", 300_000)),
-            "group.protocol": self.protocol,
         }
+        if self.protocol != "share":
+            properties |= {"enable.auto.commit": "false", "auto.offset.reset": "earliest", "group.protocol": self.protocol}
         if self.protocol == "classic":
             package = "org.apache.kafka.clients.consumer."
             properties |= {
@@ -201,7 +207,7 @@ class LiveGroup:
                 "heartbeat.interval.ms": str(timing["heartbeat_interval_ms"]),
                 "partition.assignment.strategy": ",".join(package + ASSIGNORS[name] for name in self.assignors),
             }
-        else:
+        elif self.protocol == "consumer":
             properties["group.remote.assignor"] = self.assignors[0]
         if body.get("instance_id"):
             properties["group.instance.id"] = body["instance_id"]
@@ -312,7 +318,17 @@ def warm(broker: Broker) -> None:
             if consumer.assignment():
                 break
         consumer.close()
+    shares = Member(broker, {"topic_names": ["warm"]}, _share_properties(broker), shares=True)
+    shares.start()
+    time.sleep(5)
+    shares.stop("DEFAULT")
     time.sleep(2)
+
+
+def _share_properties(broker: Broker) -> Document:
+    deserializer = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
+    sides = {f"{side}.deserializer": deserializer for side in ("key", "value")}
+    return {"bootstrap.servers": broker.bootstrap, "group.id": "warm-share", **sides}
 
 
 def live(broker: Broker, body: Document) -> Document:
@@ -346,6 +362,9 @@ def live(broker: Broker, body: Document) -> Document:
     found = re.findall(r"^(\d{13}) \S+ (.*)$", log, re.MULTILINE)
     lines = [(int(at) - origin, text) for at, text in found if body["group_id"] in text]
     last = records[-1]["at_ms"] - origin
+    for record in records:
+        if record["name"] == "SHARE_GROUP_MEMBER_METADATA" and record["value"] is not None:
+            ids[record["value"]["clientId"]].append(record["memberId"])
     return {
         "member_ids": ids,
         "records": [{**record, "at_ms": record["at_ms"] - origin} for record in records],

@@ -69,6 +69,7 @@ TIMELINES: Final[dict[str, dict[str, Any]]] = {
     **{f"changes-{name}": _question("classic", name, _TWO, _CHANGES, 6) for name in ("range", "sticky", "cooperative-sticky")},
     "changes-consumer": _question("consumer", "uniform", _TWO, _CHANGES, 6),
     **{f"static-{name}": _question("classic", name, _STATIC, _RESTARTS, 7) for name in ("range", "cooperative-sticky")},
+    "changes-share": _question("share", "simple", _TWO, [event for event in _CHANGES if event["type"] != "member_crashes"], 6),
     "static-consumer": _question("consumer", "uniform", _STATIC, _RESTARTS, 7),
     **{
         f"subscriptions-{name}": _question("classic", name, _FIRST, _SUBSCRIPTIONS, 4, 5)

@@ -26,6 +26,8 @@ class Step:
 def recording(name: str) -> Document:
     """A recording."""
     document: Document = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+    for record in document["records"]:
+        record["name"] = record["name"].replace("SHARE_GROUP", "CONSUMER_GROUP")
     return document
 
 
@@ -49,6 +51,8 @@ def question(recorded: Document) -> Document:
         member_id = ids[member["member_id"]][0]
         joining = {"topic_names": own_topics, **member, "member_id": member_id}
         joins.append({"at_ms": joined[member_id] - start, "type": "member_joins", "member": joining})
+    if request["group_protocol"] == "share":  # SimpleAssignor's order of partitions hangs on the topic's id
+        request["topics"][0]["topic_id"] = next(iter(_topic_names(recorded)))
     changes = [one for event in request["events"] for one in _as_it_was(event, recorded)]
     events = [{**event, "at_ms": event["at_ms"] - start} for event in changes]
     return {**request, "members": [], "events": [*joins, *events], "detail": "assignments"}
@@ -94,7 +98,7 @@ def _bounces(recorded: Document) -> dict[str, int]:
 
 def _departures(recorded: Document) -> dict[str, int]:
     """When each member id left, of those that said so."""
-    pattern = r"[Mm]ember (\S+) (?:with instance id \S+ )?(?:has left group through|left the consumer|temporarily left)"
+    pattern = r"[Mm]ember (\S+) (?:with instance id \S+ )?(?:has left group through|left the (?:consumer|share)|temporarily left)"
     found = ((at_ms, re.search(pattern, line)) for at_ms, line in recorded["log"])
     return {one.group(1): at_ms for at_ms, one in found if one}
 
@@ -106,7 +110,7 @@ def _starts(recorded: Document) -> dict[str, list[int]]:
     for at_ms, api, client, _, _ in recorded["requests"]:
         if api == "FindCoordinator":
             begins.add(client)
-        elif client in begins and api in ("JoinGroup", "ConsumerGroupHeartbeat"):
+        elif client in begins and api in ("JoinGroup", "ConsumerGroupHeartbeat", "ShareGroupHeartbeat"):
             begins.remove(client)
             starts.setdefault(client, []).append(at_ms)
     return starts
@@ -117,7 +121,7 @@ def _first_joins(recorded: Document) -> dict[str, int]:
     joined: dict[str, int] = {}
     pattern = (
         r"(?:Pending dynamic member with id (\S+) joins"
-        r"|[Mm]ember (\S+) (?:with instance id \S+ )?joins the consumer"
+        r"|[Mm]ember (\S+) (?:with instance id \S+ )?joins the (?:consumer|share)"
         r"|new member id (\S+) for this)"
     )
     for at_ms, line in recorded["log"]:
@@ -131,6 +135,7 @@ def steps(recorded: Document) -> list[Step]:
     """What the broker wrote: each generation with members, or each target assignment."""
     start = min(_first_joins(recorded).values())
     found: list[Step] = []
+    raised_ms = 0
     target: dict[str, list[tuple[str, int]]] = {}
     topics = _topic_names(recorded)
     for record in recorded["records"]:
@@ -147,7 +152,10 @@ def steps(recorded: Document) -> list[Step]:
         elif record["name"] == "CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA" and value is not None:
             if found and found[-1].epoch >= value["assignmentEpoch"]:
                 continue  # the group's conversion: its last generation becomes its target assignment
-            found.append(Step(at_ms, value["assignmentEpoch"], _by_client(recorded, target)))
+            began_ms = raised_ms if recorded["request"]["group_protocol"] == "share" else at_ms
+            found.append(Step(began_ms, value["assignmentEpoch"], _by_client(recorded, target)))
+        elif record["name"] == "CONSUMER_GROUP_METADATA":
+            raised_ms = at_ms
     return found
 
 
@@ -191,7 +199,10 @@ def unnamed(step: Step, *, by_client: bool = True) -> Any:
     return rows if by_client else sorted(map(len, rows.values()))
 
 
-BUMPS: Final = r"(?<!re-)joins the consumer|(?<!temporarily )left the consumer|left group|fenced|updated its subscribed topics"
+BUMPS: Final = (
+    r"(?<!re-)joins the (?:consumer|share)|(?<!temporarily )left the (?:consumer|share)|left group|fenced"
+    r"|updated its subscribed topics"
+)
 """The broker's log lines for what raises the epoch of a consumer group."""
 SLOWEST_MS: Final = 500
 """More than a coordinator takes for one request."""
@@ -240,6 +251,7 @@ def _consumer_state(members: dict[str, tuple[int, int]], epoch: int, target: int
 def _consumer_states(recorded: Document) -> list[tuple[int, str]]:
     """The same of a consumer group, after each record: ConsumerGroup.maybeUpdateGroupState."""
     members: dict[str, tuple[int, int]] = {}
+    shares = recorded["request"]["group_protocol"] == "share"
     epoch = target = 0
     found: list[tuple[int, str]] = []
     for record in recorded["records"]:
@@ -257,6 +269,8 @@ def _consumer_states(recorded: Document) -> list[tuple[int, str]]:
         elif name == "CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT" and value is not None:
             members[record["memberId"]] = (value["memberEpoch"], value["state"])
         state = _consumer_state(members, epoch, target)
+        if shares and members:
+            state = "Stable"  # a share group has no other state with members: ShareGroup.maybeUpdateGroupState
         if state != (found[-1][1] if found else "Empty"):
             found.append((record["at_ms"], state))
     return found
@@ -279,8 +293,8 @@ def reasons(recorded: Document) -> list[str]:
             pending = pending or next(of_the_request, text)
             causes = []
         elif "Computed a new target" in text:
-            found.append(pending)
-            pending = ""
+            found.append(pending or causes[0][1])
+            pending, causes = "", []
     return [by_names(recorded, text, {}) for text in found]
 
 

@@ -1,7 +1,8 @@
 """Share groups (KIP-932), as far as their assignment goes: the coordinator assigns, and nobody has to revoke.
 
 As in the consumer protocol a change raises the group epoch and the next heartbeat of any member has the target assignment
-computed. A member has its partitions from its own next heartbeat on, whoever else reads them.
+computed. A member has its partitions from its own next heartbeat on, whoever else reads them. Partitions that are new to the
+group are assigned one heartbeat later, when the share coordinator has their state.
 
 Source: org.apache.kafka.coordinator.group.GroupMetadataManager.shareGroupHeartbeat, modern.share.ShareGroup (Apache Kafka 4.3.1).
 """
@@ -17,17 +18,24 @@ from service.core.timelines.consumer.clients import ConsumerTimeline
 from service.core.timelines.consumer.coordinator import EMPTY, STABLE
 from service.core.timelines.members import Member
 from service.core.timelines.model import NEVER, NewMember
+from service.core.timelines.topics import view_of
 
 
 class ShareTimeline(ConsumerTimeline):
-    """A share group. rows : of each member, by number, the partitions that it is assigned. Static members there are none."""
+    """A share group. Static members there are none.
+
+    rows : of each member, by number, the partitions that it is assigned
+    initialized : int32[names], of each topic the partitions whose state the share coordinator has; no others are assigned
+    """
 
     protocol = "share"
+    heartbeat_api = "ShareGroupHeartbeat"
 
     def __init__(self, timeline: object) -> None:
         super().__init__(timeline)  # type: ignore[arg-type]
         self.rows: dict[int, Int32s] = {}
         self.ledger.log = None  # several members read a partition: there is no one reader to note
+        self.initialized = np.zeros(len(self.timeline.world.names), np.int32)
 
     def begin(self) -> None:
         """See GroupTimeline."""
@@ -35,6 +43,7 @@ class ShareTimeline(ConsumerTimeline):
         owned = self.timeline.group.owned
         if len(owned.values):
             self.rows = {number: owned.row(number) for number in range(len(owned))}
+            self.initialized = self.timeline.world.counts.copy()
 
     def start(self, fields: NewMember, assignors: tuple[Assignor, ...] | None = None) -> Member:
         """See GroupTimeline; a ``group.instance.id`` means nothing here."""
@@ -65,8 +74,9 @@ class ShareTimeline(ConsumerTimeline):
         if current is None:
             return
         self._pending = None
-        view = self.topology.view(self.topology.newest())
-        numbers = self.numbers()
+        if not np.array_equal(self._view.counts, self.initialized):
+            self._view = view_of(self.timeline.world, self.initialized.copy())
+        view, numbers = self._view, self.numbers()
         rows = [view.from_world[self.rows.get(number, np.empty(0, np.int32))] for number in numbers.tolist()]
         rows = [np.sort(row[row != NONE]) for row in rows]
         offsets = np.cumsum([0, *map(len, rows)], dtype=np.int32)
@@ -105,6 +115,25 @@ class ShareTimeline(ConsumerTimeline):
         self._enter(STABLE)
         current.stable_at_ms = int(beats[beats < NEVER].max(initial=now))
         self._round += 1
+        self._initialize()
+
+    def topics_changed(self) -> None:
+        """See GroupTimeline. A deleted topic takes its state with it."""
+        self.initialized = np.minimum(self.initialized, self.topology.versions[-1][1])
+        super().topics_changed()
+
+    def _initialize(self) -> None:
+        """Have the state of new partitions written; only then they are assigned, by the next heartbeat.
+
+        Reproduces GroupMetadataManager.maybeCreateInitializeShareGroupStateRequest and initializeShareGroupState.
+        """
+        counts, topics = self.topology.versions[-1][1], self.members.joined_topics(self.numbers())
+        if (self.initialized[topics] < counts[topics]).any():
+            self.initialized[topics] = counts[topics]
+            self._refresh = True
+            beating = self._beating_numbers()
+            beats = self.next_beats(beating, self.clock.now)
+            self.later(int(beats.min()), self._beat, int(beating[int(beats.argmin())]), self.epoch)
 
     def _enter(self, state: str) -> None:
         """A share group is empty or stable: ShareGroup.ShareGroupState."""

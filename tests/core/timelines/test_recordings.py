@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from flask.testing import FlaskClient
 
 NAMES = sorted(path.stem for path in FOLDER.glob("*.json"))
-CLASSIC = [name for name in NAMES if not name.endswith("consumer") and name != "migration"]
+CLASSIC = [name for name in NAMES if not name.endswith(("consumer", "share")) and name != "migration"]
 
 
 @pytest.fixture(scope="module", params=NAMES)

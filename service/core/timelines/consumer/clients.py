@@ -86,7 +86,9 @@ class ConsumerTimeline(ConsumerCoordinator):
         self.present[member.number] = member
         with_instance = f" with instance id {member.instance_id}" if member.is_static else ""
         kind = "Static member" if member.is_static else "Member"
-        self._bump(f"{kind} {member.member_id}{with_instance} joins the consumer group using the {member.protocol} protocol.")
+        self._bump(
+            f"{kind} {member.member_id}{with_instance} joins the {self.protocol} group using the {member.protocol} protocol."
+        )
         if starts:
             self.request("FindCoordinator", member, self.clock.now)
         self._heartbeat(member.number)
@@ -124,7 +126,7 @@ class ConsumerTimeline(ConsumerCoordinator):
         self.ledger.stop_member(number, now)
         if number not in self.present:
             return
-        self.request("ConsumerGroupHeartbeat", member, now)
+        self.request(self.heartbeat_api, member, now)
         if member.is_static:
             self.members.away[number] = True
             if self._state == STABLE:
@@ -136,7 +138,7 @@ class ConsumerTimeline(ConsumerCoordinator):
             explicit = "has left group through explicit `LeaveGroup` request"
             self._fence(member, f"Dynamic member {member.member_id} {explicit}; client reason: {client_reason}")
         else:
-            self._fence(member, f"Member {member.member_id} left the consumer group.")
+            self._fence(member, f"Member {member.member_id} left the {self.protocol} group.")
 
     def crash(self, member: Member) -> None:
         """Heartbeats stop; its session expires: GroupMetadataManager.scheduleConsumerGroupSessionTimeout."""

@@ -48,6 +48,7 @@ class ConsumerCoordinator(GroupTimeline):
     """
 
     protocol = "consumer"
+    heartbeat_api = "ConsumerGroupHeartbeat"
 
     def __init__(self, timeline: Timeline, *, begins: bool = True) -> None:
         super().__init__(timeline, begins=begins)
@@ -227,7 +228,7 @@ class ConsumerCoordinator(GroupTimeline):
         self._beating = number
         self._maybe_assign()
         self._beating = NONE
-        self.request("ConsumerGroupHeartbeat", member, now, error)
+        self.request(self.heartbeat_api, member, now, error)
         self.members.beat[number] = now
         self._reconcile(number)
         work = self._work.get(number)
@@ -259,7 +260,7 @@ class ConsumerCoordinator(GroupTimeline):
         gets, work.gains = work.gains[free], work.gains[~free]
         self._give(number, gets)
         if len(gets):
-            self.request("ConsumerGroupHeartbeat", member, now)
+            self.request(self.heartbeat_api, member, now)
         if not len(work.gains):
             del self._work[number]
         self.members.generation[number] = self.target_epoch
