@@ -19,8 +19,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numba import njit
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from service.core.errors import InvalidQuestion
 from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
@@ -119,6 +117,9 @@ def fill_batches(progress: Progress, limits: Limits, check: Callable[[], None], 
 
 def last_moves(progress: Progress) -> tuple[Int32s, Int64s]:
     """int32[brokers], the partition whose move into each comes last, or NONE; int64[brokers], the moves into each."""
+    from scipy.sparse import csr_array  # noqa: PLC0415 - takes a quarter of a second, and most plans do not need it
+    from scipy.sparse.csgraph import breadth_first_order  # noqa: PLC0415
+
     count, pending = len(progress.brokers), progress.pending
     leaving, coming = pairs(progress)
     roots = np.flatnonzero(progress.rooms_in_the_end())
@@ -144,6 +145,9 @@ def pairs(progress: Progress) -> tuple[tuple[Int64s, Int32s], tuple[Int64s, Int3
 
 def circles(progress: Progress) -> Int32s:
     """int32[brokers], a number for the brokers that exchange replicas with each other, directly or not, in what is left."""
+    from scipy.sparse import csr_array  # noqa: PLC0415 - as above
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
+
     count = len(progress.brokers)
     leaving, coming = pairs(progress)
     rows, ends = np.concatenate([leaving[0], coming[0]]), np.concatenate([leaving[1], coming[1]])
