@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,10 +37,11 @@ TOTALS = ("group", "rebalances", "partitions idle", "longest", "moved", "revoked
 @click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), help="Write a picture: members × time.")
 @click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write a page with the picture and the tables.")
 @click.option("--explain", is_flag=True, help="Add why each partition moved (JSON only).")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, also on a terminal.")
+@options.OUTPUT
+@options.JSON
 def rebalances(
     *, file: BufferedReader | None, snapshots: tuple[BufferedReader, ...], compare: tuple[str, ...], svg: Path | None,
-    html: Path | None, explain: bool, as_json: bool, **group: str | None,
+    html: Path | None, explain: bool, output: str | None, as_json: bool, **group: str | None,
 ) -> None:  # fmt: skip
     """Simulate the rebalances of a group.
 
@@ -51,16 +51,22 @@ def rebalances(
     FILE is the JSON body of POST /v1/group-rebalances. Default: standard input. With --snapshot, the snapshot gives the group and
     its topics, and FILE, if given, the rest: events, timing.
     """
+    form = options.form(output, as_json=as_json, explain=explain)
     body = _body(file, snapshots, group)
     if compare or svg or html:
         body = _extended(body, compare, pictured=svg is not None or html is not None)
+    if form == "csv":
+        if svg or html:
+            raise click.UsageError("--svg and --html are for --output table or json, not csv.")
+        click.echo(post(PATH, body, "text/csv"), nl=False)
+        return
     answer = post(f"{PATH}?explain=true" if explain else PATH, body)
-    document = loads(answer) if svg or html or not (as_json or explain or not sys.stdout.isatty()) else {}
+    document = loads(answer) if svg or html or form == "table" else {}
     if svg is not None:
         svg.write_text(picture(document), encoding="utf-8")
     if html is not None:
         html.write_text(_page(document), encoding="utf-8")
-    if as_json or explain or not sys.stdout.isatty():
+    if form == "json":
         click.echo(answer)
         return
     console = Console()

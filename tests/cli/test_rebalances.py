@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
@@ -46,6 +47,16 @@ def test_tables_on_a_terminal(file: str) -> None:
         ("20 s", "1 s", "2", "1", "0", "0"),
     ]
     assert total_rows(answer)[0][:2] == ("classic range", "2")
+
+
+def test_csv(file: str) -> None:
+    result = CliRunner().invoke(main, ["rebalances", file, "--output", "csv"])
+    assert result.exit_code == 0, result.output
+    header, *rows = csv.reader(result.stdout.splitlines())
+    at = header.index("at_ms")
+    assert [row[at] for row in rows] == ["0", "20000"]
+    refused = CliRunner().invoke(main, ["rebalances", file, "--output", "csv", "--svg", "picture.svg"])
+    assert "not csv" in refused.output
 
 
 def test_a_picture_and_a_page(file: str, tmp_path: Path) -> None:

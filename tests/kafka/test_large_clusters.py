@@ -30,7 +30,7 @@ def test_time_and_memory(tmp_path: Path) -> None:
     """5,000 topics of 20 partitions and 500 groups of 10 members: in 30 s of one core, 500 MB and some 200 requests."""
     with stub_cluster(StubCluster(6, 5000, 20, 500, 10)) as cluster:
         command = [sys.executable, "-m", "service", "snapshot", "--bootstrap-server", cluster.bootstrap]
-        process = subprocess.Popen([*command, "--output", str(tmp_path / "snapshot.json")])
+        process = subprocess.Popen([*command, "--out", str(tmp_path / "snapshot.json")])
         peak = 0
         while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
             # Not ru_maxrss, which begins with the memory of the process that forked this one.

@@ -118,11 +118,19 @@ def as_json(data: bytes) -> bytes:
 @click.command()
 @cluster_options
 @click.option("--interval", type=click.FloatRange(0, 3600), default=0.0, help="Look twice, so many seconds apart, for rates.")
-@click.option("--format", "form", type=click.Choice(["json", "jsonl", "parquet"]), default="json", show_default=True)
-@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="File to write. Default: standard output.")
+@click.option(
+    "--output",
+    "--format",
+    "form",
+    type=click.Choice(["json", "jsonl", "parquet"]),
+    default="json",
+    show_default=True,
+    help="Form of the snapshot.",
+)
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="File to write. Default: standard output.")
 def snapshot(
     *, bootstrap_server: str | None, command_config: Path | None, topic_names: tuple[str, ...], group_ids: tuple[str, ...],
-    with_offsets_topic: bool, interval: float, form: str, output: Path | None,
+    with_offsets_topic: bool, interval: float, form: str, out: Path | None,
 ) -> None:  # fmt: skip
     """Write the brokers, topics and groups of a live cluster.
 
@@ -133,10 +141,10 @@ def snapshot(
 
     with cluster_client(bootstrap_server, command_config) as client:
         document = take_snapshot(client, extent)
-    if output is None:
+    if out is None:
         write_snapshot(document, form, sys.stdout.buffer)
     else:
-        with output.open("wb") as file:
+        with out.open("wb") as file:
             write_snapshot(document, form, file)
 
 

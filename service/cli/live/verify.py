@@ -31,7 +31,11 @@ MARKS = {"alike": "✓ alike", "differs": "✗ differs", "not_checked": "– not
 @cluster_options
 @click.option("--keys", "keys_count", type=click.IntRange(1, 1_000_000), help="Read so many records of each topic (live only).")
 @click.option(
-    "--format", "form", type=click.Choice(["table", "json", "junit"]), help="Default: a table on a terminal, else JSON."
+    "--output",
+    "--format",
+    "form",
+    type=click.Choice(["table", "json", "junit"]),
+    help="Form of the answer. Default: table on a terminal, else json.",
 )
 def verify(
     *, file: Path | None, bootstrap_server: str | None, command_config: Path | None, topic_names: tuple[str, ...],

@@ -35,9 +35,13 @@ SARIF_SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/o
 )
 @options.RACKS
 @click.option(
-    "--output", type=click.Choice(["table", "json", "sarif"]), help="Form of the answer. Default: table on a terminal, else json."
+    "--output",
+    "--format",
+    "form",
+    type=click.Choice(["table", "json", "sarif"]),
+    help="Form of the answer. Default: table on a terminal, else json.",
 )
-def lint(*, file: BufferedReader, clusters: tuple[BufferedReader, ...], racks: tuple[str, ...], output: str | None) -> None:
+def lint(*, file: BufferedReader, clusters: tuple[BufferedReader, ...], racks: tuple[str, ...], form: str | None) -> None:
     """See ``help`` above."""
     try:
         text = file.read().decode()
@@ -51,10 +55,10 @@ def lint(*, file: BufferedReader, clusters: tuple[BufferedReader, ...], racks: t
     findings = document["findings"]
     paths = [_path(finding["pointer"]) for finding in findings]
     lines = lines_of(text, paths)
-    output = output or ("table" if sys.stdout.isatty() else "json")
-    if output == "json":
+    form = form or ("table" if sys.stdout.isatty() else "json")
+    if form == "json":
         click.echo(answer)
-    elif output == "sarif":
+    elif form == "sarif":
         click.echo(dumps(_sarif(file.name, findings, [lines[path] for path in paths])))
     else:
         rows = [

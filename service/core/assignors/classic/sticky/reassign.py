@@ -64,18 +64,18 @@ def even_out(
     """
     before = state.new_owners.copy()
     counts = state.counts.copy()
-    passes = moves = 0
-    if not revoked:
-        status, at, passes, moves, movements = _reassign(state, True, movements)
+    status, at = SETTLED, NONE
+    passes, moves = np.zeros(2, np.int64), np.zeros(2, np.int64)
+    for step in range(1 if revoked else 0, 2):  # only the free partitions, then all
+        status, at, passes[step], moves[step], movements = _reassign(state, step == 0, movements)
         if status != SETTLED:
-            return status, at, (passes, 0), (moves, 0), False
-    status, at, more_passes, more_moves, movements = _reassign(state, False, movements)
+            break
     restored = False
-    if status == SETTLED and not fresh and more_moves > 0:
+    if status == SETTLED and not fresh and moves[1] > 0:
         restored = bool(_inequality(state.counts, state.taking_part) >= _inequality(counts, state.taking_part))
         if restored:
             state.new_owners[:] = before
-    return status, at, (passes, more_passes), (moves, more_moves), restored
+    return status, at, (passes[0], passes[1]), (moves[0], moves[1]), restored
 
 
 @njit(nogil=True, cache=True)
