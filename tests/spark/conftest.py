@@ -12,6 +12,7 @@ from service.spark.cluster.progress import progress
 from service.spark.cluster.session import spark_session
 from service.spark.io.sinks import Sink
 from service.spark.job import Pipeline
+from tests.support.jvm import SHORT_LIVED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 SETTINGS = {
     "spark.driver.memory": "1g",
+    "spark.driver.extraJavaOptions": " ".join(SHORT_LIVED),
+    "spark.ui.enabled": "false",
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.streaming.stateStore.maintenanceInterval": "1h",
     "spark.sql.warehouse.dir": "/tmp/partition-allocator-warehouse",  # noqa: S108 - nothing is written there

@@ -20,7 +20,7 @@ from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from py4j.protocol import Py4JJavaError
 from pyspark.find_spark_home import _find_spark_home
 
-from tests.support.jvm import KAFKA, fetch, py4j_jar
+from tests.support.jvm import KAFKA, SHORT_LIVED, fetch, py4j_jar
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -148,7 +148,7 @@ def running_broker(*more_properties: str) -> Iterator[Broker]:
                 classpath=":".join((*fetch(*JARS), f"{_find_spark_home()}/jars/*")),
                 jarpath=py4j_jar(),
                 # The client compiler alone: a broker that lives a minute is up in half the time.
-                javaopts=["-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", f"-Dlog4j2.configurationFile={logging}"],
+                javaopts=["-Xmx512m", *SHORT_LIVED, f"-Dlog4j2.configurationFile={logging}"],
                 redirect_stdout=output,
                 redirect_stderr=output,
                 die_on_exit=True,

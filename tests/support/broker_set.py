@@ -12,7 +12,7 @@ from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from pyspark.find_spark_home import _find_spark_home
 
 from tests.support.broker import JARS, _free_ports
-from tests.support.jvm import fetch, py4j_jar
+from tests.support.jvm import SHORT_LIVED, fetch, py4j_jar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +36,7 @@ def running_brokers(racks: str) -> Iterator[BrokerSet]:
             gateway_port, process = launch_gateway(
                 classpath=":".join((*fetch(*JARS), f"{_find_spark_home()}/jars/*")),
                 jarpath=py4j_jar(),
-                javaopts=["-Xmx768m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"],
+                javaopts=["-Xmx768m", *SHORT_LIVED],
                 redirect_stdout=output,
                 redirect_stderr=output,
                 die_on_exit=True,

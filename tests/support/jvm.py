@@ -25,13 +25,17 @@ ADMIN_UTILS_JARS = ("org.apache.kafka:kafka-server-common:4.0.2", f"org.apache.k
 """AdminUtils is in no release after 4.0."""
 
 
+SHORT_LIVED = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+"""Options of a JVM that has little to do: its own compiler would take more time than it saves."""
+
+
 def py4j_jar() -> str:
     """Where py4j's Java side lies."""
     return str(next(Path(_find_spark_home(), "jars").glob("py4j-*.jar")))
 
 
 def _gateway(classpath: str) -> JavaGateway:
-    port = launch_gateway(classpath=classpath, jarpath=py4j_jar(), die_on_exit=True, javaopts=["-Xmx1g"])
+    port = launch_gateway(classpath=classpath, jarpath=py4j_jar(), die_on_exit=True, javaopts=["-Xmx1g", *SHORT_LIVED])
     return JavaGateway(gateway_parameters=GatewayParameters(port=port, auto_convert=True))
 
 
