@@ -80,7 +80,7 @@ class Sink:
     def mapped(self, name: str, frame: DataFrame, function: ArrowFunction, schema: pa.Schema) -> str:
         """Write the rows of ``schema`` that ``function`` gives for a frame's batches, as ``frame`` does. Returns its URL.
 
-        To a folder that all machines see, executors write Parquet themselves: nested rows take a JVM ten times as long.
+        To a folder that all machines see, executors write Parquet themselves, which spares the JVM nested rows.
         """
         if self.folder is None:
             return self.frame(name, frame.mapInArrow(function, from_arrow_schema(schema)))
