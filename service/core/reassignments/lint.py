@@ -133,11 +133,11 @@ def _lint_rows(brokers: Brokers, placements: Placements, reassigned: Reassigned,
         "error",
         "duplicate-partition",
         _repeats(names, ids),
-        lambda row: f"Partition {ids[row]} of topic {names[row]!r} stands here twice.",
+        lambda row: f"Partition {ids[row]} of topic {names[row]!r} is listed twice.",
     )
     row_of = replicas.row_of_each_value()
     findings.add_replicas(
-        "error", "duplicate-replica", _repeats_in_rows(row_of, reassigned.broker_ids), "Broker {} stands here twice."
+        "error", "duplicate-replica", _repeats_in_rows(row_of, reassigned.broker_ids), "Broker {} is listed twice."
     )
     exists = replicas.values != NONE
     exists[exists] = brokers.listed[replicas.values[exists]]
@@ -188,7 +188,7 @@ def _lint_changes(brokers: Brokers, reassigned: Reassigned, now: Ragged, known: 
     worse = racks < np.minimum(racks_now, possible)
 
     def detail(row: int) -> str:
-        return f"On {racks[row]} racks, though {possible[row]} are possible; on {racks_now[row]} now."
+        return f"Uses {racks[row]} of {possible[row]} possible racks; now {racks_now[row]}."
 
     findings.add("error", "rack-rule", np.flatnonzero(crowded & worse), detail)
     findings.add("warning", "rack-rule", np.flatnonzero(crowded & ~worse), detail)
