@@ -26,17 +26,21 @@ class TopicCount(click.ParamType[Any]):
 
 TOPIC: Final = TopicCount()
 
-OUTPUT: Final = click.option(
-    "--output",
-    type=click.Choice(["table", "json", "csv"]),
-    help="Form of the answer. Default: table on a terminal, else json.",
-)
+
+def output(*forms: str, names: tuple[str, ...] = ("--output",)) -> Callable[[Any], Any]:
+    """The option that names the form of the answer, for ``form``."""
+    return click.option(
+        *names, "output", type=click.Choice(forms), help="Form of the answer. Default: table on a terminal, else json."
+    )
+
+
+OUTPUT: Final = output("table", "json", "csv")
 JSON: Final = click.option("--json", "as_json", is_flag=True, hidden=True, help="The same as --output json.")
 EXPLAIN: Final = click.option("--explain", is_flag=True, help="Add an explanation of the answer (JSON only).")
 
 
-def form(output: str | None, *, as_json: bool, explain: bool = False) -> str:
-    """The form of the answer: "table", "json" or "csv". Raises UsageError for an explanation in another form than JSON."""
+def form(output: str | None, *, as_json: bool = False, explain: bool = False) -> str:
+    """The form of the answer, such as "table" or "json". Raises UsageError for an explanation in another form than JSON."""
     if explain and output not in (None, "json"):
         raise click.UsageError(f"--explain is for --output json, not {output}.")
     if as_json or explain:

@@ -11,6 +11,7 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 import click
 from rich.console import Console
 
+from service.cli import options
 from service.cli.live.snapshot import cluster_client, cluster_options, extent_of, read_snapshot
 from service.cli.live.verification import Ask, Finding, check_groups, check_topics
 from service.cli.local_client import LocalApp, Refused
@@ -30,16 +31,10 @@ MARKS = {"alike": "✓ alike", "differs": "✗ differs", "not_checked": "– not
 @click.option("--snapshot", "file", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Snapshot to verify.")
 @cluster_options
 @click.option("--keys", "keys_count", type=click.IntRange(1, 1_000_000), help="Read so many records of each topic (live only).")
-@click.option(
-    "--output",
-    "--format",
-    "form",
-    type=click.Choice(["table", "json", "junit"]),
-    help="Form of the answer. Default: table on a terminal, else json.",
-)
+@options.output("table", "json", "junit", names=("--output", "--format"))
 def verify(
     *, file: Path | None, bootstrap_server: str | None, command_config: Path | None, topic_names: tuple[str, ...],
-    group_ids: tuple[str, ...], with_offsets_topic: bool, keys_count: int | None, form: str | None,
+    group_ids: tuple[str, ...], with_offsets_topic: bool, keys_count: int | None, output: str | None,
 ) -> None:  # fmt: skip
     """Compare a cluster with what Kafka would have done.
 
@@ -62,7 +57,7 @@ def verify(
             findings = list(_findings(document, topic_names, group_ids, app.ask))
             if keys_count:
                 findings += _check_keys(client, document, topic_names, keys_count, app.ask)
-    _print(findings, form or ("table" if sys.stdout.isatty() else "json"))
+    _print(findings, options.form(output))
     sys.exit(any(finding.verdict == "differs" for finding in findings))
 
 

@@ -34,14 +34,8 @@ SARIF_SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/o
     "--cluster", "clusters", type=click.File("rb"), multiple=True, required=True, help="Description of the cluster. Repeatable."
 )
 @options.RACKS
-@click.option(
-    "--output",
-    "--format",
-    "form",
-    type=click.Choice(["table", "json", "sarif"]),
-    help="Form of the answer. Default: table on a terminal, else json.",
-)
-def lint(*, file: BufferedReader, clusters: tuple[BufferedReader, ...], racks: tuple[str, ...], form: str | None) -> None:
+@options.output("table", "json", "sarif", names=("--output", "--format"))
+def lint(*, file: BufferedReader, clusters: tuple[BufferedReader, ...], racks: tuple[str, ...], output: str | None) -> None:
     """See ``help`` above."""
     try:
         text = file.read().decode()
@@ -55,7 +49,7 @@ def lint(*, file: BufferedReader, clusters: tuple[BufferedReader, ...], racks: t
     findings = document["findings"]
     paths = [_path(finding["pointer"]) for finding in findings]
     lines = lines_of(text, paths)
-    form = form or ("table" if sys.stdout.isatty() else "json")
+    form = options.form(output)
     if form == "json":
         click.echo(answer)
     elif form == "sarif":

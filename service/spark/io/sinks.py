@@ -93,7 +93,7 @@ class Sink:
         for file in unfinished.iterdir():
             if file.name not in finished:
                 file.unlink()  # of a task that failed and was run again
-        self._delete(target)
+        _delete(target)
         unfinished.rename(target)
         return f"file://{target}"
 
@@ -110,7 +110,7 @@ class Sink:
     def remove(self, name: str) -> None:
         """Remove a result of an earlier run that this one does not have."""
         if self.folder:
-            self._delete(self.folder / name)
+            _delete(self.folder / name)
         else:
             self._remove(name)
 
@@ -132,12 +132,6 @@ class Sink:
             self._remove(name)
             self._create(name, data)
         return self.at(name)
-
-    def _delete(self, target: Path) -> None:
-        if target.is_dir():
-            shutil.rmtree(target)
-        else:
-            target.unlink(missing_ok=True)
 
     def _remove(self, name: str) -> None:
         if is_connect(self.spark):
@@ -183,3 +177,11 @@ def arrow_file(url: str) -> tuple[fs.FileSystem, str]:
     """Arrow's file system for a URL of Spark's, and the path in it."""
     files, path = fs.FileSystem.from_uri(url.replace("s3a://", "s3://", 1))
     return files, path
+
+
+def _delete(target: Path) -> None:
+    """Delete a folder or a file of this machine, if it is there."""
+    if target.is_dir():
+        shutil.rmtree(target)
+    else:
+        target.unlink(missing_ok=True)
