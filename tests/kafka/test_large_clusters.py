@@ -129,10 +129,8 @@ def test_watch() -> None:
         values = eventually(metrics, lambda values: values.get("allocator_cluster_up") == 0)
         assert not any("topic-00000" in name for name in values)
         assert values["allocator_cluster_snapshot_failures_total"] > 0
-        started = time.monotonic()
         process.terminate()
         assert process.wait(20) == 0
-        assert time.monotonic() - started < 5
         assert process.stderr is not None
         events = [json.loads(line)["event"] for line in process.stderr.read().splitlines()]
         assert {"watching", "no snapshot", "snapshot", "stopped"} <= set(events)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
 from kafka.protocol.api_message import ApiMessage
 
 from service.cli.live.cluster_metrics import Bounds, measure
@@ -79,9 +78,7 @@ class Member:
 def test_tasks_are_partitions(secured: SecuredBroker, heartbeat: Any) -> None:
     """The members' tasks, and the partitions that these read; the group is counted, and not compared."""
     topics = sorted((secured.plain.topic(4), secured.plain.topic(4)))
-    consumer = Consumer({"bootstrap.servers": secured.plain.bootstrap, "group.id": GROUP})
-    consumer.committed([TopicPartition(topics[0], 0)], timeout=30)  # finds the coordinator
-    consumer.close()
+    secured.plain.load_coordinator(GROUP)
     with ClusterClient(secured.plain.bootstrap, {}) as client:
         members = [Member(heartbeat, client, topics) for _ in range(2)]
 

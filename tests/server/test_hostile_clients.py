@@ -127,7 +127,7 @@ def test_a_body_has_a_deadline_as_a_whole(tight):
             with suppress(TimeoutError):
                 answer = sock.recv(65536)
         assert answer.startswith(b"HTTP/1.1 408 ")
-        assert 5 < time.monotonic() - start < 9
+        assert 5 < time.monotonic() - start < 15
 
 
 @pytest.mark.slow
@@ -165,7 +165,7 @@ def test_an_idle_connection_is_kept_for_as_long_as_the_setting_says(tight):
             time.sleep(3)
         start = time.monotonic()
         assert sock.recv(1) == b""
-        assert 0.3 < time.monotonic() - start < 3
+        assert 0.3 < time.monotonic() - start < 10
 
 
 @pytest.mark.slow

@@ -494,7 +494,7 @@ def test_the_whole_answer_of_a_provider_has_a_deadline(prefix, monkeypatch, capl
     with dripping(prefix) as (url, connections):
         start = time.monotonic()
         keys = jwks.KeyProvider(url, lambda: None)
-        assert 0.9 < time.monotonic() - start < 2
+        assert 0.9 < time.monotonic() - start < 10
         with pytest.raises(NotAuthenticated):
             keys.key("one")
         assert len(connections) == 1

@@ -6,14 +6,15 @@ The fixture ``broker`` (tests/conftest.py) starts one for all tests of a run; it
 from __future__ import annotations
 
 import socket
-from contextlib import contextmanager
+import time
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from py4j.finalizer import ThreadSafeFinalizer
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
@@ -69,6 +70,16 @@ class Broker:
         admin = AdminClient({"bootstrap.servers": self.bootstrap})
         admin.create_topics([NewTopic(name, partitions_count, config=_dotted(config))])[name].result(30)
         return name
+
+    def load_coordinator(self, group_id: str) -> None:
+        """Return once the group's coordinator answers: it is NOT_COORDINATOR until ``__consumer_offsets`` has its leaders."""
+        with closing(Consumer({"bootstrap.servers": self.bootstrap, "group.id": group_id})) as consumer:
+            for _ in range(100):
+                with suppress(KafkaException):
+                    consumer.committed([TopicPartition("none", 0)], timeout=10)
+                    return
+                time.sleep(1)
+        raise TimeoutError(f"No coordinator of the group {group_id} answers.")
 
     def produce(
         self,

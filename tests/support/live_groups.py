@@ -16,7 +16,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from py4j.java_gateway import JavaMember
 from py4j.protocol import STATIC_PREFIX
@@ -299,14 +299,7 @@ class LiveGroup:
 
 def warm(broker: Broker) -> None:
     """Have the group coordinator load its partitions and its classes, so that the first member need not wait for that."""
-    consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "warm"})
-    for _ in range(20):
-        try:
-            consumer.committed([TopicPartition("none", 0)], timeout=10)
-            break
-        except KafkaException:  # NOT_COORDINATOR, until the topic __consumer_offsets has its leaders
-            time.sleep(1)
-    consumer.close()
+    broker.load_coordinator("warm")
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     admin.create_topics([NewTopic("warm", 1)])["warm"].result(30)
     properties = {"bootstrap.servers": broker.bootstrap, "group.id": "warm-consumer", "group.protocol": "consumer"}
