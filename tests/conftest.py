@@ -9,6 +9,7 @@ from hypothesis import settings
 
 from service.app import create_app
 from tests.support.programs import commands
+from tests.support.serving import serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from flask.testing import FlaskClient
 
     from tests.support.broker import Broker
+    from tests.support.serving import Server
 
 # A kernel's first call loads it from its cache, and machines are shared: no single example has a time limit.
 settings.register_profile("suite", deadline=None)
@@ -54,4 +56,11 @@ def broker() -> Iterator[Broker]:
     from tests.support.broker import running_broker  # noqa: PLC0415 (PySpark takes a second to import)
 
     with running_broker() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Server]:
+    """A server of two workers with its default settings, one for the whole run: a test leaves it as it was."""
+    with serving(ALLOCATOR_WORKERS="2") as running:
         yield running

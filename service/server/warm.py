@@ -143,8 +143,8 @@ def _post_arrow(client: Client, column: pa.Array) -> None:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as stream:
         stream.write_table(table)
-    for partitioner in PARTITIONERS:
-        query = {"partitioner": partitioner.name, "partitions_count": 3}
+    for partitioner in ONE_OF_EACH_ENCODING:
+        query = {"partitioner": partitioner, "partitions_count": 3}
         client.post("/v1/partitions", query_string=query, data=sink.getvalue().to_pybytes(), content_type=ARROW_STREAM)
 
 
@@ -173,9 +173,12 @@ def _assignment_requests() -> Iterator[dict[str, Any]]:
     differing = [
         {**member, "topic_names": names} for member, names in zip(owning, (["t"], ["t", "u", "v"], ["u", "v", "w"]), strict=True)
     ]
-    for (protocol, registry), some_topics, members in product(
-        GROUP_PROTOCOLS.items(), (topics, topics[:1], with_racks, with_racks[:1]), (owning[2:], owning, beyond, differing)
-    ):
+    groups = (
+        *((topics, members) for members in (owning[2:], owning, beyond, differing)),
+        *((topics[:1], members) for members in (owning, beyond)),
+        *((with_racks, members) for members in (owning[2:], owning)),
+    )
+    for (protocol, registry), (some_topics, members) in product(GROUP_PROTOCOLS.items(), groups):
         for assignor in registry:
             yield {"group_protocol": protocol, "assignor": assignor.name, "topics": some_topics, "members": members}
 

@@ -7,7 +7,6 @@ import subprocess
 import pytest
 
 from tests.support.programs import program
-from tests.support.serving import serving
 
 pytestmark = pytest.mark.slow
 
@@ -19,11 +18,9 @@ FLAGS = (
 )
 
 
-def test_the_reference_page_shows_every_operation_without_asking_another_host(tmp_path):
-    chromium = program("chromium")
-    with serving(ALLOCATOR_WORKERS="1") as server:
-        command = f"{chromium} {FLAGS} --user-data-dir={tmp_path} --dump-dom {server.url}/docs"
-        page = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True, timeout=120).stdout
+def test_the_reference_page_shows_every_operation_without_asking_another_host(server, tmp_path):
+    command = f"{program('chromium')} {FLAGS} --user-data-dir={tmp_path} --dump-dom {server.url}/docs"
+    page = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True, timeout=120).stdout
     for path in ("/v1/partitions", "/v1/group-assignments", "/v1/replica-placements", "/v1/coordinators"):
         assert f'data-path="{path}"' in page
     assert "Failed to load" not in page

@@ -20,12 +20,6 @@ from tests.support.serving import serving
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # the tool's own warnings are not ours
 
 
-@pytest.fixture(scope="module")
-def server():
-    with serving(ALLOCATOR_WORKERS="1") as running:
-        yield running
-
-
 CHECKS = (
     schemathesis.checks.not_a_server_error,
     status_code_conformance,

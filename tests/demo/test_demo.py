@@ -12,7 +12,6 @@ from click.testing import CliRunner
 
 from demo import decisions, flights
 from demo.__main__ import main
-from tests.support.serving import serving
 
 with warnings.catch_warnings(action="ignore", category=DeprecationWarning):  # kafka-python's, on import
     from kafka.partitioner.default import murmur2
@@ -144,9 +143,8 @@ def test_it_fits_its_terminal(columns):
 
 
 @pytest.mark.slow
-def test_a_running_server_gives_the_same_figures():
+def test_a_running_server_gives_the_same_figures(server):
     def shown(*arguments):
         return CliRunner().invoke(main, arguments, env={"COLUMNS": "100"}, catch_exceptions=False).output
 
-    with serving() as server:
-        assert shown("--url", server.url) == shown()
+    assert shown("--url", server.url) == shown()

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from tests.runs.soak import soak
-from tests.support.serving import serving
+
+if TYPE_CHECKING:
+    from tests.support.serving import Server
 
 
 @pytest.mark.slow
-def test_two_thousand_mixed_requests_beside_hostile_clients_are_answered_alike_and_leave_nothing_behind():
-    with serving(ALLOCATOR_WORKERS="1") as server:
-        report = soak(server, 2_000)
-        assert report.faults == []
-        assert report.percentile(99) < 2
-        assert report.growth() < 1.25, "memory still settles in so short a run"
-        assert server.metric("allocator_http_requests_in_flight") == 1
-        assert server.metric("allocator_http_requests_queued") == 0
+def test_two_thousand_mixed_requests_beside_hostile_clients_are_answered_alike_and_leave_nothing_behind(server: Server):
+    report = soak(server, 2_000)
+    assert report.faults == []
+    assert report.percentile(99) < 2
+    assert report.growth() < 1.25, "memory still settles in so short a run"
+    assert server.metric("allocator_http_requests_in_flight") == 1
+    assert server.metric("allocator_http_requests_queued") == 0

@@ -41,37 +41,27 @@ QUESTIONS = {
 }
 
 
-@pytest.fixture(scope="module")
-def server():
-    with serving(ALLOCATOR_WORKERS="2") as running:
-        yield running
-
-
 def children_seconds():
     """What the processors have spent on children that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
-@pytest.mark.parametrize("path", QUESTIONS)
-def test_every_worker_gives_the_same_bytes(path):
-    """Two servers, one worker each, are two workers without a doubt about which of them answered."""
-    answers = set()
-    for _ in range(2):
-        with serving(ALLOCATOR_WORKERS="1") as server:
-            answers |= {requests.post(server.url + path, json=QUESTIONS[path], timeout=10).content for _ in range(3)}
-    assert len(answers) == 1
+def test_every_worker_gives_the_same_bytes(server):
+    """Of two servers one worker each answers for certain."""
+    with serving(ALLOCATOR_WORKERS="1") as other:
+        for path, question in QUESTIONS.items():
+            urls = [running.url + path for running in (server, other)] * 3
+            assert len({requests.post(url, json=question, timeout=10).content for url in urls}) == 1, path
 
 
-def test_on_a_set_up_machine_it_is_ready_after_the_work_of_a_few_imports():
+def test_on_a_set_up_machine_it_is_ready_after_the_work_of_a_few_imports(server):  # noqa: ARG001 (it has compiled the kernels, whatever was cached before)
     """Of the processors' time, beside what one process takes to import what it is built on; compiling is many times that."""
-    with serving():
-        pass  # the kernels are compiled now, whatever was cached before
     before = children_seconds()
     subprocess.run([sys.executable, "-c", "import flask, marshmallow, numba, numpy, pyarrow, scipy.stats"], check=True)
     imports = children_seconds() - before
-    with serving() as server:
-        assert server.processor_seconds() < 4 * imports
+    with serving() as started:
+        assert started.processor_seconds() < 4 * imports
 
 
 def test_metrics_count_what_all_workers_did(server):
@@ -133,12 +123,11 @@ def test_sigterm_lets_the_requests_in_flight_finish():
         assert len(answers[-1].json()["partitions"]) == len(question["keys"])
 
 
-def test_the_three_printed_commands_work_when_pasted():
+def test_the_three_printed_commands_work_when_pasted(server):
     """The welcome text's curl lines, run by a shell."""
     program("curl")
-    with serving(ALLOCATOR_WORKERS="1") as server:
-        commands = WELCOME.format(url=server.url).split("\n\n")[1:]
-        assert len(commands) == 3
-        for command in commands:
-            shown = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
-            assert '"kafka_version":"4.3.1"' in shown.stdout
+    commands = WELCOME.format(url=server.url).split("\n\n")[1:]
+    assert len(commands) == 3
+    for command in commands:
+        shown = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+        assert '"kafka_version":"4.3.1"' in shown.stdout

@@ -1,6 +1,7 @@
 """Random keys, the same on every call, to compare partitioners on when a request has too few keys."""
 
 from functools import cache
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -29,4 +30,6 @@ def probe_keys(key_format: str) -> Column:
         return Numbers(draw.normal(0, 1e6, PROBES).astype(FLOATS[key_format]))
     if key_format == "boolean":
         return Numbers(np.arange(PROBES) % 2 == 0)
-    return strings(["".join(_LETTERS[draw.integers(0, len(_LETTERS), length)]) for length in lengths])
+    ends = np.cumsum(lengths).tolist()
+    text = "".join(_LETTERS[draw.integers(0, len(_LETTERS), ends[-1])].tolist())
+    return strings([text[start:end] for start, end in pairwise([0, *ends])])

@@ -2,8 +2,9 @@
 
 Numba caches compiled kernels by the path of their source. Spark puts the zip into a folder of each application, so every worker
 of every application would compile them again: half a minute for all assignors. Therefore the first worker on a machine unpacks
-the modules into a folder named by their digest. If the same modules are installed, as in the pipeline's image, those are used,
-with the kernels compiled for the image.
+the modules into a folder named by their digest. The zip also has the kernels that the driver has compiled, and each module keeps
+its modification time, by which Numba judges them: a worker with the same CPU and the same minor release of Python compiles
+nothing. If the same modules are installed, as in the pipeline's image, those are used, with the kernels compiled for the image.
 
 Imports only the standard library.
 """
@@ -15,7 +16,7 @@ import shutil
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 MODULES = "modules/"
@@ -23,36 +24,38 @@ MODULES = "modules/"
 
 
 def pack(package: Path, into: Path) -> Path:
-    """Write the zip with the modules of the folder ``package`` as the file ``into``, and return it."""
+    """Write the zip with the modules of the folder ``package``, and their kernels, as the file ``into``, and return it."""
     with zipfile.ZipFile(into, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.write(__file__, f"{package.name}/__init__.py")
-        for name, text in _modules(package).items():
-            archive.writestr(f"{MODULES}{package.name}/{name}", text)
+        for path in (*_modules(package), *sorted(package.rglob("__pycache__/*.nb[ic]"))):
+            member = zipfile.ZipInfo(f"{MODULES}{package.name}/{path.relative_to(package).as_posix()}")
+            member.comment = str(path.stat().st_mtime_ns).encode()  # a zip's own times are exact to two seconds
+            archive.writestr(member, path.read_bytes(), zipfile.ZIP_DEFLATED, compresslevel=1)
     return into
 
 
 def find(archive: Path, package: str) -> Path:
     """The folder to import ``package`` from: where it is installed, or else unpacked."""
     with zipfile.ZipFile(archive) as file:
-        prefix = f"{MODULES}{package}/"
-        texts = {name.removeprefix(prefix): file.read(name) for name in file.namelist() if name.startswith(prefix)}
-    digest = _digest(texts)
-    for folder in map(Path, sys.path):
-        if (folder / package / "__init__.py").is_file() and _digest(_modules(folder / package)) == digest:
-            return folder
-    files = {f"{package}/{name}": text for name, text in texts.items()}
-    for folder in _places():
-        unpacked = folder / f"partition-allocator-{digest[:32]}"
-        try:
-            if not unpacked.is_dir():
-                _unpack(files, unpacked)
-            if unpacked.stat().st_uid == os.getuid() and os.access(unpacked / package, os.W_OK):
-                return unpacked
-        except OSError:
-            continue
-    unpacked = Path(tempfile.mkdtemp(prefix="partition-allocator-"))
-    _unpack(files, unpacked)
-    return unpacked
+        members = [member for member in file.infolist() if member.filename.startswith(MODULES)]
+        prefix = len(f"{MODULES}{package}/")
+        texts = {name[prefix:]: file.read(name) for name in (member.filename for member in members) if name.endswith(".py")}
+        digest = _digest(texts)
+        for folder in map(Path, sys.path):
+            if (folder / package / "__init__.py").is_file() and _digest(_texts(folder / package)) == digest:
+                return folder
+        for folder in _places():
+            unpacked = folder / f"partition-allocator-{digest[:32]}"
+            try:
+                if not unpacked.is_dir():
+                    _unpack(file, members, unpacked)
+                if unpacked.stat().st_uid == os.getuid() and os.access(unpacked / package, os.W_OK):
+                    return unpacked
+            except OSError:
+                continue
+        unpacked = Path(tempfile.mkdtemp(prefix="partition-allocator-"))
+        _unpack(file, members, unpacked)
+        return unpacked
 
 
 def _places() -> Iterator[Path]:
@@ -64,15 +67,16 @@ def _places() -> Iterator[Path]:
     yield Path(tempfile.gettempdir())
 
 
-def _unpack(texts: Mapping[str, bytes], folder: Path) -> None:
+def _unpack(archive: zipfile.ZipFile, members: Iterable[zipfile.ZipInfo], folder: Path) -> None:
     """Write the files in one step, as another worker may be doing the same."""
     folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     unfinished = Path(tempfile.mkdtemp(prefix=".partition-allocator-", dir=folder.parent))
     try:
-        for name, text in texts.items():
-            path = unfinished / name
+        for member in members:
+            path = unfinished / member.filename.removeprefix(MODULES)
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(text)
+            path.write_bytes(archive.read(member))
+            os.utime(path, ns=(int(member.comment), int(member.comment)))
         unfinished.rename(folder)
     except OSError:
         if not folder.is_dir():  # otherwise another worker was first
@@ -81,9 +85,13 @@ def _unpack(texts: Mapping[str, bytes], folder: Path) -> None:
         shutil.rmtree(unfinished, ignore_errors=True)
 
 
-def _modules(package: Path) -> dict[str, bytes]:
+def _modules(package: Path) -> list[Path]:
+    return sorted(package.rglob("*.py"))
+
+
+def _texts(package: Path) -> dict[str, bytes]:
     """The text of each module, by its path in the package."""
-    return {path.relative_to(package).as_posix(): path.read_bytes() for path in sorted(package.rglob("*.py"))}
+    return {path.relative_to(package).as_posix(): path.read_bytes() for path in _modules(package)}
 
 
 def _digest(texts: Mapping[str, bytes]) -> str:

@@ -24,7 +24,7 @@ from tests.support.serving import free_port
 pytestmark = pytest.mark.slow
 
 SPARK = Path(pyspark.__file__).parent
-SECONDS = 240
+SECONDS = 600
 """Until a daemon listens, or a driver is done, on a machine that has other work."""
 
 DELTA = "io.delta:delta-spark_4.2_2.13:4.4.0"

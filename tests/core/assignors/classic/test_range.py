@@ -41,7 +41,7 @@ def test_agrees_with_its_plain_twin_on_racks(body):
 
 @pytest.mark.slow
 @given(st.one_of(bodies(), bodies(min_members=1, racks=True)))
-@settings(max_examples=1_000, deadline=None)
+@settings(max_examples=300, deadline=None)
 def test_agrees_with_the_real_class(body):
     assert assigned(body) == flat(group_leader().assign(KAFKA, body)["assignments"])
 
