@@ -5,6 +5,7 @@ The service reads bodies into these rows, the pipeline tables; both then hold a 
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -19,7 +20,7 @@ from service.core.model import NONE, Group, Ragged, Topics
 from service.core.ragged import ascending, first_repeat, transposed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from service.core.model import Bools, Float64s, Int32s
 
@@ -379,29 +380,35 @@ def assignments_table(group: Group, assignment: Ragged) -> pa.Table:
     )
 
 
-def assignments_array(group: Group, assignment: Ragged) -> pa.ListArray:
-    """``[{member_id, partitions: [{topic_name, partition_ids}]}]`` as one row of nested Arrow, as JSON answers have it.
+def assignments_array(groups: Sequence[Group], assignments: Sequence[Ragged]) -> pa.ListArray:
+    """``[{member_id, partitions: [{topic_name, partition_ids}]}]``, a row for each group, as JSON answers have it.
 
-    assignment : Ragged member → partitions, in the answer's order
+    assignments : of each group Ragged member → partitions, in the answer's order
     """
-    partitions = _by_topic(group, assignment)
-    members = pa.StructArray.from_arrays([pa.array(group.member_ids, NAME), partitions], names=["member_id", "partitions"])
-    return pa.ListArray.from_arrays(pa.array([0, len(members)], pa.int32()), members)
+    ids = pa.array(chain.from_iterable(group.member_ids for group in groups), NAME)
+    partitions = _by_topic(groups, assignments)
+    members = pa.StructArray.from_arrays([ids, partitions], names=["member_id", "partitions"])
+    return pa.ListArray.from_arrays(pa.array(_offsets(np.array([len(group) for group in groups]))), members)
 
 
-def topic_partitions_array(group: Group, partitions: Int32s) -> pa.ListArray:
-    """``[{topic_name, partition_ids}]`` as one row; partitions : int32[...], ascending."""
-    return _by_topic(group, Ragged(np.array([0, len(partitions)], np.int32), partitions))
+def topic_partitions_array(groups: Sequence[Group], partitions: Sequence[Int32s]) -> pa.ListArray:
+    """``[{topic_name, partition_ids}]``, a row for each group; partitions : of each group int32[...], ascending."""
+    return _by_topic(groups, [Ragged(np.array([0, len(each)], np.int32), each) for each in partitions])
 
 
-def _by_topic(group: Group, rows: Ragged) -> pa.ListArray:
-    """For each row of partitions, those of one topic together."""
-    topics, ids = group.topic_partitions(rows.values)
+def _by_topic(groups: Sequence[Group], rows: Sequence[Ragged]) -> pa.ListArray:
+    """For each row of partitions of each group, those of one topic together."""
+    named = [(*group.topics.names, *group.unknown_topic_names) for group in groups]
+    first_name = _offsets(np.array([len(names) for names in named]))
+    of_groups = [group.topic_partitions(each.values) for group, each in zip(groups, rows, strict=True)]
+    topics = np.concatenate([topics + first for (topics, _), first in zip(of_groups, first_name[:-1], strict=True)])
+    ids = np.concatenate([ids for _, ids in of_groups])
+    offsets = _offsets(np.concatenate([each.lengths() for each in rows]))
     begins = np.ones(len(ids), np.bool_)
     begins[1:] = topics[1:] != topics[:-1]
-    begins[rows.offsets[:-1][rows.lengths() > 0]] = True
+    begins[offsets[:-1][np.diff(offsets) > 0]] = True
     runs = np.flatnonzero(begins).astype(np.int32)
-    names = pa.array((*group.topics.names, *group.unknown_topic_names), NAME).take(pa.array(topics[runs]))
+    names = pa.array(chain.from_iterable(named), NAME).take(pa.array(topics[runs]))
     of_topic = pa.ListArray.from_arrays(pa.array(np.append(runs, np.int32(len(ids)))), pa.array(ids))
-    each = pa.StructArray.from_arrays([names, of_topic], names=["topic_name", "partition_ids"])
-    return pa.ListArray.from_arrays(pa.array(np.searchsorted(runs, rows.offsets).astype(np.int32)), each)
+    each_topic = pa.StructArray.from_arrays([names, of_topic], names=["topic_name", "partition_ids"])
+    return pa.ListArray.from_arrays(pa.array(np.searchsorted(runs, offsets).astype(np.int32)), each_topic)

@@ -5,7 +5,8 @@ empty. It must not have an unknown member: a misspelt ``topic_names`` would sile
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 import numpy as np
@@ -27,10 +28,14 @@ def rows_of(batch: pa.RecordBatch, names: Iterable[str]) -> Iterator[dict[str, p
         yield {name: column.slice(row, 1) for name, column in columns.items()}
 
 
-def gathered(results: Iterable[dict[str, Any]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def gathered(
+    results: Iterable[dict[str, Any]], schema: pa.Schema, arrays: Mapping[str, Callable[[list[Any]], pa.Array]]
+) -> Iterator[pa.RecordBatch]:
     """The results as batches of ``schema``. A result's values are Python's or arrays of one value; missing ones are null.
 
     Making an Arrow array of one value takes as long as one of a hundred, and most groups are small.
+
+    arrays : of some columns, what makes an array of the values that are not missing
     """
     waiting: list[dict[str, Any]] = []
     partitions = 0
@@ -38,22 +43,34 @@ def gathered(results: Iterable[dict[str, Any]], schema: pa.Schema) -> Iterator[p
         waiting.append(result)
         partitions += result.get("partitions", 0)
         if partitions >= BATCH_PARTITIONS:
-            yield _batch(waiting, schema)
+            yield _batch(waiting, schema, arrays)
             waiting, partitions = [], 0
     if waiting:
-        yield _batch(waiting, schema)
+        yield _batch(waiting, schema, arrays)
 
 
-def _batch(results: list[dict[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
+def _batch(
+    results: list[dict[str, Any]], schema: pa.Schema, arrays: Mapping[str, Callable[[list[Any]], pa.Array]]
+) -> pa.RecordBatch:
     columns = []
     for member in schema:
         values = [result.get(member.name) for result in results]
-        if any(isinstance(value, pa.Array) for value in values):
+        if member.name in arrays:
+            columns.append(_with_nulls(values, member.type, arrays[member.name]))
+        elif any(isinstance(value, pa.Array) for value in values):
             nothing = pa.nulls(1, member.type)
             columns.append(pa.concat_arrays([nothing if value is None else value.cast(member.type) for value in values]))
         else:
             columns.append(pa.array(values, member.type))
     return pa.record_batch(columns, schema=schema)
+
+
+def _with_nulls(values: list[Any], kind: pa.DataType, array_of: Callable[[list[Any]], pa.Array]) -> pa.Array:
+    valid = np.array([value is not None for value in values])
+    if not valid.any():
+        return pa.nulls(len(values), kind)
+    array = array_of([value for value in values if value is not None]).cast(kind)
+    return array if valid.all() else array.take(pa.array(np.cumsum(valid) - 1, mask=~valid))
 
 
 def check_line(row: dict[str, pa.Array]) -> None:
@@ -112,6 +129,16 @@ def conform(column: pa.Array, expected: pa.DataType) -> pa.Array:
         ]
         return pa.StructArray.from_arrays(children, fields=list(expected), mask=column.is_null())
     return column.cast(expected)
+
+
+def conformed(batch: pa.RecordBatch, expected: Mapping[str, pa.DataType]) -> pa.RecordBatch:
+    """The batch with its columns as the types expected of them; one with a value that does not fit stays as it is."""
+    columns = {}
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        columns[name] = column
+        with suppress(pa.ArrowInvalid):
+            columns[name] = conform(column, expected.get(name, column.type))
+    return pa.RecordBatch.from_pydict(columns)
 
 
 def first_misfit(rows: pa.Array, plain: Callable[[pa.Array], bool]) -> int:

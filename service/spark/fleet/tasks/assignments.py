@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
@@ -39,6 +39,7 @@ from service.spark.tasks.nested_columns import (
     check_type,
     compact,
     conform,
+    conformed,
     first_misfit,
     gathered,
     located,
@@ -47,7 +48,7 @@ from service.spark.tasks.nested_columns import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from service.core.assignors import Assignor
     from service.core.model import Group
@@ -88,6 +89,12 @@ RESULT: Final = pa.schema(
 )
 """A row for each group and assignor. ``own``: it is the group's own assignor. ``error``: the class of the assignor's error, or
 WRONG_ROW if the row is not a group, with the row as JSON in ``record``; the columns of the result are then null."""
+
+ARRAYS: Final[dict[str, Callable[[list[Any]], pa.Array]]] = {
+    "assignments": lambda pairs: assignments_array(*zip(*pairs, strict=True)),
+    "unassigned": lambda pairs: topic_partitions_array(*zip(*pairs, strict=True)),
+}
+"""The nested columns, from the group and its partitions in each result."""
 
 WRONG_ROW: Final = "InvalidRow"
 
@@ -139,8 +146,9 @@ def assign_groups(
         if body_column is not None:
             results = (_assign_text(text, choices) for text in batch.column(body_column).to_pylist())
         else:
-            results = (_assign_row(row, choices) for row in rows_of(batch, COLUMNS))
-        yield from gathered(chain.from_iterable(results), RESULT)
+            rows = zip(rows_of(conformed(batch, COLUMNS), COLUMNS), rows_of(batch, COLUMNS), strict=True)
+            results = (_assign_row(row, original, choices) for row, original in rows)
+        yield from gathered(chain.from_iterable(results), RESULT, ARRAYS)
 
 
 def _assign_text(text: str | bytes | None, choices: tuple[Choice, ...] | None) -> Iterator[dict[str, Any]]:
@@ -151,7 +159,7 @@ def _assign_text(text: str | bytes | None, choices: tuple[Choice, ...] | None) -
         record = text.decode(errors="replace") if isinstance(text, bytes) else text
         yield {"error": WRONG_ROW, "detail": located(error), "record": record}
         return
-    yield from _assign_row(row, choices)
+    yield from _assign_row(row, row, choices)
 
 
 def _read_text(text: str | bytes | None) -> dict[str, pa.Array]:
@@ -176,7 +184,10 @@ def _read_text(text: str | bytes | None) -> dict[str, pa.Array]:
     return row
 
 
-def _assign_row(row: dict[str, pa.Array], choices: tuple[Choice, ...] | None) -> Iterator[dict[str, Any]]:
+def _assign_row(
+    row: dict[str, pa.Array], original: dict[str, pa.Array], choices: tuple[Choice, ...] | None
+) -> Iterator[dict[str, Any]]:
+    """The results of a group, for ``gathered``. original : the row before its columns were converted, for a rejection"""
     texts = {name: row[name][0].as_py() if name in row else None for name in TEXTS}
     protocol, version = texts["group_protocol"] or "classic", texts["kafka_version"] or LATEST
     known: dict[str, Any] = {"group_id": texts["group_id"], "kafka_version": version}
@@ -190,7 +201,7 @@ def _assign_row(row: dict[str, pa.Array], choices: tuple[Choice, ...] | None) ->
             own.strategy(version)
         group = _read(row)
     except InvalidQuestion as error:
-        yield {**known, "error": WRONG_ROW, **rejection(row, error)}
+        yield {**known, "error": WRONG_ROW, **rejection(original, error)}
         return
     known |= {"members": len(group), "topics": len(group.topics), "partitions": group.topics.partitions_count}
     tried = (Choice(protocol, each.name) for each in offered) if choices is None else choices
@@ -234,11 +245,11 @@ def _assign(group: Group, assignor: Assignor) -> dict[str, Any]:
     outcome = rebalance(group, assignor)
     rows = in_answer_order(group, outcome.assignment.rows, outcome.owners)
     return {
-        **asdict(outcome.load),
-        **asdict(outcome.movement),
+        **vars(outcome.load),
+        **vars(outcome.movement),
         "fewest_possible_moves": outcome.fewest_possible_moves,
         "follow_up_rebalance": outcome.assignment.follow_up_rebalance,
         "warnings": assignor.warnings(group) if assignor.warnings else [],
-        "assignments": assignments_array(group, rows),
-        "unassigned": topic_partitions_array(group, outcome.unassigned),
+        "assignments": (group, rows),
+        "unassigned": (group, outcome.unassigned),
     }

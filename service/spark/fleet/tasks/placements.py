@@ -97,7 +97,7 @@ def place_topics(
     """
     everywhere = pa.array(brokers, BROKER) if brokers is not None else None
     for batch in batches:
-        yield from gathered((_place_row(row, placer, everywhere) for row in rows_of(batch, COLUMNS)), RESULT)
+        yield from gathered((_place_row(row, placer, everywhere) for row in rows_of(batch, COLUMNS)), RESULT, {})
 
 
 def _place_row(row: dict[str, pa.Array], placer: str | None, everywhere: pa.StructArray | None) -> dict[str, Any]:
