@@ -161,28 +161,53 @@ def test_a_fault_on_the_command_line(environment):
     assert f"plugin-broke-a-rule: {FAULTY}" in done.stderr
 
 
-def test_the_example_and_a_fault_in_a_fleet(environment, tmp_path):
-    groups, topics = tmp_path / "groups.jsonl", tmp_path / "topics.jsonl"
-    groups.write_text(json.dumps({"group_id": "g", **GROUP}) + "\n")
-    topics.write_text(json.dumps({"topic_name": "t", **TOPIC}) + "\n")
-    arguments = ("--topics", str(topics), "--assignor", "twice", "--assignor", "failover", "--into", str(tmp_path / "fleet"))
-    done = run(environment, "pipeline", "fleet", str(groups), *arguments)
+JOBS = """
+import json, sys
+from click.testing import CliRunner
+from service.cli import main
+from service.spark.cluster.session import spark_session
+with spark_session("plugins", master="local[2]"):
+    done = [CliRunner().invoke(main, ["pipeline", *arguments]) for arguments in json.loads(sys.argv[1])]
+print(json.dumps([[each.exit_code, each.output] for each in done]))
+"""
+"""Several jobs of one session, for the sake of the tests' time."""
+
+
+@pytest.fixture(scope="module")
+def results(environment, tmp_path_factory):
+    """The folder with the results of three jobs, and the exit status and the output of each."""
+    folder = tmp_path_factory.mktemp("jobs")
+    (folder / "groups.jsonl").write_text(json.dumps({"group_id": "g", **GROUP}) + "\n")
+    (folder / "topics.jsonl").write_text(json.dumps({"topic_name": "t", **TOPIC}) + "\n")
+    (folder / "keys.csv").write_text("key\n" + "acme:1\nacme:2\nacme:3\n" * 10)
+    skew = ["skew", f"{folder}/keys.csv", "--partitions-counts", "12"]
+    assignors = ["--assignor", "twice", "--assignor", "failover"]
+    jobs = [
+        ["fleet", f"{folder}/groups.jsonl", "--topics", f"{folder}/topics.jsonl", *assignors, "--into", f"{folder}/fleet"],
+        [*skew, "--partitioner", "tenant", "--into", f"{folder}/skew"],
+        [*skew, "--partitioner", "indexing", "--into", f"{folder}/fault"],
+    ]
+    command = [sys.executable, "-c", JOBS, json.dumps(jobs)]
+    done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    rows = {row["assignor"]: row for row in pq.read_table(tmp_path / "fleet" / "assignments.parquet").to_pylist()}
+    return folder, json.loads(done.stdout.splitlines()[-1])
+
+
+def test_the_example_and_a_fault_in_a_fleet(results):
+    folder, ((status, output), *_) = results
+    assert status == 0, output
+    rows = {row["assignor"]: row for row in pq.read_table(folder / "fleet" / "assignments.parquet").to_pylist()}
     assert assignments(rows["heaviest-first"]) == ASSIGNED
     assert (rows["twice"]["error"], rows["twice"]["detail"]) == ("PluginBrokeARule", TWICE)
     assert rows["failover"]["max"] == 4
-    placed = pq.read_table(tmp_path / "fleet" / "placements.parquet").to_pylist()
+    placed = pq.read_table(folder / "fleet" / "placements.parquet").to_pylist()
     assert [one["replicas"] for one in placed[0]["placements"]] == [[10, 11, 12], [13, 12, 14], [10, 14, 15]]
 
 
-def test_the_example_and_a_fault_in_a_scan_of_keys(environment, tmp_path):
-    (tmp_path / "keys.csv").write_text("key\n" + "acme:1\nacme:2\nacme:3\n" * 10)
-    arguments = ("pipeline", "skew", str(tmp_path / "keys.csv"), "--partitions-counts", "12")
-    done = run(environment, *arguments, "--partitioner", "tenant", "--into", str(tmp_path / "skew"))
-    assert done.returncode == 0, done.stderr
-    plans = pq.read_table(tmp_path / "skew" / "plans.parquet").to_pylist()
+def test_the_example_and_a_fault_in_a_scan_of_keys(results):
+    folder, (_, (status, output), (fault, text)) = results
+    assert status == 0, output
+    plans = pq.read_table(folder / "skew" / "plans.parquet").to_pylist()
     assert [(plan["partitioner"], plan["records_skew"]) for plan in plans] == [("tenant", 12.0)]  # all on one of 12 partitions
-    done = run(environment, *arguments, "--partitioner", "indexing", "--into", str(tmp_path / "fault"))
-    assert done.returncode == 2
-    assert "The partitioner plug-in 'indexing' (faulty_hash 1.0) raised TypeError" in done.stderr
+    assert fault == 2
+    assert "The partitioner plug-in 'indexing' (faulty_hash 1.0) raised TypeError" in text

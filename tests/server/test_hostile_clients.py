@@ -82,7 +82,7 @@ def assert_prompt(server: Server, seconds: float, verify: str | None = None) -> 
 def test_nobody_waits_for_hostile_clients(server, behaviour, count):
     with hostile(server, behaviour, count):
         time.sleep(1)
-        assert_prompt(server, 5)
+        assert_prompt(server, 3)
 
 
 @pytest.mark.slow
@@ -91,7 +91,7 @@ def test_nobody_waits_for_hostile_clients_of_all_kinds_at_once(server):
         for behaviour in BEHAVIOURS:
             stack.enter_context(hostile(server, behaviour, 30))
         time.sleep(1)
-        assert_prompt(server, 5)
+        assert_prompt(server, 3)
 
 
 @pytest.mark.slow
@@ -111,7 +111,7 @@ def test_nobody_waits_for_hostile_clients_over_tls(tmp_path):
         for behaviour, count in ((slow_reader, 80), (trickling_body, 32)):
             with hostile(server, behaviour, count, wrap=wrap):
                 time.sleep(3)
-                assert_prompt(server, 5, trusted)
+                assert_prompt(server, 3, trusted)
 
 
 @pytest.mark.slow
