@@ -97,7 +97,7 @@ def members_of(broker: Broker) -> Iterator[Members]:
         members.close()
 
 
-def eventually(read: Callable[[], Any], holds: Callable[[Any], bool], seconds: float = 40) -> Any:
+def eventually(read: Callable[[], Any], holds: Callable[[Any], bool], seconds: float = 120) -> Any:
     """What ``read`` gives as soon as ``holds`` is true of it."""
     until = time.monotonic() + seconds
     while True:
@@ -111,7 +111,7 @@ def eventually(read: Callable[[], Any], holds: Callable[[Any], bool], seconds: f
 def metrics_at(port: int) -> dict[str, float]:
     """The samples of a metrics endpoint; none if nobody listens."""
     try:
-        text = requests.get(f"http://127.0.0.1:{port}/metrics", timeout=10).text
+        text = requests.get(f"http://127.0.0.1:{port}/metrics", timeout=60).text
     except requests.ConnectionError:
         return {}
     rows = [line.rpartition(" ") for line in text.splitlines() if not line.startswith("#")]

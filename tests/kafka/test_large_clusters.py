@@ -130,7 +130,7 @@ def test_watch() -> None:
         assert not any("topic-00000" in name for name in values)
         assert values["allocator_cluster_snapshot_failures_total"] > 0
         process.terminate()
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
         assert process.stderr is not None
         events = [json.loads(line)["event"] for line in process.stderr.read().splitlines()]
         assert {"watching", "no snapshot", "snapshot", "stopped"} <= set(events)

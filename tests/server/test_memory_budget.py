@@ -87,7 +87,7 @@ def test_small_bodies_with_large_answers_end_no_process(server, name):
     def health() -> None:
         while not done.is_set():
             start = time.monotonic()
-            assert requests.get(server.url + "/readyz", timeout=30).ok
+            assert requests.get(server.url + "/readyz", timeout=60).ok
             waits.append(time.monotonic() - start)
             time.sleep(0.05)
 

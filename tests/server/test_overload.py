@@ -202,7 +202,7 @@ def upright(request):
     if "server" in request.fixturenames:
         running = request.getfixturevalue("server")
         assert requests.post(running.url + PATH, json=QUESTION, timeout=10).json()["partitions"][0] == 10
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 60
         while running.metric("allocator_http_requests_in_flight") != 1:
             assert time.monotonic() < deadline, "the gauge counts requests that are over"
             time.sleep(0.05)
@@ -608,7 +608,7 @@ def test_sigterm_under_load_loses_no_request(keep_alive):
         while load.answered < 200:
             time.sleep(0.01)
         server.process.send_signal(signal.SIGTERM)
-        server.process.wait(20)
+        server.process.wait(60)
         load.stop()
         assert load.lost == []
         assert load.refused > 0, "the server has gone"
@@ -623,7 +623,7 @@ def test_a_killed_worker_costs_its_own_requests_only():
         victim = server.workers()[0]
         os.kill(victim, signal.SIGKILL)
         before = load.answered
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while load.answered < before + 200 and time.monotonic() < deadline:
             time.sleep(0.01)
         load.stop()

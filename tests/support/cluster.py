@@ -115,7 +115,7 @@ def cluster(folder: Path) -> Iterator[Cluster]:
             process.wait(60)
 
 
-def _wait(running: Cluster, folder: Path, processes: list[subprocess.Popen[bytes]], seconds: float = 60) -> None:
+def _wait(running: Cluster, folder: Path, processes: list[subprocess.Popen[bytes]], seconds: float = 120) -> None:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         for process in processes:
@@ -128,7 +128,7 @@ def _wait(running: Cluster, folder: Path, processes: list[subprocess.Popen[bytes
     raise TimeoutError((folder / "log").read_text()[-4000:])
 
 
-def _wait_for_resource(running: Cluster, spec: dict[str, Any], seconds: float = 60) -> None:
+def _wait_for_resource(running: Cluster, spec: dict[str, Any], seconds: float = 120) -> None:
     """A custom resource is served a moment after it has been made; Helm would not wait for it."""
     deadline = time.monotonic() + seconds
     for version in (entry["name"] for entry in spec["versions"] if entry["served"]):

@@ -146,7 +146,7 @@ class KilledMember:
         """Kill the process."""
         self._open = False
         self._process.kill()
-        self._process.wait(30)
+        self._process.wait(60)
 
 
 class LiveGroup:

@@ -78,7 +78,7 @@ def serving(*, verify: str | None = None, **environment: str) -> Iterator[Server
     finally:
         process.send_signal(signal.SIGTERM)
         try:
-            server.output, _ = process.communicate(timeout=30)
+            server.output, _ = process.communicate(timeout=90)
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()

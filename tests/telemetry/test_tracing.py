@@ -50,8 +50,8 @@ def test_a_request_is_a_span_of_the_callers_trace_with_its_phases_in_it():
         settings = {"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_BSP_SCHEDULE_DELAY": "100", "ALLOCATOR_ACCESS_LOG": "on"}
         with serving(**settings, ALLOCATOR_WORKERS="2", OTEL_RESOURCE_ATTRIBUTES="deployment.environment=test") as server:
             headers = {"traceparent": f"00-{TRACE}-{PARENT}-01", "X-Request-ID": "asked"}
-            assert requests.post(f"{server.url}/v1/group-assignments", json=QUESTION, headers=headers, timeout=10).ok
-            assert requests.post(f"{server.url}/v1/group-assignments?no=1", json={}, timeout=10).status_code == 422
+            assert requests.post(f"{server.url}/v1/group-assignments", json=QUESTION, headers=headers, timeout=60).ok
+            assert requests.post(f"{server.url}/v1/group-assignments?no=1", json={}, timeout=60).status_code == 422
             deadline = time.monotonic() + 60
             while len([span for span, _ in spans if "/v1/" in span.name]) < 2 and time.monotonic() < deadline:
                 time.sleep(0.05)

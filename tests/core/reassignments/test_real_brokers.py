@@ -121,7 +121,7 @@ def carry_out(cluster, reassignment):
 
 def settled(cluster, topic, wanted):
     """The topic's placement, once it is the one wanted or 30 seconds have passed: metadata spreads a moment later."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while (now := placements(cluster, topic)) != wanted and time.monotonic() < deadline:
         time.sleep(0.2)
     return now

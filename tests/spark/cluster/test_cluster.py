@@ -114,7 +114,7 @@ def daemon(home, python):
     for process in reversed(running):
         process.terminate()
     for process in running:
-        process.wait(30)
+        process.wait(60)
 
 
 @pytest.fixture(scope="module")
