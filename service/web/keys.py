@@ -2,8 +2,6 @@
 
 import math
 from base64 import b64encode
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, Final
 
 import pyarrow as pa
@@ -43,19 +41,22 @@ class KeyList(fields.List[Any]):
         return value
 
 
-@contextmanager
-def fields_of(**members: tuple[str, ...]) -> Iterator[None]:
-    """Let an error of the core, at ``(name, row)``, name the request's member instead.
+class fields_of:  # noqa: N801 - used as a function; as a generator it would take 3 µs of each key's 150
+    """A context in which an error of the core, at ``(name, row)``, names the request's member instead.
 
     members : for each name of the core ``(list, member)``, where rows are objects of a list, or ``(member,)`` for a single value
     """
-    try:
-        yield
-    except InvalidQuestion as error:
-        if len(error.field) == 2 and error.field[0] in members:
-            name, *member = members[str(error.field[0])]
+
+    def __init__(self, **members: tuple[str, ...]) -> None:
+        self._members = members
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
+        if isinstance(error, InvalidQuestion) and len(error.field) == 2 and error.field[0] in self._members:
+            name, *member = self._members[str(error.field[0])]
             error.field = (name, error.field[1], *member) if member else (name,)
-        raise
 
 
 def read(values: Any, key_format: str | None) -> tuple[columns.Column, str]:

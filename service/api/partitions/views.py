@@ -36,7 +36,8 @@ def allocate_partitions(allocation: Allocation, query: dict[str, bool]) -> Respo
     query parameters; its answer is an Arrow stream with a column `partition_id`, unless `Accept` says otherwise. As `text/csv`
     the answer has the columns `record` and `partition_id`.
     """
-    return answer(allocation, explained=query["explain"])
+    offered = (ARROW_STREAM, JSON, CSV) if request.mimetype == ARROW_STREAM else ()
+    return answer(allocation, *offered, explained=query["explain"])
 
 
 @blueprint.get("/v1/partitions")
@@ -48,8 +49,8 @@ def allocate_partition(allocation: Allocation) -> Response:
     return answer(allocation, explained=allocation.explained)
 
 
-def answer(allocation: Allocation, *, explained: bool) -> Response:
-    """Run the partitioner, and answer in the media type that the request prefers: an Arrow stream's is an Arrow stream."""
+def answer(allocation: Allocation, *offered: str, explained: bool) -> Response:
+    """Run the partitioner, and answer in the media type that the request prefers. offered : as for ``respond``"""
     partitioner, question = allocation.partitioner, allocation.question
     if explained:
         check_limit("max_explained", len(question.keys), "keys to be explained", "explain")
@@ -60,11 +61,11 @@ def answer(allocation: Allocation, *, explained: bool) -> Response:
         if not partitioner.gives_tokens:
             counts, evenness = distribution(cast("Int32s", result.partitions), question.partitions_count)
     report.sees(keys=len(result.partitions))
-    if evenness is not None:
+    if evenness is not None and len(result.partitions) > 1:  # one key's says nothing of its topic
         report.gives(evenness.skew, subject=allocation.topic_name)
     with report.render():
         return respond(
             lambda: document(allocation, result, counts, evenness, explained=explained),
             lambda media_type: table(allocation, result, media_type),
-            *((ARROW_STREAM, JSON, CSV) if request.mimetype == ARROW_STREAM else ()),
+            *offered,
         )
