@@ -42,7 +42,7 @@ PARTITIONS = (0, 1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 ITEMS = PARTITIONS[4:]
 
 SHORTEST_PHASE = 0.001
-"""Seconds. A shorter phase is not recorded: writing its two values into a shared file takes a tenth as long as a small phase."""
+"""Seconds. A shorter phase is not recorded: each of its two values in a shared file takes 4 µs, and a GET takes 150."""
 
 FEWEST_ITEMS = ITEMS[0]
 """A request with fewer of everything is small, and its size is not recorded."""

@@ -11,14 +11,13 @@ from service.api.partitions.request import Allocation, PartitionQuerySchema, Par
 from service.api.partitions.response import PartitionsAnswerSchema, distribution, document, table
 from service.core.model import Int32s
 from service.core.partitioners import allocate
-from service.web.arrow_parser import ArrowParser
 from service.web.blueprint import Blueprint
 from service.web.context import check_limit, decision
-from service.web.keys import fields_of
+from service.web.keys import KeysParser, fields_of
 from service.web.responses import ARROW_STREAM, CSV, JSON, respond
 from service.web.schemas import ExplainSchema
 
-blueprint = Blueprint("partitions", __name__, ArrowParser("keys"), description="key → partition")
+blueprint = Blueprint("partitions", __name__, KeysParser("keys"), description="key → partition")
 
 EXAMPLE = {"partitioner": "java", "partitions_count": 6, "keys": ["order-1", "order-2", None], "random_seed": 1}
 """A body for the reference page."""
