@@ -1,7 +1,7 @@
 """A JSON text before it is parsed: does it repeat a member, how deep is it, and how much memory would its values take?
 
 The parser would keep the last of two members, and would make 6 GB of lists of 256 MB of ``[[],[],…]``. A kernel scans the text
-once, a nanosecond a byte at most; of long strings it looks at eight bytes at a time, in half the time. It judges nothing else: the
+once, a nanosecond a byte at most; at long strings it looks eight bytes at a time, in half the time. It judges nothing else: the
 parser refuses what is not JSON. See docs/adr/0005.
 """
 
@@ -72,7 +72,7 @@ def is_plain(eight: np.uint64) -> bool:
     quotes, backslashes = eight ^ np.uint64(0x2222222222222222), eight ^ np.uint64(0x5C5C5C5C5C5C5C5C)
     ones, spaces = np.uint64(0x0101010101010101), np.uint64(0x2020202020202020)
     special = eight | (quotes - ones) | (backslashes - ones) | (eight - spaces)
-    return special & np.uint64(0x8080808080808080) == 0
+    return bool(special & np.uint64(0x8080808080808080) == 0)
 
 
 @njit(nogil=True, cache=True)
