@@ -7,7 +7,7 @@ Names live at the edge: ``topic_name``, ``member_id``, ``broker_id``, ``rack_id`
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -66,6 +66,18 @@ class Keys:
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+    def arrays(self) -> KeyArrays:
+        """For a kernel that asks of each record whether it has a key."""
+        return KeyArrays(self.offsets, self.data, np.ones(len(self), np.bool_) if self.valid is None else self.valid)
+
+
+class KeyArrays(NamedTuple):
+    """Keys as a kernel gets them. valid : bool[keys]; the others as in Keys"""
+
+    offsets: Int32s
+    data: Bytes
+    valid: Bools
 
 
 @dataclass(frozen=True)
