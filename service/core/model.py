@@ -50,6 +50,17 @@ class Ragged:
         """int32[values], for each value the row in which it stands."""
         return np.repeat(np.arange(len(self), dtype=np.int32), self.lengths())
 
+    def arrays(self) -> RaggedArrays:
+        """For a kernel."""
+        return RaggedArrays(self.offsets, self.values)
+
+
+class RaggedArrays(NamedTuple):
+    """Ragged as a kernel gets it."""
+
+    offsets: Int32s
+    values: Int32s
+
 
 @dataclass(frozen=True)
 class Keys:
