@@ -98,7 +98,7 @@ def service() -> models.Dashboard:
     for panel in (
         chart(
             "Decisions",
-            "Decisions per second.",
+            "Decisions per second, without those about a single key.",
             units.RequestsPerSecond,
             [rate("allocator_skew_ratio_count", "decision, strategy")],
         ),
@@ -134,19 +134,19 @@ def service() -> models.Dashboard:
         ),
         chart(
             "Compute time",
-            "99th percentile of the time that a strategy takes, without parsing and rendering.",
+            "99th percentile of the time that a strategy takes, without parsing and rendering, if it is at least 1 ms.",
             units.Seconds,
             quantiles("allocator_decision_duration_seconds", "decision, strategy", select=', phase="compute"', which=(0.99,)),
         ),
         chart(
             "Time by phase",
-            "Seconds per second spent parsing requests, computing decisions and rendering answers.",
+            "Seconds per second spent parsing, computing and rendering, without phases below 1 ms.",
             units.Short,
             [rate("allocator_decision_duration_seconds_sum", "decision, phase")],
         ),
         chart(
             "Request size",
-            "95th percentile of keys, partitions, members and brokers per request.",
+            "95th percentile of keys, partitions, members and brokers per request with at least 1,000 of one.",
             units.Short,
             quantiles("allocator_items", "decision, item", which=(0.95,)),
         ),
@@ -241,7 +241,7 @@ def _simulations() -> list[Builder[models.Panel]]:
         ),
         chart(
             "Simulation time",
-            "Time that a simulation takes, its comparisons included, without parsing and rendering.",
+            "Time that a simulation takes, comparisons included, without parsing and rendering, if it is at least 1 ms.",
             units.Seconds,
             quantiles("allocator_decision_duration_seconds", "strategy", select=simulated + ', phase="compute"'),
         ),

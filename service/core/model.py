@@ -7,7 +7,7 @@ Names live at the edge: ``topic_name``, ``member_id``, ``broker_id``, ``rack_id`
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -50,6 +50,17 @@ class Ragged:
         """int32[values], for each value the row in which it stands."""
         return np.repeat(np.arange(len(self), dtype=np.int32), self.lengths())
 
+    def arrays(self) -> RaggedArrays:
+        """For a kernel."""
+        return RaggedArrays(self.offsets, self.values)
+
+
+class RaggedArrays(NamedTuple):
+    """Ragged as a kernel gets it."""
+
+    offsets: Int32s
+    values: Int32s
+
 
 @dataclass(frozen=True)
 class Keys:
@@ -66,6 +77,18 @@ class Keys:
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+    def arrays(self) -> KeyArrays:
+        """For a kernel that asks of each record whether it has a key."""
+        return KeyArrays(self.offsets, self.data, np.ones(len(self), np.bool_) if self.valid is None else self.valid)
+
+
+class KeyArrays(NamedTuple):
+    """Keys as a kernel gets them. valid : bool[keys]; the others as in Keys"""
+
+    offsets: Int32s
+    data: Bytes
+    valid: Bools
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from service.core.keys.formats import FORMATS
 from service.core.partitioners import PARTITIONERS
 from service.core.placers import PLACERS
 from service.core.sizing.frequent_keys import FrequentKeys
-from service.web.json_integer_lists import take_out
+from service.web import json_integer_lists, json_string_lists
 from service.web.responses import ARROW_STREAM
 
 KEYS: dict[str, list[Any]] = {
@@ -90,7 +90,8 @@ def _load_others(client: Client) -> None:
         client.post("/v1/partitions", json=body)
     for column in (pa.array(["key", None]), pa.array([b"key", None]), pa.array([1, None]), pa.array([0.5, None])):
         _post_arrow(client, column)
-    take_out(b"[0,1,2,3,4,5,6,7,8]")  # which happens to large bodies
+    json_integer_lists.take_out(b"[0,1,2,3,4,5,6,7,8]")  # which happens to large bodies
+    json_string_lists.take_out(b'{"keys":["a"]}', "keys")
     for body in _placement_requests():
         client.post("/v1/replica-placements?explain=true", json=body)
     for body in _reassignment_requests():

@@ -38,7 +38,14 @@ disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series be
 SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 SKEWS = (1.0, 1.01, 1.02, 1.05, 1.1, 1.2, 1.35, 1.5, 2, 3, 5, 10, 100)
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-ITEMS = (1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000)
+PARTITIONS = (0, 1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000)
+ITEMS = PARTITIONS[4:]
+
+SHORTEST_PHASE = 0.001
+"""Seconds. A shorter phase is not recorded: each of its two values in a shared file takes 4 µs, and a GET takes 150."""
+
+FEWEST_ITEMS = ITEMS[0]
+"""A request with fewer of everything is small, and its size is not recorded."""
 
 LONGEST_SUBJECT = 249
 """Characters of a name that may label a metric: Kafka's longest topic name (org.apache.kafka.common.internals.Topic)."""
@@ -56,22 +63,32 @@ class Metrics:
         else:
             ProcessCollector(registry=r)
         self.skew = Histogram(
-            "allocator_skew_ratio", "Skew of decisions: maximum ÷ mean.", ["decision", "strategy"], registry=r, buckets=SKEWS
+            "allocator_skew_ratio",
+            "Skew of decisions: maximum ÷ mean. Without those about a single key.",
+            ["decision", "strategy"],
+            registry=r,
+            buckets=SKEWS,
         )
         self.duration = Histogram(
             "allocator_decision_duration_seconds",
-            "Time of decisions, by phase: parse, compute, render.",
+            "Time of decisions, by phase: parse, compute, render. Only of phases that take at least a millisecond.",
             ["decision", "strategy", "phase"],
             registry=r,
-            buckets=SECONDS,
+            buckets=SECONDS[SECONDS.index(SHORTEST_PHASE) + 1 :],
         )
-        self.items = Histogram("allocator_items", "Size of requests, by item.", ["decision", "item"], registry=r, buckets=ITEMS)
+        self.items = Histogram(
+            "allocator_items",
+            f"Size of requests, by item. Only of requests with at least {FEWEST_ITEMS} of one item.",
+            ["decision", "item"],
+            registry=r,
+            buckets=ITEMS,
+        )
         self.moved = Histogram(
             "allocator_moved_partitions",
             "Partitions that change owner in a decision.",
             ["decision", "strategy"],
             registry=r,
-            buckets=(0, *ITEMS),
+            buckets=PARTITIONS,
         )
         self.subject_skew = Gauge(
             "allocator_subject_skew_ratio",
@@ -198,11 +215,14 @@ class Decision:
     def ended(self, phase: str, series: Histogram, started: float) -> None:
         """Record the end of a phase. Raises if the request is over its time limit."""
         now = time.perf_counter()
-        series.observe(now - started)
+        if now - started >= SHORTEST_PHASE:
+            series.observe(now - started)
         self._phase_ended(phase, started, now)
 
     def sees(self, **items: int) -> None:
         """Record the size of the request: keys, partitions, members, brokers."""
+        if max(items.values()) < FEWEST_ITEMS:
+            return
         series = self._metrics.item_series
         for item, count in items.items():
             key = (self._decision, item)

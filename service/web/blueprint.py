@@ -20,8 +20,9 @@ A resource is a module with a ``Blueprint``; its view reads ``look up â†’ run â†
 from __future__ import annotations
 
 import http
+import re
 from functools import wraps
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
 import flask_smorest
 from apispec.ext.marshmallow import MarshmallowPlugin
@@ -35,13 +36,16 @@ from service.core.errors import MAX_ERRORS, AllocatorError, InvalidQuestion
 from service.core.similar import did_you_mean
 from service.web import problems
 from service.web.bodies import check_json, read_body
-from service.web.fields import Integer, Number, from_query
+from service.web.fields import Integer, Number
 from service.web.json_codec import loads
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from flask import Flask, Request
+
+_DIGITS: Final = re.compile(r"-?[0-9]{1,30}")
+_DECIMAL: Final = re.compile(r"-?[0-9]{0,15}\.[0-9]{1,15}")
 
 
 class Parser(FlaskParser):
@@ -92,6 +96,16 @@ def suggest(messages: Any, schema: Schema, left: int = MAX_ERRORS) -> int:
         elif isinstance(within, fields.Nested):
             left = suggest(inner, within.schema, left)
     return left
+
+
+def from_query(text: Any) -> Any:
+    """The number that a query's text writes in digits; any other text as it is, for the field to refuse."""
+    if isinstance(text, str):
+        if _DIGITS.fullmatch(text):
+            return int(text)
+        if _DECIMAL.fullmatch(text):
+            return float(text)
+    return text
 
 
 def query_values(request: Request, schema: Schema) -> dict[str, Any]:

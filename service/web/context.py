@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, cast
 
-from flask import current_app, g, has_request_context
+from flask import current_app, has_request_context, request
 from werkzeug.exceptions import ServiceUnavailable
 
 from service.config import environment_name
 from service.core.errors import LimitExceeded
-from service.web.middleware import request_hooks
+from service.web.middleware import PROGRESS, request_hooks
 
 if TYPE_CHECKING:
     from service.config import Settings
@@ -40,7 +40,7 @@ def reserve(size: int) -> None:
 def check_time() -> None:
     """Raise ServiceUnavailable if the request has taken more than its time. For loops in Python, every few milliseconds."""
     if has_request_context():
-        _check_time(g.start, time.perf_counter(), settings().max_request_seconds)
+        _check_time(request.environ[PROGRESS].started, time.perf_counter(), settings().max_request_seconds)
 
 
 def _check_time(started: float, now: float, allowed: int) -> None:
@@ -58,11 +58,11 @@ def metrics() -> Metrics:
 
 def decision(name: str, strategy: str) -> Decision:
     """The report of this request's decision ("partition", "assignment", "placement"), once its body has been read."""
-    started, allowed, span = g.start, settings().max_request_seconds, g.get("span")
+    progress, allowed = request.environ[PROGRESS], settings().max_request_seconds
 
     def phase_ended(phase: str, phase_started: float, now: float) -> None:
-        if span is not None:
-            span.phase(phase, phase_started, now, strategy)
-        _check_time(started, now, allowed)
+        if progress.span is not None:
+            progress.span.phase(phase, phase_started, now, strategy)
+        _check_time(progress.started, now, allowed)
 
-    return metrics().decision(name, strategy, started, phase_ended)
+    return metrics().decision(name, strategy, progress.started, phase_ended)

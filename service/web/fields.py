@@ -1,6 +1,5 @@
 """Marshmallow fields as strict as the contract: integers are integers, booleans are booleans."""
 
-import re
 from typing import Any, Final
 
 from marshmallow import ValidationError, fields, validate
@@ -16,9 +15,6 @@ INT64 = 2**63 - 1
 CHECKED_ELEMENTS: Final = 1_000
 """Elements of a list between two checks of the time."""
 
-_DIGITS: Final = re.compile(r"-?[0-9]{1,30}")
-_DECIMAL: Final = re.compile(r"-?[0-9]{0,15}\.[0-9]{1,15}")
-
 
 def about(text: str, **more: Any) -> dict[str, Any]:
     """A field's metadata: its description, and what else OpenAPI is to say of it."""
@@ -32,23 +28,9 @@ class Integer(fields.Integer):
     """
 
     def __init__(self, *, minimum: int = -INT32 - 1, maximum: int = INT32, **kwargs: Any) -> None:
-        super().__init__(validate=validate.Range(min=minimum, max=maximum), **kwargs)
+        bounds = validate.Range(min=minimum, max=maximum)
+        super().__init__(strict=True, validate=bounds, error_messages={"invalid": "Not an integer."}, **kwargs)
         self.minimum, self.maximum = minimum, maximum
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> int:
-        if type(value) is not int:
-            raise ValidationError("Not an integer.")
-        return value
-
-
-def from_query(text: Any) -> Any:
-    """The number that a query's text writes in digits; any other text as it is, for the field to refuse."""
-    if isinstance(text, str):
-        if _DIGITS.fullmatch(text):
-            return int(text)
-        if _DECIMAL.fullmatch(text):
-            return float(text)
-    return text
 
 
 class List(fields.List[Any]):

@@ -100,7 +100,7 @@ def _take_out(text: Bytes, worth_it: int) -> tuple[int, Bytes, Int32s, Int32s]: 
                 end += 1
                 i += 1
         elif c == 91:
-            at = _space(text, i)
+            at = space(text, i)
             if at == n or not (48 <= text[at] <= 57 or text[at] == 45):
                 continue
             before = integers
@@ -113,12 +113,12 @@ def _take_out(text: Bytes, worth_it: int) -> tuple[int, Bytes, Int32s, Int32s]: 
                     return -1, rest, none, none
                 values[integers] = value
                 integers += 1
-                at = _space(text, at)
+                at = space(text, at)
                 if at == n or text[at] not in (44, 93):
                     return -1, rest, none, none
                 if text[at] == 93:
                     break
-                at = _space(text, at + 1)
+                at = space(text, at + 1)
             lengths[lists] = integers - before
             lists += 1
             rest[end], rest[end + 1] = 48, 93
@@ -128,7 +128,7 @@ def _take_out(text: Bytes, worth_it: int) -> tuple[int, Bytes, Int32s, Int32s]: 
 
 
 @njit(nogil=True, cache=True)
-def _space(text: Bytes, at: int) -> int:
+def space(text: Bytes, at: int) -> int:
     """Where the white space that JSON knows ends, from ``at`` on."""
     while at < len(text) and text[at] in (32, 9, 10, 13):
         at += 1

@@ -14,7 +14,7 @@ from service.core.errors import MAX_ERRORS, AllocatorError, Infeasible, InvalidQ
 from service.core.wire.errors import Unreadable
 from service.web.fields import about
 from service.web.json_codec import dumps
-from service.web.middleware import REQUEST_ID
+from service.web.middleware import PROGRESS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -143,7 +143,7 @@ def from_exception(error: Exception) -> Response:
 
 
 def _request_id() -> dict[str, str]:
-    return {"request_id": request.environ[REQUEST_ID]}
+    return {"request_id": request.environ[PROGRESS].request_id}
 
 
 def _flatten(messages: Any, at: str = "") -> Iterator[tuple[str, str]]:

@@ -310,5 +310,4 @@ def test_the_parts_of_a_snapshot_can_be_posted_as_they_are(client):
 def test_metrics_count_plans_and_what_they_move(client):
     client.post(PATH, json=question())
     text = client.get("/metrics").text
-    assert 'allocator_items_count{decision="reassignment",item="brokers"}' in text
     assert 'allocator_skew_ratio_count{decision="reassignment",strategy="fewest-moves"}' in text

@@ -16,8 +16,8 @@ from service.core.jvm.random import JavaRandom
 from service.core.model import Assignment, Cluster, PlacementRequest, Ragged
 from service.core.partitioners import BUILTINS, PARTITIONERS, Answer, Question, allocate
 from service.core.partitioners import plugins as partitioner_plugins
-from service.core.partitioners.hashes import MURMUR2
 from service.core.partitioners.model import Hash
+from service.core.partitioners.murmur2 import MURMUR2
 from service.core.placers import PLACERS
 from service.core.placers import plugins as placer_plugins
 from service.core.registry import Plugin

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 
 import pytest
@@ -25,12 +24,32 @@ def scrape(client) -> str:
 
 
 def test_a_decision_reports_its_skew_its_size_and_its_phases(client):
-    client.post("/v1/partitions", json={"partitions_count": 2, "keys": ["a", "a", "a", "a"]})
+    client.post("/v1/partitions", json={"partitions_count": 2, "keys": ["a", "a", "a", "a"] * 100_000})
     text = scrape(client)
-    assert 'allocator_skew_ratio_bucket{decision="partition",le="2.0",strategy="java"}' in text
-    assert re.search(r'allocator_items_sum\{decision="partition",item="keys"\} \d', text)
+    assert 'allocator_skew_ratio_bucket{decision="partition",le="2.0",strategy="java"} 1.0' in text
+    assert 'allocator_items_sum{decision="partition",item="keys"} 400000.0' in text
     for phase in ("parse", "compute", "render"):
-        assert f'allocator_decision_duration_seconds_count{{decision="partition",phase="{phase}",strategy="java"}}' in text
+        assert f'allocator_decision_duration_seconds_count{{decision="partition",phase="{phase}",strategy="java"}} 1.0' in text
+
+
+def test_short_phases_and_small_requests_are_not_recorded(client, monkeypatch):
+    monkeypatch.setattr("service.telemetry.metrics.time.perf_counter", lambda: 0.0)
+    client.post("/v1/partitions", json={"partitions_count": 2, "keys": ["a"] * 999})
+    text = scrape(client)
+    assert 'allocator_skew_ratio_count{decision="partition",strategy="java"} 1.0' in text
+    assert 'allocator_decision_duration_seconds_count{decision="partition",phase="compute",strategy="java"} 0.0' in text
+    assert "allocator_items_count" not in text
+    client.post("/v1/partitions", json={"partitions_count": 2, "keys": ["a"] * 1_000})
+    assert 'allocator_items_count{decision="partition",item="keys"} 1.0' in scrape(client)
+
+
+def test_the_skew_of_one_key_is_not_news_of_its_topic(client):
+    """It is always the number of partitions."""
+    client.get("/v1/partitions?key=a&partitions_count=12&topic_name=orders")
+    text = scrape(client)
+    assert 'route="/v1/partitions",status="200"} 1.0' in text
+    assert 'allocator_skew_ratio_count{decision="partition",strategy="java"} 0.0' in text
+    assert "allocator_subject_skew_ratio{" not in text
 
 
 def test_an_assignment_reports_what_it_moves(client):
@@ -50,7 +69,7 @@ def test_an_assignment_reports_what_it_moves(client):
 
 
 def test_a_placement_reports_its_brokers(client):
-    body = {"placer": "modulo", "partitions_count": 4, "replication_factor": 1, "brokers": [{"broker_id": i} for i in range(3)]}
+    body = {"placer": "modulo", "partitions_count": 1_000, "replication_factor": 1, "brokers": [{"broker_id": 0}]}
     assert client.post("/v1/replica-placements", json=body).status_code == 200
     assert 'allocator_items_count{decision="placement",item="brokers"}' in scrape(client)
 
@@ -81,14 +100,14 @@ def test_routes_are_labelled_by_rule_and_never_by_path(client):
 def test_named_subjects_beyond_the_limit_are_dropped_and_counted():
     client = create_app(Settings(max_subjects=3)).test_client()
     for i in range(5):
-        client.post("/v1/partitions", json={"topic_name": f"topic-{i}", "partitions_count": 2, "keys": ["a"]})
+        client.post("/v1/partitions", json={"topic_name": f"topic-{i}", "partitions_count": 2, "keys": ["a", "b"]})
     text = scrape(client)
     assert text.count("allocator_subject_skew_ratio{") == 3
     assert "allocator_subjects_dropped_total 2.0" in text
 
 
 def test_two_apps_do_not_share_their_metrics(client):
-    client.post("/v1/partitions", json={"partitions_count": 2, "keys": ["a"]})
+    client.post("/v1/partitions", json={"partitions_count": 2, "keys": ["a", "b"]})
     assert 'decision="partition"' not in scrape(create_app().test_client())
 
 
@@ -106,7 +125,7 @@ def test_a_long_name_and_one_that_utf_8_cannot_write_label_nothing(name):
 
 def test_names_of_any_script_label_metrics(client):
     for name in ("x" * 249, "Bestellungen-für-日本", 'a"b\\c\nd\0e'):
-        client.post("/v1/partitions", json={"topic_name": name, "partitions_count": 2, "keys": ["a"]})
+        client.post("/v1/partitions", json={"topic_name": name, "partitions_count": 2, "keys": ["a", "b"]})
     assert scrape(client).count("allocator_subject_skew_ratio{") == 3
 
 

@@ -75,8 +75,8 @@ def test_metrics_are_right_again_when_there_is_space(small_folder):
 
         def decide() -> None:
             for partitioner in partitioners:
-                query = {"partitioner": partitioner, "partitions_count": 3, "key": "a"}
-                assert requests.get(f"{server.url}/v1/partitions", params=query, timeout=60).ok
+                body = {"partitioner": partitioner, "partitions_count": 3, "keys": ["a", "b"]}
+                assert requests.post(f"{server.url}/v1/partitions", json=body, timeout=60).ok
 
         with suppress(OSError):
             filler.write_bytes(bytes(2**20))

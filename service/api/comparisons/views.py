@@ -5,13 +5,13 @@ from flask import Response
 from service.api.comparisons.request import ComparisonQuestion, PartitionerComparisonsSchema
 from service.api.comparisons.response import PartitionerComparisonsAnswerSchema, document, table
 from service.core.attribution.agreement import compare
-from service.web.arrow_parser import ArrowParser
 from service.web.blueprint import Blueprint
 from service.web.context import decision
+from service.web.keys import KeysParser
 from service.web.responses import respond
 
 blueprint = Blueprint(
-    "partitioner-comparisons", __name__, ArrowParser("keys"), description="the same keys, different partitioners"
+    "partitioner-comparisons", __name__, KeysParser("keys"), description="the same keys, different partitioners"
 )
 
 EXAMPLE = {

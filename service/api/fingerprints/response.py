@@ -14,7 +14,7 @@ from service.core.attribution.fingerprints import MOSTLY, Candidate, Fingerprint
 from service.core.attribution.observations import Observations
 from service.core.keys.columns import INTEGERS
 from service.core.model import Int32s
-from service.core.partitioners.hashes import OBJECT
+from service.core.partitioners.hash_codes import OBJECT
 from service.web import keys
 from service.web.fields import about
 

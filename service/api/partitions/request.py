@@ -14,10 +14,10 @@ from service.core.keys.formats import FORMATS
 from service.core.model import Bools
 from service.core.partitioners import PARTITIONERS, Partitioner, Question, check_options
 from service.web import keys
-from service.web.blueprint import QuerySchema
+from service.web.blueprint import QuerySchema, from_query
 from service.web.columns_field import Columns, Integers
 from service.web.context import check_limit
-from service.web.fields import INT32, INT64, Boolean, Integer, Subject, about, from_query
+from service.web.fields import INT32, INT64, Boolean, Integer, Subject, about
 from service.web.keys import KeyList
 from service.web.schemas import ExplainSchema, KafkaVersion
 

@@ -11,14 +11,13 @@ from service.api.partitions.request import Allocation, PartitionQuerySchema, Par
 from service.api.partitions.response import PartitionsAnswerSchema, distribution, document, table
 from service.core.model import Int32s
 from service.core.partitioners import allocate
-from service.web.arrow_parser import ArrowParser
 from service.web.blueprint import Blueprint
 from service.web.context import check_limit, decision
-from service.web.keys import fields_of
+from service.web.keys import KeysParser, fields_of
 from service.web.responses import ARROW_STREAM, CSV, JSON, respond
 from service.web.schemas import ExplainSchema
 
-blueprint = Blueprint("partitions", __name__, ArrowParser("keys"), description="key → partition")
+blueprint = Blueprint("partitions", __name__, KeysParser("keys"), description="key → partition")
 
 EXAMPLE = {"partitioner": "java", "partitions_count": 6, "keys": ["order-1", "order-2", None], "random_seed": 1}
 """A body for the reference page."""
@@ -36,7 +35,8 @@ def allocate_partitions(allocation: Allocation, query: dict[str, bool]) -> Respo
     query parameters; its answer is an Arrow stream with a column `partition_id`, unless `Accept` says otherwise. As `text/csv`
     the answer has the columns `record` and `partition_id`.
     """
-    return answer(allocation, explained=query["explain"])
+    offered = (ARROW_STREAM, JSON, CSV) if request.mimetype == ARROW_STREAM else ()
+    return answer(allocation, *offered, explained=query["explain"])
 
 
 @blueprint.get("/v1/partitions")
@@ -48,8 +48,8 @@ def allocate_partition(allocation: Allocation) -> Response:
     return answer(allocation, explained=allocation.explained)
 
 
-def answer(allocation: Allocation, *, explained: bool) -> Response:
-    """Run the partitioner, and answer in the media type that the request prefers: an Arrow stream's is an Arrow stream."""
+def answer(allocation: Allocation, *offered: str, explained: bool) -> Response:
+    """Run the partitioner, and answer in the media type that the request prefers. offered : as for ``respond``"""
     partitioner, question = allocation.partitioner, allocation.question
     if explained:
         check_limit("max_explained", len(question.keys), "keys to be explained", "explain")
@@ -60,11 +60,11 @@ def answer(allocation: Allocation, *, explained: bool) -> Response:
         if not partitioner.gives_tokens:
             counts, evenness = distribution(cast("Int32s", result.partitions), question.partitions_count)
     report.sees(keys=len(result.partitions))
-    if evenness is not None:
+    if evenness is not None and len(result.partitions) > 1:  # one key's says nothing of its topic
         report.gives(evenness.skew, subject=allocation.topic_name)
     with report.render():
         return respond(
             lambda: document(allocation, result, counts, evenness, explained=explained),
             lambda media_type: table(allocation, result, media_type),
-            *((ARROW_STREAM, JSON, CSV) if request.mimetype == ARROW_STREAM else ()),
+            *offered,
         )

@@ -16,8 +16,13 @@ from service.core.keys import columns
 from service.core.keys.columns import Column, Encoding
 from service.core.model import Keys
 from service.core.partitioners import signs
-from service.core.partitioners.hashes import ARRAY, CRC32, FNV1A, LEGACY, MURMUR2, MURMUR2_SEED_0, MURMUR3, OBJECT
+from service.core.partitioners.crc32 import CRC32
+from service.core.partitioners.fnv1a import FNV1A
+from service.core.partitioners.hash_codes import ARRAY, OBJECT
+from service.core.partitioners.kafkajs_legacy import LEGACY
 from service.core.partitioners.model import Hash, HashingRule, Sign
+from service.core.partitioners.murmur2 import MURMUR2, MURMUR2_SEED_0
+from service.core.partitioners.murmur3 import MURMUR3
 
 HASHES: Final = (MURMUR2, CRC32, FNV1A, MURMUR3, OBJECT, MURMUR2_SEED_0, ARRAY, LEGACY)
 SIGNS: Final = (signs.MASK, signs.UNSIGNED, signs.REM_NEG, signs.PMOD)

@@ -1,5 +1,7 @@
 """Minimum-cost flow through a network."""
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
@@ -7,6 +9,22 @@ from service.core.model import NONE, Int32s, Int64s
 from service.core.ragged import grouped_arrays
 
 _FAR = np.int64(1) << np.int64(60)
+
+
+class _Network(NamedTuple):
+    """The edges and their reverses, 2 × edges in all: the reverse of edge e is ``e + edges``.
+
+    leaving_of, leaving : node → the edges that leave it
+    ends : int32[2 × edges]    where each ends
+    left : int64[2 × edges]    its residual capacity
+    price : int32[2 × edges]
+    """
+
+    leaving_of: Int32s
+    leaving: Int32s
+    ends: Int32s
+    left: Int64s
+    price: Int32s
 
 
 @njit(nogil=True, cache=True)
@@ -24,19 +42,18 @@ def least_cost(nodes: int, tails: Int32s, heads: Int32s, capacities: Int64s, cos
     Plain-Python twin: ``scipy.optimize.linprog``, in tests/core/optimize/test_min_cost_flow.py.
     """
     edges = len(tails)
-    # Edge e, and its reverse as edge ``edges + e``: the head and the residual capacity of each.
     ends = np.concatenate((heads, tails))
     left = np.concatenate((capacities, np.zeros(edges, np.int64)))
     price = np.concatenate((costs, -costs))
     leaving_of, leaving = grouped_arrays(np.concatenate((tails, heads)), nodes)
-    back = edges
+    network = _Network(leaving_of, leaving, ends, left, price)
 
     sink = nodes - 1
     flow = cost = np.int64(0)
     queue = np.empty(nodes, np.int32)
     path = np.empty(nodes, np.int32)
     while True:
-        distance = _cheapest(nodes, leaving_of, leaving, ends, left, price)
+        distance = _cheapest(nodes, network)
         if distance[sink] == _FAR:
             return int(flow), int(cost)
         while True:
@@ -56,14 +73,15 @@ def least_cost(nodes: int, tails: Int32s, heads: Int32s, capacities: Int64s, cos
                         end += 1
             if level[sink] == NONE:
                 break
-            sent = _block(leaving_of, leaving, ends, left, price, distance, level, path, back)
+            sent = _block(network, distance, level, path)
             flow += sent
             cost += sent * distance[sink]
 
 
 @njit(nogil=True, cache=True)
-def _cheapest(nodes: int, leaving_of: Int32s, leaving: Int32s, ends: Int32s, left: Int64s, price: Int32s) -> Int64s:
+def _cheapest(nodes: int, network: _Network) -> Int64s:
     """int64[nodes], the least cost from node 0 to each node: Bellman and Ford's, with a queue."""
+    leaving_of, leaving, ends, left, price = network
     distance = np.full(nodes, _FAR, np.int64)
     waiting = np.zeros(nodes, np.bool_)
     queue = np.empty(nodes, np.int32)  # a ring, without duplicates
@@ -88,22 +106,13 @@ def _cheapest(nodes: int, leaving_of: Int32s, leaving: Int32s, ends: Int32s, lef
 
 
 @njit(nogil=True, cache=True)
-def _block(
-    leaving_of: Int32s,
-    leaving: Int32s,
-    ends: Int32s,
-    left: Int64s,
-    price: Int32s,
-    distance: Int64s,
-    level: Int32s,
-    path: Int32s,
-    back: int,
-) -> int:
-    """Send flow along cheapest paths by level until every path is blocked; returns the flow. ``left`` is updated.
+def _block(network: _Network, distance: Int64s, level: Int32s, path: Int32s) -> int:
+    """Send flow along cheapest paths by level until every path is blocked; returns the flow. ``network.left`` is updated.
 
     path : int32[nodes]   scratch: the edges from node 0 to the current node
-    back : the number of edges; the reverse of edge e is e + back, and that of e + back is e
     """
+    leaving_of, leaving, ends, left, price = network
+    back = len(ends) // 2
     sink = len(level) - 1
     following = leaving_of[:-1].copy()  # the next edge to try from each node
     sent = np.int64(0)

@@ -2,7 +2,7 @@
 """Key → partition: the table of partitioners.
 
 A line says what a client does with a key that it hashes (hash and sign rule), with a record that has no key (null rule) and with
-an empty key, and which setting selects the partitioner. The hashes are in hashes.py, each algorithm in a module of its name; the
+an empty key, and which setting selects the partitioner. Each hash is in a module of its name, Java's own in hash_codes.py; the
 sign rules are in signs.py, the rules for records without a key in nulls.py, counting.py and drawing.py. ``allocate`` runs one of
 the partitioners.
 """
@@ -15,20 +15,13 @@ from typing import TYPE_CHECKING
 from service.core.keys import columns
 from service.core.partitioners import counting, drawing, explicit, plugins, signs
 from service.core.partitioners.allocation import allocate, by_hash, by_spark_hash, by_token, ignoring_keys
-from service.core.partitioners.hashes import (
-    ARRAY,
-    CASSANDRA,
-    CRC32,
-    FNV1A,
-    LEGACY,
-    MURMUR2,
-    MURMUR2_SEED_0,
-    MURMUR3,
-    OBJECT,
-    SPARK,
-    STRING,
-)
+from service.core.partitioners.crc32 import CRC32
+from service.core.partitioners.fnv1a import FNV1A
+from service.core.partitioners.hash_codes import ARRAY, OBJECT, STRING
+from service.core.partitioners.kafkajs_legacy import LEGACY
 from service.core.partitioners.model import AS_NULL, HASHED, Answer, NullRule, Partitioner, Question, check_options
+from service.core.partitioners.murmur2 import MURMUR2, MURMUR2_SEED_0
+from service.core.partitioners.murmur3 import CASSANDRA, MURMUR3, SPARK
 from service.core.partitioners.nulls import NO_NULL, SPARK_NULL, ZERO, as_empty
 from service.core.registry import Registry
 

@@ -6,7 +6,7 @@ from typing import cast
 import numpy as np
 
 from service.core.errors import InvalidQuestion
-from service.core.model import Bools, Int64s
+from service.core.model import Bools, Int32s, Int64s
 from service.core.partitioners import explicit, nulls
 from service.core.partitioners.model import Answer, Hash, HashingRule, Partitioner, Question
 
@@ -58,9 +58,7 @@ def by_hash(question: Question, partitioner: Partitioner) -> Answer:
     """Hash, sign rule, and the null rule for records that have no hash."""
     rule = cast("HashingRule", partitioner.hashing_rule)
     hashes, undecided = rule.settle(rule.hash.run(question.keys, question.key_format), question.keys)
-    rows = _rows(question, undecided)
-    _check_null_rule(partitioner, rows)
-    return partitioner.null.run(question, rows, rule.sign.run(hashes, question.partitions_count))
+    return _by_null_rule(question, partitioner, _rows(question, undecided), rule.sign.run(hashes, question.partitions_count))
 
 
 def by_spark_hash(question: Question, partitioner: Partitioner) -> Answer:
@@ -78,7 +76,16 @@ def by_token(question: Question, partitioner: Partitioner) -> Answer:
 
 def ignoring_keys(question: Question, partitioner: Partitioner) -> Answer:
     """The null rule for every record."""
-    return partitioner.null.run(question, unhashed_rows(question, partitioner), np.empty(len(question.keys), np.int32))
+    return _by_null_rule(question, partitioner, unhashed_rows(question, partitioner), np.empty(len(question.keys), np.int32))
+
+
+def _by_null_rule(question: Question, partitioner: Partitioner, rows: Int64s, partitions: Int32s) -> Answer:
+    """The partitions, those of some rows by the null rule. rows : int64[...]; partitions : int32[n]"""
+    _check_null_rule(partitioner, rows)
+    null = partitioner.null
+    if null.run is None or not (len(rows) or null.has_state):
+        return Answer(partitions)
+    return null.run(question, rows, partitions)
 
 
 def _check_null_rule(partitioner: Partitioner, rows: Int64s) -> None:

@@ -137,7 +137,7 @@ def _emptiest(sizes: UInt64s, n: int) -> Int32s:
 
 
 def _rule(rule: str, run: Callable[..., Answer], *options: str, because: str = "counter {counter}", **fixed: Any) -> NullRule:
-    return NullRule(rule, partial(run, **fixed) if fixed else run, options, because)
+    return NullRule(rule, partial(run, **fixed) if fixed else run, options, because, has_state=True)
 
 
 JAVA_ROUND_ROBIN = _rule(

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from numba import njit
 
 from service.core.model import Bytes, Int32s, Keys
+from service.core.partitioners.model import Hash
 from service.core.partitioners.words import word
 
 
@@ -57,3 +58,6 @@ def _crc32(offsets: Int32s, data: Bytes) -> Int32s:
             at += np.uint64(1)
         hashes[i] = np.int32(~crc)
     return hashes
+
+
+CRC32 = Hash("CRC-32 (IEEE)", lambda keys, _: crc32(keys))

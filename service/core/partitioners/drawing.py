@@ -31,11 +31,10 @@ def _drawn(question: Question, rows: Int64s, partitions: Int32s, *, sticky: bool
 
     all_partitions : the client ignores which partitions are available
     """
-    if len(rows):
-        available = None if all_partitions else question.available_partitions
-        size = question.partitions_count if available is None or not len(available) else len(available)
-        draws = _ints_below(_random(question), 1 if sticky else len(rows), size)
-        partitions[rows] = among_available(question, draws)
+    available = None if all_partitions else question.available_partitions
+    size = question.partitions_count if available is None or not len(available) else len(available)
+    draws = _ints_below(_random(question), 1 if sticky else len(rows), size)
+    partitions[rows] = among_available(question, draws)
     return Answer(partitions)
 
 
@@ -44,16 +43,13 @@ def _librdkafka(question: Question, rows: Int64s, partitions: Int32s, *, sticky_
 
     sticky_keys : False in librdkafka:random, where each record with a key draws its own
     """
-    if len(rows):
-        available = question.available_partitions
-        leaders = np.arange(0, dtype=np.int32) if available is None else np.sort(available)
-        valid = question.keys.valid
-        alone = np.zeros(len(rows), np.bool_)
-        if not sticky_keys:
-            alone = np.ones(len(rows), np.bool_) if valid is None else valid[rows]
-        partitions[rows] = _again_if_leaderless(
-            _random(question), alone, question.partitions_count, leaders, available is not None
-        )
+    available = question.available_partitions
+    leaders = np.arange(0, dtype=np.int32) if available is None else np.sort(available)
+    valid = question.keys.valid
+    alone = np.zeros(len(rows), np.bool_)
+    if not sticky_keys:
+        alone = np.ones(len(rows), np.bool_) if valid is None else valid[rows]
+    partitions[rows] = _again_if_leaderless(_random(question), alone, question.partitions_count, leaders, available is not None)
     return Answer(partitions)
 
 
@@ -112,8 +108,7 @@ def _used_up(question: Question, needed: int) -> None:
 
 def _kip_794(question: Question, rows: Int64s, partitions: Int32s) -> Answer:
     """One random partition for all: KIP-794 with a batch that never fills."""
-    if len(rows):
-        partitions[rows] = among_available(question, _positive_ints(_random(question), 1))
+    partitions[rows] = among_available(question, _positive_ints(_random(question), 1))
     return Answer(partitions)
 
 
@@ -215,10 +210,12 @@ KIP_794_ADAPTIVE = NullRule(
     _adaptive,
     (*_SEEDED, "random_values", "queue_sizes", "partition_ids", "length"),
     "random value {i}",
+    has_state=True,
 )
 KIP_794_STICKY = NullRule(
     "sticky until enough bytes were added (KIP-794)",
     _sticky,
     (*_SEEDED, "random_values", "sticky_batch_size", "record_bytes", "enable_switch"),
     "the sticky partition",
+    has_state=True,
 )

@@ -4,6 +4,7 @@ import numpy as np
 from numba import njit
 
 from service.core.model import Bytes, Int32s, Keys
+from service.core.partitioners.model import Hash
 
 
 def fnv1a(keys: Keys) -> Int32s:
@@ -22,3 +23,6 @@ def _fnv1a(offsets: Int32s, data: Bytes) -> Int32s:
             h = np.uint32((h ^ np.uint32(data[at])) * np.uint32(0x01000193))
         hashes[i] = np.int32(h)
     return hashes
+
+
+FNV1A = Hash("FNV-1a 32", lambda keys, _: fnv1a(keys))

@@ -9,6 +9,7 @@ import numpy as np
 from numba import njit
 
 from service.core.model import Bytes, Int32s, Keys
+from service.core.partitioners.model import Hash
 
 _M = float(0x5BD1E995)
 _SEED = 0x9747B28C
@@ -61,3 +62,6 @@ def _legacy_murmur2(offsets: Int32s, data: Bytes) -> Int32s:
         h *= _M
         hashes[i] = np.int32(_to_int32(h) ^ _to_int32(float(_shifted(h, 15))))
     return hashes
+
+
+LEGACY = Hash("murmur2 in IEEE doubles", lambda keys, _: kafkajs_legacy_murmur2(keys))

@@ -151,18 +151,20 @@ class NullRule:
     """Where records go whose key is not hashed.
 
     rule : in words
-    run : ``run(question, rows, partitions)`` fills ``partitions[rows]`` and returns the Answer; rows : int64[...], none where
-        ``counts_as`` gives a hash
+    run : ``run(question, rows, partitions)`` fills ``partitions[rows]`` and returns the Answer; rows : int64[...].
+        None where ``counts_as`` gives a hash, and where such a record is refused
     options : the options of the question that it uses
     because : why a record went where it did, with ``{i}`` for its number among the rows and ``{counter}`` for the counter then
     counts_as : gives the hash that stands for such a record; None where a counter or a random number decides
+    has_state : is ``run`` called for no rows, too, since its answer has a counter or a table?
     """
 
     rule: str
-    run: Callable[[Question, Int64s, Int32s], Answer]
+    run: Callable[[Question, Int64s, Int32s], Answer] | None
     options: tuple[str, ...] = ()
     because: str = ""
     counts_as: Callable[[], int] | None = None
+    has_state: bool = False
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ import numpy as np
 from numba import njit
 
 from service.core.model import Bytes, Int32s, Keys
+from service.core.partitioners.model import Hash
 from service.core.partitioners.words import word
 
 SEED = 0x9747B28C
@@ -40,3 +41,7 @@ def _murmur2(offsets: Int32s, data: Bytes, seed: np.uint32) -> Int32s:
         h = np.uint32((h ^ (h >> np.uint32(13))) * _M)
         hashes[i] = np.int32(h ^ (h >> np.uint32(15)))
     return hashes
+
+
+MURMUR2 = Hash("murmur2, seed 0x9747b28c", lambda keys, _: murmur2(keys))
+MURMUR2_SEED_0 = Hash("murmur2, seed 0", lambda keys, _: murmur2(keys, 0))

@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 
 from service.core.model import Bytes, Int32s, Int64s, Keys
+from service.core.partitioners.model import Hash
 from service.core.partitioners.words import long_word, word
 
 SPARK_SEED = 42
@@ -162,3 +163,8 @@ def _cassandra_tokens(offsets: Int32s, data: Bytes) -> Int64s:
         token = np.int64(_fmix64(h1) + _fmix64(h2))
         tokens[i] = token if token != _MIN_LONG else _MAX_LONG
     return tokens
+
+
+MURMUR3 = Hash("murmur3 x86 32, seed 0", lambda keys, _: murmur3(keys))
+SPARK = Hash("murmur3 x86 32 with Spark's tail, seed 42", lambda keys, _: spark_murmur3(keys))
+CASSANDRA = Hash("murmur3 x64 128 with signed tail bytes, first half", lambda keys, _: cassandra_tokens(keys))  # type: ignore[arg-type,return-value]

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -31,6 +31,14 @@ NAMED: Final = 256
 
 RECORDS, BYTES = 0, 1
 """The columns of weights."""
+
+
+class Entries(NamedTuple):
+    """Keys with their weights and hashes: the slots of a table, or rows that are to be entered. See DistinctKeys."""
+
+    key_hashes: Int64s
+    weights: Int64s
+    hashes: Int32s
 
 
 @dataclass
@@ -73,13 +81,16 @@ class DistinctKeys:
         """The standard error of ``distinct``, as a share of it; 0 if it is exact."""
         return 0.0 if self.level == 0 else 1 / max(self.held, 1) ** 0.5
 
-    def entries(self) -> tuple[Int64s, Int64s, Int32s]:
-        """The keys held: key hashes int64[held], ascending; weights int64[held, 2]; hashes int32[held, functions]."""
+    def entries(self) -> Entries:
+        """The keys held, by ascending key hash."""
         slots = np.flatnonzero(self.key_hashes)
         return self._at(slots[np.argsort(self.key_hashes[slots])])
 
-    def _at(self, slots: Int64s) -> tuple[Int64s, Int64s, Int32s]:
-        return self.key_hashes[slots], self.weights[slots], self.hashes[slots]
+    def _at(self, slots: Int64s) -> Entries:
+        return Entries(self.key_hashes[slots], self.weights[slots], self.hashes[slots])
+
+    def _table(self) -> Entries:
+        return Entries(self.key_hashes, self.weights, self.hashes)
 
     def add(self, key_hashes: Int64s, weights: Int64s, hashes: Sequence[Int32s], name: Callable[[int], bytes | None]) -> None:
         """Add the keys of a batch, which may repeat.
@@ -169,8 +180,8 @@ class DistinctKeys:
         while True:
             room = min(self.max_keys, len(self.key_hashes) // 2)
             entered, self.held = enter(
-                key_hashes[done:], weights[done:], hashes[done:], self.level, self.risen_above, room, self.held,
-                self.key_hashes, self.weights, self.hashes, risen[done:],
+                Entries(key_hashes[done:], weights[done:], hashes[done:]), self.level, self.risen_above, room, self.held,
+                self._table(), risen[done:],
             )  # fmt: skip
             done += entered
             if done == len(key_hashes) or room == self.max_keys:
@@ -183,13 +194,12 @@ class DistinctKeys:
         self._rebuild(len(self.key_hashes))
 
     def _rebuild(self, slots: int) -> None:
-        key_hashes, weights, hashes = self._at(np.flatnonzero(self.key_hashes))
+        held = self._at(np.flatnonzero(self.key_hashes))
         self.key_hashes, self.weights = np.zeros(slots, np.int64), np.zeros((slots, 2), np.int64)
         self.hashes = np.zeros((slots, self.functions), np.int32)
         _, self.held = enter(
-            key_hashes, weights, hashes, self.level, np.full(2, 2**62, np.int64), slots // 2, 0,
-            self.key_hashes, self.weights, self.hashes, np.zeros(len(key_hashes), np.bool_),
-        )  # fmt: skip
+            held, self.level, np.full(2, 2**62, np.int64), slots // 2, 0, self._table(), np.zeros(len(held.key_hashes), np.bool_)
+        )
 
     def _as_frequent(self) -> tuple[FrequentKeys, FrequentKeys]:
         if self.frequent is not None:
@@ -251,17 +261,16 @@ def _of_rows(rows: Int64s, weights: Int64s, hashes: Sequence[Int32s]) -> tuple[I
 
 
 @njit(nogil=True, cache=True)
-def enter(
-    key_hashes: Int64s, weights: Int64s, hashes: Int32s, level: int, risen_above: Int64s, room: int, held: int,
-    table: Int64s, table_weights: Int64s, table_hashes: Int32s, risen: Bools,
-) -> tuple[int, int]:  # fmt: skip
+def enter(rows: Entries, level: int, risen_above: Int64s, room: int, held: int, slots: Entries, risen: Bools) -> tuple[int, int]:
     """Enter rows into the table until one needs a slot and ``room`` slots are in use.
 
-    key_hashes : int64[n]; weights : int64[n, 2]; hashes : int32[n, functions]; level : of the sample
+    level : of the sample
     risen_above : int64[2]   ``risen[i]``, bool[n], becomes True when a weight of row i's key rises above this
-    table, table_weights, table_hashes : int64[slots], int64[slots, 2], int32[slots, functions]; slots is a power of two
+    slots : as many as a power of two
     Returns the number of rows done, and the number of slots in use. Plain-Python twin: tests/reference/counter.py.
     """
+    key_hashes, weights, hashes = rows
+    table, table_weights, table_hashes = slots
     mask = len(table) - 1
     beyond = np.uint64(64 - level)
     for i in range(len(key_hashes)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -21,6 +21,14 @@ STEP: Final = 32
 
 CELL_SHIFT: Final = 20
 """The lowest bit of a key hash that selects its cell: above the bits of the slot, and below those that select a sample."""
+
+
+class Slots(NamedTuple):
+    """Keys with their weights: the slots of a table, or rows that are to be put into one. See FrequentKeys."""
+
+    key_hashes: Int64s
+    weights: Int64s
+    errors: Int64s
 
 
 @dataclass
@@ -55,6 +63,10 @@ class FrequentKeys:
     def __post_init__(self) -> None:
         self.listed = np.zeros(len(self.cells), np.bool_)
 
+    def slots(self) -> Slots:
+        """The table."""
+        return Slots(self.key_hashes, self.weights, self.errors)
+
     def add(self, key_hashes: Int64s, weights: Int64s, risen: Bools, risen_above: int) -> None:
         """Add keys, which may repeat.
 
@@ -65,7 +77,7 @@ class FrequentKeys:
         while True:
             entered, self.held = count_frequent(
                 key_hashes[done:], weights if len(weights) == 1 else weights[done:], self.error, risen_above, self.held,
-                self.key_hashes, self.weights, self.errors, self.cells, self.listed, risen[done:],
+                self.slots(), self.cells, self.listed, risen[done:],
             )  # fmt: skip
             done += entered
             if done == len(key_hashes):
@@ -81,7 +93,7 @@ class FrequentKeys:
         both = FrequentKeys(cells=self.cells + other.cells, error=self.error + other.error)
         if len(known) > SLOTS // 4:
             both.error = max(both.error, int(np.partition(weights, -(SLOTS // 4))[-(SLOTS // 4)]))
-        both.held = both._put(known, weights, errors)
+        both.held = both._put(Slots(known, weights, errors))
         return both
 
     def weights_of(self, key_hashes: Int64s) -> tuple[Int64s, Int64s]:
@@ -101,15 +113,15 @@ class FrequentKeys:
 
     def _forget(self, weight: int) -> None:
         """Return the keys that weigh no more than this to their cells."""
-        known, weights, errors = self.key_hashes, self.weights, self.errors
+        before = self.slots()
         self.key_hashes, self.weights, self.errors = (np.zeros(SLOTS, np.int64) for _ in range(3))
         self.error = weight
-        self.held = self._put(known, weights, errors)
+        self.held = self._put(before)
 
-    def _put(self, key_hashes: Int64s, weights: Int64s, errors: Int64s) -> int:
+    def _put(self, keys: Slots) -> int:
         """Put the keys that weigh more than ``error`` into the table, which is empty, and the others into their cells."""
         self.listed[:] = False
-        return put(key_hashes, weights, errors, self.error, self.key_hashes, self.weights, self.errors, self.cells, self.listed)
+        return put(keys, self.error, self.slots(), self.cells, self.listed)
 
 
 @njit(nogil=True, cache=True, inline="always")
@@ -119,17 +131,15 @@ def cell(key_hash: np.int64, cells: int) -> np.int64:
 
 
 @njit(nogil=True, cache=True)
-def put(
-    key_hashes: Int64s, weights: Int64s, errors: Int64s, above: int,
-    table: Int64s, table_weights: Int64s, table_errors: Int64s, cells: Int64s, listed: Bools,
-) -> int:  # fmt: skip
+def put(keys: Slots, above: int, slots: Slots, cells: Int64s, listed: Bools) -> int:
     """Put the keys that weigh more than ``above`` into an empty table, and the others into their cells.
 
-    key_hashes, weights, errors : int64[n], distinct keys; a key hash of 0 is skipped
-    table, table_weights, table_errors : int64[slots], slots a power of two; cells, listed : int64[cells], bool[cells], of a power
-        of two
+    keys : distinct; a key hash of 0 is skipped
+    slots : as many as a power of two; cells, listed : int64[cells], bool[cells], of a power of two
     Returns the number of slots in use.
     """
+    key_hashes, weights, errors = keys
+    table, table_weights, table_errors = slots
     mask = len(table) - 1
     held = 0
     for i in range(len(key_hashes)):
@@ -151,16 +161,16 @@ def put(
 @njit(nogil=True, cache=True)
 def count_frequent(
     key_hashes: Int64s, weights: Int64s, error: int, risen_above: int, held: int,
-    table: Int64s, table_weights: Int64s, table_errors: Int64s, cells: Int64s, listed: Bools, risen: Bools,
+    slots: Slots, cells: Int64s, listed: Bools, risen: Bools,
 ) -> tuple[int, int]:  # fmt: skip
     """Count rows until one needs a slot and half of them are in use.
 
     key_hashes : int64[n]; weights : int64[n], or int64[1] if all are equal; error : the highest value of a cell
-    table, table_weights, table_errors : int64[slots], slots a power of two; cells, listed : int64[cells], bool[cells], of a power
-        of two
+    slots : as many as a power of two; cells, listed : int64[cells], bool[cells], of a power of two
     risen : bool[n], set to True where the least possible weight of the row's key rises above ``risen_above``
     Returns the number of rows done, and the number of slots in use. Plain-Python twin: tests/reference/counter.py.
     """
+    table, table_weights, table_errors = slots
     mask = len(table) - 1
     step = 1 if len(weights) > 1 else 0
     for i in range(len(key_hashes)):

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from service.core.model import Bools, Bytes, Int32s, Int64s, Keys
+from service.core.model import Bytes, Int32s, Int64s, KeyArrays, Keys
 
 Int8s = npt.NDArray[np.int8]
 
@@ -50,7 +50,7 @@ def read_offset_commits(keys: Keys, values: Keys) -> OffsetCommits:
     kind = np.zeros(n, np.int8)
     spans = np.zeros((4, 2, n), np.int32)
     numbers = np.full((5, n), ABSENT, np.int64)
-    _read(keys.offsets, keys.data, _valid(keys), values.offsets, values.data, _valid(values), kind, spans, numbers)
+    _read(keys.arrays(), values.arrays(), kind, spans, numbers)
     group, topic, metadata, topic_id = (
         Keys(*_gathered(source.data, starts, lengths))
         for source, (starts, lengths) in zip((keys, keys, values, values), spans, strict=True)
@@ -70,49 +70,35 @@ def read_offset_commits(keys: Keys, values: Keys) -> OffsetCommits:
     )
 
 
-def _valid(keys: Keys) -> Bools:
-    return np.ones(len(keys), np.bool_) if keys.valid is None else keys.valid
-
-
 @njit(nogil=True, cache=True)
-def _read(
-    key_offsets: Int32s,
-    key_data: Bytes,
-    has_key: Bools,
-    value_offsets: Int32s,
-    value_data: Bytes,
-    has_value: Bools,
-    kind: Int8s,
-    spans: Int32s,
-    numbers: Int64s,
-) -> None:
+def _read(keys: KeyArrays, values: KeyArrays, kind: Int8s, spans: Int32s, numbers: Int64s) -> None:
     """Fill ``kind``, ``spans`` and ``numbers``, which are zero, zero and ABSENT.
 
-    key_offsets, value_offsets : int32[n + 1];  key_data, value_data : uint8[...];  has_key, has_value : bool[n]
+    keys, values : of one length
     kind : int8[n]
-    spans : int32[4, 2, n]   start and length of group and topic in key_data, of metadata and topic id in value_data
+    spans : int32[4, 2, n]   start and length of group and topic in ``keys.data``, of metadata and topic id in ``values.data``
     numbers : int64[5, n]    partition, offset, leader epoch, commit and expire timestamp
 
     Reproduces OffsetCommitKey.read and OffsetCommitValue.read of versions 0–4, also of LegacyOffsetCommit (Apache Kafka 4.3.1).
     Plain-Python twin: service.core.wire.coordinator_records itself.
     """
     for i in range(len(kind)):
-        if not has_key[i]:
+        if not keys.valid[i]:
             continue
-        at, end = np.int64(key_offsets[i]), np.int64(key_offsets[i + 1])
+        at, end = np.int64(keys.offsets[i]), np.int64(keys.offsets[i + 1])
         if end - at < 2:
             continue
-        record_type = number_at(key_data, at, 2)
+        record_type = number_at(keys.data, at, 2)
         if record_type not in (0, 1):
             continue
-        at = _text(key_data, at + 2, end, spans[0], i)
-        at = _text(key_data, at, end, spans[1], i)
+        at = _text(keys.data, at + 2, end, spans[0], i)
+        at = _text(keys.data, at, end, spans[1], i)
         if at < 0 or end - at < 4:
             continue
-        numbers[0, i] = number_at(key_data, at, 4)
-        if not has_value[i]:
+        numbers[0, i] = number_at(keys.data, at, 4)
+        if not values.valid[i]:
             kind[i] = TOMBSTONE
-        elif _value(value_data, np.int64(value_offsets[i]), np.int64(value_offsets[i + 1]), record_type, i, spans, numbers):
+        elif _value(values.data, np.int64(values.offsets[i]), np.int64(values.offsets[i + 1]), record_type, i, spans, numbers):
             kind[i] = COMMIT
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from service.core.model import Bytes, Int32s, Int64s, Keys
+from service.core.model import Bytes, Int64s, KeyArrays, Keys
 from service.core.wire.json_text import Int64, put, put_base64, put_byte, put_number, put_string, put_uuid
 from service.core.wire.offset_commits import is_text, number_at, varint_at
 from service.core.wire.schema_tables import (
@@ -101,16 +101,10 @@ def _read(keys: Keys, values: Keys, tables: Tables, reserve: Callable[[int], Non
     reserve(64 * n)
     kind, numbers = np.zeros(n, np.int8), np.zeros((2, n), np.int16)
     offsets, spans = np.zeros(n + 1, np.int64), np.zeros((2, n, 2), np.int64)
-    has_key, has_value = (np.ones(n, np.bool_) if part.valid is None else part.valid for part in (keys, values))
     size = 256 * n + FIRST_BYTES * int(values.offsets[-1] - values.offsets[0])
     reserve(size)
-    text, row = np.empty(size, np.uint8), 0
-    while (
-        row := _write_lines(
-            keys.offsets, keys.data, has_key, values.offsets, values.data, has_value, tables,
-            row, kind, numbers, offsets, spans, text,
-        )
-    ) < n:  # fmt: skip
+    text, row, records = np.empty(size, np.uint8), 0, (keys.arrays(), values.arrays())
+    while (row := _write_lines(*records, tables, row, kind, numbers, offsets, spans, text)) < n:
         reserve(2 * len(text))
         text = np.concatenate((text, np.empty(len(text) + 1024, np.uint8)))
     return RecordTexts(kind, numbers[0], numbers[1], offsets, spans[0], spans[1], text)
@@ -121,12 +115,8 @@ def _read(keys: Keys, values: Keys, tables: Tables, reserve: Callable[[int], Non
 
 @njit(nogil=True, cache=True)
 def _write_lines(
-    key_offsets: Int32s,
-    key_data: Bytes,
-    has_key: npt.NDArray[np.bool_],
-    value_offsets: Int32s,
-    value_data: Bytes,
-    has_value: npt.NDArray[np.bool_],
+    keys: KeyArrays,
+    values: KeyArrays,
     tables: Tables,
     first: Int64,
     kind: npt.NDArray[np.int8],
@@ -144,28 +134,28 @@ def _write_lines(
     for i in range(first, len(kind)):
         start = offsets[i]
         offsets[i + 1] = start
-        at, end = np.int64(key_offsets[i]), np.int64(key_offsets[i + 1])
-        if not has_key[i] or end - at < 2:
+        at, end = np.int64(keys.offsets[i]), np.int64(keys.offsets[i + 1])
+        if not keys.valid[i] or end - at < 2:
             continue
-        number = number_at(key_data, at, 2)
+        number = number_at(keys.data, at, 2)
         if number < 0 or number >= len(tables.types) or tables.types[number, 0] < 0:
             continue
         to = _put_text(tables, tables.heads[number], text, start)
         spans[0, i, 0] = to
-        at, to = _document(tables, tables.types[number, 0], np.int64(0), False, key_data, at + 2, end, text, to, stack)
+        at, to = _document(tables, tables.types[number, 0], np.int64(0), False, keys.data, at + 2, end, text, to, stack)
         spans[0, i, 1] = to
         if at < 0:
             continue
         to = put(VERSION_MEMBER, text, to)
-        if has_value[i]:
-            at, end = np.int64(value_offsets[i]), np.int64(value_offsets[i + 1])
-            version = number_at(value_data, at, 2) if end - at >= 2 else np.int64(-1)
+        if values.valid[i]:
+            at, end = np.int64(values.offsets[i]), np.int64(values.offsets[i + 1])
+            version = number_at(values.data, at, 2) if end - at >= 2 else np.int64(-1)
             if version < 0 or version > tables.types[number, 3]:
                 continue
             to = put(VALUE_MEMBER, text, put_number(version, text, to))
             spans[1, i, 0] = to
             flexible = bool(version >= tables.types[number, 2])
-            at, to = _document(tables, tables.types[number, 1], version, flexible, value_data, at + 2, end, text, to, stack)
+            at, to = _document(tables, tables.types[number, 1], version, flexible, values.data, at + 2, end, text, to, stack)
             if at < 0:
                 continue
             numbers[1, i] = version
@@ -177,7 +167,7 @@ def _write_lines(
         to = put_byte(CLOSE_BRACE, text, to)
         if to > len(text):
             return i
-        kind[i] = VALUE if has_value[i] else TOMBSTONE
+        kind[i] = VALUE if values.valid[i] else TOMBSTONE
         numbers[0, i] = number
         offsets[i + 1] = to
     return len(kind)

@@ -212,4 +212,4 @@ def test_two_billion_partitions_need_no_memory():
 @given(st.integers(1, 2**31 - 1), st.integers(0, 2**32 - 1), st.integers(-1, 1))
 def test_the_modulo_is_right_beside_every_multiple(n, value, offset):
     values = [value, min(max(value // n * n + offset, 0), 2**32 - 1)]
-    assert signs._modulo(np.array(values, np.uint32), n).tolist() == [value % n for value in values]
+    assert signs._modulo(np.array(values, np.uint32), n, np.uint32(0xFFFFFFFF)).tolist() == [value % n for value in values]

@@ -31,7 +31,7 @@ from numba import njit
 
 from service.core.assignors.classic.members import static_first, topic_subscribers
 from service.core.assignors.classic.racks import on_rack, racks_matter
-from service.core.model import NONE, Assignment, Bools, Group, Int32s, Ragged
+from service.core.model import NONE, Assignment, Bools, Group, Int32s, Ragged, RaggedArrays
 from service.core.ragged import grouped, grouped_arrays
 
 
@@ -45,9 +45,8 @@ def assign(group: Group) -> Assignment:
     else:
         sets = matching.sets
         owners = _owners_on_racks(
-            order, group.racks, subscribers.offsets, subscribers.values, first, racks.offsets, racks.values,
-            sets.offsets, sets.values, matching.together, len(group.rack_ids),
-        )  # fmt: skip
+            order, group.racks, subscribers.arrays(), first, racks.arrays(), sets.arrays(), matching.together, len(group.rack_ids)
+        )
     return Assignment(grouped(owners, len(group)))
 
 
@@ -225,13 +224,10 @@ def _owners_in_ranges(order: Int32s, subscribers_of: Int32s, subscribers: Int32s
 def _owners_on_racks(
     order: Int32s,
     member_racks: Int32s,
-    subscribers_of: Int32s,
-    subscribers: Int32s,
+    subscribers: RaggedArrays,
     first: Int32s,
-    racks_of: Int32s,
-    racks: Int32s,
-    topics_of: Int32s,
-    topics: Int32s,
+    racks: RaggedArrays,
+    sets: RaggedArrays,
     together: Bools,
     racks_count: int,
 ) -> Int32s:
@@ -239,10 +235,10 @@ def _owners_on_racks(
 
     order : int32[members]              the member at each position
     member_racks : int32[members]       each member's rack, or NONE
-    subscribers_of, subscribers : int32[topics + 1], int32[...]   topic → positions of its subscribers, ascending
+    subscribers : topic → positions of its subscribers, ascending
     first : int32[topics + 1]           the first partition of each topic
-    racks_of, racks : int32[partitions + 1], int32[...]   partition → racks of its replicas, none twice
-    topics_of, topics : int32[sets + 1], int32[topics]    set → its co-partitioned topics
+    racks : partition → racks of its replicas, none twice
+    sets : set → its co-partitioned topics
     together : bool[sets]               is the set matched with racks?
 
     Reproduces RangeAssignor.assignWithRackMatching and assignRanges (Apache Kafka 4.3.1). Who has no room now will never have
@@ -250,10 +246,10 @@ def _owners_on_racks(
     the whole is O(partitions × racks of a partition + members × sets). Plain-Python twin: tests/reference/assignors.py.
     """
     owners = np.full(first[-1], NONE, np.int32)
-    for one in range(len(topics_of) - 1):
-        alike = topics[topics_of[one] : topics_of[one + 1]]
+    for one in range(len(sets.offsets) - 1):
+        alike = sets.values[sets.offsets[one] : sets.offsets[one + 1]]
         leader = alike[0]
-        circle = order[subscribers[subscribers_of[leader] : subscribers_of[leader + 1]]]
+        circle = order[subscribers.values[subscribers.offsets[leader] : subscribers.offsets[leader + 1]]]
         if len(circle) == 0:
             continue
         count = first[leader + 1] - first[leader]
@@ -264,9 +260,9 @@ def _owners_on_racks(
             rack_at = member_racks[circle]
             rack_at[rack_at == NONE] = racks_count
             if len(alike) > 1:
-                extra = _match_together(pattern, counts, quota, extra, rack_at, racks_count, first[alike], racks_of, racks)
+                extra = _match_together(pattern, counts, quota, extra, rack_at, racks_count, first[alike], racks)
             else:
-                extra = _match_alone(pattern, counts, quota, extra, rack_at, racks_count, first[leader], racks_of, racks)
+                extra = _match_alone(pattern, counts, quota, extra, rack_at, racks_count, first[leader], racks)
         _share_out_the_rest(pattern, counts, quota, extra)
         owner_of_id = circle[pattern]
         for topic in alike:
@@ -283,8 +279,7 @@ def _match_together(
     rack_at: Int32s,
     racks_count: int,
     starts: Int32s,
-    racks_of: Int32s,
-    racks: Int32s,
+    racks: RaggedArrays,
 ) -> int:
     """Step 1 for a set of topics: each id to the first subscriber with room on a rack that it has in all of them.
 
@@ -293,7 +288,7 @@ def _match_together(
     quota, extra : a subscriber has room for ``quota`` ids, and one more while ``extra`` is not used up
     rack_at : int32[subscribers]  the rack of each, ``racks_count`` for none
     starts : int32[topics]        the first partition of each topic of the set
-    racks_of, racks : partition → racks
+    racks : partition → racks
     Returns the extra that is left.
 
     Reproduces RangeAssignor.assignCoPartitionedWithRackMatching (Apache Kafka 4.3.1).
@@ -305,12 +300,12 @@ def _match_together(
     topics_on[racks_count] = len(starts)  # who has no rack fits everywhere
     for partition_id in range(len(pattern)):
         for start in starts:
-            for i in range(racks_of[start + partition_id], racks_of[start + partition_id + 1]):
-                topics_on[racks[i]] += 1
+            for i in range(racks.offsets[start + partition_id], racks.offsets[start + partition_id + 1]):
+                topics_on[racks.values[i]] += 1
         best = len(counts)
-        one, stop = racks_of[starts[0] + partition_id], racks_of[starts[0] + partition_id + 1]
+        one, stop = racks.offsets[starts[0] + partition_id], racks.offsets[starts[0] + partition_id + 1]
         for i in range(one, stop + 1):  # a rack that all topics share is one of the first topic's
-            rack = racks[i] if i < stop else racks_count
+            rack = racks.values[i] if i < stop else racks_count
             if topics_on[rack] == len(starts):
                 while head[rack] < queue_of[rack + 1] and counts[queue[head[rack]]] >= quota + (extra > 0):
                     head[rack] += 1
@@ -333,8 +328,7 @@ def _match_alone(
     rack_at: Int32s,
     racks_count: int,
     start: int,
-    racks_of: Int32s,
-    racks: Int32s,
+    racks: RaggedArrays,
 ) -> int:
     """Step 1 for one topic: to each subscriber the first free ids with a replica on its rack, as far as it has room.
 
@@ -347,7 +341,9 @@ def _match_alone(
         rack = rack_at[subscriber]
         while next_id[rack] < len(pattern) and counts[subscriber] < quota + (extra > 0):
             partition_id = next_id[rack]
-            if pattern[partition_id] == NONE and (rack == racks_count or on_rack(racks_of, racks, start + partition_id, rack)):
+            if pattern[partition_id] == NONE and (
+                rack == racks_count or on_rack(racks.offsets, racks.values, start + partition_id, rack)
+            ):
                 pattern[partition_id] = subscriber
                 counts[subscriber] += 1
             next_id[rack] += 1
