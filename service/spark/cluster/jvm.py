@@ -1,8 +1,8 @@
 """The Java that Spark's driver runs in, and what makes it start sooner.
 
-A JVM that starts Spark loads thousands of classes and compiles methods that it calls for a second. So the classes come from an
-archive (class data sharing), which the first JVM leaves behind at its end, and the second compiler begins later. Together they save
-more than half of the JVM's CPU time until the first task has run (docs/pipeline.md).
+A JVM that starts Spark loads thousands of classes and compiles methods that it calls for a second. So the classes come from
+an archive (class data sharing), which the first JVM leaves behind at its end, and the second compiler begins later. Together they
+halve the CPU time that the JVM takes until the first task has run (docs/pipeline.md).
 """
 
 from __future__ import annotations
