@@ -1,10 +1,14 @@
-"""Run the benchmarks whose names begin with one of the arguments (default: all), and print the results."""
+"""Run the benchmarks whose names begin with one of the arguments (default: all), and print the results.
+
+``--write-docs`` also writes them into the table of ``docs/performance.md``.
+"""
 
 from __future__ import annotations
 
 import json
 import signal
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 from rich import box
@@ -12,12 +16,15 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import (  # noqa: F401 - importing declares the benchmarks
+    documents,
     groups,
+    groups_ask,
     groups_curve,
     groups_http,
     partition_counts,
     partitions,
     pipeline,
+    pipeline_engines,
     placements,
     reassignments,
     rebalances,
@@ -27,8 +34,12 @@ from benchmarks.harness import BENCHMARKS, Result, Skipped
 RESULTS = Path(__file__).with_name("results.json")
 
 
-def main(prefixes: list[str]) -> None:
+WRITE_DOCS = "--write-docs"
+
+
+def main(arguments: list[str]) -> None:
     """Measure, print, and write ``results.json``."""
+    prefixes = [argument for argument in arguments if argument != WRITE_DOCS]
     console = Console()
     chosen = [b for b in BENCHMARKS if not prefixes or any(row.name.startswith(tuple(prefixes)) for row in b.rows)]
     if not chosen:
@@ -49,6 +60,8 @@ def main(prefixes: list[str]) -> None:
         for result in measured:
             console.print(f"{result.row.name}: {result.ratio:.3g} (goal {result.row.goal})", highlight=False)
     RESULTS.write_text(json.dumps([result.as_json() for result in results], indent=1) + "\n")
+    if WRITE_DOCS in arguments:
+        documents.write(BENCHMARKS, results, datetime.now(UTC).date().isoformat())
     console.print()
     console.print(_table(results, skipped))
     missed = sum(not result.good for result in results)

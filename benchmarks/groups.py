@@ -73,7 +73,9 @@ def declare(subject: Subject, shape: Shape) -> None:
     size = f"{shape.members:,} members × {shape.topics * shape.partitions:,} partitions"
     rows = [Row(f"{name}/{scenario}", "s", goal(subject, shape), f"assign(), {size} ÷ the JVM's") for scenario in SCENARIOS]
     if shape in {SHAPES[2], SHAPES[4]}:
-        rows.append(Row(f"{name}/memory", "MB", 0.5, "the group and the peak of assign(), one leaves ÷ live memory of the JVM"))
+        rows.append(
+            Row(f"{name}/memory", "MB", 0.5, f"the group and the peak of assign(), {size}, one leaves ÷ live memory of the JVM")
+        )
 
     @benchmark(*rows, rounds=2 if shape.members <= 200 else 1)  # large ones take a minute and more
     def assign(shape: Shape = shape) -> Iterator[Sides]:

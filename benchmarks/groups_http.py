@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -20,6 +20,16 @@ JSON = "application/json"
 PATH = "/v1/group-assignments"
 
 
+def owned_body(subject: Subject, shape: Shape, port: int) -> dict[str, Any]:
+    """A request whose members own what the assignor assigned to them before, by the service on ``port``."""
+    body = {"group_protocol": subject.protocol, "assignor": subject.name, **body_of(shape)}
+    before = orjson.loads(post(port, PATH, orjson.dumps(body), JSON))["assignments"]
+    for member, assignment in zip(body["members"], before, strict=True):
+        member["generation_id"] = 1
+        member["owned_partitions"] = assignment["partitions"]
+    return body
+
+
 def declare(subject: Subject) -> None:
     """One row per assignor."""
     what = "the whole request, 2,000 × 1,000,000, all owned before ÷ orjson on both bodies + assign(group)"
@@ -29,13 +39,8 @@ def declare(subject: Subject) -> None:
         """Members own what the same assignor assigned before: a million owned partitions in, a million assigned out."""
         fresh = group_of(shape)
         group = group_of(shape, "again", subject.run(fresh).rows)
-        body = {"group_protocol": subject.protocol, "assignor": subject.name, **body_of(shape)}
         with serving("service", "serve") as port:
-            before = orjson.loads(post(port, PATH, orjson.dumps(body), JSON))["assignments"]
-            for member, assignment in zip(body["members"], before, strict=True):
-                member["generation_id"] = 1
-                member["owned_partitions"] = assignment["partitions"]
-            asked = orjson.dumps(body)
+            asked = orjson.dumps(owned_body(subject, shape, port))
             answer = orjson.loads(post(port, PATH, asked, JSON))
 
             def reference() -> list[float]:

@@ -151,7 +151,12 @@ def peak_bytes(work: Callable[..., object], *arguments: Any) -> int:
     return peak - before
 
 
-def _status(name: str) -> int:
-    """A size from /proc/self/status, in bytes."""
-    lines = Path("/proc/self/status").read_text("ascii").splitlines()
+def peak_megabytes(process_id: int) -> float:
+    """Largest resident memory of a process since its start, in MB. Linux only."""
+    return _status("VmHWM", process_id) / 1e6
+
+
+def _status(name: str, process_id: int | None = None) -> int:
+    """A size from the status of a process, by default of this one, in bytes."""
+    lines = Path(f"/proc/{process_id or 'self'}/status").read_text("ascii").splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{name}:"))

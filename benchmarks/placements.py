@@ -31,7 +31,10 @@ def cluster_of(brokers: int) -> Cluster:
 
 
 @benchmark(
-    *(Row(f"placements/{name}", "s", 1.0, "100,000 partitions × 1,000 brokers × RF 3 ÷ the JVM's class") for name in REAL_CLASS),
+    *(
+        Row(f"placements/{name}", "s", 1.0, f"100,000 partitions × 1,000 brokers × RF 3 ÷ the JVM's {real}")
+        for name, real in REAL_CLASS.items()
+    ),
     rounds=2,
 )
 def place(partitions: int = 100_000, brokers: int = 1_000) -> Iterator[Sides]:

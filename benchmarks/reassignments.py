@@ -55,7 +55,7 @@ def proven(answer: Plan, most: float) -> Plan:
 
 @benchmark(
     Row("reassignments/small", "s", 1.0, "10,000 partitions × 100 brokers, one out, ten in, even, exact ÷ 5 s"),
-    Row("reassignments/small-fewest", "s", 1.0, "the same with the fewest moves ÷ 5 s"),
+    Row("reassignments/small-fewest", "s", 1.0, "10,000 partitions × 100 brokers, one out, ten in, fewest moves, exact ÷ 5 s"),
     rounds=1,
 )
 def small(partitions: int = 10_000, brokers: int = 100) -> Iterator[Sides]:
@@ -108,7 +108,12 @@ def moves(partitions: int = 2_000, brokers: int = 30) -> Iterator[Sides]:
         1.0,
         "replicas copied, one broker out ÷ Cruise Control's goals",
     ),
-    Row("reassignments/spread-cruise-control", "spread", 1.0, "standard deviation of replicas per broker after it ÷ the same"),
+    Row(
+        "reassignments/spread-cruise-control",
+        "spread",
+        1.0,
+        "standard deviation of replicas per broker, one out ÷ Cruise Control's goals",
+    ),
     rounds=1,
 )
 def removal(partitions: int = 2_000, brokers: int = 30) -> Iterator[Sides]:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.harness import Skipped, seconds
@@ -22,6 +23,13 @@ if TYPE_CHECKING:
 @contextmanager
 def serving(module: str, *arguments: str) -> Iterator[int]:
     """Run ``python -m module …`` on a free port. The value is the port, once the server accepts connections."""
+    with server(module, *arguments) as (port, _):
+        yield port
+
+
+@contextmanager
+def server(module: str, *arguments: str) -> Iterator[tuple[int, int]]:
+    """Like ``serving``; the value is the port and the process id."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port = listener.getsockname()[1]
@@ -30,10 +38,16 @@ def serving(module: str, *arguments: str) -> Iterator[int]:
     )
     try:
         _wait_until_ready(process, port)
-        yield port
+        yield port, process.pid
     finally:
         process.terminate()
         process.wait(30)
+
+
+def processes_of(process_id: int) -> list[int]:
+    """A process and all that it started, and so on. Linux only."""
+    children = Path(f"/proc/{process_id}/task/{process_id}/children").read_text("ascii").split()
+    return [process_id, *(each for child in children for each in processes_of(int(child)))]
 
 
 def _wait_until_ready(process: subprocess.Popen[bytes], port: int) -> None:

@@ -5,7 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks import groups, groups_curve, groups_http, harness, partition_counts, partitions, placements, reassignments  # noqa: F401
+from benchmarks import (  # noqa: F401 - importing declares the benchmarks
+    groups,
+    groups_ask,
+    groups_curve,
+    groups_http,
+    harness,
+    partition_counts,
+    partitions,
+    placements,
+    reassignments,
+)
 from benchmarks.harness import BENCHMARKS, Result, Row, benchmark, peak_bytes, seconds
 from benchmarks.harness import Skipped as NotHere
 from benchmarks.shapes import SCENARIOS, Shape, body_of, group_of
@@ -96,6 +106,8 @@ SMALL = {
     "groups/classic-cooperative-sticky/200x10000-heterogeneous/fresh": {"shape": Shape(20, 10, 10, heterogeneous=True)},
     "groups/share-simple/2000x1000000/fresh": {"shape": Shape(20, 10, 10)},
     "groups/consumer-uniform/http": {"shape": Shape(20, 10, 10)},
+    "groups/ask/first": {"shape": Shape(20, 10, 10)},
+    "groups/ask/memory": {"shape": Shape(20, 10, 10)},
     "groups/classic-sticky/curve-heterogeneous/10000": {"members": 20, "sizes": (1000, 2000)},
     "groups/memory/curve/10000": {"members": 20, "sizes": (1000, 2000)},
     "partition-counts/twenty": {"count": 1000},

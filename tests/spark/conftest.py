@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 SETTINGS = {
     "spark.driver.memory": "1g",
+    "spark.driver.defaultJavaOptions": "",  # an archive of classes would be written at the end
     "spark.driver.extraJavaOptions": " ".join(SHORT_LIVED),
     "spark.ui.enabled": "false",
     "spark.sql.shuffle.partitions": "2",

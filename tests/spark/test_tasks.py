@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
+import subprocess
 import sys
 import time
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
@@ -57,3 +59,21 @@ def test_executors_import_tasks_alone(spark, write, tmp_path):
     assert {f"service.spark.{name}.tasks.scan" for name in ("skew", "mismatch")} <= pipeline
     assert {f"service.spark.fleet.tasks.{name}" for name in ("assignments", "placements")} <= pipeline
     assert {"service.spark.offsets.tasks.records", "service.spark.tasks.group_requests"} <= pipeline
+
+
+SCAN = """
+import sys
+from service.spark.skew.tasks.scan import SkewScan
+from service.spark.tasks import splits
+
+scan = SkewScan(("key",), "string", ("java",), (12,))
+(result,) = scan.of_batches(splits.batches_of([splits.Split(sys.argv[1], 0, 1 << 20)], ["key"]))
+assert result.column("rejected").to_pylist() == [0]
+assert "pandas" not in sys.modules
+"""
+
+
+def test_a_scan_does_not_import_pandas(tmp_path):
+    """PyArrow imports it to convert Python's values, which takes each worker half a second."""
+    pq.write_table(pa.table({"key": ["a", "b"]}), tmp_path / "keys.parquet")
+    subprocess.run([sys.executable, "-c", SCAN, str(tmp_path / "keys.parquet")], check=True)

@@ -8,8 +8,6 @@ Executors get the project's modules (``code_archive.py``); their dependencies mu
 
 import os
 import re
-import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,6 +21,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.functions import spark_partition_id
 
 import service
+from service.spark.cluster import jvm
 from service.spark.errors import NoSpark
 from service.spark.io.sources import failure, unanswered
 from service.spark.tasks import code_archive
@@ -44,8 +43,6 @@ PORTS: Final = {"spark": "7077", "sc": "15002"}
 """Default ports of a standalone master and of a Connect server."""
 
 MOST_CORES: Final = 100_000
-
-JAVA_PROBE: Final = ("--add-modules", "jdk.incubator.vector", "-version")
 
 
 @contextmanager
@@ -71,11 +68,11 @@ def spark_session(
         return
     master = master or os.environ.get("SPARK_REMOTE")
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    builder = SparkSession.builder.appName(name)
     if not submitted and not (master or "").startswith("sc://"):
-        require_java()
+        builder = builder.config("spark.driver.defaultJavaOptions", jvm.options(jvm.java_version()))
     elif packages:
         raise NoSpark("--package needs a Spark that starts here; pass it to spark-submit or to the Connect server")
-    builder = SparkSession.builder.appName(name)
     if not submitted:
         require_answer(master or "")
         builder = _at(builder, master or "local[*]")
@@ -106,19 +103,6 @@ def _at(builder: SparkSession.Builder, master: str) -> SparkSession.Builder:
     return builder.master(master)
 
 
-def require_java() -> None:
-    """Raise NoSpark without a Java that Spark 4 runs on: 17 or later, with the module jdk.incubator.vector."""
-    home = os.environ.get("JAVA_HOME")
-    java = shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
-    where = f"JAVA_HOME is {home}" if home else "no java on the PATH, and JAVA_HOME is not set"
-    if java is None:
-        raise NoSpark(f"Spark needs Java 17 or later: {where}. On Debian: apt install openjdk-17-jre-headless")
-    probe = subprocess.run([java, *JAVA_PROBE], capture_output=True, text=True, check=False)  # noqa: S603 - the user's own Java
-    if probe.returncode:
-        message = next((line for line in (probe.stderr + probe.stdout).splitlines() if line.strip()), "nothing")
-        raise NoSpark(f"Spark needs Java 17 or later, with the module jdk.incubator.vector; {java} says: {message}")
-
-
 def require_answer(master: str) -> None:
     """Raise NoSpark if no standalone master or Connect server accepts a connection: Spark would retry for minutes."""
     url = re.match(r"(spark|sc)://([^/;]+)", master)
@@ -130,11 +114,12 @@ def require_answer(master: str) -> None:
 
 
 def _start(builder: SparkSession.Builder, log: Path, *, verbose: bool) -> SparkSession:
-    """The session. Unless verbose, the JVM's standard error goes to ``log``, which it inherits."""
+    """The session. The JVM inherits ``log`` for all its output, or this process's standard error if verbose.
+
+    Standard output is the summary's alone: Ivy and the JVM itself print there too.
+    """
     try:
-        if verbose:
-            return builder.getOrCreate()
-        with _standard_error_into(log):
+        with _output_into(os.dup(2) if verbose else os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)):
             return builder.getOrCreate()
     except (PySparkException, Py4JError, RuntimeError, OSError) as error:
         lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()] if log.exists() else []
@@ -143,17 +128,20 @@ def _start(builder: SparkSession.Builder, log: Path, *, verbose: bool) -> SparkS
 
 
 @contextmanager
-def _standard_error_into(log: Path) -> Iterator[None]:
-    """Redirect the standard error of this process, and of processes that it starts meanwhile, to ``log``."""
+def _output_into(descriptor: int) -> Iterator[None]:
+    """Redirect standard output and error of this process, and of processes that it starts meanwhile; closes the descriptor."""
+    sys.stdout.flush()
     sys.stderr.flush()
-    ours = os.dup(2)
-    with log.open("wb") as file:
-        os.dup2(file.fileno(), 2)
+    ours = {number: os.dup(number) for number in (1, 2)}
+    for number in ours:
+        os.dup2(descriptor, number)
+    os.close(descriptor)
     try:
         yield
     finally:
-        os.dup2(ours, 2)
-        os.close(ours)
+        for number, kept in ours.items():
+            os.dup2(kept, number)
+            os.close(kept)
 
 
 def _ship(spark: SparkSession, folder: Path) -> None:

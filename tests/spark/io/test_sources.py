@@ -6,7 +6,8 @@ import socket
 
 import pytest
 
-from service.spark.cluster.session import require_answer, require_java
+from service.spark.cluster.jvm import java_version
+from service.spark.cluster.session import require_answer
 from service.spark.errors import NoSpark, WrongSource
 from service.spark.io import sources
 from service.spark.io.sources import CORRUPT, Source
@@ -71,11 +72,11 @@ def test_a_delta_table_is_not_taken_for_plain_parquet(tmp_path):
 def test_no_java_is_said_with_what_mends_it(monkeypatch, tmp_path):
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(NoSpark, match=f"Java 17 or later: JAVA_HOME is {tmp_path}"):
-        require_java()
+        java_version()
     monkeypatch.delenv("JAVA_HOME")
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(NoSpark, match="no java on the PATH"):
-        require_java()
+        java_version()
 
 
 def test_an_old_java_is_refused_in_its_own_words(monkeypatch, tmp_path):
@@ -85,7 +86,7 @@ def test_an_old_java_is_refused_in_its_own_words(monkeypatch, tmp_path):
     java.chmod(0o755)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(NoSpark, match="says: Unrecognized option"):
-        require_java()
+        java_version()
 
 
 def test_what_looks_like_a_number_stays_text_in_a_csv(spark, write):

@@ -1,0 +1,72 @@
+"""The Java that Spark's driver runs in, and what makes it start sooner.
+
+A JVM that starts Spark loads thousands of classes and compiles methods that it calls for a second. So the classes come from
+an archive (class data sharing), which the first JVM leaves behind at its end, and the second compiler begins later. Together they
+halve the CPU time that the JVM takes until the first task has run (docs/pipeline.md).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Final
+
+import pyspark
+
+from service.spark.errors import NoSpark
+
+PROBE: Final = ("--add-modules", "jdk.incubator.vector", "-version")
+
+LATER: Final = ("-XX:Tier4InvocationThreshold=50000", "-XX:Tier4CompileThreshold=150000")
+"""Calls, and calls and loops, after which the second compiler takes a method: ten times as many as by default. Long loops are
+counted separately, so work on many records is compiled as early as before."""
+
+SILENT: Final = "-Xlog:cds*=off"
+"""The JVM would report the classes that it cannot archive."""
+
+
+def java_version() -> str:
+    """What ``java -version`` prints.
+
+    Raises NoSpark without a Java that Spark 4 runs on: 17 or later, with the module jdk.incubator.vector.
+    """
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
+    where = f"JAVA_HOME is {home}" if home else "no java on the PATH, and JAVA_HOME is not set"
+    if java is None:
+        raise NoSpark(f"Spark needs Java 17 or later: {where}. On Debian: apt install openjdk-17-jre-headless")
+    probe = subprocess.run([java, *PROBE], capture_output=True, text=True, check=False)  # noqa: S603 - the user's own Java
+    printed = probe.stderr + probe.stdout
+    if probe.returncode:
+        message = next((line for line in printed.splitlines() if line.strip()), "nothing")
+        raise NoSpark(f"Spark needs Java 17 or later, with the module jdk.incubator.vector; {java} says: {message}")
+    return printed
+
+
+def options(version: str) -> str:
+    """The JVM's options: use the archive of this Java and this Spark, or write it.
+
+    version : what java_version gave
+    """
+    archive = _archive(version)
+    if archive is None:
+        return " ".join(LATER)
+    # A JVM that finds the archive incomplete or made for others does without it.
+    return " ".join((f"-XX:{'SharedArchiveFile' if archive.exists() else 'ArchiveClassesAtExit'}={archive}", SILENT, *LATER))
+
+
+def _archive(version: str) -> Path | None:
+    """The file of the archive, 150 MB; None where no file can be."""
+    # pathlib's way raises where there is no home.
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "partition-allocator")  # noqa: PTH111
+    parts = (version, pyspark.__version__, os.environ.get("SPARK_HOME", ""), str(Path(pyspark.__file__).resolve().parent))
+    name = f"spark-{hashlib.sha256('|'.join(parts).encode()).hexdigest()[:16]}.jsa"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        return None
+    usable = os.access(folder, os.W_OK) and folder.stat().st_uid == os.getuid() and not any(c.isspace() for c in str(folder))
+    return folder / name if usable else None
