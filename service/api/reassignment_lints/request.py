@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from marshmallow import Schema, ValidationError, fields, post_load
+from marshmallow import ValidationError, fields
 
 from service.api.groups.request import Rows
 from service.api.reassignments.request import KafkaReassignmentSchema, PlacedTopicSchema, TargetBrokerSchema
@@ -23,6 +23,7 @@ from service.arrow.reassignments import (
 from service.core.model import NONE, Ragged
 from service.core.reassignments.lint import Reassigned
 from service.core.reassignments.model import Brokers, Placements
+from service.web.blueprint import QuestionSchema
 from service.web.context import check_limit, reserve
 from service.web.fields import about
 
@@ -33,7 +34,7 @@ EXAMPLE: Final = {
 }
 
 
-class ReassignmentLintSchema(Schema):
+class ReassignmentLintSchema(QuestionSchema):
     """A reassignment, and the cluster that it is for."""
 
     brokers = Rows(
@@ -46,7 +47,6 @@ class ReassignmentLintSchema(Schema):
     topics = Rows(PlacedTopicSchema, PLACED_TOPIC, plain_placed_topics, required=True, metadata=about("the placement now"))
     reassignment = fields.Nested(KafkaReassignmentSchema, required=True, metadata=about("Kafka's reassignment JSON"))
 
-    @post_load
     def question(self, body: dict[str, Any], **_: Any) -> LintQuestion:
         """The question as the core's arrays. Raises InvalidQuestion, LimitExceeded."""
         if not len(body["brokers"]):

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from marshmallow import ValidationError
 
 from service.arrow.groups import WrongGroup, read_group
@@ -64,11 +65,7 @@ def read_timeline(
     detail: str,
 ) -> Timeline:
     """The timeline of a body whose parts are well-formed. Raises ValidationError for what does not fit together."""
-    try:
-        group = read_group(body["topics"], body["members"])
-    except WrongGroup as error:
-        raise ValidationError(error.messages) from None
-    _check_owned(group, shared=protocol == "share")
+    group = stable_group(body["topics"], body["members"], shared=protocol == "share")
     world, to_world = _world(group, names, body["events"], events)
     subscriptions = body["members"].field("topic_names").to_pylist()
     own_racks = [event.member.rack_id for event in events if event.member is not None and event.member.rack_id]
@@ -83,6 +80,16 @@ def read_timeline(
         events=events,
         detail=detail,
     )
+
+
+def stable_group(topics: pa.StructArray, members: pa.StructArray, *, shared: bool) -> Group:
+    """The group at 0 ms. Raises ValidationError for what does not fit together."""
+    try:
+        group = read_group(topics, members)
+    except WrongGroup as error:
+        raise ValidationError(error.messages) from None
+    _check_owned(group, shared=shared)
+    return group
 
 
 def _check_owned(group: Group, *, shared: bool) -> None:
