@@ -42,13 +42,13 @@ TOPICS = [{"topic_name": "t", "placements": PLACEMENT}]
         (
             "/v1/partition-count-plans",
             {
-                **{
-                    "partitioners": ["x", "java", "java"],
-                    "partitions_counts": [6, 6],
-                    "keys": ["a"],
-                    "histogram": [{"key": "a"}],
-                },
-                **{"max_partition_records_per_second": 1, "max_partition_bytes_per_second": 1, "consumer_mb_per_second": 1},
+                "partitioners": ["x", "java", "java"],
+                "partitions_counts": [6, 6],
+                "keys": ["a"],
+                "histogram": [{"key": "a"}],
+                "max_partition_records_per_second": 1,
+                "max_partition_bytes_per_second": 1,
+                "consumer_mb_per_second": 1,
                 "hottest_keys": "1",
             },
             [
@@ -147,8 +147,12 @@ TOPICS = [{"topic_name": "t", "placements": PLACEMENT}]
         (
             "/v1/reassignments",
             {
-                **{"brokers": [{"broker_id": 1}], "topics": TOPICS, "excluded_topics": ["a", "t", "b"], "balance": "bytes"},
-                **{"per_topic": True, "limits": {"bytes_in_flight": 1}},
+                "brokers": [{"broker_id": 1}],
+                "topics": TOPICS,
+                "excluded_topics": ["a", "t", "b"],
+                "balance": "bytes",
+                "per_topic": True,
+                "limits": {"bytes_in_flight": 1},
             },
             ["/excluded_topics/0", "/excluded_topics/2", "/per_topic", "/balance", "/limits/bytes_in_flight"],
         ),

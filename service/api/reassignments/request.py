@@ -23,8 +23,9 @@ from service.arrow.reassignments import (
     read_placements,
 )
 from service.core.errors import InvalidQuestion, raise_all
+from service.core.reassignments import BALANCES, LEADER_RULES, OBJECTIVES, RACK_RULES
 from service.core.reassignments.batches.model import MAX_DETOURS, Limits
-from service.core.reassignments.model import BALANCES, LEADER_RULES, NO_LIMIT, OBJECTIVES, RACK_RULES, Brokers, Goal, Placements
+from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Placements
 from service.web.blueprint import Parts, QuestionSchema
 from service.web.context import check_limit, reserve
 from service.web.fields import INT64, Boolean, Integer, List, Name, Number, TopicName, about

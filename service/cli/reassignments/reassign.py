@@ -14,7 +14,7 @@ from service.cli.local_client import post
 from service.cli.reassignments.files import number, write_files
 from service.cli.terminal import fill, table
 from service.core.descriptions import bodies
-from service.core.reassignments.model import BALANCES, LEADER_RULES, OBJECTIVES, RACK_RULES
+from service.core.reassignments import BALANCES, LEADER_RULES, OBJECTIVES, RACK_RULES
 from service.web.json_codec import dumps, loads
 
 if TYPE_CHECKING:
