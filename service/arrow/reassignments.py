@@ -128,8 +128,8 @@ def read_brokers(rows: pa.StructArray, mentioned: Int32s) -> Brokers:
     count = len(ids) + len(gone)
 
     def column(name: str, absent: Any, dtype: Any) -> Any:
-        given = np.array(pc.fill_null(rows.field(name), absent), dtype)
-        return np.concatenate([given, np.full(len(gone), absent, dtype)])
+        values = np.array(pc.fill_null(rows.field(name), absent), dtype)
+        return np.concatenate([values, np.full(len(gone), absent, dtype)])
 
     rack_of = np.concatenate([np.array(pc.fill_null(racks.indices, NONE), np.int32), np.full(len(gone), NONE, np.int32)])
     cluster = Cluster(

@@ -31,15 +31,15 @@ class Names:
     def of(cls, body: dict[str, Any]) -> Names:
         """The names of a body."""
         own: list[str] = body["topics"].field("topic_name").to_pylist()
-        found = dict.fromkeys(own)
-        found.update(dict.fromkeys(body["members"].field("topic_names").values.to_pylist()))
+        distinct = dict.fromkeys(own)
+        distinct.update(dict.fromkeys(body["members"].field("topic_names").values.to_pylist()))
         for event in body["events"]:
-            found.update(dict.fromkeys(event.get("topic_names", ())))
-            found.update(dict.fromkeys(event.get("member", {}).get("topic_names") or ()))
-            found.update(
+            distinct.update(dict.fromkeys(event.get("topic_names", ())))
+            distinct.update(dict.fromkeys(event.get("member", {}).get("topic_names") or ()))
+            distinct.update(
                 dict.fromkeys(name for name in (event.get("topic", {}).get("topic_name"), event.get("topic_name")) if name)
             )
-        unordered = list(found)
+        unordered = list(distinct)
         names = tuple(unordered[i] for i in java_order(unordered))
         index = {name: i for i, name in enumerate(names)}
         return cls(names, index, tuple(sorted(index[name] for name in own)))
@@ -135,10 +135,10 @@ def _world(group: Group, names: Names, bodies: list[dict[str, Any]], events: tup
     return World(names.names, tuple(ids), first, counts, racks, weights), to_world
 
 
-def _weights(given: Float64s, to_world: Int32s, first: Int32s, bodies: list[dict[str, Any]], names: Names) -> Float64s:
+def _weights(own_weights: Float64s, to_world: Int32s, first: Int32s, bodies: list[dict[str, Any]], names: Names) -> Float64s:
     """float64[world's partitions]: as given, and for partitions that are added the mean of their topic."""
     weights = np.full(int(first[-1]), np.nan)
-    weights[to_world] = given
+    weights[to_world] = own_weights
     for i, body in enumerate(bodies):
         if "topic" in body:
             own = body["topic"].get("partition_weights")
