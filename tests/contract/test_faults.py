@@ -158,6 +158,11 @@ TOPICS = [{"topic_name": "t", "placements": PLACEMENT}]
         ),
         ("/v1/reassignments", {"brokers": [{"broker_id": "1"}]}, ["/brokers/0/broker_id", "/topics"]),
         (
+            "/v1/reassignments",
+            {"brokers": [{"broker_id": 1}] * 3, "topics": TOPICS * 2},
+            ["/brokers/1/broker_id", "/brokers/2/broker_id", "/topics/1/topic_name"],
+        ),
+        (
             "/v1/reassignments:lint",
             {"brokers": [{"broker_id": 1}] * 2, "topics": TOPICS, "reassignment": {"version": 1, "partitions": []}, "colour": 1},
             ["/colour", "/brokers/1/broker_id"],

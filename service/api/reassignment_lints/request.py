@@ -15,6 +15,8 @@ from service.api.reassignments.request import KafkaReassignmentSchema, PlacedTop
 from service.arrow.reassignments import (
     PLACED_TOPIC,
     TARGET_BROKER,
+    check_broker_ids,
+    check_topic_names,
     plain_placed_topics,
     plain_target_brokers,
     read_brokers,
@@ -23,7 +25,7 @@ from service.arrow.reassignments import (
 from service.core.model import NONE, Ragged
 from service.core.reassignments.lint import Reassigned
 from service.core.reassignments.model import Brokers, Placements
-from service.web.blueprint import QuestionSchema
+from service.web.blueprint import Parts, QuestionSchema
 from service.web.context import check_limit, reserve
 from service.web.fields import about
 
@@ -61,6 +63,10 @@ class ReassignmentLintSchema(QuestionSchema):
         reserve(100_000 + 2 * 13 * len(brokers) ** 2 + 400 * (len(current) + len(rows)) + 200 * cells)
         placements = read_placements(topics, brokers, None, frozenset())
         return LintQuestion(brokers, placements, _read_reassigned(rows, brokers, placements))
+
+    def parts(self) -> Parts:
+        """The brokers' ids; the topics' names."""
+        return (lambda body: check_broker_ids(body["brokers"]), lambda body: check_topic_names(body["topics"]))
 
 
 @dataclass(frozen=True)

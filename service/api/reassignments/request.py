@@ -16,6 +16,8 @@ from service.arrow.reassignments import (
     REASSIGNED,
     TARGET_BROKER,
     as_topics,
+    check_broker_ids,
+    check_topic_names,
     plain_placed_topics,
     plain_reassigned,
     plain_target_brokers,
@@ -257,8 +259,12 @@ class ReassignmentQuestionSchema(QuestionSchema):
         return question
 
     def parts(self) -> Parts:
-        """The field that holds the placement."""
-        return (_check_one_placement,)
+        """The field that holds the placement; the brokers' ids; the topics' names."""
+        return (
+            _check_one_placement,
+            lambda body: check_broker_ids(body["brokers"]),
+            lambda body: check_topic_names(body["topics"]) if "topics" in body else None,
+        )
 
 
 def _check_one_placement(body: dict[str, Any]) -> None:

@@ -158,7 +158,7 @@ def circles(progress: Progress) -> Int32s:
 
 
 @njit(nogil=True, cache=True)
-def _fill(
+def _fill(  # noqa: C901 (a kernel)
     rows: tuple[Int32s, Int32s, Int32s, Int32s],
     partitions: tuple[Int64s, Int64s],
     brokers: tuple[Int64s, Int64s, Int64s, Int64s],
@@ -177,18 +177,25 @@ def _fill(
     """
     now_of, now, then_of, then = rows
     sizes, copies = partitions
-    counts, loads, into = brokers[0], brokers[1], last_moves[1]
-    moves_of = receives, gives = np.zeros(len(counts), np.int64), np.zeros(len(counts), np.int64)
+    counts, loads, most, capacities = brokers
+    last_into, into = last_moves
+    receives, gives = np.zeros(len(counts), np.int64), np.zeros(len(counts), np.int64)
     loads_before = loads.copy()
-    after = more_counts, more_loads = counts.copy(), loads.copy()  # with what comes, and what goes still there
+    more_counts, more_loads = counts.copy(), loads.copy()  # with what comes, and what goes still there
     left = np.empty(len(pending), np.int32)
     lefts, moves, flight = 0, 0, 0
     for partition in pending:
         size = sizes[partition]
         old, new = now[now_of[partition] : now_of[partition + 1]], then[then_of[partition] : then_of[partition + 1]]
         fits = moves + copies[partition] <= limits[1] and flight + copies[partition] * size <= limits[2]
-        if fits and copies[partition] > 0:
-            fits = _have_room(partition, size, old, new, brokers, after, moves_of, limits[0], last_moves)
+        if copies[partition] > 0:
+            for b in new:
+                if fits and not within(old, b):
+                    fits = receives[b] < limits[0] and more_counts[b] < most[b] and more_loads[b] + size <= capacities[b]
+                    fits &= last_into[b] != partition or into[b] == 1
+            for a in old:
+                if fits and not within(new, a):
+                    fits = gives[a] < limits[0]
         if not fits:
             left[lefts] = partition
             lefts += 1
@@ -210,35 +217,6 @@ def _fill(
     counts += receives
     loads += more_loads - loads_before
     return left[:lefts]
-
-
-@njit(nogil=True, cache=True)
-def _have_room(
-    partition: int,
-    size: int,
-    old: Int32s,
-    new: Int32s,
-    brokers: tuple[Int64s, Int64s, Int64s, Int64s],
-    after: tuple[Int64s, Int64s],
-    moves_of: tuple[Int64s, Int64s],
-    most_moves: int,
-    last_moves: tuple[Int32s, Int64s],
-) -> bool:
-    """Do the brokers have room for this move?
-
-    after : replicas and bytes of each broker; moves_of : how many replicas each receives and gives so far
-    """
-    most, capacities = brokers[2], brokers[3]
-    for b in new:
-        if not within(old, b):
-            if moves_of[0][b] >= most_moves or after[0][b] >= most[b] or after[1][b] + size > capacities[b]:
-                return False
-            if last_moves[0][b] == partition and last_moves[1][b] != 1:
-                return False
-    for a in old:  # noqa: SIM110 (a kernel)
-        if not within(new, a) and moves_of[1][a] >= most_moves:
-            return False
-    return True
 
 
 @njit(nogil=True, cache=True)
