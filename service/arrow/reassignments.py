@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from service.arrow.clusters import plain_brokers
 from service.arrow.groups import LONGEST_TOPIC_NAME, NAME, plain_names
-from service.core.errors import InvalidQuestion
+from service.core.errors import InvalidQuestion, raise_all
 from service.core.measures import LARGEST, SMALLEST
 from service.core.model import NONE, Bools, Cluster, Int32s, Int64s, Ragged
 from service.core.ragged import first_repeat
@@ -121,15 +121,15 @@ def read_brokers(rows: pa.StructArray, mentioned: Int32s) -> Brokers:
     mentioned : int32[...]   ids of all replicas
     Raises InvalidQuestion for duplicates, and for a broker that replaces what it cannot.
     """
+    check_broker_ids(rows)
     ids = np.array(rows.field("broker_id"), np.int32)
-    _check_distinct(ids, "broker_id")
     gone = np.setdiff1d(mentioned, ids).astype(np.int32)
     racks = pc.dictionary_encode(rows.field("rack_id"))
     count = len(ids) + len(gone)
 
     def column(name: str, absent: Any, dtype: Any) -> Any:
-        given = np.array(pc.fill_null(rows.field(name), absent), dtype)
-        return np.concatenate([given, np.full(len(gone), absent, dtype)])
+        values = np.array(pc.fill_null(rows.field(name), absent), dtype)
+        return np.concatenate([values, np.full(len(gone), absent, dtype)])
 
     rack_of = np.concatenate([np.array(pc.fill_null(racks.indices, NONE), np.int32), np.full(len(gone), NONE, np.int32)])
     cluster = Cluster(
@@ -147,12 +147,24 @@ def read_brokers(rows: pa.StructArray, mentioned: Int32s) -> Brokers:
     )
 
 
-def _check_distinct(values: Int32s, name: str) -> None:
-    _, first, counts = np.unique(values, return_index=True, return_counts=True)
-    if (counts > 1).any():
-        value = values[first[counts > 1].min()]
-        row = int(np.flatnonzero(values == value)[1])
-        raise InvalidQuestion(f"Duplicate {name} {value}.", "brokers", row, name)
+def check_broker_ids(rows: pa.StructArray) -> None:
+    """Raise InvalidQuestion for ids that several rows of type TARGET_BROKER have."""
+    ids = np.array(rows.field("broker_id"), np.int32)
+    _, first = np.unique(ids, return_index=True)
+    repeats = np.setdiff1d(np.arange(len(ids)), first).tolist()
+    raise_all(InvalidQuestion(f"Duplicate broker_id {ids[row]}.", "brokers", row, "broker_id") for row in repeats)
+
+
+def check_topic_names(rows: pa.StructArray) -> None:
+    """Raise InvalidQuestion for names that several rows of type PLACED_TOPIC have."""
+    names = rows.field("topic_name").to_pylist()
+    if len(set(names)) < len(names):
+        first = {name: i for i, name in reversed(list(enumerate(names)))}
+        raise_all(
+            InvalidQuestion(f"Duplicate topic_name {name!r}.", "topics", row, "topic_name")
+            for row, name in enumerate(names)
+            if first[name] != row
+        )
 
 
 def _replaced_by(cluster: Cluster, rows: pa.StructArray, closed: Bools) -> Int32s:
@@ -185,11 +197,8 @@ def read_placements(rows: pa.StructArray, brokers: Brokers, factor: int | None, 
 
     Raises InvalidQuestion for duplicates.
     """
+    check_topic_names(rows)
     names = tuple(rows.field("topic_name").to_pylist())
-    first = {name: i for i, name in reversed(list(enumerate(names)))}
-    if len(first) < len(names):
-        row = next(i for i, name in enumerate(names) if first[name] != i)
-        raise InvalidQuestion(f"Duplicate topic_name {names[row]!r}.", "topics", row, "topic_name")
     counts = np.array(pc.list_value_length(rows.field("placements")), np.int64)
     topics = np.repeat(np.arange(len(names), dtype=np.int32), counts)
     inner = rows.field("placements").flatten()

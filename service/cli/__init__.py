@@ -13,7 +13,7 @@ from service import __version__
 
 COMMANDS: Final = {
     "assign": ("service.cli.decisions", "Assign partitions to the members of a group."),
-    "audit": ("service.cli.reassignments.audit", "Say whether Kafka could have placed topics so."),
+    "audit": ("service.cli.reassignments.audit", "Check whether Kafka could have placed topics this way."),
     "body": ("service.cli.body", "Print the JSON body of a request, made from a description of the cluster."),
     "compare": ("service.cli.partitioners", "Show on how many keys each pair of partitioners agrees."),
     "fingerprint": ("service.cli.partitioners", "Identify the partitioners that wrote the records."),

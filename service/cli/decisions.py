@@ -158,7 +158,9 @@ def _number(text: str) -> int | None:
 
 def _key(text: str, key_format: str | None) -> Any:
     """A key of the command line as JSON has it."""
-    from service.core.keys.columns import FLOATS, INTEGERS  # noqa: PLC0415 - an import that --help does not need
+    if key_format is None:
+        return text
+    from service.core.keys.columns import FLOATS, INTEGERS  # noqa: PLC0415 - an import that most answers do not need
 
     with suppress(ValueError):  # the key format rejects any other text
         if key_format in INTEGERS:

@@ -49,9 +49,9 @@ def body(
 
 def _check_no_options(values: dict[str, Any]) -> None:
     """Raise UsageError for options beside a JSON body, which has a field for each."""
-    given = sorted(name for name, value in values.items() if value not in (None, ()))
-    if given:
-        raise click.UsageError(f"FILE is a JSON body: put {', '.join(given)} into it.")
+    options = sorted(name for name, value in values.items() if value not in (None, ()))
+    if options:
+        raise click.UsageError(f"FILE is a JSON body: put {', '.join(options)} into it.")
 
 
 def read(file: BufferedReader) -> Description:
@@ -94,8 +94,8 @@ def group_body(
     description: Description, group_id: str | None, assignor: str | None, group_protocol: str | None
 ) -> dict[str, Any]:
     """The body of ``assign``."""
-    given = {"assignor": assignor, "group_protocol": group_protocol}
-    return bodies.group_assignment(description, group_id) | {name: value for name, value in given.items() if value is not None}
+    options = {"assignor": assignor, "group_protocol": group_protocol}
+    return bodies.group_assignment(description, group_id) | {name: value for name, value in options.items() if value is not None}
 
 
 def placement_body(description: Description, racks: Iterable[str], placer: str | None, **topic: Any) -> dict[str, Any]:

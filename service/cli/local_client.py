@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from dataclasses import replace
 from importlib import import_module
@@ -95,7 +96,13 @@ class LocalApp:
 
         path = path.partition("?")[0]
         if path not in self._clients:
-            self._clients[path] = Client(_app(path, self._settings))
+            # What is imported and made now are many objects and no garbage: without the collector it takes a tenth less time.
+            gc.disable()
+            try:
+                self._clients[path] = Client(_app(path, self._settings))
+            finally:
+                gc.freeze()
+                gc.enable()
         return self._clients[path]
 
 

@@ -27,11 +27,10 @@ class TopicCount(click.ParamType[Any]):
 TOPIC: Final = TopicCount()
 
 
-def output(*forms: str, names: tuple[str, ...] = ("--output",)) -> Callable[[Any], Any]:
-    """The option that names the form of the answer, for ``form``."""
-    return click.option(
-        *names, "output", type=click.Choice(forms), help="Form of the answer. Default: table on a terminal, else json."
-    )
+def output(*forms: str, names: tuple[str, ...] = ("--output",), default: str | None = None) -> Callable[[Any], Any]:
+    """The option that names the form of the answer, for ``form``. default : None: table on a terminal, else json"""
+    text = f"Form of the answer. Default: {default or 'table on a terminal, else json'}."
+    return click.option(*names, "output", type=click.Choice(forms), default=default, help=text)
 
 
 OUTPUT: Final = output("table", "json", "csv")
@@ -58,7 +57,7 @@ SNAPSHOT: Final = click.option(
     "snapshots",
     type=click.File("rb"),
     multiple=True,
-    help="Description of the cluster, in any of these forms. Repeatable: the descriptions are merged.",
+    help="Description of the cluster: a snapshot, or output of Kafka's tools. Repeatable: the descriptions are merged.",
 )
 RACKS: Final = click.option("--rack", "racks", multiple=True, metavar="ID:RACK", help="Rack of a broker. Repeatable.")
 

@@ -14,6 +14,7 @@ import click
 
 from service.cli.local_client import BadInput
 from service.core.errors import AllocatorError
+from service.spark.io import early_checks
 from service.spark.jobs import JOBS, load
 
 if TYPE_CHECKING:
@@ -77,10 +78,11 @@ def _run(
     **parameters: Any,
 ) -> None:
     """Run the job, and print its summary and the locations of its results."""
-    from service.spark.runner import run  # noqa: PLC0415 - --help needs no Spark
-
     settings = dict(option.partition("=")[::2] for option in spark_options)
     try:
+        early_checks.check_all(job, parameters, master, settings)
+        from service.spark.runner import run  # noqa: PLC0415 - what is refused needs no Spark
+
         done = run(job, parameters, into=into, master=master, settings=settings, packages=packages, verbose=verbose)
     except AllocatorError as error:
         raise BadInput(str(error)) from None

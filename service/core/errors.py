@@ -21,7 +21,9 @@
 The class name in kebab case is the last part of the problem's ``type``. Nothing here knows a status code.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from service.core.similar import did_you_mean, meant
@@ -44,12 +46,22 @@ class InvalidQuestion(AllocatorError):
     """The question breaks a rule of this service.
 
     field : path to the offending value, names and rows: ``("members", 3, "member_id")``; empty for the whole question
+    others : further faults of the same question
     """
 
     def __init__(self, detail: str, *field: str | int) -> None:
         super().__init__(detail)
         self.detail = detail
         self.field = field
+        self.others: list[InvalidQuestion] = []
+
+
+def raise_all(faults: Iterable[InvalidQuestion]) -> None:
+    """Raise the first of these faults, if there is one, with the others; at most MAX_ERRORS in all."""
+    several = list(islice(faults, MAX_ERRORS))
+    if several:
+        several[0].others = several[1:]
+        raise several[0]
 
 
 class UnknownStrategy(InvalidQuestion):

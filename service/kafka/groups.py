@@ -97,9 +97,9 @@ def describe_groups(
             continue
         requests.append((coordinator, _REQUESTS[protocol](group_ids)))
     for (_, request), answer in zip(requests, client.ask(requests), strict=True):
-        asked = request.groups if isinstance(request, DescribeGroupsRequest) else request.group_ids
+        group_ids = request.groups if isinstance(request, DescribeGroupsRequest) else request.group_ids
         if isinstance(answer, Exception):
-            for group_id in asked:
+            for group_id in group_ids:
                 not_known.add("groups[]", reason(answer), group_id)
             continue
         for group in answer.groups:
@@ -126,8 +126,8 @@ def add_committed_offsets(
         )
     for (_, request), answer in zip(requests, client.ask(requests), strict=True):
         if isinstance(answer, Exception):
-            for asked in request.groups:
-                not_known.add("groups[].committed_offsets", reason(answer), asked.group_id)
+            for group in request.groups:
+                not_known.add("groups[].committed_offsets", reason(answer), group.group_id)
             continue
         for group in answer.groups:
             if group.error_code != NO_ERROR:

@@ -192,8 +192,8 @@ def read_offsets(
     for (broker_id, request), answer in zip(requests, client.ask(requests), strict=True):
         if isinstance(answer, Exception):
             why = f"broker {broker_id}: {reason(answer)}"
-            for asked in request.topics:
-                not_known.add(field, why, asked.name)
+            for topic in request.topics:
+                not_known.add(field, why, topic.name)
             continue
         for topic in answer.topics:
             row = offsets[topic.name]

@@ -1,17 +1,24 @@
 """A job, its environment, and its outcome."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, cast
 
 import click
-import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
 
-from service.spark.io.sinks import Sink
 from service.spark.io.sources import Source
-from service.spark.report import Report
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+    from service.spark.io.sinks import Sink
+    from service.spark.report import Report
 
 
 @dataclass(frozen=True)
@@ -58,15 +65,20 @@ class Job:
     sources : the sources among the parameters' values, which are checked before Spark starts
     columns : ``columns(**parameters)`` gives the columns that ``source`` must have, as far as the parameters say
     check : ``check(**parameters)`` raises an error of the core or of the pipeline before Spark starts
-    run : ``run(pipeline, **parameters)`` gives the outcome; None from a job that runs until it is stopped
+
+    ``job.py`` in the job's folder has ``run``. It is imported when the job runs, so that options and files are refused before
+    Spark and the kernels are imported.
     """
 
     name: str
     summary: str
     parameters: tuple[click.Parameter, ...]
-    run: Callable[..., Outcome | None]
     check: Callable[..., None] = lambda **_: None
     columns: Callable[..., Sequence[str]] = lambda **_: ()
+
+    def run(self, pipeline: Pipeline, **parameters: Any) -> Outcome | None:
+        """The outcome; None from a job that runs until it is stopped."""
+        return cast("Outcome | None", import_module(f"service.spark.{self.name}.job").run(pipeline, **parameters))
 
     @staticmethod
     def sources(values: Mapping[str, Any]) -> list[Source]:

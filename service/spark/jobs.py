@@ -1,4 +1,4 @@
-"""The table of jobs. ``job.py`` in a job's folder has its command line and runs it on Spark."""
+"""The table of jobs. ``options.py`` in a job's folder has its command line, ``job.py`` runs it on Spark."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ JOBS: Final = ("skew", "load", "fleet", "offsets", "mismatch", "reassign")
 
 
 def load(name: str) -> Job:
-    """The job of this name, imported when it is needed."""
-    return cast("Job", import_module(f"service.spark.{name}.job").JOB)
+    """The job of this name, imported when it is needed, without Spark and kernels."""
+    return cast("Job", import_module(f"service.spark.{name}.options").JOB)

@@ -16,7 +16,7 @@ from pyspark.errors import PySparkException
 
 from service.spark.cluster.progress import progress
 from service.spark.cluster.session import spark_session
-from service.spark.io import early_checks, sources
+from service.spark.io import reading
 from service.spark.io.lock import exclusive
 from service.spark.io.sinks import Sink
 from service.spark.job import Pipeline
@@ -56,16 +56,10 @@ def run(
     packages: Sequence[str] = (),
     verbose: bool = False,
 ) -> Results | None:
-    """Run ``job``; None from a job that runs until it is stopped.
+    """Run ``job``, which ``early_checks`` has checked; None from a job that runs until it is stopped.
 
-    Whatever can be checked without Spark is checked before it starts. Raises errors of the core and of the pipeline.
+    Raises errors of the core and of the pipeline.
     """
-    job.check(**parameters)
-    for source in job.sources(parameters):
-        sources.check_brokers(source)
-        sources.check_plain(source)
-        if early_checks.is_here(master, settings):
-            early_checks.check(source, job.columns(**parameters) if source is parameters.get("source") else ())
     name = f"partition-allocator {job.name}"
     session = spark_session(name, master=master, packages=packages, settings=settings, verbose=verbose)
     with exclusive(into), session as spark:
@@ -84,7 +78,7 @@ def run(
             places["summary"] = sink.json(SUMMARY, outcome.summary)
             places["report"] = sink.text(REPORT, outcome.report.html(date(), shown(job, parameters)))
         except (PySparkException, Py4JError) as error:
-            raise sources.failure(error) from error
+            raise reading.failure(error) from error
     text = orjson.dumps(outcome.summary, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_INDENT_2).decode() + "\n"
     return Results(text, outcome.headline, places, outcome.within_limits)
 

@@ -3,7 +3,7 @@
 A resource is a module with a ``Blueprint``; its view reads ``look up → run → answer``::
 
     @blueprint.post("/v1/partitions")
-    @blueprint.arguments(PartitionsSchema)                      # the body; a schema's post_load makes the question
+    @blueprint.arguments(PartitionsSchema)                      # the body; a QuestionSchema makes the question
     @blueprint.arguments(ExplainSchema, location="query")
     @blueprint.response(200, PartitionsAnswerSchema)            # documents; the view renders the answer itself
     @blueprint.doc(operationId="allocatePartitions")
@@ -21,18 +21,18 @@ from __future__ import annotations
 
 import http
 import re
-from functools import wraps
-from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias, cast
 
 import flask_smorest
 from apispec.ext.marshmallow import MarshmallowPlugin
 from flask import request
 from flask_smorest.utils import prepare_response, resolve_schema_instance
-from marshmallow import RAISE, Schema, ValidationError, fields, missing
+from marshmallow import RAISE, Schema, ValidationError, fields, missing, post_load
 from webargs.flaskparser import FlaskParser
 from werkzeug.exceptions import BadRequest, HTTPException, UnsupportedMediaType
 
-from service.core.errors import MAX_ERRORS, AllocatorError, InvalidQuestion
+from service.core.errors import MAX_ERRORS, AllocatorError, InvalidQuestion, LimitExceeded
 from service.core.similar import did_you_mean
 from service.web import problems
 from service.web.bodies import check_json, read_body
@@ -125,14 +125,103 @@ def query_values(request: Request, schema: Schema) -> dict[str, Any]:
     return values
 
 
-class QuerySchema(Schema):
+Parts: TypeAlias = "tuple[Callable[[dict[str, Any]], Any], ...]"
+"""Of a question: functions of the body that raise InvalidQuestion and ValidationError."""
+
+
+class _FaultyField(Exception):
+    """A question needs a field whose value is not valid."""
+
+
+class _ValidFields(dict[str, Any]):
+    """A body's fields, of which the faulty ones may not be read: that raises _FaultyField."""
+
+    def __init__(self, fields: dict[str, Any], faulty: set[str]) -> None:
+        super().__init__(fields)
+        self.faulty = faulty
+
+    def __getitem__(self, name: str) -> Any:
+        if name in self.faulty:
+            raise _FaultyField
+        return super().__getitem__(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """As a dict's."""
+        return self[name] if name in self or name in self.faulty else default
+
+
+class QuestionSchema(Schema):
+    """A schema whose fields make a question.
+
+    What is wrong with single fields is known before the question is made; what does not fit together, only then. A caller gets
+    both in one answer: the question of a rejected body is made all the same, until it needs a faulty field.
+    """
+
+    def question(self, body: dict[str, Any], **_: Any) -> Any:
+        """The question of a body. original : the body as it was sent. Raises InvalidQuestion and ValidationError."""
+        raise NotImplementedError
+
+    def parts(self) -> Parts:
+        """What the question is made of that needs few fields: tried one by one, so that no fault hides those of another part."""
+        return ()
+
+    @post_load(pass_original=True)
+    def checked_question(self, body: dict[str, Any], original: Any, **_: Any) -> Any:
+        """The question. An InvalidQuestion has all that is wrong."""
+        try:
+            return self.question(body, original=original)
+        except InvalidQuestion as error:
+            if not isinstance(error, LimitExceeded):
+                error.others += self._further(body, original, {_field(fault) for fault in (error, *error.others)})
+            raise
+
+    def handle_error(self, error: ValidationError, data: Any, **_: Any) -> None:
+        """Add the question's faults to those of single fields. See marshmallow.Schema."""
+        if isinstance(data, dict) and isinstance(error.valid_data, dict) and isinstance(error.messages, dict):
+            further = self._further(error.valid_data, data, set(error.messages))
+            if further:
+                error.messages.setdefault("_schema", []).extend(further)
+
+    def _further(self, body: dict[str, Any], original: dict[str, Any], faulty: set[str]) -> list[InvalidQuestion]:
+        """Faults at other fields than the faulty ones, which are not read."""
+        sent = {name: None for name in self.fields if name in original} | body
+        further: list[InvalidQuestion] = []
+        questions: Parts = (*self.parts(), partial(self.question, original=original))
+        for make in questions:
+            while faults := [fault for fault in _faults_of(make, _ValidFields(sent, faulty)) if _field(fault) not in faulty]:
+                further += faults
+                faulty = faulty | {_field(fault) for fault in faults}
+                if len(further) >= MAX_ERRORS or isinstance(faults[0], LimitExceeded):
+                    return further
+        return further
+
+
+def _faults_of(make: Callable[[Any], Any], body: _ValidFields) -> list[InvalidQuestion]:
+    """What is wrong with a question, as far as it can be made."""
+    try:
+        make(body)
+    except InvalidQuestion as error:
+        return [error, *error.others]
+    except ValidationError as error:
+        return list(problems.faults_in(error.messages))
+    except (_FaultyField, AllocatorError, HTTPException):
+        pass  # nothing that can be said beside the faults that are known
+    return []
+
+
+def _field(fault: InvalidQuestion) -> str:
+    return str(fault.field[0]) if fault.field else "_schema"
+
+
+class QuerySchema(QuestionSchema):
     """A schema of optional parameters, and the question that they make."""
 
     def read(self, req: Request) -> Any:
         """The question of a request. Raises 422 for faults of single parameters, and what ``question`` raises."""
         body = {name: field.load_default for name, field in self.fields.items() if field.load_default is not missing}
         faults: dict[str, Any] = {}
-        for name, value in query_values(req, self).items():
+        values = query_values(req, self)
+        for name, value in values.items():
             if name not in self.fields:
                 faults[name] = [self.error_messages["unknown"] + did_you_mean(name, self.fields, most=1)]
                 continue
@@ -141,12 +230,10 @@ class QuerySchema(Schema):
             except ValidationError as error:
                 faults[name] = error.messages
         if faults:
-            raise problems.invalid("query", faults)
-        return self.question(body)
-
-    def question(self, body: dict[str, Any], **_: Any) -> Any:
-        """The question of the parameters, each of which is valid."""
-        raise NotImplementedError
+            rejection = ValidationError(faults, valid_data=body)
+            self.handle_error(rejection, values)
+            raise problems.invalid("query", rejection.messages)
+        return self.checked_question(body, values)
 
 
 def _query_value(text: str, field: Any) -> Any:

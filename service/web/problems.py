@@ -105,7 +105,8 @@ def from_allocator_error(error: AllocatorError) -> Response:
         if isinstance(error, Unreadable):
             members |= _place(error)
     elif isinstance(error, InvalidQuestion):
-        members = {"errors": [{"pointer": pointer(error.field), "detail": error.detail}]}
+        faults = [error, *error.others]
+        return problem(422, kebab(name), title, f"{error}{_and_more(faults)}", errors=_errors(faults))
     return problem(422, kebab(name), title, str(error), **members)
 
 
@@ -123,12 +124,12 @@ def from_http_exception(error: HTTPException) -> werkzeug.Response:
     messages = getattr(error, "data", {}).get("messages")
     if messages is not None:
         # webargs nests a location ("json", "query") around what Marshmallow says of the fields in it.
-        errors = [{"pointer": at, "detail": text} for location in messages.values() for at, text in _flatten(location)]
-        first = errors[0]
+        faults = [fault for location in messages.values() for fault in faults_in(location)]
+        first = faults[0]
         document["type"] = TYPE_PREFIX + "invalid-request"
         document["title"] = "The request is not valid"
-        detail = f"{first['pointer'] or 'body'}: {first['detail']}" + (f" (and {len(errors) - 1} more)" if errors[1:] else "")
-        document["errors"] = errors[:MAX_ERRORS]
+        detail = f"{pointer(first.field) or 'body'}: {first.detail}{_and_more(faults)}"
+        document["errors"] = _errors(faults)
     document["detail"] = detail
     document |= _request_id()
     response.data = dumps(document)
@@ -142,17 +143,27 @@ def from_exception(error: Exception) -> Response:
     return problem(500, "internal-error", "Internal Server Error", "The service failed; its log says why.")
 
 
-def _request_id() -> dict[str, str]:
-    return {"request_id": request.environ[PROGRESS].request_id}
-
-
-def _flatten(messages: Any, at: str = "") -> Iterator[tuple[str, str]]:
-    """Marshmallow's nested messages as (JSON pointer, text)."""
+def faults_in(messages: Any, *field: str | int) -> Iterator[InvalidQuestion]:
+    """The faults in Marshmallow's nested messages, which may hold faults with their own path. field : path to the messages"""
     if isinstance(messages, dict):
-        for key, inner in messages.items():
-            yield from _flatten(inner, at if key == "_schema" else at + pointer([key]))
+        for part, inner in messages.items():
+            yield from faults_in(inner, *field, *(() if part == "_schema" else (part,)))
     elif isinstance(messages, list):
         for inner in messages:
-            yield from _flatten(inner, at)
+            yield from faults_in(inner, *field)
+    elif isinstance(messages, InvalidQuestion):
+        yield messages
     else:
-        yield at, str(messages)
+        yield InvalidQuestion(str(messages), *field)
+
+
+def _errors(faults: list[InvalidQuestion]) -> list[dict[str, str]]:
+    return [{"pointer": pointer(fault.field), "detail": fault.detail} for fault in faults[:MAX_ERRORS]]
+
+
+def _and_more(faults: list[InvalidQuestion]) -> str:
+    return f" (and {len(faults) - 1} more)" if faults[1:] else ""
+
+
+def _request_id() -> dict[str, str]:
+    return {"request_id": request.environ[PROGRESS].request_id}

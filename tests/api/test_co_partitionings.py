@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 PATH = "/v1/co-partitionings"
@@ -61,3 +63,9 @@ def test_what_is_wrong_is_said_where_it_is(client, topics, pointer, detail):
     (error,) = response.json["errors"]
     assert error["pointer"] == pointer
     assert detail in error["detail"]
+
+
+def test_a_name_may_be_half_a_surrogate_pair(client):
+    body = {"topics": [{"topic_name": "orders", "partitions_count": 12}, {"topic_name": "\ud800", "partitions_count": 6}]}
+    response = client.post("/v1/co-partitionings", data=json.dumps(body), content_type="application/json")
+    assert response.status_code == 200, response.text

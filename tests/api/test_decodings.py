@@ -88,7 +88,7 @@ def test_user_data_that_an_assignor_passes_over_is_said_to_be_unreadable(client)
         ({"kind": "group_record", "key_base64": "AAA="}, "/value_base64"),
         ({"kind": "group_record", "value_base64": "AAA="}, "/key_base64"),
         ({"kind": "group_record", "key_base64": "AAA=", "value_base64": None, "kafka_version": "2.0"}, "/kafka_version"),
-        ({"kind": "share_group_state_record", "bytes_base64": "AAA="}, "/key_base64"),
+        ({"kind": "group_record", "bytes_base64": "AAA=", "key_base64": "AAA=", "value_base64": None}, "/bytes_base64"),
         (
             {"kind": "share_group_state_record", "key_base64": "AAA=", "value_base64": None, "kafka_version": "0.10.2.1"},
             "/kafka_version",

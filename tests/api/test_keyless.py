@@ -91,7 +91,7 @@ def test_queues_beyond_kafkas_int_table_are_refused(client):
         ({"partitions": [{"partition_id": 0, "queue_size": -1}]}, "/partitions/0/queue_size"),
         ({"partitions": [{"partition_id": 0, "queue_size": 1}], "rule": "sticky"}, "/partitions/0/queue_size"),
         ({"partitions": [{"partition_id": 0, "batch_records": 2}]}, "/partitions/0/batch_records"),
-        ({"partitions_count": 2, "brokers": [*BROKERS, *BROKERS]}, "/brokers/2/broker_id"),
+        ({"partitions_count": 2, "brokers": [*BROKERS, BROKERS[0]]}, "/brokers/2/broker_id"),
         ({"partitions": [{"partition_id": 0, "batch_records": 5e-324}], "rule": "sticky"}, "/partitions/0/batch_records"),
         ({"partitions": [{"partition_id": 0, "batch_records": 1e308}], "rule": "sticky"}, "/partitions/0/batch_records"),
         ({"partitions_count": 2, "brokers": [{"broker_id": 0, "rack_id": "\ud800"}]}, "/brokers/0/rack_id"),

@@ -393,7 +393,7 @@ def test_throughput_beside_keys_adds_its_count(client, counts, planned):
         ({"target_mb_per_second": 50, "producer_mb_per_second": 0}, "/producer_mb_per_second"),
         ({"target_mb_per_second": "50", "producer_mb_per_second": 1}, "/target_mb_per_second"),
         ({"target_mb_per_second": 1e12, "producer_mb_per_second": 1}, "/target_mb_per_second"),
-        ({"target_mb_per_second": 1e6, "producer_mb_per_second": 1e-3, "keys": ["a"]}, "/partitions_counts"),
+        ({"target_mb_per_second": 1e6, "producer_mb_per_second": 1e-3, "keys": ["a"]}, "/target_mb_per_second"),
         ({"target_mb_per_second": 50, "producer_mb_per_second": 1, "max_skew": 2}, "/keys"),
         ({"target_mb_per_second": 50, "producer_mb_per_second": 1, "partitions_counts": [6]}, "/keys"),
         ({"unknown": 1}, "/partitions_counts"),

@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from service.spark.jobs import JOBS
+
 HEAVY = ("numpy", "numba", "pyarrow", "flask", "marshmallow", "rich", "scipy", "pyspark", "gunicorn", "structlog")
 """What ``--help`` does not import."""
 
@@ -89,9 +91,17 @@ def test_a_refused_file_of_keys_loads_no_kernels(command, text, tmp_path):
     assert not imported(f"from service.cli import main; main({arguments})") & LIBRARIES
 
 
-@pytest.mark.parametrize("arguments", [["pipeline", "--help"], ["pipeline", "skew", "missing.parquet"]])
-def test_a_refused_job_draws_nothing(arguments):
-    assert not imported(f"from service.cli import main; main({arguments})") & {"matplotlib", "scipy.linalg", "flask"}
+@pytest.mark.parametrize("arguments", [["--help"], *([job, "--help"] for job in JOBS), ["skew", "missing.parquet"]])
+def test_a_refused_job_loads_no_library(arguments):
+    modules = imported(f"from service.cli import main; main({['pipeline', *arguments]})")
+    assert not modules & (LIBRARIES | {"numpy", "pyarrow", "py4j", "pandas"})
+
+
+@pytest.mark.parametrize("text", ["", "id\na\n"], ids=["empty", "wrong column"])
+def test_a_refused_file_of_a_job_loads_no_library(text, tmp_path):
+    (tmp_path / "keys.csv").write_text(text)
+    modules = imported(f"from service.cli import main; main(['pipeline', 'skew', {str(tmp_path / 'keys.csv')!r}])")
+    assert not modules & (LIBRARIES | {"numpy", "pyarrow", "py4j", "pandas"})
 
 
 def test_a_kernel_that_is_compiled_says_so(tmp_path):

@@ -6,7 +6,7 @@ import click
 import pytest
 
 from service.spark.counts import COUNTS
-from service.spark.skew.job import JOB
+from service.spark.skew.options import JOB
 
 
 @pytest.mark.parametrize(("text", "counts"), [("12,24", (12, 24)), ("12-48:12,24,7", (12, 24, 36, 48, 7)), ("3-3", (3,))])

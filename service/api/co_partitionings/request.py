@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 from typing import Any
 
-from marshmallow import Schema, fields, post_load, validate
+from marshmallow import Schema, fields, validate
 
 from service.arrow.groups import LONGEST_TOPIC_NAME
 from service.core.attribution.copartitioning import Topic, check
-from service.core.errors import InvalidQuestion
+from service.core.errors import InvalidQuestion, raise_all
 from service.core.keys.formats import FORMATS
 from service.core.partitioners import PARTITIONERS
+from service.web.blueprint import QuestionSchema
 from service.web.fields import Integer, List, about
 from service.web.schemas import KafkaVersion
 
@@ -35,28 +36,30 @@ class CoPartitioningQuestion:
     topics: tuple[Topic, Topic]
 
 
-class CoPartitioningsSchema(Schema):
+class CoPartitioningsSchema(QuestionSchema):
     """Two topics that are to be joined."""
 
     kafka_version = KafkaVersion()
     topics = List(fields.Nested(CoPartitionedTopicSchema), required=True, validate=validate.Length(equal=2))
 
-    @post_load
     def question(self, body: dict[str, Any], **_: Any) -> CoPartitioningQuestion:
         """The question: its partitioners resolved."""
-        first, second = (_topic(topic, i) for i, topic in enumerate(body["topics"]))
+        first, second = _topics(body["topics"])
         if first.topic_name == second.topic_name:
             raise InvalidQuestion(f"Duplicate topic_name {first.topic_name!r}.", "topics", 1, "topic_name")
         return CoPartitioningQuestion(body["kafka_version"], (first, second))
 
 
-def _topic(topic: dict[str, Any], i: int) -> Topic:
-    try:
-        partitioner = PARTITIONERS[topic["partitioner"]]
-        name = topic.get("topic_name", ("first", "second")[i])
-        result = Topic(name, topic["partitions_count"], partitioner, topic["key_format"])
-        check(result)
-    except InvalidQuestion as error:
-        error.field = ("topics", i, *error.field)
-        raise
-    return result
+def _topics(rows: list[dict[str, Any]]) -> list[Topic]:
+    topics, faults = [], []
+    for i, row in enumerate(rows):
+        try:
+            partitioner = PARTITIONERS[row["partitioner"]]
+            name = row.get("topic_name", ("first", "second")[i])
+            topics.append(Topic(name, row["partitions_count"], partitioner, row["key_format"]))
+            check(topics[-1])
+        except InvalidQuestion as error:
+            error.field = ("topics", i, *error.field)
+            faults.append(error)
+    raise_all(faults)
+    return topics

@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
-from marshmallow import Schema, fields, post_load, validate
+from marshmallow import fields, validate
 
 from service.api.fingerprints.partitioner_classes import chosen
 from service.core.keys.columns import Column
 from service.core.keys.formats import FORMATS
 from service.core.partitioners import Partitioner
 from service.web import keys
+from service.web.blueprint import Parts, QuestionSchema
 from service.web.context import check_limit
 from service.web.fields import Integer, List, about
 from service.web.keys import KeyList
@@ -36,7 +37,7 @@ class ComparisonQuestion:
     examples: int
 
 
-class PartitionerComparisonsSchema(Schema):
+class PartitionerComparisonsSchema(QuestionSchema):
     """Keys of one topic, and the partitioners to compare."""
 
     kafka_version = KafkaVersion()
@@ -52,12 +53,10 @@ class PartitionerComparisonsSchema(Schema):
         minimum=0, maximum=MOST_EXAMPLES, load_default=3, metadata=about("most keys that are shown of a disagreement")
     )
 
-    @post_load
     def question(self, body: dict[str, Any], **_: Any) -> ComparisonQuestion:
         """The question: its partitioners resolved, its size within the limits, its keys in bytes."""
         partitioners = chosen(body.get("partitioners"))
-        check_limit("max_keys", len(body["keys"]), "keys", "keys")
-        column, key_format = keys.read(body["keys"], body.get("key_format"))
+        column, key_format = _keys(body)
         return ComparisonQuestion(
             kafka_version=body["kafka_version"],
             partitioners=partitioners,
@@ -68,3 +67,12 @@ class PartitionerComparisonsSchema(Schema):
             key_format=key_format,
             examples=body["examples"],
         )
+
+    def parts(self) -> Parts:
+        """The partitioners; the keys."""
+        return (lambda body: chosen(body.get("partitioners")), _keys)
+
+
+def _keys(body: dict[str, Any]) -> tuple[Column, str]:
+    check_limit("max_keys", len(body["keys"]), "keys", "keys")
+    return keys.read(body["keys"], body.get("key_format"))

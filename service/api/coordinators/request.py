@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
-from marshmallow import Schema, ValidationError, fields, post_load, validate
+from marshmallow import Schema, ValidationError, fields, validate
 
 from service.core import coordinators
 from service.core.coordinators import DEFAULT_PARTITIONS_COUNT, Coordinator
+from service.web.blueprint import QuestionSchema
 from service.web.fields import Integer, about, short
 from service.web.schemas import ExplainSchema, KafkaVersion
 
@@ -36,7 +37,7 @@ class SharePartitionSchema(Schema):
     partition = Integer(required=True, minimum=0)
 
 
-class CoordinatorSchema(Schema):
+class CoordinatorSchema(QuestionSchema):
     """An id: one of `group_id`, `transactional_id` and `share_partition`."""
 
     kafka_version = KafkaVersion()
@@ -47,8 +48,7 @@ class CoordinatorSchema(Schema):
         minimum=1, load_default=DEFAULT_PARTITIONS_COUNT, metadata=about("of the topic that holds the coordinators' state")
     )
 
-    @post_load
-    def coordination(self, body: dict[str, Any], **_: Any) -> Coordination:
+    def question(self, body: dict[str, Any], **_: Any) -> Coordination:
         """The coordinator of the one id in the body."""
         id_names = [name for name in ("group_id", "transactional_id", "share_partition") if name in body]
         if len(id_names) != 1:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
-from marshmallow import Schema, ValidationError, fields, post_load, validate
+from marshmallow import Schema, ValidationError, fields, validate
 
 from service.arrow.groups import TOPIC_ID
 from service.arrow.keys import from_arrow
@@ -14,6 +14,7 @@ from service.core.errors import InvalidQuestion
 from service.core.kafka_versions import FORMATTERS, LATEST
 from service.core.model import Keys
 from service.web.arrow_parser import ArrowBody
+from service.web.blueprint import QuestionSchema
 from service.web.columns_field import Columns
 from service.web.context import check_limit, reserve
 from service.web.fields import List, Name, TopicName, about, short
@@ -137,7 +138,7 @@ class TopicIdSchema(Schema):
     topic_id = Name(required=True, rule=validate.Regexp(TOPIC_ID), metadata=about("", example="uxT2hl6X6HiUYlFlNWKCZQ"))
 
 
-class CaptureSchema(Schema):
+class CaptureSchema(QuestionSchema):
     """Bytes, and what they are."""
 
     kind = fields.String(
@@ -177,20 +178,9 @@ class CaptureSchema(Schema):
         load_default=None, allow_none=True, validate=short, metadata=about("for a subscription: whose it is")
     )
 
-    @post_load
-    def capture(self, body: dict[str, Any], **_: Any) -> Capture | Captures:
+    def question(self, body: dict[str, Any], **_: Any) -> Capture | Captures:
         """The question: exactly the bytes that its kind needs."""
-        if body["kind"] == OFFSETS_TOPIC or (body["kind"] in RECORDS and "records" in body):
-            needed: tuple[str, ...] = ("records",)
-        else:
-            needed = ("key_base64", "value_base64") if body["kind"] in RECORDS else ("bytes_base64",)
-        if "topics" in body and body["kind"] != OFFSETS_TOPIC:
-            raise ValidationError({"topics": [f"Not for {body['kind']}."]})
-        for name in ("key_base64", "value_base64", "records", "bytes_base64"):
-            if name in body and name not in needed:
-                raise ValidationError({name: [f"Not for {body['kind']}, which needs {' and '.join(needed)}."]})
-            if name in needed and name not in body:
-                raise ValidationError({name: [f"Missing data for {body['kind']}."]})
+        _check_bytes(body)
         if body["kind"] == SHARE_GROUP_STATE_RECORD and body["kafka_version"] != LATEST:
             raise ValidationError({"kafka_version": [f"Kafka {body['kafka_version']} has no share groups."]})
         if "records" in body:
@@ -209,3 +199,20 @@ class CaptureSchema(Schema):
             body["member_id"],
             body["instance_id"],
         )
+
+
+def _check_bytes(body: dict[str, Any]) -> None:
+    """Raise ValidationError unless the body has the bytes that its kind needs, and no others."""
+    kind = body["kind"]
+    if kind == OFFSETS_TOPIC or (kind in RECORDS and "records" in body):
+        needed: tuple[str, ...] = ("records",)
+    else:
+        needed = ("key_base64", "value_base64") if kind in RECORDS else ("bytes_base64",)
+    faults = {"topics": [f"Not for {kind}."]} if "topics" in body and kind != OFFSETS_TOPIC else {}
+    for name in ("key_base64", "value_base64", "records", "bytes_base64"):
+        if name in body and name not in needed:
+            faults[name] = [f"Not for {kind}, which needs {' and '.join(needed)}."]
+        elif name in needed and name not in body:
+            faults[name] = [f"Missing data for {kind}."]
+    if faults:
+        raise ValidationError(faults)

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-from marshmallow import Schema, ValidationError, fields, post_load, validate
+from marshmallow import Schema, ValidationError, fields, validate
 
 from service.api.fingerprints.partitioner_classes import chosen
 from service.core.errors import InvalidQuestion
@@ -15,6 +15,7 @@ from service.core.model import Int32s
 from service.core.partitioners import Partitioner
 from service.web import keys
 from service.web.arrow_parser import ArrowBody
+from service.web.blueprint import Parts, QuestionSchema
 from service.web.columns_field import Columns
 from service.web.context import check_limit, reserve
 from service.web.fields import Integer, List, about
@@ -86,7 +87,7 @@ class FingerprintQuestion:
     examples: int
 
 
-class PartitionerFingerprintsSchema(Schema):
+class PartitionerFingerprintsSchema(QuestionSchema):
     """Records that were seen, each with its key and its partition."""
 
     kafka_version = KafkaVersion()
@@ -112,22 +113,17 @@ class PartitionerFingerprintsSchema(Schema):
     max_candidates = Integer(minimum=1, maximum=1000, load_default=20, metadata=about("most candidates that are listed"))
     examples = Integer(minimum=0, maximum=100, load_default=3, metadata=about("most records that are shown of each writer"))
 
-    @post_load
     def question(self, body: dict[str, Any], **_: Any) -> FingerprintQuestion:
         """The question: its partitioners resolved, its size within the limits, its keys in bytes."""
-        values, partition_ids = body["observations"]["key"], np.array(body["observations"]["partition_id"])
-        if not len(partition_ids):
-            raise InvalidQuestion("There are no observations.", "observations")
-        check_limit("max_keys", len(partition_ids), "keys", "observations")
-        with keys.fields_of(keys=("observations", "key")):
-            column, key_format = keys.read(values, body.get("key_format"))
+        column, key_format = _keys(body)
+        partition_ids = np.array(body["observations"]["partition_id"])
         partitions_counts = _possible(body, partition_ids)
         reserve(COUNT_BYTES * len(partitions_counts))
         return FingerprintQuestion(
             kafka_version=body["kafka_version"],
             partitioners=chosen(body.get("partitioners")),
             named="partitioners" in body,
-            values=values,
+            values=body["observations"]["key"],
             partition_ids=partition_ids,
             column=column,
             key_format=key_format,
@@ -135,6 +131,24 @@ class PartitionerFingerprintsSchema(Schema):
             max_candidates=body["max_candidates"],
             examples=body["examples"],
         )
+
+    def parts(self) -> Parts:
+        """The partitioners; the keys; the partition counts."""
+        return (
+            lambda body: chosen(body.get("partitioners")),
+            _keys,
+            lambda body: _possible(body, np.array(body["observations"]["partition_id"])),
+        )
+
+
+def _keys(body: dict[str, Any]) -> tuple[Column, str]:
+    """The keys, and their format. Raises InvalidQuestion, LimitExceeded."""
+    values = body["observations"]["key"]
+    if not len(values):
+        raise InvalidQuestion("There are no observations.", "observations")
+    check_limit("max_keys", len(values), "keys", "observations")
+    with keys.fields_of(keys=("observations", "key")):
+        return keys.read(values, body.get("key_format"))
 
 
 def _possible(body: dict[str, Any], partition_ids: Int32s) -> range:

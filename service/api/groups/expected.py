@@ -46,19 +46,24 @@ class AssignmentDifferenceSchema(Schema):
 
 
 def expected_group(topics: pa.StructArray, members: pa.StructArray, expected: list[dict[str, Any]]) -> Group:
-    """The group whose members own what they are expected to get. Raises InvalidQuestion and WrongGroup."""
+    """The group whose members own what they are expected to get."""
     ids = members.field("member_id").to_pylist()
-    rows: dict[str, Any] = {}
-    for i, each in enumerate(expected):
-        if each["member_id"] in rows:
-            raise InvalidQuestion(f"Duplicate member_id {each['member_id']!r}.", "expected", i, "member_id")
-        rows[each["member_id"]] = each["partitions"]
-    known = set(ids)
-    for i, each in enumerate(expected):
-        if each["member_id"] not in known:
-            raise InvalidQuestion(f"{each['member_id']!r} is not in `members`.", "expected", i, "member_id")
+    rows = {each["member_id"]: each["partitions"] for each in expected}
     owning = [{"member_id": member_id, "owned_partitions": rows.get(member_id, [])} for member_id in ids]
     return read_group(topics, pa.array(owning, MEMBER))
+
+
+def expected_faults(members: pa.StructArray, expected: list[dict[str, Any]]) -> Iterator[InvalidQuestion]:
+    """Members that are expected twice, or that the group does not have."""
+    known = set(members.field("member_id").to_pylist()) if expected else set()
+    named = set()
+    for i, each in enumerate(expected):
+        name = each["member_id"]
+        if name in named:
+            yield InvalidQuestion(f"Duplicate member_id {name!r}.", "expected", i, "member_id")
+        elif name not in known:
+            yield InvalidQuestion(f"{name!r} is not in `members`.", "expected", i, "member_id")
+        named.add(name)
 
 
 def without_candidates(body: dict[str, Any]) -> dict[str, Any]:

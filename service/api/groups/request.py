@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from marshmallow import Schema, ValidationError, fields, post_load, pre_load, validate
+from marshmallow import Schema, ValidationError, fields, pre_load, validate
 
 from service.api.groups.expected import (
     MAX_COMBINATIONS,
     ExpectedSchema,
     counts_to_try,
+    expected_faults,
     expected_group,
     largest_counts,
     with_counts,
@@ -35,11 +36,11 @@ from service.arrow.groups import (
     subscriptions_total,
 )
 from service.core.assignors import GROUP_PROTOCOLS, Assignor
-from service.core.errors import UnknownStrategy
+from service.core.errors import UnknownStrategy, raise_all
 from service.core.kafka_versions import LATEST, at_release
 from service.core.model import NONE
 from service.web import json_arrays, json_integer_lists, responses
-from service.web.blueprint import Parser
+from service.web.blueprint import Parser, Parts, QuestionSchema
 from service.web.columns_field import Columns
 from service.web.context import check_limit, reserve
 from service.web.fields import Integer, List, Name, Number, Subject, TopicName, about
@@ -231,7 +232,7 @@ class GroupAssignment:
             yield counts, group, expected_group(topics, self.members, self.expected or [])
 
 
-class GroupAssignmentSchema(Schema):
+class GroupAssignmentSchema(QuestionSchema):
     """A group to be assigned."""
 
     kafka_version = fields.String(
@@ -274,28 +275,48 @@ class GroupAssignmentSchema(Schema):
         """The body with one partition count for each topic."""
         return without_candidates(body) if isinstance(body, dict) else body
 
-    @post_load(pass_original=True)
-    def ask(self, body: dict[str, Any], original: Any, **_: Any) -> GroupAssignment:
+    def question(self, body: dict[str, Any], **context: Any) -> GroupAssignment:
         """The question: its assignor resolved, its size within the limits, its names turned into indices."""
-        protocol = body["group_protocol"] or "classic"
-        if protocol not in GROUP_PROTOCOLS:
-            raise UnknownStrategy("group_protocol", protocol, tuple(GROUP_PROTOCOLS))
-        registry, version = GROUP_PROTOCOLS[protocol], body["kafka_version"] or LATEST
-        assignor = registry.builtins[0] if body["assignor"] is None else _assignor(protocol, body["assignor"])
-        assignor = at_release(assignor, version)
-        topics, members = body["topics"], body["members"]
-        counts = tuple(counts_to_try(original))
-        largest = with_counts(topics, largest_counts(topics, counts))
-        partitions = partitions_total(largest)
-        check_limit("max_partitions", partitions, "partitions", "topics")
-        check_limit("max_assignment_cells", partitions * len(members), "partitions × members")
-        check_limit("max_subscriptions", subscriptions_total(topics, members), "subscriptions of members to topics", "members")
-        reserve(assignment_bytes(largest, members, responses.preferred(), shared=protocol == "share"))
-        try:
-            group = read_group(with_counts(topics, counts[0]), members)
-        except WrongGroup as error:
-            raise ValidationError(error.messages) from None
-        return GroupAssignment(version, protocol, assignor, body["group_id"], group, topics, members, body["expected"], counts)
+        protocol, assignor, version = _strategy(body)
+        counts = tuple(counts_to_try(context["original"]))
+        group = _group(body, counts, shared=protocol == "share")
+        raise_all(expected_faults(body["members"], body["expected"] or []))
+        return GroupAssignment(
+            version, protocol, assignor, body["group_id"], group, body["topics"], body["members"], body["expected"], counts
+        )
+
+    def parts(self) -> Parts:
+        """The assignor; the group; what is expected."""
+        return (
+            _strategy,
+            lambda body: _group(body, ({},), shared=False),
+            lambda body: raise_all(expected_faults(body["members"], body["expected"] or [])),
+        )
+
+
+def _strategy(body: dict[str, Any]) -> tuple[str, Assignor, str]:
+    """The protocol, the assignor, and the release of Kafka."""
+    protocol = body["group_protocol"] or "classic"
+    if protocol not in GROUP_PROTOCOLS:
+        raise UnknownStrategy("group_protocol", protocol, tuple(GROUP_PROTOCOLS))
+    version = body["kafka_version"] or LATEST
+    assignor = GROUP_PROTOCOLS[protocol].builtins[0] if body["assignor"] is None else _assignor(protocol, body["assignor"])
+    return protocol, at_release(assignor, version), version
+
+
+def _group(body: dict[str, Any], counts: tuple[dict[str, int], ...], *, shared: bool) -> Group:
+    """The group with the first of these combinations of partition counts. Raises ValidationError, LimitExceeded."""
+    topics, members = body["topics"], body["members"]
+    largest = with_counts(topics, largest_counts(topics, counts))
+    partitions = partitions_total(largest)
+    check_limit("max_partitions", partitions, "partitions", "topics")
+    check_limit("max_assignment_cells", partitions * len(members), "partitions × members")
+    check_limit("max_subscriptions", subscriptions_total(topics, members), "subscriptions of members to topics", "members")
+    reserve(assignment_bytes(largest, members, responses.preferred(), shared=shared))
+    try:
+        return read_group(with_counts(topics, counts[0]), members)
+    except WrongGroup as error:
+        raise ValidationError(error.messages) from None
 
 
 def _assignor(protocol: str, name: str) -> Assignor:

@@ -1,14 +1,16 @@
 """The request of ``/v1/keyless-distributions``: its schemas, and the step into the core's arrays."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from marshmallow import Schema, fields, post_load, validate
+from marshmallow import Schema, fields, validate
 
-from service.core.errors import InvalidQuestion
+from service.core.errors import InvalidQuestion, raise_all
 from service.core.keyless import ADAPTIVE, RULES, STICKY, Keyless
 from service.core.model import NONE
+from service.web.blueprint import Parts, QuestionSchema
 from service.web.context import check_limit, reserve
 from service.web.fields import Boolean, Integer, List, Name, Number, Subject, about
 from service.web.schemas import KafkaVersion
@@ -52,7 +54,7 @@ class KeylessQuestion:
     producers: list[dict[str, Any]]
 
 
-class KeylessDistributionsSchema(Schema):
+class KeylessDistributionsSchema(QuestionSchema):
     """A topic and its producers. Either `partitions_count` alone, all led and nothing queued, or `partitions`."""
 
     kafka_version = KafkaVersion()
@@ -75,12 +77,11 @@ class KeylessDistributionsSchema(Schema):
     rack_aware = Boolean(load_default=False, metadata=about("`partitioner.rack.aware` (KIP-1123), of producers from Kafka 4.4"))
     producers = List(fields.Nested(ProducersSchema), validate=validate.Length(1, 1000), metadata=about("default: one"))
 
-    @post_load
     def question(self, body: dict[str, Any], **_: Any) -> KeylessQuestion:
         """The question in arrays."""
         producers = body.get("producers") or [{"rack_id": None, "producers": 1}]
         _check_size(body, len(producers))
-        brokers = _brokers(body["brokers"])
+        brokers = _brokers(body)
         racks: dict[str | None, int] = {None: NONE}
         for of in (*body["brokers"], *producers):
             racks.setdefault(of["rack_id"], len(racks) - 1)
@@ -92,6 +93,10 @@ class KeylessDistributionsSchema(Schema):
             producer_weights=np.array([producer["producers"] for producer in producers], np.float64),
         )
         return KeylessQuestion(body["kafka_version"], body["topic_name"], keyless, producers)
+
+    def parts(self) -> Parts:
+        """The brokers; the partitions."""
+        return (_brokers, lambda body: raise_all(_partition_faults(body)) if "partitions" in body else None)
 
 
 def _check_size(body: dict[str, Any], groups: int) -> None:
@@ -124,7 +129,7 @@ def _columns(body: dict[str, Any], brokers: dict[int, dict[str, Any]], racks: di
             "slow": np.zeros(n, np.bool_),
             "batch_records": np.ones(n),
         }
-    _check_partitions(body, brokers)
+    raise_all(_partition_faults(body))
     partitions = sorted(body["partitions"], key=lambda partition: int(partition["partition_id"]))
     leaders = [brokers.get(partition["leader_id"]) for partition in partitions]
     timeout = body["availability_timeout_ms"]
@@ -137,27 +142,30 @@ def _columns(body: dict[str, Any], brokers: dict[int, dict[str, Any]], racks: di
     }
 
 
-def _check_partitions(body: dict[str, Any], brokers: dict[int, dict[str, Any]]) -> None:
-    """Raise InvalidQuestion for the first partition that is impossible, or has a field that the rule does not use."""
-    count, known = len(body["partitions"]), set()
+def _partition_faults(body: dict[str, Any]) -> Iterator[InvalidQuestion]:
+    """Partitions that are impossible, or have a field that the rule does not use."""
+    count, known, broker_ids = len(body["partitions"]), set(), {broker["broker_id"] for broker in body["brokers"]}
     for i, partition in enumerate(body["partitions"]):
         partition_id, leader_id = partition["partition_id"], partition["leader_id"]
         if partition_id >= count:
-            raise InvalidQuestion(f"There are {count} partitions, 0 to {count - 1}.", "partitions", i, "partition_id")
-        if partition_id in known:
-            raise InvalidQuestion(f"Duplicate partition_id {partition_id}.", "partitions", i, "partition_id")
+            yield InvalidQuestion(f"There are {count} partitions, 0 to {count - 1}.", "partitions", i, "partition_id")
+        elif partition_id in known:
+            yield InvalidQuestion(f"Duplicate partition_id {partition_id}.", "partitions", i, "partition_id")
         known.add(partition_id)
-        if brokers and leader_id is not None and leader_id not in brokers:
-            raise InvalidQuestion(f"Unknown broker {leader_id}.", "partitions", i, "leader_id")
+        if broker_ids and leader_id is not None and leader_id not in broker_ids:
+            yield InvalidQuestion(f"Unknown broker {leader_id}.", "partitions", i, "leader_id")
         for name, nothing, rule in (("queue_size", 0, ADAPTIVE), ("batch_records", 1.0, STICKY)):
             if partition[name] != nothing and body["rule"] != rule:
-                raise InvalidQuestion(f"The rule {body['rule']} does not use {name}.", "partitions", i, name)
+                yield InvalidQuestion(f"The rule {body['rule']} does not use {name}.", "partitions", i, name)
 
 
-def _brokers(rows: list[dict[str, Any]]) -> dict[int, dict[str, Any]]:
+def _brokers(body: dict[str, Any]) -> dict[int, dict[str, Any]]:
+    """The brokers by id."""
     brokers: dict[int, dict[str, Any]] = {}
-    for i, broker in enumerate(rows):
+    faults = []
+    for i, broker in enumerate(body["brokers"]):
         if broker["broker_id"] in brokers:
-            raise InvalidQuestion(f"Duplicate broker_id {broker['broker_id']}.", "brokers", i, "broker_id")
+            faults.append(InvalidQuestion(f"Duplicate broker_id {broker['broker_id']}.", "brokers", i, "broker_id"))
         brokers[broker["broker_id"]] = broker
+    raise_all(faults)
     return brokers

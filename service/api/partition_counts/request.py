@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
-from marshmallow import Schema, ValidationError, fields, post_load, validate, validates_schema
+from marshmallow import Schema, ValidationError, fields, validate, validates_schema
 
 from service.arrow.keys import from_arrow
-from service.core.errors import InvalidQuestion
+from service.core.errors import InvalidQuestion, raise_all
 from service.core.keys.formats import FORMATS
 from service.core.partitioners import PARTITIONERS
 from service.core.sizing.counter import KeyCounter, hashing_rule, moduli_of
@@ -18,6 +18,7 @@ from service.core.sizing.plans import Limits, Rates
 from service.core.sizing.throughput import Throughput, throughput
 from service.web import keys
 from service.web.arrow_parser import ArrowBody
+from service.web.blueprint import Parts, QuestionSchema
 from service.web.columns_field import Columns
 from service.web.context import check_limit, reserve
 from service.web.fields import Boolean, Integer, List, Number, Subject, about
@@ -79,7 +80,7 @@ class HistogramRowSchema(Schema):
     bytes = Integer(minimum=0, maximum=MOST, metadata=about("of all these records; in every row or in none"))
 
 
-class PartitionCountPlansSchema(Schema):
+class PartitionCountPlansSchema(QuestionSchema):
     """Keys, or what is known of each, and the partition counts that come into question; or the topic's throughput; or both."""
 
     kafka_version = KafkaVersion()
@@ -125,32 +126,20 @@ class PartitionCountPlansSchema(Schema):
         if isinstance(sent, dict) and not {"partitions_counts", *THROUGHPUT} & sent.keys():
             raise ValidationError("Missing data for required field.", "partitions_counts")
 
-    @post_load
     def question(self, body: dict[str, Any], **_: Any) -> PlansQuestion:
         """The question: its partitioners resolved, its size within the limits."""
         needed = _throughput(body)
         without_keys = needed is not None and not {"keys", "histogram", *OF_KEYS} & body.keys()
-        body["partitioners"] = [PARTITIONERS.full_name(name) for name in body.get("partitioners", ["java"])]
-        names, counts = _distinct(body, "partitioners", []), _distinct(body, "partitions_counts", [])
+        names, counts = _names(body), _distinct(body.get("partitions_counts", []), "partitions_counts")
+        _check_rates(body)
+        current = body.get("current_partitions_count")
+        cells = "partitions × partitioners"
+        check_limit("max_plan_cells", sum(counts) * len(names), cells, "partitions_counts")
         if needed is not None and not without_keys and needed.partitions_count not in counts:
             counts = [*counts, needed.partitions_count]
-        current = body.get("current_partitions_count")
-        for total, name in ((sum(counts), "partitions_counts"), (sum({*counts, current or 0}), "current_partitions_count")):
-            check_limit("max_plan_cells", total * len(names), "partitions × partitioners", name)
-        if body.get("duration_seconds") is not None:
-            for name in ("records_per_second", "bytes_per_second"):
-                if name in body:
-                    raise InvalidQuestion("duration_seconds already gives the topic's rates.", name)
-        for what in ("records", "bytes"):
-            limit = f"max_partition_{what}_per_second"
-            if limit in body and not {f"{what}_per_second", "duration_seconds"} & set(body):
-                raise InvalidQuestion(f"Requires {what}_per_second or duration_seconds.", limit)
-        for i, name in enumerate(names):
-            try:
-                hashing_rule(name)
-            except InvalidQuestion as error:
-                error.field = ("partitioners", i)
-                raise
+            explained = f"{cells}, with the {needed.partitions_count} partitions that the throughput needs,"
+            check_limit("max_plan_cells", sum(counts) * len(names), explained, "target_mb_per_second")
+        check_limit("max_plan_cells", sum({*counts, current or 0}) * len(names), cells, "current_partitions_count")
         reserve(plan_bytes(tuple(counts), current) * len(names))
         return PlansQuestion(
             kafka_version=body["kafka_version"],
@@ -167,6 +156,16 @@ class PartitionCountPlansSchema(Schema):
             is_sample=body["is_sample"],
         )
 
+    def parts(self) -> Parts:
+        """The throughput; the partitioners; the counts; rates and limits; keys or histogram."""
+        return (
+            _throughput,
+            _names,
+            lambda body: _distinct(body.get("partitions_counts", []), "partitions_counts"),
+            _check_rates,
+            _check_one_list,
+        )
+
 
 THROUGHPUT: Final = ("target_mb_per_second", "producer_mb_per_second", "consumer_mb_per_second")
 
@@ -181,13 +180,39 @@ def _throughput(body: dict[str, Any]) -> Throughput | None:
     """What the topic's throughput needs; None if the body does not have it."""
     target, producer, consumer = (body.get(name) for name in THROUGHPUT)
     if target is None:
-        for name in THROUGHPUT:
-            if name in body:
-                raise InvalidQuestion("Requires target_mb_per_second.", name)
+        raise_all(InvalidQuestion("Requires target_mb_per_second.", name) for name in THROUGHPUT if name in body)
         return None
     if producer is None and consumer is None:
         raise InvalidQuestion("Requires producer_mb_per_second or consumer_mb_per_second.", "target_mb_per_second")
     return throughput(target, producer, consumer)
+
+
+def _names(body: dict[str, Any]) -> list[str]:
+    """The partitioners' full names. Raises InvalidQuestion for those that plans cannot be made for."""
+    names = _distinct([PARTITIONERS.full_name(name) for name in body.get("partitioners", ["java"])], "partitioners")
+    faults = []
+    for i, name in enumerate(names):
+        try:
+            hashing_rule(name)
+        except InvalidQuestion as error:
+            error.field = ("partitioners", i)
+            faults.append(error)
+    raise_all(faults)
+    return names
+
+
+def _check_rates(body: dict[str, Any]) -> None:
+    """Raise InvalidQuestion for rates that are given twice, and for limits of rates that are not given."""
+    rates = ("records_per_second", "bytes_per_second")
+    faults = []
+    if "duration_seconds" in body:
+        text = "duration_seconds already gives the topic's rates."
+        faults = [InvalidQuestion(text, name) for name in rates if name in body]
+    for name in rates:
+        limit = f"max_partition_{name}"
+        if limit in body and not {name, "duration_seconds"} & body.keys():
+            faults.append(InvalidQuestion(f"Requires {name} or duration_seconds.", limit))
+    raise_all(faults)
 
 
 def plan_bytes(partitions_counts: tuple[int, ...], current: int | None) -> int:
@@ -198,19 +223,21 @@ def plan_bytes(partitions_counts: tuple[int, ...], current: int | None) -> int:
     return 64 * sum(moduli_of(partitions_counts, current))
 
 
-def _distinct(body: dict[str, Any], name: str, default: list[Any]) -> list[Any]:
-    """A list without duplicates."""
-    values: list[Any] = body.get(name, default)
-    for i, value in enumerate(values):
-        if value in values[:i]:
-            raise InvalidQuestion(f"Duplicate value {value!r}.", name, i)
+def _distinct(values: list[Any], name: str) -> list[Any]:
+    """A list without duplicates. name : of its field"""
+    raise_all(InvalidQuestion(f"Duplicate value {value!r}.", name, i) for i, value in enumerate(values) if value in values[:i])
     return values
+
+
+def _check_one_list(body: dict[str, Any]) -> None:
+    """Raise InvalidQuestion for both lists of keys."""
+    if "keys" in body and "histogram" in body:
+        raise InvalidQuestion("Give either keys or histogram.", "histogram")
 
 
 def _batches(body: dict[str, Any]) -> Iterator[KeyBatch]:
     """The keys, from the stream or from one of the two lists."""
-    if "keys" in body and "histogram" in body:
-        raise InvalidQuestion("Give either keys or histogram.", "histogram")
+    _check_one_list(body)
     key_format = body.get("key_format")
     if "histogram" in body:
         return iter([_of_histogram(body["histogram"], key_format or "string")])

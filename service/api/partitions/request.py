@@ -5,16 +5,16 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-from marshmallow import Schema, ValidationError, fields, post_load, validate, validates_schema
+from marshmallow import Schema, ValidationError, fields, validate, validates_schema
 
 from service.core.errors import InvalidQuestion
 from service.core.kafka_versions import LATEST
-from service.core.keys.columns import BYTES, INTEGERS
+from service.core.keys.columns import BYTES, INTEGERS, Column
 from service.core.keys.formats import FORMATS
 from service.core.model import Bools
 from service.core.partitioners import PARTITIONERS, Partitioner, Question, check_options
 from service.web import keys
-from service.web.blueprint import QuerySchema, from_query
+from service.web.blueprint import Parts, QuerySchema, QuestionSchema, from_query
 from service.web.columns_field import Columns, Integers
 from service.web.context import check_limit
 from service.web.fields import INT32, INT64, Boolean, Integer, Subject, about
@@ -42,7 +42,7 @@ class WindowSchema(Schema):
 class Allocation:
     """The question, and what only the answer needs.
 
-    members : where the request has the keys and the explicit partitions of the question (``keys.fields_of``)
+    members : those of the Records
     explained : GET's ``explain``
     """
 
@@ -54,7 +54,28 @@ class Allocation:
     explained: bool
 
 
-class PartitionsSchema(Schema):
+@dataclass(frozen=True)
+class Records:
+    """The records of a request.
+
+    values : their keys as a KeyList has them; partitions : one for each record that names its own
+    members : where the request has the keys and the explicit partitions of the question (``keys.fields_of``)
+    options : of the question, those that records have
+    """
+
+    values: Any
+    partitions: pa.Int32Array | None
+    members: dict[str, tuple[str, ...]]
+    options: dict[str, Any]
+
+    def read(self, body: dict[str, Any]) -> tuple[Column, str]:
+        """The keys, and their format. Raises InvalidQuestion, LimitExceeded."""
+        check_limit("max_keys", len(self.values), "keys", self.members.get("keys", ("keys",))[0])
+        with keys.fields_of(**self.members):
+            return keys.read(self.values, body.get("key_format"))
+
+
+class PartitionsSchema(QuestionSchema):
     """Records of one topic. Fields below `random_seed` mean something to some partitioners only; the others refuse them."""
 
     kafka_version = KafkaVersion()
@@ -112,24 +133,13 @@ class PartitionsSchema(Schema):
         ):
             raise ValidationError("Missing data for required field.", "partitions_count")
 
-    @post_load
     def question(self, body: dict[str, Any], **_: Any) -> Allocation:
         """The question: its partitioner resolved, its size within the limits, its keys in bytes."""
-        options = {name: body[name] for name in OPTIONS if body.get(name) is not None}
-        members: dict[str, tuple[str, ...]] = {"explicit": ("explicit_partition",)}
-        values, records = body.get("keys"), body.get("records")
-        partitions: pa.Int32Array | None = None
-        if records is not None:
-            if values is not None:
-                raise InvalidQuestion("Give either keys or records.", "records")
-            members = {"keys": ("records", "key"), "explicit": ("records", "partition")}
-            values, partitions = records["key"], records["partition"]
-            options |= _record_options(records)
-        elif values is None:
-            if "random_values" not in options:
-                raise InvalidQuestion("Give either keys or records.", "keys")
-            values = [None] * len(options["random_values"])
-        return _allocation(body, values, partitions, options, members)
+        return _allocation(body, _records(body))
+
+    def parts(self) -> Parts:
+        """The partitioner and its options; the keys."""
+        return (lambda body: _options(_partitioner(body), body), lambda body: _records(body).read(body))
 
 
 class PartitionQuerySchema(PartitionsSchema, ExplainSchema, QuerySchema):
@@ -146,12 +156,14 @@ class PartitionQuerySchema(PartitionsSchema, ExplainSchema, QuerySchema):
         minimum=-INT64 - 1, maximum=INT64, metadata=about("of the java.util.Random; default 0. Neighbouring seeds hardly differ")
     )
 
-    @post_load
     def question(self, body: dict[str, Any], **_: Any) -> Allocation:
         """The question."""
-        options: dict[str, Any] = {name: body[name] for name in OPTIONS if name in body}
         value = _json_value(body.get("key"), body.get("key_format", "string"))
-        return _allocation(body, [value], None, options, {"keys": ("key",)})
+        return _allocation(body, Records([value], None, {"keys": ("key",)}, {}))
+
+    def parts(self) -> Parts:
+        """The partitioner."""
+        return (_partitioner,)
 
 
 OPTIONS: Final = (
@@ -160,14 +172,25 @@ OPTIONS: Final = (
 )  # fmt: skip
 
 
-def _allocation(
-    body: dict[str, Any],
-    values: Any,
-    partitions: pa.Int32Array | None,
-    options: dict[str, Any],
-    members: dict[str, tuple[str, ...]],
-) -> Allocation:
-    """Values : the keys as a KeyList has them; partitions : one for each record that names its own"""
+def _allocation(body: dict[str, Any], records: Records) -> Allocation:
+    partitioner = _partitioner(body)
+    check_options(partitioner, tuple(records.options))
+    options = records.options | _options(partitioner, body)
+    column, key_format = records.read(body)
+    encoding = partitioner.encoding
+    if key_format not in encoding.formats:
+        known = ", ".join(encoding.formats)
+        raise InvalidQuestion(f"The partitioner {partitioner.name} takes no {key_format} keys, only {known}.", "key_format")
+    explicit, has_explicit = _explicit(body.get("explicit_partition"), records.partitions, len(records.values))
+    question = Question(
+        body.get("partitions_count", 1), encoding.run(column, key_format), key_format, explicit, has_explicit, **options
+    )
+    version = body.get("kafka_version", LATEST)
+    return Allocation(version, body.get("topic_name"), partitioner, question, records.members, body.get("explain", False))
+
+
+def _partitioner(body: dict[str, Any]) -> Partitioner:
+    """The partitioner; raises InvalidQuestion also if it needs a partition count that is missing, or gives tokens instead."""
     partitioner = PARTITIONERS[body["partitioner"]]
     if partitioner.gives_tokens == ("partitions_count" in body):
         raise InvalidQuestion(
@@ -176,22 +199,29 @@ def _allocation(
             else "Missing data for required field.",
             "partitions_count",
         )
-    check_limit("max_keys", len(values), "keys", members.get("keys", ("keys",))[0])
+    return partitioner
+
+
+def _options(partitioner: Partitioner, body: dict[str, Any]) -> dict[str, Any]:
+    options = {name: body[name] for name in OPTIONS if body.get(name) is not None}
     if body.get("window") is not None:
         options["window"] = (body["window"]["start"], body["window"]["size"])
     check_options(partitioner, tuple(options))
-    with keys.fields_of(**members):
-        column, key_format = keys.read(values, body.get("key_format"))
-    encoding = partitioner.encoding
-    if key_format not in encoding.formats:
-        known = ", ".join(encoding.formats)
-        raise InvalidQuestion(f"The partitioner {partitioner.name} takes no {key_format} keys, only {known}.", "key_format")
-    explicit, has_explicit = _explicit(body.get("explicit_partition"), partitions, len(values))
-    question = Question(
-        body.get("partitions_count", 1), encoding.run(column, key_format), key_format, explicit, has_explicit, **options
-    )
-    version = body.get("kafka_version", LATEST)
-    return Allocation(version, body.get("topic_name"), partitioner, question, members, body.get("explain", False))
+    return options
+
+
+def _records(body: dict[str, Any]) -> Records:
+    values, records = body.get("keys"), body.get("records")
+    if records is not None:
+        if values is not None:
+            raise InvalidQuestion("Give either keys or records.", "records")
+        members: dict[str, tuple[str, ...]] = {"keys": ("records", "key"), "explicit": ("records", "partition")}
+        return Records(records["key"], records["partition"], members, _record_options(records))
+    if values is None:
+        if body.get("random_values") is None:
+            raise InvalidQuestion("Give either keys or records.", "keys")
+        values = [None] * len(body["random_values"])
+    return Records(values, None, {"explicit": ("explicit_partition",)}, {})
 
 
 def _json_value(key: str | None, key_format: str) -> Any:

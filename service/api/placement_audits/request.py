@@ -6,15 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from marshmallow import Schema, ValidationError, fields, post_load, validate
+from marshmallow import Schema, ValidationError, fields, validate
 
 from service.api.groups.request import Rows
-from service.api.placements.request import BrokerSchema
+from service.api.placements.request import BrokerSchema, placer_at
 from service.arrow.clusters import BROKER, PLACEMENT, plain_brokers, plain_placements, read_cluster, read_placement
 from service.core.errors import MAX_ERRORS
 from service.core.kafka_versions import LATEST
 from service.core.model import Cluster, Ragged
-from service.core.placers import PLACERS, Placer
+from service.core.placers import Placer
+from service.web.blueprint import Parts, QuestionSchema
 from service.web.context import check_limit, reserve
 from service.web.fields import Integer, List, TopicName, about
 
@@ -40,7 +41,7 @@ class AuditedPartitionSchema(Schema):
     replicas = List(Integer(), required=True, metadata=about("broker ids, the preferred leader first"))
 
 
-class PlacementAuditSchema(Schema):
+class PlacementAuditSchema(QuestionSchema):
     """A topic's placement, and the placer that may have made it."""
 
     kafka_version = fields.String(metadata=about("the release of the placer, one of the placer's", example=LATEST))
@@ -70,32 +71,10 @@ class PlacementAuditSchema(Schema):
         ),
     )
 
-    @post_load
-    def resolve(self, body: dict[str, Any], **_: Any) -> PlacementAuditQuestion:
+    def question(self, body: dict[str, Any], **_: Any) -> PlacementAuditQuestion:
         """The question: its placer resolved, its names turned into indices. Raises ValidationError, LimitExceeded."""
-        placer = PLACERS[body["placer"]]
-        version = body.get("kafka_version", placer.kafka_versions[-1])
-        if version not in placer.kafka_versions:
-            known = ", ".join(placer.kafka_versions)
-            detail = f"The placer {placer.name} does not support Kafka {version}; supported are {known}."
-            raise ValidationError({"kafka_version": [detail]})
-        if "partitions_count" not in placer.forms:
-            raise ValidationError(
-                {"placer": [f"{placer.name} places several topics together; a single topic cannot be audited."]}
-            )
-        rows = body["placements"]
-        check_limit("max_placement_cells", len(rows.field("replicas").flatten()), "replicas", "placements")
-        reserve(audit_bytes(len(rows), len(rows.field("replicas").flatten()), len(body["brokers"])))
-        cluster = read_cluster(body["brokers"])
-        faults = distinct_faults(cluster.broker_ids, "brokers", "broker_id")
-        if not len(cluster):
-            faults["brokers"] = ["Must have at least one broker."]
-        if not len(rows):
-            faults["placements"] = ["Must have at least one partition."]
-        faults |= distinct_faults(np.array(rows.field("partition_id"), np.int32), "placements", "partition_id")
-        if faults:
-            raise ValidationError(faults)
-        ids, placement = read_placement(rows, cluster)
+        placer, version = _placer(body)
+        cluster, ids, placement = _placement(body)
         order = np.argsort(ids, kind="stable")
         ids = ids[order]
         gap = np.flatnonzero(np.diff(ids) != 1)
@@ -106,6 +85,34 @@ class PlacementAuditSchema(Schema):
         return PlacementAuditQuestion(
             version, placer, body.get("topic_name"), cluster, int(ids[0]), in_order, order.astype(np.int32), additions
         )
+
+    def parts(self) -> Parts:
+        """The placer; the brokers and the placement."""
+        return (_placer, _placement)
+
+
+def _placer(body: dict[str, Any]) -> tuple[Placer, str]:
+    placer, version = placer_at(body)
+    if "partitions_count" not in placer.forms:
+        raise ValidationError({"placer": [f"{placer.name} places several topics together; a single topic cannot be audited."]})
+    return placer, version
+
+
+def _placement(body: dict[str, Any]) -> tuple[Cluster, Int32s, Ragged]:
+    """The brokers, and the placement as ``read_placement`` returns it. Raises ValidationError, LimitExceeded."""
+    rows = body["placements"]
+    check_limit("max_placement_cells", len(rows.field("replicas").flatten()), "replicas", "placements")
+    reserve(audit_bytes(len(rows), len(rows.field("replicas").flatten()), len(body["brokers"])))
+    cluster = read_cluster(body["brokers"])
+    faults = distinct_faults(cluster.broker_ids, "brokers", "broker_id")
+    if not len(cluster):
+        faults["brokers"] = ["Must have at least one broker."]
+    if not len(rows):
+        faults["placements"] = ["Must have at least one partition."]
+    faults |= distinct_faults(np.array(rows.field("partition_id"), np.int32), "placements", "partition_id")
+    if faults:
+        raise ValidationError(faults)
+    return cluster, *read_placement(rows, cluster)
 
 
 @dataclass(frozen=True)
@@ -140,11 +147,14 @@ def audit_bytes(partitions: int, replicas: int, brokers: int) -> int:
 
 
 def _additions(ids: list[int], first_id: int, last_id: int) -> tuple[int, ...]:
+    faults = {}
     for i, partition_id in enumerate(ids):
         if not first_id < partition_id <= last_id:
-            raise ValidationError({"additions": {i: [f"Must be in [{first_id + 1}, {last_id}]."]}})
-        if i and partition_id <= ids[i - 1]:
-            raise ValidationError({"additions": {i: ["Must be larger than the one before."]}})
+            faults[i] = [f"Must be in [{first_id + 1}, {last_id}]."]
+        elif i and partition_id <= ids[i - 1]:
+            faults[i] = ["Must be larger than the one before."]
+    if faults:
+        raise ValidationError({"additions": faults})
     return tuple(partition_id - first_id for partition_id in ids)
 
 

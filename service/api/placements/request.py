@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow.compute as pc
-from marshmallow import Schema, ValidationError, fields, post_load, validate, validates_schema
+from marshmallow import Schema, ValidationError, fields, validate, validates_schema
 
 from service.api.groups.request import Rows
 from service.api.placements.commands import Command, Generate, Operate, Place
@@ -19,6 +19,7 @@ from service.core.placers import PLACERS, Placer
 from service.core.placers.controller import DEFAULT, TopicRequest
 from service.core.placers.reassign_generate import CurrentTopic
 from service.web import responses
+from service.web.blueprint import Parts, QuestionSchema
 from service.web.context import check_limit, reserve
 from service.web.fields import INT64, Boolean, Integer, List, Name, Number, TopicName, about
 from service.web.json_codec import dumps
@@ -97,7 +98,7 @@ class OperationSchema(Schema):
     topics = List(fields.Nested(OperationTopicSchema), required=True)
 
 
-class ReplicaPlacementSchema(TopicRequestSchema):
+class ReplicaPlacementSchema(TopicRequestSchema, QuestionSchema):
     """What to place, in one of four forms: one topic (`partitions_count`), several topics of one CreateTopics (`topics`), a KRaft
     controller's requests (`operations`), or existing topics (`topics_to_move`, for the placer `kafka-reassign-generate`).
     """
@@ -150,18 +151,31 @@ class ReplicaPlacementSchema(TopicRequestSchema):
             known = [name for name in sent if name in self.fields]
             _form(dict.fromkeys(known), PLACERS[body["placer"]])
 
-    @post_load
-    def resolve(self, body: dict[str, Any], **_: Any) -> Question:
+    def question(self, body: dict[str, Any], **_: Any) -> Question:
         """The question: its placer resolved, its form read, its size within the limits. Raises ValidationError, LimitExceeded."""
-        placer = PLACERS[body["placer"]]
-        version = body.get("kafka_version", placer.kafka_versions[-1])
-        if version not in placer.kafka_versions:
-            known = ", ".join(placer.kafka_versions)
-            raise ValidationError(
-                {"kafka_version": [f"The placer {placer.name} does not support Kafka {version}; supported are {known}."]}
-            )
+        placer, version = placer_at(body)
         command = _form(body, placer).read(body, placer, version)
         return Question(version, placer, body.get("topic_name"), body.get("random_seed", 0), command)
+
+    def parts(self) -> Parts:
+        """The placer; the brokers; the names of topics."""
+        return (
+            placer_at,
+            lambda body: _loaded_cluster(body, PLACERS[body["placer"]]) if "brokers" in body else None,
+            lambda body: _check_distinct(body.get("topics") or (), ("topics",)),
+        )
+
+
+def placer_at(body: dict[str, Any]) -> tuple[Placer, str]:
+    """The placer, and the release of Kafka. Raises UnknownStrategy, ValidationError."""
+    placer = PLACERS[body["placer"]]
+    version = body.get("kafka_version", placer.kafka_versions[-1])
+    if version not in placer.kafka_versions:
+        known = ", ".join(placer.kafka_versions)
+        raise ValidationError(
+            {"kafka_version": [f"The placer {placer.name} does not support Kafka {version}; supported are {known}."]}
+        )
+    return placer, version
 
 
 @dataclass(frozen=True)
@@ -203,12 +217,14 @@ def _read_topic(body: dict[str, Any], placer: Placer, version: str) -> Command:
 def _read_topics(body: dict[str, Any], placer: Placer, version: str) -> Command:
     topics = body["topics"]
     _check_distinct(topics, ("topics",))
-    requests = []
+    requests, faults = [], {}
     for i, topic in enumerate(topics):
         try:
             requests.append((topic["topic_name"], _placement_request(topic, placer, version)))
         except ValidationError as error:
-            raise ValidationError({"topics": {i: error.messages}}) from None
+            faults[i] = error.messages
+    if faults:
+        raise ValidationError({"topics": faults})
     cluster = _loaded_cluster(body, placer)
     _check_size(cluster, [(name, request.partitions_count, request.replication_factor) for name, request in requests], "topics")
     return Place(cluster, tuple(requests), alone=False)
@@ -320,11 +336,15 @@ def _placement_request(topic: dict[str, Any], placer: Placer, version: str) -> P
         "replica_shift": topic.get("replica_shift"),
         "partition_0_replicas": topic.get("partition_0_replicas"),
     }
-    for name, value in options.items():
-        if value is not None and name.replace("replicas", "leader") not in placer.options:
-            raise ValidationError({name: [f"Not supported by the placer {placer.name}."]})
-    if options["start_index"] is not None and options["partition_0_replicas"] is not None:
-        raise ValidationError({"start_index": ["Not allowed together with partition_0_replicas, which determines it."]})
+    faults = {
+        name: [f"Not supported by the placer {placer.name}."]
+        for name, value in options.items()
+        if value is not None and name.replace("replicas", "leader") not in placer.options
+    }
+    if not faults and options["start_index"] is not None and options["partition_0_replicas"] is not None:
+        faults["start_index"] = ["Not allowed together with partition_0_replicas, which determines it."]
+    if faults:
+        raise ValidationError(faults)
     return PlacementRequest(
         topic["partitions_count"],
         topic["replication_factor"],
@@ -339,13 +359,15 @@ def _placement_request(topic: dict[str, Any], placer: Placer, version: str) -> P
 def _check_distinct(topics: Iterable[dict[str, Any]], at: tuple[str | int, ...]) -> None:
     """Reject a topic that one request names twice, as a broker does before it calls its placer."""
     names = set()
+    messages: Any = {}
     for i, topic in enumerate(topics):
         if topic["topic_name"] in names:
-            messages: Any = {i: {"topic_name": ["Duplicate topic name."]}}
-            for part in reversed(at):
-                messages = {part: messages}
-            raise ValidationError(messages)
+            messages[i] = {"topic_name": ["Duplicate topic name."]}
         names.add(topic["topic_name"])
+    if messages:
+        for part in reversed(at):
+            messages = {part: messages}
+        raise ValidationError(messages)
 
 
 def _check_size(cluster: Cluster, topics: list[tuple[str, int, int]], field: str, documents: int = 1) -> None:

@@ -8,13 +8,15 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from marshmallow import Schema, ValidationError, fields, post_load
+from marshmallow import ValidationError, fields
 
 from service.api.groups.request import Rows
 from service.api.reassignments.request import KafkaReassignmentSchema, PlacedTopicSchema, TargetBrokerSchema
 from service.arrow.reassignments import (
     PLACED_TOPIC,
     TARGET_BROKER,
+    check_broker_ids,
+    check_topic_names,
     plain_placed_topics,
     plain_target_brokers,
     read_brokers,
@@ -23,6 +25,7 @@ from service.arrow.reassignments import (
 from service.core.model import NONE, Ragged
 from service.core.reassignments.lint import Reassigned
 from service.core.reassignments.model import Brokers, Placements
+from service.web.blueprint import Parts, QuestionSchema
 from service.web.context import check_limit, reserve
 from service.web.fields import about
 
@@ -33,7 +36,7 @@ EXAMPLE: Final = {
 }
 
 
-class ReassignmentLintSchema(Schema):
+class ReassignmentLintSchema(QuestionSchema):
     """A reassignment, and the cluster that it is for."""
 
     brokers = Rows(
@@ -46,7 +49,6 @@ class ReassignmentLintSchema(Schema):
     topics = Rows(PlacedTopicSchema, PLACED_TOPIC, plain_placed_topics, required=True, metadata=about("the placement now"))
     reassignment = fields.Nested(KafkaReassignmentSchema, required=True, metadata=about("Kafka's reassignment JSON"))
 
-    @post_load
     def question(self, body: dict[str, Any], **_: Any) -> LintQuestion:
         """The question as the core's arrays. Raises InvalidQuestion, LimitExceeded."""
         if not len(body["brokers"]):
@@ -61,6 +63,10 @@ class ReassignmentLintSchema(Schema):
         reserve(100_000 + 2 * 13 * len(brokers) ** 2 + 400 * (len(current) + len(rows)) + 200 * cells)
         placements = read_placements(topics, brokers, None, frozenset())
         return LintQuestion(brokers, placements, _read_reassigned(rows, brokers, placements))
+
+    def parts(self) -> Parts:
+        """The brokers' ids; the topics' names."""
+        return (lambda body: check_broker_ids(body["brokers"]), lambda body: check_topic_names(body["topics"]))
 
 
 @dataclass(frozen=True)

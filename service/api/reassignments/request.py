@@ -1,11 +1,12 @@
 """The body of ``POST /v1/reassignments``: its schema, and the step into the core's arrays."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
 import numpy as np
-from marshmallow import Schema, ValidationError, fields, post_load, validate, validates_schema
+from marshmallow import Schema, ValidationError, fields, validate
 
 from service import __version__
 from service.api.groups.request import Rows
@@ -15,15 +16,19 @@ from service.arrow.reassignments import (
     REASSIGNED,
     TARGET_BROKER,
     as_topics,
+    check_broker_ids,
+    check_topic_names,
     plain_placed_topics,
     plain_reassigned,
     plain_target_brokers,
     read_brokers,
     read_placements,
 )
-from service.core.errors import InvalidQuestion
+from service.core.errors import InvalidQuestion, raise_all
+from service.core.reassignments import BALANCES, LEADER_RULES, OBJECTIVES, RACK_RULES
 from service.core.reassignments.batches.model import MAX_DETOURS, Limits
-from service.core.reassignments.model import BALANCES, LEADER_RULES, NO_LIMIT, OBJECTIVES, RACK_RULES, Brokers, Goal, Placements
+from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Placements
+from service.web.blueprint import Parts, QuestionSchema
 from service.web.context import check_limit, reserve
 from service.web.fields import INT64, Boolean, Integer, List, Name, Number, TopicName, about
 from service.web.json_codec import dumps
@@ -168,7 +173,7 @@ class Question:
         return digest.hexdigest()[:32]
 
 
-class ReassignmentQuestionSchema(Schema):
+class ReassignmentQuestionSchema(QuestionSchema):
     """A cluster, its placement now, and what it is to become."""
 
     objective = fields.String(
@@ -223,16 +228,9 @@ class ReassignmentQuestionSchema(Schema):
     excluded_topics = List(TopicName(), load_default=[], metadata=about("topics whose replicas and leaders stay where they are"))
     limits = fields.Nested(LimitsSchema, load_default={}, allow_none=True)
 
-    @validates_schema
-    def _one_placement(self, body: dict[str, Any], **_: Any) -> None:
-        if ("topics" in body) == ("reassignment" in body):
-            name = "reassignment" if "topics" in body else "topics"
-            text = "Not allowed together with topics." if "topics" in body else "Missing data for required field."
-            raise ValidationError({name: [text]})
-
-    @post_load
     def question(self, body: dict[str, Any], **_: Any) -> Question:
         """The question as the core's arrays. Raises InvalidQuestion, LimitExceeded."""
+        _check_one_placement(body)
         field = "topics" if "topics" in body else "reassignment"
         topics, order = (body["topics"], None) if field == "topics" else as_topics(body["reassignment"]["partitions"])
         replicas = topics.field("placements").flatten().field("replicas")
@@ -257,8 +255,24 @@ class ReassignmentQuestionSchema(Schema):
         limits = dict(body["limits"] or {})
         throttle, seconds = limits.pop("throttle_bytes_per_second", None), limits.pop("duration_seconds", None)
         question = Question(brokers, placements, goal, Limits(**limits), throttle, seconds)
-        _check(question, body["excluded_topics"])
+        raise_all(_faults(question, body["excluded_topics"]))
         return question
+
+    def parts(self) -> Parts:
+        """The field that holds the placement; the brokers' ids; the topics' names."""
+        return (
+            _check_one_placement,
+            lambda body: check_broker_ids(body["brokers"]),
+            lambda body: check_topic_names(body["topics"]) if "topics" in body else None,
+        )
+
+
+def _check_one_placement(body: dict[str, Any]) -> None:
+    """Raise ValidationError unless the placement is given once."""
+    if ("topics" in body) == ("reassignment" in body):
+        name = "reassignment" if "topics" in body else "topics"
+        text = "Not allowed together with topics." if "topics" in body else "Missing data for required field."
+        raise ValidationError({name: [text]})
 
 
 def _at(field: tuple[str | int, ...], topics: Any, order: Any) -> tuple[str | int, ...]:
@@ -285,27 +299,27 @@ def plan_bytes(brokers: int, partitions: int, cells: int, name: int) -> int:
     return 100_000 + 2 * 13 * brokers**2 + 120 * partitions + 100 * cells + 2 * text
 
 
-def _check(question: Question, excluded: list[str]) -> None:
-    """Raise InvalidQuestion for what the parts of a body say together."""
+def _faults(question: Question, excluded: list[str]) -> Iterator[InvalidQuestion]:
+    """What the parts of a body say together and cannot mean."""
     placements = question.placements
     known = set(placements.topic_names)
     for row, name in enumerate(excluded):
         if name not in known:
-            raise InvalidQuestion(f"Unknown topic {name!r}.", "excluded_topics", row)
+            yield InvalidQuestion(f"Unknown topic {name!r}.", "excluded_topics", row)
     if question.goal.leaders == "only" and (placements.replication_factors != placements.replicas.lengths()).any():
-        raise InvalidQuestion("With only, no replica moves, so the replication factor cannot change.", "leaders")
+        yield InvalidQuestion("With only, no replica moves, so the replication factor cannot change.", "leaders")
     if question.goal.per_topic and question.goal.balance == "bytes":
-        raise InvalidQuestion("Not allowed together with balance = bytes.", "per_topic")
+        yield InvalidQuestion("Not allowed together with balance = bytes.", "per_topic")
     if placements.sizes is None:
-        _check_needs_no_sizes(question)
+        yield from _faults_without_sizes(question)
     elif 2 * float(placements.sizes.astype(np.float64).sum()) * float(
         max(placements.replicas.lengths().max(initial=1), placements.replication_factors.max(initial=1))
     ) > float(NO_LIMIT):
-        raise InvalidQuestion("The sizes of all replicas add up to more than 2⁶¹ bytes.", "topics")
+        yield InvalidQuestion("The sizes of all replicas add up to more than 2⁶¹ bytes.", "topics")
 
 
-def _check_needs_no_sizes(question: Question) -> None:
-    """Raise InvalidQuestion for what has no meaning without partition_bytes."""
+def _faults_without_sizes(question: Question) -> Iterator[InvalidQuestion]:
+    """What has no meaning without partition_bytes."""
     limited = np.flatnonzero(question.brokers.capacity_bytes != NO_LIMIT)
     for field, value in (
         (("balance",), "bytes" if question.goal.balance == "bytes" else None),
@@ -315,4 +329,4 @@ def _check_needs_no_sizes(question: Question) -> None:
         (("brokers", *limited[:1].tolist(), "capacity_bytes"), limited[:1].size or None),
     ):
         if value is not None:
-            raise InvalidQuestion("Needs partition_bytes.", *field)
+            yield InvalidQuestion("Needs partition_bytes.", *field)

@@ -3,16 +3,17 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
-from marshmallow import Schema, ValidationError, fields, post_load, validate, validates_schema
+from marshmallow import Schema, ValidationError, fields, validate, validates_schema
 
 from service.api.groups.request import MemberSchema, TopicSchema, members_field, topics_field
-from service.api.rebalances.world import Names, read_timeline
+from service.api.rebalances.world import Names, read_timeline, stable_group
 from service.arrow.groups import partitions_total, subscriptions_total
 from service.core.assignors import GROUP_PROTOCOLS, Assignor
 from service.core.errors import UnknownStrategy
 from service.core.kafka_versions import LATEST, at_release
 from service.core.timelines.model import Event, Timeline, Timing
 from service.core.timelines.simulation import Variant
+from service.web.blueprint import Parts, QuestionSchema
 from service.web.context import check_limit, reserve
 from service.web.fields import Boolean, Integer, List, Name, Number, Subject, TopicName, about
 from service.web.schemas import KafkaVersion
@@ -150,7 +151,7 @@ class RebalancesQuestion:
     most_rebalances: int
 
 
-class GroupRebalancesSchema(Schema):
+class GroupRebalancesSchema(QuestionSchema):
     """A group, and what happens to it."""
 
     kafka_version = KafkaVersion()
@@ -197,10 +198,9 @@ class GroupRebalancesSchema(Schema):
         ),
     )
 
-    @post_load
     def question(self, body: dict[str, Any], **_: Any) -> RebalancesQuestion:
         """The question: its assignors resolved, its size within the limits, its names turned into indices."""
-        protocol, assignor = _resolved(body["group_protocol"], body["assignor"], "classic", body["kafka_version"])
+        protocol, assignor = _strategy(body)
         timing = _timing(body["timing"], protocol)
         _check_events(body["events"], protocol)
         partitions, members, steps = _size(body)
@@ -216,15 +216,46 @@ class GroupRebalancesSchema(Schema):
         answered = partitions * 100 + members * 1_000 if detail == "assignments" else 0
         reserve(most * (2_000 + answered) + 200 * partitions + 2_000 * members)
         names = Names.of(body)
-        events = tuple(_event(event, names, body) for event in body["events"])
+        events = tuple(_event(i, event, names, body) for i, event in enumerate(body["events"]))
         timeline = read_timeline(body, names, protocol, assignor, timing, events, detail)
         return RebalancesQuestion(
             kafka_version=body["kafka_version"],
             group_id=body["group_id"],
             timeline=timeline,
-            variants=tuple(_variant(i, variant, timeline, body["kafka_version"]) for i, variant in enumerate(body["compare"])),
+            variants=_variants(body, protocol, assignor),
             most_rebalances=most,
         )
+
+    def parts(self) -> Parts:
+        """The assignor; the timing; the events; the group; the variants."""
+        return (
+            _strategy,
+            lambda body: _timing(body["timing"], _protocol(body)),
+            lambda body: _check_events(body["events"], _protocol(body)),
+            _check_group,
+            lambda body: _variants(body, *_strategy(body)),
+        )
+
+
+def _protocol(body: dict[str, Any]) -> str:
+    protocol = body["group_protocol"] or "classic"
+    if protocol not in GROUP_PROTOCOLS:
+        raise UnknownStrategy("group_protocol", protocol, tuple(GROUP_PROTOCOLS))
+    return str(protocol)
+
+
+def _strategy(body: dict[str, Any]) -> tuple[str, Assignor]:
+    return _resolved(body["group_protocol"], body["assignor"], "classic", body["kafka_version"])
+
+
+def _check_group(body: dict[str, Any]) -> None:
+    """Raise ValidationError for members and topics that do not fit together, LimitExceeded for too many."""
+    topics, members = body["topics"], body["members"]
+    partitions = partitions_total(topics)
+    check_limit("max_partitions", partitions, "partitions", "topics")
+    check_limit("max_subscriptions", subscriptions_total(topics, members), "subscriptions", "members")
+    reserve(200 * partitions + 2_000 * len(members))
+    stable_group(topics, members, shared=_protocol(body) == "share")
 
 
 def _resolved(protocol: str | None, assignor: str | None, default: str, version: str) -> tuple[str, Assignor]:
@@ -236,15 +267,21 @@ def _resolved(protocol: str | None, assignor: str | None, default: str, version:
     return protocol, at_release(registry.builtins[0] if assignor is None else registry[assignor], version or LATEST)
 
 
-def _variant(i: int, body: dict[str, Any], timeline: Timeline, version: str) -> Variant:
-    """A variant, by default with what the body itself has."""
-    own = timeline.group_protocol
-    if body["assignor"] is None and body["group_protocol"] in (None, own):
-        return Variant(own, timeline.assignor, body["static"])
-    try:
-        return Variant(*_resolved(body["group_protocol"], body["assignor"], own, version), body["static"])
-    except UnknownStrategy as error:
-        raise ValidationError({"compare": {i: {error.kind: [error.detail]}}}) from None
+def _variants(body: dict[str, Any], protocol: str, assignor: Assignor) -> tuple[Variant, ...]:
+    """The variants, by default with the protocol and the assignor of the body. Raises ValidationError."""
+    variants, faults = [], {}
+    for i, row in enumerate(body["compare"]):
+        if row["assignor"] is None and row["group_protocol"] in (None, protocol):
+            variants.append(Variant(protocol, assignor, row["static"]))
+            continue
+        try:
+            resolved = _resolved(row["group_protocol"], row["assignor"], protocol, body["kafka_version"])
+            variants.append(Variant(*resolved, row["static"]))
+        except UnknownStrategy as error:
+            faults[i] = {error.kind: [error.detail]}
+    if faults:
+        raise ValidationError({"compare": faults})
+    return tuple(variants)
 
 
 def _timing(body: dict[str, Any], protocol: str) -> Timing:
@@ -297,8 +334,8 @@ def _size(body: dict[str, Any]) -> tuple[int, int, int]:
     return partitions, members, steps
 
 
-def _event(body: dict[str, Any], names: Names, whole: dict[str, Any]) -> Event:
-    """An event, its names turned into indices."""
+def _event(i: int, body: dict[str, Any], names: Names, whole: dict[str, Any]) -> Event:
+    """Event i, its names turned into indices."""
     fields: dict[str, Any] = {
         name: body[name]
         for name in (
@@ -316,8 +353,12 @@ def _event(body: dict[str, Any], names: Names, whole: dict[str, Any]) -> Event:
     if body["type"] == "assignor_changes":
         fields |= {"down_ms": body.get("down_ms", 0), "pause_ms": body.get("pause_ms", 60_000)}
         protocol = body.get("group_protocol") or whole["group_protocol"] or "classic"
-        chosen = _resolved(protocol, (body.get("assignors") or [None])[0], protocol, whole["kafka_version"])
-        return Event(**fields, assignors=(chosen[1],))
+        try:
+            _, assignor = _resolved(protocol, (body.get("assignors") or [None])[0], protocol, whole["kafka_version"])
+        except UnknownStrategy as error:
+            error.field = ("events", i, "assignors", 0)
+            raise
+        return Event(**fields, assignors=(assignor,))
     fields |= {name: body[name] for name in ("down_ms", "pause_ms") if name in body}
     if "member" in body:
         fields["member"] = names.new_member(body["member"])

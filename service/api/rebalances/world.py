@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from marshmallow import ValidationError
 
 from service.arrow.groups import WrongGroup, read_group
@@ -30,15 +31,15 @@ class Names:
     def of(cls, body: dict[str, Any]) -> Names:
         """The names of a body."""
         own: list[str] = body["topics"].field("topic_name").to_pylist()
-        found = dict.fromkeys(own)
-        found.update(dict.fromkeys(body["members"].field("topic_names").values.to_pylist()))
+        distinct = dict.fromkeys(own)
+        distinct.update(dict.fromkeys(body["members"].field("topic_names").values.to_pylist()))
         for event in body["events"]:
-            found.update(dict.fromkeys(event.get("topic_names", ())))
-            found.update(dict.fromkeys(event.get("member", {}).get("topic_names") or ()))
-            found.update(
+            distinct.update(dict.fromkeys(event.get("topic_names", ())))
+            distinct.update(dict.fromkeys(event.get("member", {}).get("topic_names") or ()))
+            distinct.update(
                 dict.fromkeys(name for name in (event.get("topic", {}).get("topic_name"), event.get("topic_name")) if name)
             )
-        unordered = list(found)
+        unordered = list(distinct)
         names = tuple(unordered[i] for i in java_order(unordered))
         index = {name: i for i, name in enumerate(names)}
         return cls(names, index, tuple(sorted(index[name] for name in own)))
@@ -64,11 +65,7 @@ def read_timeline(
     detail: str,
 ) -> Timeline:
     """The timeline of a body whose parts are well-formed. Raises ValidationError for what does not fit together."""
-    try:
-        group = read_group(body["topics"], body["members"])
-    except WrongGroup as error:
-        raise ValidationError(error.messages) from None
-    _check_owned(group, shared=protocol == "share")
+    group = stable_group(body["topics"], body["members"], shared=protocol == "share")
     world, to_world = _world(group, names, body["events"], events)
     subscriptions = body["members"].field("topic_names").to_pylist()
     own_racks = [event.member.rack_id for event in events if event.member is not None and event.member.rack_id]
@@ -83,6 +80,16 @@ def read_timeline(
         events=events,
         detail=detail,
     )
+
+
+def stable_group(topics: pa.StructArray, members: pa.StructArray, *, shared: bool) -> Group:
+    """The group at 0 ms. Raises ValidationError for what does not fit together."""
+    try:
+        group = read_group(topics, members)
+    except WrongGroup as error:
+        raise ValidationError(error.messages) from None
+    _check_owned(group, shared=shared)
+    return group
 
 
 def _check_owned(group: Group, *, shared: bool) -> None:
@@ -128,10 +135,10 @@ def _world(group: Group, names: Names, bodies: list[dict[str, Any]], events: tup
     return World(names.names, tuple(ids), first, counts, racks, weights), to_world
 
 
-def _weights(given: Float64s, to_world: Int32s, first: Int32s, bodies: list[dict[str, Any]], names: Names) -> Float64s:
+def _weights(own_weights: Float64s, to_world: Int32s, first: Int32s, bodies: list[dict[str, Any]], names: Names) -> Float64s:
     """float64[world's partitions]: as given, and for partitions that are added the mean of their topic."""
     weights = np.full(int(first[-1]), np.nan)
-    weights[to_world] = given
+    weights[to_world] = own_weights
     for i, body in enumerate(bodies):
         if "topic" in body:
             own = body["topic"].get("partition_weights")

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from service.cli.local_client import BadInput
+from service.cli.options import output
 from service.web.json_codec import loads
 
 if TYPE_CHECKING:
@@ -35,7 +36,9 @@ def cluster_options(command: Command) -> Command:
         ),
         click.option("--topic", "topic_names", callback=_names, multiple=True, help="Topic to read. Repeatable. Default: all."),
         click.option("--group", "group_ids", callback=_names, multiple=True, help="Group to read. Repeatable. Default: all."),
-        click.option("--with-offsets-topic", is_flag=True, help="Also read __consumer_offsets, which alone has some details."),
+        click.option(
+            "--with-offsets-topic", is_flag=True, help="Also read __consumer_offsets, for details that no request returns."
+        ),
     )
     for option in reversed(options):
         option(command)
@@ -117,24 +120,21 @@ def as_json(data: bytes) -> bytes:
 
 @click.command()
 @cluster_options
-@click.option("--interval", type=click.FloatRange(0, 3600), default=0.0, help="Look twice, so many seconds apart, for rates.")
 @click.option(
-    "--output",
-    "--format",
-    "form",
-    type=click.Choice(["json", "jsonl", "parquet"]),
-    default="json",
-    show_default=True,
-    help="Form of the snapshot.",
+    "--interval",
+    type=click.FloatRange(0, 3600),
+    default=0.0,
+    help="Seconds between two readings, which give rates. Default: one reading.",
 )
+@output("json", "jsonl", "parquet", names=("--output", "--format"), default="json")
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="File to write. Default: standard output.")
 def snapshot(
     *, bootstrap_server: str | None, command_config: Path | None, topic_names: tuple[str, ...], group_ids: tuple[str, ...],
-    with_offsets_topic: bool, interval: float, form: str, out: Path | None,
+    with_offsets_topic: bool, interval: float, output: str, out: Path | None,
 ) -> None:  # fmt: skip
     """Write the brokers, topics and groups of a live cluster.
 
-    Read-only. What the cluster does not tell is listed in the member not_known, with the reason.
+    Read-only. The member not_known lists what the cluster does not report, with the reason.
     """
     extent = extent_of(topic_names, group_ids, interval=interval, with_offsets_topic=with_offsets_topic)
     from service.kafka.snapshot import take_snapshot  # noqa: PLC0415 - see cluster_client
@@ -142,10 +142,10 @@ def snapshot(
     with cluster_client(bootstrap_server, command_config) as client:
         document = take_snapshot(client, extent)
     if out is None:
-        write_snapshot(document, form, sys.stdout.buffer)
+        write_snapshot(document, output, sys.stdout.buffer)
     else:
         with out.open("wb") as file:
-            write_snapshot(document, form, file)
+            write_snapshot(document, output, file)
 
 
 def write_snapshot(document: dict[str, Any], form: str, file: Any) -> None:

@@ -138,7 +138,7 @@ def _check_group(group: Json, steady: Json, counts: dict[str, int], ask: Ask) ->
         members = [_joining_member(member) for member in group["members"]]
         answers.append(ask(PATH, {**steady, "members": members, "topics": _candidates(steady, owned), "expected": expected}))
         if answers[0]["alike"]:
-            return _alike(group, _seen(answers[0].get("partitions_counts", {}), counts))
+            return _alike(group, _leader_view(answers[0].get("partitions_counts", {}), counts))
     elif group["group_protocol"] == "share":
         waiting = sum(topic["partitions_count"] - len(owned.get(topic["topic_name"], ())) for topic in steady["topics"])
         if waiting > 0:
@@ -171,14 +171,14 @@ def _candidates(steady: Json, owned: dict[str, set[int]]) -> list[Json]:
     """The topics; where nobody owns the last partitions, also with the number of those before, which the leader may have seen."""
     topics, older = [], 0
     for topic in steady["topics"]:
-        seen, count = max(owned.get(topic["topic_name"], ()), default=-1) + 1, topic["partitions_count"]
-        older += 0 < seen < count
-        counts = count if not 0 < seen < count else [count, seen] if older <= OLDER_TOPICS else [seen]
+        known_count, count = max(owned.get(topic["topic_name"], ()), default=-1) + 1, topic["partitions_count"]
+        older += 0 < known_count < count
+        counts = count if not 0 < known_count < count else [count, known_count] if older <= OLDER_TOPICS else [known_count]
         topics.append({**topic, "partitions_count": counts})
     return topics
 
 
-def _seen(tried: dict[str, int], counts: dict[str, int]) -> str:
+def _leader_view(tried: dict[str, int], counts: dict[str, int]) -> str:
     older = ", ".join(f"{count} of {counts[name]} partitions of {name}" for name, count in tried.items() if count < counts[name])
     return f"as its leader computed it when it knew {older}" if older else "as its leader computed it"
 

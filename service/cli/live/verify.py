@@ -30,7 +30,9 @@ MARKS = {"alike": "✓ alike", "differs": "✗ differs", "not_checked": "– not
 @click.command()
 @click.option("--snapshot", "file", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Snapshot to verify.")
 @cluster_options
-@click.option("--keys", "keys_count", type=click.IntRange(1, 1_000_000), help="Read so many records of each topic (live only).")
+@click.option(
+    "--keys", "keys_count", type=click.IntRange(1, 1_000_000), help="Number of records to read from each topic (live only)."
+)
 @options.output("table", "json", "junit", names=("--output", "--format"))
 def verify(
     *, file: Path | None, bootstrap_server: str | None, command_config: Path | None, topic_names: tuple[str, ...],

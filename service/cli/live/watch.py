@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 @click.option("--interval", type=click.FloatRange(1, 86400), default=60.0, show_default=True, help="Seconds between snapshots.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address of the metrics endpoint.")
 @click.option("--port", type=click.IntRange(0, 65535), default=9464, show_default=True, help="Port of the metrics endpoint.")
-@click.option("--sample-keys", type=click.IntRange(1, 100_000), help="Also read so many records of each topic of --topic.")
+@click.option(
+    "--sample-keys", type=click.IntRange(1, 100_000), help="Number of records to read from each topic of --topic. Default: none."
+)
 @click.option("--max-topics", type=click.IntRange(0), default=200, show_default=True, help="Topics with series of their own.")
 @click.option("--max-groups", type=click.IntRange(0), default=200, show_default=True, help="Groups with series of their own.")
 def watch(
@@ -37,8 +39,8 @@ def watch(
 ) -> None:  # fmt: skip
     """Serve metrics of a live cluster.
 
-    Takes a snapshot every --interval seconds and serves its skew, lag and moves as Prometheus metrics. If the cluster is away,
-    allocator_cluster_up is 0, and the next snapshot tries again.
+    Takes a snapshot every --interval seconds and serves its skew, lag and moves as Prometheus metrics. If the cluster cannot be
+    reached, allocator_cluster_up is 0, and the next snapshot tries again.
     """
     if sample_keys and not topic_names:
         raise click.UsageError("--sample-keys reads records: name the topics by --topic.")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    help="Say whether a placer could have placed topics so, and by which draws.\n\n"
+    help="Check whether a placer could have placed topics this way, and with which random draws.\n\n"
     f"FILE is the JSON body of POST /v1/placement-audits, or {options.FORMS}. Default: standard input."
 )
 @click.argument("file", type=click.File("rb"), default=None, required=False)

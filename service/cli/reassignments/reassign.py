@@ -14,7 +14,7 @@ from service.cli.local_client import post
 from service.cli.reassignments.files import number, write_files
 from service.cli.terminal import fill, table
 from service.core.descriptions import bodies
-from service.core.reassignments.model import BALANCES, LEADER_RULES, OBJECTIVES, RACK_RULES
+from service.core.reassignments import BALANCES, LEADER_RULES, OBJECTIVES, RACK_RULES
 from service.web.json_codec import dumps, loads
 
 if TYPE_CHECKING:
@@ -34,10 +34,10 @@ PATH = "/v1/reassignments"
 @click.option("--replace", "replaced", multiple=True, metavar="OLD=NEW", help="Broker whose replicas NEW takes over. Repeatable.")
 @click.option("--rack", "racks_of", multiple=True, metavar="ID:RACK", help="Rack of a broker. Repeatable.")
 @click.option("--exclude", "excluded_topics", multiple=True, metavar="TOPIC", help="Topic to leave as it is. Repeatable.")
-@click.option("--objective", type=click.Choice(OBJECTIVES), help="What comes first. Default: fewest-moves.")
+@click.option("--objective", type=click.Choice(OBJECTIVES), help="First goal. Default: fewest-moves.")
 @click.option("--racks", type=click.Choice(RACK_RULES), help="Rack rule. Default: strict.")
 @click.option("--leaders", type=click.Choice(LEADER_RULES), help="Preferred leaders. Default: balance.")
-@click.option("--balance", type=click.Choice(BALANCES), help="What is counted. Default: replicas.")
+@click.option("--balance", type=click.Choice(BALANCES), help="Unit of moves and load. Default: replicas.")
 @click.option("--per-topic", is_flag=True, help="Even out each topic by itself too.")
 @click.option("--replication-factor", type=int, help="Replication factor of all topics. Default: as it is.")
 @click.option("--moves-per-broker", type=int, help="Replicas that a broker receives, or gives away, in one batch.")

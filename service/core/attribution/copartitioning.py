@@ -221,7 +221,8 @@ def _streams(first: Topic, second: Topic) -> str | None:
     if first.partitions_count == second.partitions_count:
         return None
     names = sorted(
-        ((topic.topic_name, topic.partitions_count) for topic in (first, second)), key=lambda one: one[0].encode("utf-16-be")
+        ((topic.topic_name, topic.partitions_count) for topic in (first, second)),
+        key=lambda one: one[0].encode("utf-16-be", "surrogatepass"),
     )
     counts = ", ".join(f"{name}={count}" for name, count in names)
     return f"Invalid topology: Topics not co-partitioned: [{{{counts}}}]"

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from service.core.errors import AllocatorError, InvalidQuestion
+from service.core.errors import AllocatorError, InvalidQuestion, raise_all
 from service.core.keys.columns import Encoding
 from service.core.model import Bools, Int32s, Int64s, Keys
 from service.core.registry import Strategy
@@ -225,8 +225,10 @@ class Partitioner(Strategy):
 
 
 def check_options(partitioner: Partitioner, names: tuple[str, ...]) -> None:
-    """Raise InvalidQuestion for the first of these options that the partitioner does not use."""
-    for name in names:
-        if name not in partitioner.options:
-            known = ", ".join(partitioner.options) or "no options"
-            raise InvalidQuestion(f"the partitioner {partitioner.name} has no option {name}; it has {known}", name)
+    """Raise InvalidQuestion for those of these options that the partitioner does not use."""
+    known = ", ".join(partitioner.options) or "no options"
+    raise_all(
+        InvalidQuestion(f"the partitioner {partitioner.name} has no option {name}; it has {known}", name)
+        for name in names
+        if name not in partitioner.options
+    )

@@ -107,11 +107,11 @@ def _rules(question: _Question) -> Iterator[str]:
 
 def _smallest_clash(question: _Question, rules: tuple[str, ...]) -> tuple[str, ...]:
     def clash(kept: tuple[str, ...]) -> bool:
-        asked = question
+        relaxation = question
         for rule in rules:
             if rule not in kept:
-                asked = asked.without(rule)
-        return not asked.feasible()
+                relaxation = relaxation.without(rule)
+        return not relaxation.feasible()
 
     least = rules
     for rule in rules:

@@ -16,11 +16,6 @@ from service.core.model import NONE, Bools, Cluster, Float64s, Int32s, Int64s, R
 NO_LIMIT: Final = 2**62
 """``max_replicas`` and ``capacity_bytes`` of a broker without one."""
 
-OBJECTIVES: Final = ("fewest-moves", "even")
-RACK_RULES: Final = ("strict", "spread", "none")
-LEADER_RULES: Final = ("balance", "keep", "only")
-BALANCES: Final = ("replicas", "bytes")
-
 
 @dataclass(frozen=True)
 class Brokers:

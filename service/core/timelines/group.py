@@ -251,7 +251,7 @@ class GroupTimeline(ABC):
     def _subscription_changes(self, event: Event) -> None:
         member = self._find(event)
         self.members.topics[member.number] = self.members.subscription(event.topics)
-        self.members.asked[member.number] = self.clock.now
+        self.members.metadata_ms[member.number] = self.clock.now
         self.count_partitions()
         self.resubscribe(member)
 

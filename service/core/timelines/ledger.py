@@ -160,6 +160,17 @@ def _stop_one(reader: Int32s, idle_since: Int64s, counted: Bools, partitions: In
 
 
 @njit(nogil=True, cache=True)
+def _begin(
+    reader: Int32s, idle_since: Int64s, partition: int, number: int, now: int, never: int, weights: Float64s
+) -> tuple[np.int64, float]:
+    """The member begins to read the partition. Returns how long it was idle, in ms, and what came in meanwhile."""
+    idle = np.int64(max(0, now - idle_since[partition]))  # of one that is not idle, never is later than now
+    reader[partition] = number
+    idle_since[partition] = never
+    return idle, weights[partition] * idle / 1000 if len(weights) > 0 else 0.0
+
+
+@njit(nogil=True, cache=True)
 def _start_one(
     reader: Int32s,
     idle_since: Int64s,
@@ -180,15 +191,10 @@ def _start_one(
     for partition in partitions:
         if counted[partition]:
             count += 1
-            reader[partition] = number
-            since = idle_since[partition]
-            idle_since[partition] = never
-            if since < now:
-                idle = now - since
-                total += idle
-                longest = max(longest, idle)
-                if len(weights) > 0:
-                    missed += weights[partition] * idle / 1000
+            idle, records = _begin(reader, idle_since, partition, number, now, never, weights)
+            total += idle
+            longest = max(longest, idle)
+            missed += records
     return count, int(total), int(longest), missed
 
 
@@ -222,13 +228,8 @@ def _hand_out(
             idle_since[partition] = now
         if new == NONE or not counted[partition] or start_of[new] > now:
             continue
-        since = idle_since[partition]
-        reader[partition] = new
-        idle_since[partition] = never
-        if since < now:
-            idle = now - since
-            total += idle
-            longest = max(longest, idle)
-            if len(weights) > 0:
-                missed[new] += weights[partition] * idle / 1000
+        idle, records = _begin(reader, idle_since, partition, new, now, never, weights)
+        total += idle
+        longest = max(longest, idle)
+        missed[new] += records
     return loses, missed, int(total), int(longest)

@@ -45,17 +45,17 @@ class Members:
     stalled_until : int64, until when it does not poll
     died : int64, when its process ended; NEVER while it runs
     phase : int64, its first poll
-    asked : int64, when it last asked for metadata of its own accord: at its start, for a new subscription, or as the last was old
+    metadata_ms : int64, its last request for metadata of its own: at its start, for a new subscription, or as the last was old
     topics : int64, what it subscribes to now, as an index of ``subscriptions``; joined : what it said when it last joined
     generation : int64, of its last assignment
-    seen : int64, a version of the topology: who is assigned a partition that it does not know asks for metadata
+    metadata_version : int64, a version of the topology: who is assigned a partition that it does not know asks for metadata
     hash_code : int64, of its id; assignors : int64, its assignors, as an index of ``assignor_lists``
     eager : bool, does it support an eager assignor? is_new : bool, waits it for its first generation?
     away : bool, is it a static member that has left for a while? classic : bool, is its protocol the classic one?
     """
 
-    TIMES = ("beat", "joins", "syncs", "stalled_until", "died", "phase", "asked")
-    NUMBERS = ("topics", "joined", "generation", "seen", "hash_code", "assignors")
+    TIMES = ("beat", "joins", "syncs", "stalled_until", "died", "phase", "metadata_ms")
+    NUMBERS = ("topics", "joined", "generation", "metadata_version", "hash_code", "assignors")
     FLAGS = ("eager", "is_new", "away", "classic")
 
     def __init__(self) -> None:
@@ -72,11 +72,11 @@ class Members:
         self.stalled_until: Int64s = np.zeros(0, np.int64)
         self.died: Int64s = np.zeros(0, np.int64)
         self.phase: Int64s = np.zeros(0, np.int64)
-        self.asked: Int64s = np.zeros(0, np.int64)
+        self.metadata_ms: Int64s = np.zeros(0, np.int64)
         self.topics: Int64s = np.zeros(0, np.int64)
         self.joined: Int64s = np.zeros(0, np.int64)
         self.generation: Int64s = np.zeros(0, np.int64)
-        self.seen: Int64s = np.zeros(0, np.int64)
+        self.metadata_version: Int64s = np.zeros(0, np.int64)
         self.hash_code: Int64s = np.zeros(0, np.int64)
         self.assignors: Int64s = np.zeros(0, np.int64)
         self.eager: Bools = np.zeros(0, np.bool_)
@@ -99,11 +99,11 @@ class Members:
         self.instance_ids.append(member.instance_id)
         self.racks.append(member.rack_id)
         self._taken.add(member.member_id)
-        self.beat[number], self.asked[number], self.joins[number], self.syncs[number] = now_ms, now_ms, NEVER, NEVER
+        self.beat[number], self.metadata_ms[number], self.joins[number], self.syncs[number] = now_ms, now_ms, NEVER, NEVER
         self.stalled_until[number], self.died[number] = 0, NEVER
         self.phase[number] = zlib.crc32(member.name.encode("utf-8", "surrogatepass"))
         self.topics[number] = self.joined[number] = self.subscription(topics)
-        self.generation[number], self.seen[number], self.is_new[number] = -1, 0, True
+        self.generation[number], self.metadata_version[number], self.is_new[number] = -1, 0, True
         self.classic[number] = member.protocol == "classic"
         self.hash_code[number] = string_hash_code(member.member_id)
         if member.assignors not in self.assignor_lists:
@@ -128,14 +128,14 @@ class Members:
         codes = np.unique(self.joined[numbers]).tolist()
         return sorted({topic for code in codes for topic in self.subscriptions[code]})
 
-    def next_id(self, name: str, given: str | None, instance_id: str | None) -> str:
+    def next_id(self, name: str, new_id: str | None, instance_id: str | None) -> str:
         """The id of a member's next incarnation: as given, or derived in the form in which a broker draws them.
 
         Reproduces ClassicGroup.generateMemberId (Apache Kafka 4.3.1), with an RFC 9562 UUID of version 3 of the member's name and
         the number of its start in the place of a random one.
         """
-        if given is not None:
-            return given
+        if new_id is not None:
+            return new_id
         while True:
             self._starts[name] = self._starts.get(name, 0) + 1
             text = f"{name}\0{self._starts[name]}".encode("utf-8", "surrogatepass")

@@ -108,8 +108,8 @@ class Topology:
         exists: Bools = ids < counts[self.topic_of]
         return exists
 
-    def seen(self, version: int, asked_ms: int, topics: list[int], max_age_ms: int) -> int:
-        """When a client that asked for metadata then sees a version: it asks again every so many ms.
+    def arrival_ms(self, version: int, requested_ms: int, topics: list[int], max_age_ms: int) -> int:
+        """When a version reaches a client that requested metadata at that time, and requests it every ``max_age_ms``.
 
         One that asks for a topic that does not exist asks again as soon as its retries allow. A request takes no time; a real
         one can wait behind the client's fetch, for up to ``fetch.max.wait.ms``.
@@ -120,19 +120,19 @@ class Topology:
         (Apache Kafka 4.3.1), without the jitter of ExponentialBackoff.
         """
         at_ms = self.versions[version][0]
-        if asked_ms >= at_ms:
-            return asked_ms
+        if requested_ms >= at_ms:
+            return requested_ms
         if (self.versions[version - 1][1][topics] == 0).any():
             backoff = FIRST_RETRY_MS
-            while asked_ms < at_ms and backoff < LAST_RETRY_MS:
-                asked_ms += backoff
+            while requested_ms < at_ms and backoff < LAST_RETRY_MS:
+                requested_ms += backoff
                 backoff *= 2
-            return asked_ms + max(0, -((asked_ms - at_ms) // LAST_RETRY_MS)) * LAST_RETRY_MS
-        return asked_ms - (asked_ms - at_ms) // max_age_ms * max_age_ms
+            return requested_ms + max(0, -((requested_ms - at_ms) // LAST_RETRY_MS)) * LAST_RETRY_MS
+        return requested_ms - (requested_ms - at_ms) // max_age_ms * max_age_ms
 
-    def seen_at(self, now_ms: int, asked_ms: int, topics: list[int], max_age_ms: int) -> int:
+    def version_at(self, now_ms: int, requested_ms: int, topics: list[int], max_age_ms: int) -> int:
         """The last version that a client has seen by now."""
         version = self.newest()
-        while version > 0 and self.seen(version, asked_ms, topics, max_age_ms) > now_ms:
+        while version > 0 and self.arrival_ms(version, requested_ms, topics, max_age_ms) > now_ms:
             version -= 1
         return version

@@ -149,14 +149,8 @@ def _write_lines(
         to = put(VERSION_MEMBER, text, to)
         if values.valid[i]:
             at, end = np.int64(values.offsets[i]), np.int64(values.offsets[i + 1])
-            version = number_at(values.data, at, 2) if end - at >= 2 else np.int64(-1)
-            if version < 0 or version > tables.types[number, 3]:
-                continue
-            to = put(VALUE_MEMBER, text, put_number(version, text, to))
-            spans[1, i, 0] = to
-            flexible = bool(version >= tables.types[number, 2])
-            at, to = _document(tables, tables.types[number, 1], version, flexible, values.data, at + 2, end, text, to, stack)
-            if at < 0:
+            version, spans[1, i, 0], to = _write_value(tables, number, values.data, at, end, text, to, stack)
+            if version < 0:
                 continue
             numbers[1, i] = version
         else:
@@ -171,6 +165,23 @@ def _write_lines(
         numbers[0, i] = number
         offsets[i + 1] = to
     return len(kind)
+
+
+@njit(nogil=True, cache=True)
+def _write_value(
+    tables: Tables, number: Int64, data: Bytes, at: Int64, end: Int64, text: Bytes, to: Int64, stack: Int64s
+) -> tuple[Int64, Int64, Int64]:
+    """Write the version and the value of a record of this type, ``data[at:end]``, into the text from ``to`` on.
+
+    Returns the version, or -1 for bytes that cannot be read, and where the value begins and ends in the text.
+    """
+    version = number_at(data, at, 2) if end - at >= 2 else np.int64(-1)
+    if version < 0 or version > tables.types[number, 3]:
+        return np.int64(-1), to, to
+    start = put(VALUE_MEMBER, text, put_number(version, text, to))
+    flexible = bool(version >= tables.types[number, 2])
+    at, to = _document(tables, tables.types[number, 1], version, flexible, data, at + 2, end, text, start, stack)
+    return version if at >= 0 else np.int64(-1), start, to
 
 
 @njit(nogil=True, cache=True)

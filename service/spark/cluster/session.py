@@ -23,7 +23,8 @@ from pyspark.sql.functions import spark_partition_id
 import service
 from service.spark.cluster import jvm
 from service.spark.errors import NoSpark
-from service.spark.io.sources import failure, unanswered
+from service.spark.io.reading import failure
+from service.spark.io.sources import unanswered
 from service.spark.tasks import code_archive
 
 LOCAL: Final = {

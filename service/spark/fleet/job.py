@@ -5,25 +5,22 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-import click
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from service.core.errors import InvalidQuestion
-from service.core.placers import PLACERS
 from service.spark.errors import WrongSource
 from service.spark.fleet import report as fleet_report
 from service.spark.fleet import requests
 from service.spark.fleet import summary as fleet_summary
 from service.spark.fleet.tasks import assignments, placements
 from service.spark.fleet.tasks.assignments import WRONG_ROW, Choice
-from service.spark.io import sources
+from service.spark.io import reading
 from service.spark.io.scan import ScanSource
 from service.spark.io.sinks import REJECTED_ROWS
 from service.spark.io.sources import Source
-from service.spark.job import Job, Outcome, Pipeline
-from service.spark.parameters import READ_OPTIONS, SOURCE
+from service.spark.job import Outcome, Pipeline
 from service.spark.report import Report, Section, number
 from service.spark.tasks.splits import ArrowFunction
 
@@ -33,27 +30,6 @@ ROWS_AT_A_TIME: Final = 16
 """Groups, or topics, in a batch: one alone may have a million partitions."""
 
 MOST_BROKERS: Final = 100_000
-
-
-class ChoiceType(click.ParamType[Any]):
-    """An assignor, as ``classic:range``."""
-
-    name = "protocol:assignor"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Choice:
-        """Parse the choice; fails with the list of assignors."""
-        try:
-            return value if isinstance(value, Choice) else Choice.parse(value)
-        except InvalidQuestion as error:
-            self.fail(str(error), param, ctx)
-
-
-def check(*, groups: Source | None, topics: Source | None, placer: str | None, **_: Any) -> None:
-    """Raise an error if there is no table, or no such placer."""
-    if groups is None and topics is None:
-        raise WrongSource("nothing to do: name a table of groups, or a table of topics with --topics")
-    if placer is not None:
-        PLACERS[placer]  # raises UnknownStrategy
 
 
 @dataclass(frozen=True)
@@ -151,8 +127,8 @@ def _topics(pipeline: Pipeline, source: Source, brokers: Source | None, placer: 
 
 def _brokers(pipeline: Pipeline, source: Source) -> list[dict[str, Any]]:
     """The cluster, from a table of broker_id, rack_id and fenced, all text in CSV."""
-    frame = sources.read(pipeline.spark, source)
-    sources.require(frame, ["broker_id"], source)
+    frame = reading.read(pipeline.spark, source)
+    reading.require(frame, ["broker_id"], source)
     kinds = {"broker_id": "int", "rack_id": "string", "fenced": "boolean"}
     columns = [F.col(name).try_cast(kind).alias(name) for name, kind in kinds.items() if name in frame.columns]
     rows = [row.asDict() for row in frame.select(*columns).limit(MOST_BROKERS + 1).collect()]
@@ -199,26 +175,3 @@ def _rejected(results: DataFrame, count: int) -> DataFrame | None:
     if not count:
         return None
     return results.where(F.col("error") == WRONG_ROW).select(F.col("detail").alias("reason"), "record")
-
-
-JOB: Final = Job(
-    name="fleet",
-    summary="Assign every group of a table by several assignors; place every topic of another, and audit its current placement.",
-    parameters=(
-        READ_OPTIONS,
-        click.Argument(["groups"], type=SOURCE, required=False),
-        click.Option(
-            ["--assignor", "assignors"], type=ChoiceType(), multiple=True,
-            help="Assignor to try besides the group's own, such as consumer:uniform. Repeatable. Default: all of its protocol.",
-        ),
-        click.Option(
-            ["--body-column"],
-            help="Column with the group as a JSON request, in place of nested columns. Default of a topic: value.",
-        ),
-        click.Option(["--topics"], type=SOURCE, help="Table of topics to place, and to audit where it has placements."),
-        click.Option(["--brokers"], type=SOURCE, help="Table of broker_id, rack_id and fenced. Default: brokers of each row."),
-        click.Option(["--placer"], help="Placer of topics that name none. Default: striped."),
-    ),
-    run=run,
-    check=check,
-)  # fmt: skip

@@ -8,24 +8,35 @@ import json
 import os
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from service.core.printable import printable
 from service.spark.errors import WrongSource
-from service.spark.io.sources import SUFFIXES, require_names
-from service.spark.tasks import splits
+from service.spark.io.sources import SUFFIXES, check_brokers, check_plain, require_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from io import TextIOBase
 
     from service.spark.io.sources import Source
+    from service.spark.job import Job
 
 LINES: Final = 100
 """Lines of JSON whose members are looked at: a member that some records lack may be in others."""
 
 HEAD: Final = 2**20
 """Most characters of a line that is looked at."""
+
+
+def check_all(job: Job, parameters: Mapping[str, Any], master: str | None, settings: Mapping[str, str] | None) -> None:
+    """Raise an error of the core or of the pipeline for what is wrong with the sources of a job and with its options."""
+    for source in job.sources(parameters):
+        check_plain(source)
+        if is_here(master, settings):
+            check(source, job.columns(**parameters) if source is parameters.get("source") else ())
+    job.check(**parameters)
+    for source in job.sources(parameters):
+        check_brokers(source)
 
 
 def is_here(master: str | None, settings: Mapping[str, str] | None) -> bool:
@@ -66,6 +77,8 @@ def _columns(file: Path, source: Source) -> list[str] | None:
     """The columns of a file and of the folders that it is in (``day=7``); None if only Spark can tell."""
     partitions = [part.partition("=")[0] for part in file.parts if "=" in part]
     if source.format == "parquet" and not source.options:
+        from service.spark.tasks import splits  # noqa: PLC0415 - Arrow is not needed for other formats
+
         try:
             return [*splits.schema(str(file)).names, *partitions]
         except splits.ParquetError as error:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from service.spark.cluster.session import cores, is_local
 from service.spark.errors import WrongSource
-from service.spark.io import sources
+from service.spark.io import reading, sources
 from service.spark.io.sinks import REJECTED_ROWS
 from service.spark.io.sources import CORRUPT
 from service.spark.tasks import results, splits
@@ -72,8 +72,8 @@ class ScanSource:
 
     @cached_property
     def _records(self) -> DataFrame:
-        frame = sources.read(self.spark, self.source)
-        sources.require(frame, self.required, self.source)
+        frame = reading.read(self.spark, self.source)
+        reading.require(frame, self.required, self.source)
         return frame
 
     @cached_property
@@ -85,7 +85,7 @@ class ScanSource:
     def schema(self) -> pa.Schema:
         """Of the columns at least. Raises WrongSource if they do not exist or the first file cannot be read."""
         if self.files is None:
-            return sources.arrow_schema(self._records)
+            return reading.arrow_schema(self._records)
         try:
             schema = splits.schema(self.files[0][0])
         except splits.ParquetError as error:

@@ -8,7 +8,7 @@
 ``kafka://host:9092,host2/topic``            a live topic, with options of the connector
 ============================================ ==========================================================
 
-Text columns stay text, as the key format decides how a key is serialized: ``007`` is not 7.
+``reading.py`` reads them. Here is what can be said without Spark.
 """
 
 from __future__ import annotations
@@ -18,36 +18,19 @@ import re
 import socket
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl, urlsplit
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
-from pyspark.sql import types
-from pyspark.sql.pandas.types import to_arrow_schema
-
-from service.spark.errors import JobFailed, WrongSource
+from service.spark.errors import WrongSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-
-    import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
-
 CORRUPT: Final = "_corrupt_record"
 """The column with a line of CSV or JSON that Spark could not read; null for all others."""
-
-INTERNAL: Final = ("__consumer_offsets", "__transaction_state", "__share_group_state")
-"""Topics that look empty to Spark's admin client, so that a consumer has to fetch where they begin and end."""
 
 SUFFIXES: Final = dict(parquet="parquet", csv="csv", tsv="csv", json="json", jsonl="json", ndjson="json", orc="orc")  # noqa: C408
 _COMPRESSED: Final = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate")
 _FORMAT: Final = re.compile(r"([A-Za-z][A-Za-z0-9_.-]*):(?!//)(.+)", re.DOTALL)
-KAFKA_CONNECTOR: Final = (
-    "ivy://org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0?exclude=org.apache.spark:spark-token-provider-kafka-0-10_2.13",
-    "ivy://org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0?transitive=false",
-)
-"""From Maven Central, which has version 4.2.0 of the connector, but not of the few classes that it needs."""
 KAFKA_COLUMNS: Final = ("key", "value", "topic", "partition", "offset", "timestamp")
 CONNECT_SECONDS: Final = 5.0
 
@@ -131,115 +114,11 @@ def check_plain(source: Source) -> None:
         raise WrongSource(f"{source} is a Delta table: name it delta:{source.location}, with --package and Delta's settings")
 
 
-def read(spark: SparkSession, source: Source) -> DataFrame:
-    """The records of a source. CSV and JSON have CORRUPT as an additional column. Raises WrongSource."""
-    try:
-        if source.format == "kafka":
-            _connect(spark, source)
-            return spark.read.format("kafka").options(**_kafka_options(source, "earliest")).load()
-        if source.format == "table":
-            return spark.read.options(**source.options).table(source.location)
-        if source.format in ("csv", "json"):
-            return _read_text(spark, source)
-        return spark.read.format(source.format).options(**source.options).load(source.location)
-    except (PySparkException, Py4JError) as error:
-        raise WrongSource(str(failure(error, source))) from None
-
-
-def follow(spark: SparkSession, source: Source) -> DataFrame:
-    """The records of a topic, existing and future ones, as a stream. Raises WrongSource."""
-    if source.format != "kafka":
-        raise WrongSource(f"{source} is not a topic: --follow needs kafka://host:port/topic")
-    _connect(spark, source)
-    try:
-        return spark.readStream.format("kafka").options(**_kafka_options(source, "earliest")).load()
-    except (PySparkException, Py4JError) as error:
-        raise WrongSource(str(failure(error, source))) from None
-
-
-def _connect(spark: SparkSession, source: Source) -> None:
-    """Check that a broker answers, and load the connector unless the session has one."""
-    check_brokers(source)
-    if source.location in INTERNAL:
-        spark.conf.set("spark.sql.streaming.kafka.useDeprecatedOffsetFetching", "true")
-    jars = [row[0] for row in spark.sql("LIST JARS").collect()]
-    if any("spark-sql-kafka" in jar for jar in jars):
-        return
-    try:
-        for jar in KAFKA_CONNECTOR:
-            spark.sql(f"ADD JAR {jar}")
-    except (PySparkException, Py4JError) as error:
-        raise WrongSource(f"{source}: cannot fetch Spark's Kafka connector from Maven: {failure(error)}") from None
-
-
-def _kafka_options(source: Source, start: str) -> dict[str, str]:
-    return {
-        "kafka.bootstrap.servers": ",".join(source.brokers),
-        "subscribe": source.location,
-        "startingOffsets": start,
-        **source.options,
-    }
-
-
-def _read_text(spark: SparkSession, source: Source) -> DataFrame:
-    """CSV (every column text, names in the first line) or JSON lines, with malformed lines in CORRUPT."""
-    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT, **source.options}
-    if source.format == "csv":
-        options = {"header": "true", "escape": '"', **options, "inferSchema": "false"}
-    inferred = spark.read.format(source.format).options(**options).load(source.location).schema
-    columns = [column for column in inferred.fields if column.name != CORRUPT]
-    if not columns:
-        raise WrongSource(f"{source} has no record that is readable as {source.format.upper()}")
-    schema = types.StructType([*columns, types.StructField(CORRUPT, types.StringType())])
-    return spark.read.format(source.format).options(**options).schema(schema).load(source.location)
-
-
-def arrow_schema(frame: DataFrame) -> pa.Schema:
-    """The columns of a frame, as Arrow types. Timestamps get a zone, which does not matter here."""
-    return to_arrow_schema(frame.schema, timezone="UTC")
-
-
-def require(frame: DataFrame, names: Iterable[str], source: Source) -> None:
-    """Raise WrongSource for the first of these columns that the frame lacks, with a list of its columns."""
-    require_names(frame.columns, names, source)
-
-
 def require_names(columns: Sequence[str], names: Iterable[str], source: Source) -> None:
-    """The same, from the names alone."""
+    """Raise WrongSource for the first of these names that is not among the columns, with a list of the columns."""
     columns = [column for column in columns if column != CORRUPT]
     for name in names:
         if name not in columns:
             close = difflib.get_close_matches(name, columns, 1)
             hint = f" (did you mean {close[0]!r}?)" if close else ""
             raise WrongSource(f"{source} has no column {name!r}{hint}; it has {', '.join(columns) or 'none'}")
-
-
-def _reason(error: PySparkException) -> str:
-    """Spark's message, without error class and plan."""
-    text = str(error).splitlines()[0]
-    return re.sub(r"\s*SQLSTATE: \w+.*$", "", re.sub(r"^\[[A-Z_.]+\]\s*", "", text))
-
-
-def failure(error: Exception, source: Source | None = None) -> JobFailed:
-    """Why Spark failed, in a sentence: the innermost cause in the words of the executor or the JVM, and the file."""
-    text = _messages(error)
-    causes = re.findall(r"^(?:Caused by: |(?=service\.[\w.]+: |(?:\w+[.$])*\w*(?:Error|Exception): ))(.+)$", text, re.MULTILINE)
-    reason = re.sub(r"^(service\.[\w.]+|java\.lang\.RuntimeException): ", "", causes[-1]) if causes else _reason_of_any(error)
-    file = re.search(r"Encountered error while reading file (?:file:/*(?=/))?(.+?)\.\s", text)
-    if file and file[1] not in reason:
-        reason = f"{file[1]}: {reason}"
-    return JobFailed(f"{source}: {reason}" if source and source.location not in reason else reason)
-
-
-def _messages(error: Any) -> str:
-    """The message of an error and, from the JVM, those of its causes, on lines of their own."""
-    java = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
-    messages = []
-    while java is not None:
-        messages.append(str(java.toString()))
-        java = java.getCause()
-    return "\n".join(messages) or str(error)
-
-
-def _reason_of_any(error: Any) -> str:
-    return _reason(error) if isinstance(error, PySparkException) else str(error).splitlines()[0]

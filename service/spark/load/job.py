@@ -5,39 +5,27 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from typing import Any, Final
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-import click
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from service.core.errors import InvalidQuestion
 from service.spark.errors import WrongSource
-from service.spark.fleet.job import ChoiceType
 from service.spark.fleet.tasks import assignments
 from service.spark.fleet.tasks.assignments import Choice
-from service.spark.io import sources
+from service.spark.io import reading, sources
 from service.spark.io.sinks import REJECTED_ROWS
 from service.spark.io.sources import Source
-from service.spark.job import Job, Outcome, Pipeline
+from service.spark.job import Outcome, Pipeline
 from service.spark.load import report as load_report
 from service.spark.load import summary as load_summary
 from service.spark.load import windows
-from service.spark.parameters import READ_OPTIONS, SIZE_COLUMNS, SOURCE
+from service.spark.load.options import CONSUMER, LIMITS, record_columns_of
 from service.spark.report import number
 
 WINDOWS, SUBJECTS, HOURS = "windows.parquet", "subjects.parquet", "hours.parquet"
 BREACHES, REQUESTS = "breaches.parquet", "group_assignments.parquet"
 NO_GROUPS: Final[dict[str, Any]] = {"groups": None, "group_assignments": [], "groups_failed": []}
-
-LIMITS: Final = {
-    "max_partition_records_per_second": (windows.PARTITION, "records"),
-    "max_partition_bytes_per_second": (windows.PARTITION, "bytes"),
-    "max_consumer_records_per_second": (windows.CONSUMER, "records"),
-    "max_consumer_bytes_per_second": (windows.CONSUMER, "bytes"),
-    "max_broker_bytes_in_per_second": (windows.BROKER, "bytes"),
-    "max_broker_bytes_out_per_second": (windows.BROKER, "bytes_out"),
-}
 
 
 @dataclass(frozen=True)
@@ -47,35 +35,6 @@ class Span:
     start: int | None
     count: int
     seconds: float
-
-
-def check(*, duration_seconds: float | None, time_zone: str, topic: str | None, **options: Any) -> None:
-    """Raise an error for options that do not go together."""
-    try:
-        ZoneInfo(time_zone)
-    except (ZoneInfoNotFoundError, ValueError):
-        raise InvalidQuestion(f"unknown time zone {time_zone!r}; Europe/Berlin is one") from None
-    if duration_seconds is not None and topic is None:
-        raise InvalidQuestion("--duration-seconds is for partitions of one topic, counted by skew; name the topic with --topic")
-    if options["group"] is not None and options["groups"] is None:
-        raise InvalidQuestion("--group needs --groups")
-    for name, (kind, _) in LIMITS.items():
-        needed = {windows.CONSUMER: "groups", windows.BROKER: "placements"}.get(kind)
-        if needed and options[name] is not None and options[needed] is None:
-            raise InvalidQuestion(f"--{name.replace('_', '-')} needs --{needed}")
-
-
-def columns(*, source: Source, **options: Any) -> tuple[str, ...]:
-    """The columns that a source of records, or a table of ``skew``, must have; other tables are checked later."""
-    return (
-        ("partition_id", "records") if options["duration_seconds"] is not None else tuple(_record_columns(source, options).names)
-    )
-
-
-def _record_columns(source: Source, options: dict[str, Any]) -> windows.RecordColumns:
-    sizes = tuple(options["size_columns"] or (("key", "value") if source.format == "kafka" else ()))
-    topic_column = None if options["topic"] is not None else options["topic_column"]
-    return windows.RecordColumns(topic_column, options["topic"], options["partition_column"], options["time_column"], sizes)
 
 
 def run(pipeline: Pipeline, *, source: Source, **options: Any) -> Outcome:
@@ -176,9 +135,9 @@ def _measured(
     pipeline: Pipeline, source: Source, tables: dict[str, Any], **options: Any
 ) -> tuple[DataFrame, Span, dict[str, int]]:
     """The loads of partitions by window, from records with times; rejected rows become a table."""
-    frame = sources.read(pipeline.spark, source)
-    record_columns = _record_columns(source, options)
-    sources.require(frame, record_columns.names, source)
+    frame = reading.read(pipeline.spark, source)
+    record_columns = record_columns_of(source, options)
+    reading.require(frame, record_columns.names, source)
     seconds = options["window_seconds"]
     observed = Observation()
     kept = [*dict.fromkeys(record_columns.names), *([sources.CORRUPT] if sources.CORRUPT in frame.columns else [])]
@@ -202,8 +161,8 @@ def _measured(
 
 def _totals(pipeline: Pipeline, source: Source, _: dict[str, Any], **options: Any) -> tuple[DataFrame, Span, dict[str, int]]:
     """The loads of partitions from a table of ``skew``: a single window."""
-    frame = sources.read(pipeline.spark, source)
-    sources.require(frame, ("partition_id", "records"), source)
+    frame = reading.read(pipeline.spark, source)
+    reading.require(frame, ("partition_id", "records"), source)
     plans = [name for name in ("partitioner", "partitions_count") if name in frame.columns]
     for name in plans:
         if options[name] is not None:
@@ -233,9 +192,9 @@ class GroupAssignments:
 
 
 def _groups(pipeline: Pipeline, source: Source, choice: Choice | None) -> GroupAssignments:
-    frame = sources.read(pipeline.spark, source)
+    frame = reading.read(pipeline.spark, source)
     try:
-        assignments.check_columns(sources.arrow_schema(frame))
+        assignments.check_columns(reading.arrow_schema(frame))
     except InvalidQuestion as error:
         raise WrongSource(f"{source}: {error}") from None
     assigned, failed = windows.assignments(frame, choice)
@@ -243,8 +202,8 @@ def _groups(pipeline: Pipeline, source: Source, choice: Choice | None) -> GroupA
 
 
 def _placements(pipeline: Pipeline, source: Source) -> DataFrame:
-    frame = sources.read(pipeline.spark, source)
-    sources.require(frame, ("topic_name", "placements"), source)
+    frame = reading.read(pipeline.spark, source)
+    reading.require(frame, ("topic_name", "placements"), source)
     return windows.placements(frame).persist()
 
 
@@ -258,51 +217,8 @@ def _hours(pipeline: Pipeline, span: Span, time_zone: str) -> DataFrame:
 
 def _with_idle(subjects: DataFrame, assigned: DataFrame) -> DataFrame:
     """The subjects, and members without any load, with zeros."""
-    members = assigned.select(F.lit(windows.CONSUMER).alias("kind"), "group_id", F.col("member_id").alias("subject")).distinct()
+    members = assigned.select(F.lit(CONSUMER).alias("kind"), "group_id", F.col("member_id").alias("subject")).distinct()
     same = [members[name].eqNullSafe(subjects[name]) for name in windows.SUBJECT]
     idle = members.join(subjects, same, "left_anti")
     zeros = [F.lit(0.0).alias(f"{peak}{measure}_per_second") for measure in windows.MEASURES[:2] for peak in ("", "peak_")]
     return subjects.unionByName(idle.select("*", *zeros), allowMissingColumns=True)
-
-
-JOB: Final = Job(
-    name="load",
-    summary="Compute the load of partitions, consumers and brokers: means, peaks, hours of the day, and breaches of limits.\n\n"
-    "SOURCE has records with times: a path, table:NAME, FORMAT:PATH or kafka://host:port/topic. With --duration-seconds it is "
-    "the partitions.parquet of skew.",
-    parameters=(
-        READ_OPTIONS,
-        click.Argument(["source"], type=SOURCE),
-        click.Option(["--topic-column"], default="topic", show_default=True, help="Column of the topic."),
-        click.Option(["--topic"], help="Topic of all records, in place of --topic-column."),
-        click.Option(["--partition-column"], default="partition", show_default=True, help="Column of the partition."),
-        click.Option(["--time-column"], default="timestamp", show_default=True, help="Column of timestamps, or ms since 1970."),
-        SIZE_COLUMNS,
-        click.Option(
-            ["--window-seconds"], type=click.IntRange(1, 3600), default=60, show_default=True, help="Length of a window."
-        ),
-        click.Option(["--time-zone"], default="UTC", show_default=True, help="Time zone of the hours of the day."),
-        click.Option(
-            ["--duration-seconds"], type=click.FloatRange(0, min_open=True), help="Time span of the records that skew counted."
-        ),
-        click.Option(["--partitioner"], help="Partitioner of the plan of skew, with --duration-seconds."),
-        click.Option(
-            ["--partitions-count"], type=click.IntRange(1), help="Partition count of the plan of skew, with --duration-seconds."
-        ),
-        click.Option(["--groups"], type=SOURCE, help="Table of groups, as fleet reads it."),
-        click.Option(
-            ["--assignor"], type=ChoiceType(), help="Assignor of all groups, such as consumer:uniform. Default: each group's own."
-        ),
-        click.Option(["--group"], help="Group whose request to /v1/group-assignments becomes the summary."),
-        click.Option(
-            ["--placements"], type=SOURCE, help="Table of topic_name and placements [{partition_id, replicas}], such as fleet's."
-        ),
-        *(
-            click.Option([f"--{name.replace('_', '-')}"], type=click.FloatRange(0), help=f"Limit for each {kind}.")
-            for name, (kind, _) in LIMITS.items()
-        ),
-    ),
-    run=run,
-    check=check,
-    columns=columns,
-)

@@ -7,6 +7,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from service.spark.load import windows
+from service.spark.load.options import BROKER, CONSUMER
 
 NAMED: Final = 20
 """Most subjects of each kind, breaches and groups that the summary names."""
@@ -16,9 +17,7 @@ def kinds(subjects: DataFrame) -> dict[str, dict[str, Any] | None]:
     """For each kind the number of subjects, busiest ÷ mean, and the busiest."""
 
     def of(prefix: str) -> Column:
-        return F.when(F.col("kind") == windows.BROKER, F.col(f"{prefix}bytes_per_second")).otherwise(
-            F.col(f"{prefix}records_per_second")
-        )
+        return F.when(F.col("kind") == BROKER, F.col(f"{prefix}bytes_per_second")).otherwise(F.col(f"{prefix}records_per_second"))
 
     kind = Window.partitionBy("kind")
     rows = (
@@ -59,7 +58,7 @@ def _group_loads(subjects: DataFrame) -> list[dict[str, Any]]:
     """The groups with the most uneven consumers: busiest ÷ mean, by records."""
     load = F.coalesce(F.col("records_per_second"), F.lit(0.0))
     skew = F.when(F.mean(load) > 0, F.max(load) / F.mean(load)).otherwise(1.0)
-    groups = subjects.where(F.col("kind") == windows.CONSUMER).groupBy("group_id")
+    groups = subjects.where(F.col("kind") == CONSUMER).groupBy("group_id")
     loads = groups.agg(
         F.count("*").alias("members"),
         F.count_if(load == 0).alias("idle"),

@@ -5,7 +5,6 @@ A *window* is a time span of ``seconds``, named by its first second since 1970. 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -16,9 +15,9 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from service.spark.fleet.tasks.assignments import COLUMNS as GROUP_COLUMNS
 from service.spark.fleet.tasks.assignments import RESULT, Choice, assign_groups
 from service.spark.io.sources import CORRUPT
+from service.spark.load.options import BROKER, CONSUMER, PARTITION, RecordColumns
 from service.spark.tasks import group_requests
 
-PARTITION, CONSUMER, BROKER = "partition", "consumer", "broker"
 KINDS: Final = (PARTITION, CONSUMER, BROKER)
 
 MEASURES: Final = ("records", "bytes", "bytes_out")
@@ -26,25 +25,6 @@ MEASURES: Final = ("records", "bytes", "bytes_out")
 ``bytes_out`` what it sends to followers and to each subscribed group."""
 
 SUBJECT: Final = ("kind", "group_id", "subject")
-
-
-@dataclass(frozen=True)
-class RecordColumns:
-    """The columns of a record's topic, partition, time and size.
-
-    topic : of all records, if there is no column
-    """
-
-    topic_column: str | None
-    topic: str | None
-    partition: str
-    time: str
-    sizes: tuple[str, ...]
-
-    @property
-    def names(self) -> list[str]:
-        """All of them."""
-        return [*([self.topic_column] if self.topic_column else []), self.partition, self.time, *self.sizes]
 
 
 def events(frame: DataFrame, columns: RecordColumns) -> DataFrame:

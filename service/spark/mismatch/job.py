@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-import click
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -19,10 +18,9 @@ from service.core.partitioners import PARTITIONERS
 from service.spark.errors import WrongSource
 from service.spark.io.scan import ScanSource, run_scan
 from service.spark.io.sources import Source
-from service.spark.job import Job, Outcome, Pipeline
+from service.spark.job import Outcome, Pipeline
 from service.spark.mismatch import report
 from service.spark.mismatch.tasks.scan import MismatchResult, MismatchScan, merged, patterns, read_partitions, settled
-from service.spark.parameters import KEY_FORMAT, READ_OPTIONS, SOURCE
 from service.spark.report import number, share
 from service.spark.tasks.key_columns import check_format, check_keys, is_text, read_keys
 
@@ -32,17 +30,6 @@ SAMPLE_RECORDS: Final = 20_000
 SEED: Final = 20_261_121
 LARGEST_COUNT: Final = 4
 """Partition counts are tried up to this multiple of the smallest possible one."""
-
-
-def check(*, expected: str, partitioners: tuple[str, ...], **_: Any) -> None:
-    """Raise UnknownStrategy for a partitioner that does not exist."""
-    for name in (expected, *partitioners):
-        PARTITIONERS[name]
-
-
-def columns(*, key_column: str, partition_column: str, **_: Any) -> tuple[str, ...]:
-    """The columns that the options name."""
-    return key_column, partition_column
 
 
 def run(
@@ -196,25 +183,3 @@ def _writers(result: MismatchResult, writers: Sequence[tuple[PartitionerClass, i
         {"partitioners": list(writer.names), "explained": int(result.explained[i]), "of": int(result.decided[i])}
         for writer, i in by_share
     ]
-
-
-JOB: Final = Job(
-    name="mismatch",
-    summary="Find which partitioners wrote a topic, and the records that the expected one would have put elsewhere.\n\n"
-    "SOURCE is a path, table:NAME, FORMAT:PATH or kafka://host:port/topic.",
-    parameters=(
-        READ_OPTIONS,
-        click.Argument(["source"], type=SOURCE),
-        click.Option(["--key-column"], default="key", show_default=True, help="Column of the key."),
-        KEY_FORMAT,
-        click.Option(["--partition-column"], default="partition", show_default=True, help="Column of the record's partition."),
-        click.Option(
-            ["--partitions-count"], type=click.IntRange(1), help="Partition count of the topic. Default: estimated by a scan."
-        ),
-        click.Option(["--expected"], default="java", show_default=True, help="Partitioner that should have placed every record."),
-        click.Option(["--partitioner", "partitioners"], multiple=True, help="Possible partitioner. Repeatable. Default: all."),
-    ),
-    run=run,
-    check=check,
-    columns=columns,
-)

@@ -5,48 +5,25 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-import click
 from pyspark.sql import Column, DataFrame, Observation, types
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from service.spark.errors import WrongSource
-from service.spark.io import sources
+from service.spark.io import reading, sources
 from service.spark.io.sinks import REJECTED_ROWS
 from service.spark.io.sources import Source
-from service.spark.job import Job, Outcome, Pipeline
+from service.spark.job import Outcome, Pipeline
 from service.spark.offsets import lags as offset_lags
 from service.spark.offsets import report as offsets_report
 from service.spark.offsets.lags import PARTITION
-from service.spark.parameters import READ_OPTIONS, SOURCE
 from service.spark.report import number
 
 OFFSETS, GROUPS, MEMBERS = "offsets.parquet", "groups.parquet", "members.parquet"
 HISTORY, REQUESTS = "history.parquet", "group_assignments.parquet"
-RETENTION_MINUTES: Final = 7 * 24 * 60
-"""Kafka's default of offsets.retention.minutes."""
-
 NAMED: Final = 20
 """Most groups and partitions that the summary names."""
 
 MOST_SNAPSHOTS: Final = 1000
-
-
-class Time(click.ParamType[Any]):
-    """A time, as ms since 1970 or in ISO 8601, by default in UTC."""
-
-    name = "time"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """In ms."""
-        if isinstance(value, int):
-            return value
-        try:
-            if value.isdigit():
-                return int(value)
-            time = datetime.fromisoformat(value)
-        except ValueError:
-            self.fail(f"{value!r} is not a time such as 2026-11-21T08:00:00Z or ms since 1970", param, ctx)
-        return int((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
 def run(
@@ -91,8 +68,8 @@ def run(
 
 def _records(pipeline: Pipeline, source: Source) -> DataFrame:
     """Keys and values as bytes, and their positions in the log. Text is base64, as in CSV and JSON."""
-    frame = sources.read(pipeline.spark, source)
-    sources.require(frame, ("key", "value", "partition", "offset", "timestamp"), source)
+    frame = reading.read(pipeline.spark, source)
+    reading.require(frame, ("key", "value", "partition", "offset", "timestamp"), source)
     kinds = {field.name: field.dataType for field in frame.schema.fields}
     return frame.select(
         *(_bytes(name, kinds[name]).alias(name) for name in ("key", "value")),
@@ -122,8 +99,8 @@ def _ms(name: str, kind: types.DataType) -> Column:
 
 def _log_ends(pipeline: Pipeline, source: Source, as_of: int | None) -> DataFrame:
     """topic, partition, log_end_offset, and ``at`` if the table has a time."""
-    frame = sources.read(pipeline.spark, source)
-    sources.require(frame, ("topic", "partition", "log_end_offset"), source)
+    frame = reading.read(pipeline.spark, source)
+    reading.require(frame, ("topic", "partition", "log_end_offset"), source)
     columns = [
         F.col("topic"),
         F.col("partition").try_cast("int").alias("partition"),
@@ -250,28 +227,3 @@ def _only(group: str, summary: dict[str, Any]) -> dict[str, Any]:
     if summary["groups"]:
         raise WrongSource(f"the group {group!r} has no members to assign partitions to as of {summary['as_of']}")
     raise WrongSource(f"unknown group {group!r} as of {summary['as_of']}")
-
-
-JOB: Final = Job(
-    name="offsets",
-    summary="Compute committed offsets from records of __consumer_offsets; with log end offsets also lag and time to catch up.",
-    parameters=(
-        READ_OPTIONS,
-        click.Argument(["records"], type=SOURCE),
-        click.Option(
-            ["--log-end"], type=SOURCE,
-            help="Table of topic, partition, log_end_offset and optionally time; several snapshots give the trend.",
-        ),
-        click.Option(["--as-of"], type=Time(), help="Time to describe: 2026-11-21T08:00:00Z. Default: the last record's."),
-        click.Option(
-            ["--retention-minutes"], type=click.IntRange(1), default=RETENTION_MINUTES, show_default=True,
-            help="The brokers' offsets.retention.minutes.",
-        ),
-        click.Option(
-            ["--weight"], type=click.Choice(("lag", "produced")), default="lag", show_default=True,
-            help="Weight of a partition in requests: its lag, or the records produced to it per second.",
-        ),
-        click.Option(["--group"], help="Describe this group only; its request to /v1/group-assignments becomes the summary."),
-    ),
-    run=run,
-)  # fmt: skip

@@ -6,7 +6,6 @@ three replicas are 30 MB of arrays.
 
 from typing import Any, Final
 
-import click
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -30,11 +29,7 @@ from service.core.model import Ragged
 from service.core.reassignments.batches.model import Batches, Limits
 from service.core.reassignments.batches.plan import plan_in_batches
 from service.core.reassignments.model import (
-    BALANCES,
-    LEADER_RULES,
     NO_LIMIT,
-    OBJECTIVES,
-    RACK_RULES,
     Brokers,
     Goal,
     Placements,
@@ -42,10 +37,9 @@ from service.core.reassignments.model import (
 )
 from service.core.reassignments.moves import moves_of
 from service.spark.errors import JobFailed, WrongSource
-from service.spark.io import sources
+from service.spark.io import reading
 from service.spark.io.sources import Source
-from service.spark.job import Job, Outcome, Pipeline
-from service.spark.parameters import READ_OPTIONS, SOURCE
+from service.spark.job import Outcome, Pipeline
 from service.spark.reassign.report import load_of, report_of
 from service.spark.report import number
 
@@ -86,8 +80,8 @@ def run(
 ) -> Outcome:
     """Read both tables, plan, write."""
     with pipeline.progress("reading placements"):
-        topics = _topics(sources.read(pipeline.spark, placements), placements)
-    broker_rows = _brokers(sources.read(pipeline.spark, brokers), brokers)
+        topics = _topics(reading.read(pipeline.spark, placements), placements)
+    broker_rows = _brokers(reading.read(pipeline.spark, brokers), brokers)
     goal = Goal(objective, racks, leaders, balance)
     try:
         ids = pc.unique(topics.field("placements").flatten().field("replicas").flatten())
@@ -126,7 +120,7 @@ def run(
 
 def _topics(frame: DataFrame, source: Source) -> pa.StructArray:
     """The placements as rows of type PLACED_TOPIC, a row for each topic. Partitions are in order of their ids."""
-    sources.require(frame, list(_PLACED), source)
+    reading.require(frame, list(_PLACED), source)
     columns = [_cast(frame, name, kind) for name, kind in (_PLACED | _OPTIONAL).items() if name in frame.columns]
     table = frame.select(*columns).orderBy("topic_name", "partition_id").toArrow().combine_chunks()
     wrong = next((name for name in table.column_names if table.column(name).null_count), None)
@@ -165,7 +159,7 @@ def _chunk(column: pa.ChunkedArray) -> pa.Array:
 
 def _brokers(frame: DataFrame, source: Source) -> pa.StructArray:
     """The cluster as rows of type TARGET_BROKER."""
-    sources.require(frame, ["broker_id"], source)
+    reading.require(frame, ["broker_id"], source)
     columns = [F.col(name).try_cast(kind).alias(name) for name, kind in _BROKER.items() if name in frame.columns]
     table = frame.select(*columns).toArrow().combine_chunks()
     column = {name: _chunk(table.column(name)) for name in table.column_names}
@@ -234,33 +228,3 @@ def _summary(brokers: Brokers, placements: Placements, goal: Goal, result: Plan,
         "before": load_of(brokers, now),
         "after": load_of(brokers, result.replicas),
     }
-
-
-JOB: Final = Job(
-    name="reassign",
-    summary="Plan a reassignment for all topics of a table, with the fewest moves or to the evenest load.",
-    parameters=(
-        READ_OPTIONS,
-        click.Argument(["placements"], type=SOURCE),
-        click.Option(["--brokers"], type=SOURCE, required=True, help="Table of broker_id, rack_id, draining, weight and so on."),
-        click.Option(["--exclude", "excluded_topics"], multiple=True, help="Topic to leave as it is. Repeatable."),
-        click.Option(
-            ["--replication-factor"], type=click.IntRange(1), help="Replication factor of all topics. Default: as it is."
-        ),
-        click.Option(["--objective"], type=click.Choice(OBJECTIVES), default=OBJECTIVES[0], show_default=True),
-        click.Option(["--racks"], type=click.Choice(RACK_RULES), default=RACK_RULES[0], show_default=True),
-        click.Option(["--leaders"], type=click.Choice(LEADER_RULES), default=LEADER_RULES[0], show_default=True),
-        click.Option(["--balance"], type=click.Choice(BALANCES), default=BALANCES[0], show_default=True),
-        click.Option(
-            ["--moves-per-broker"], type=click.IntRange(1), help="Replicas that a broker receives, or gives, in a batch."
-        ),
-        click.Option(["--moves-per-batch"], type=click.IntRange(1), help="Replicas copied in a batch."),
-        click.Option(["--bytes-in-flight"], type=click.IntRange(1), help="Bytes copied in a batch."),
-        click.Option(
-            ["--throttle", "throttle_bytes_per_second"],
-            type=click.IntRange(1),
-            help="Bytes per second of each broker, per direction.",
-        ),
-    ),
-    run=run,
-)

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 
 from service.spark.cluster.session import is_connect
 from service.spark.errors import PipelineError
-from service.spark.io import sources
+from service.spark.io import reading
 from service.spark.io.sinks import REJECTED_ROWS
 from service.spark.io.sources import Source
 from service.spark.job import Pipeline
@@ -71,10 +71,10 @@ def follow(pipeline: Pipeline, source: Source, *, window_seconds: int, metrics_p
     """Follow the topic until the process is stopped. Raises PipelineError."""
     if is_connect(pipeline.spark):
         raise PipelineError("--follow does not run on Spark Connect: its metrics are those of the driver")
-    stream = sources.follow(pipeline.spark, source)
+    stream = reading.follow(pipeline.spark, source)
     key_columns = options["key_columns"] or ("key",)
     sizes = options["size_columns"] or ("key", "value")
-    sources.require(stream, (*key_columns, *sizes), source)
+    reading.require(stream, (*key_columns, *sizes), source)
     key_format = check_format(pa.binary() if len(key_columns) == 1 else pa.string(), options["key_format"])
     check_partitioners(options["partitioners"], key_format)
     scan = SkewScan(

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from service.core.errors import Infeasible, InvalidQuestion
 from service.core.model import NONE
+from service.core.reassignments import BALANCES, LEADER_RULES, OBJECTIVES, RACK_RULES
 from service.core.reassignments.batches.model import Limits
 from service.core.reassignments.batches.plan import plan_in_batches
-from service.core.reassignments.model import BALANCES, LEADER_RULES, NO_LIMIT, OBJECTIVES, RACK_RULES, Goal
+from service.core.reassignments.model import NO_LIMIT, Goal
 from service.core.reassignments.moves import LEADER, moves_of
 from service.core.reassignments.plan import plan
 from tests.core.reassignments.test_batches import check_every_boundary

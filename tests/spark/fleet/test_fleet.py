@@ -12,7 +12,6 @@ from click.testing import CliRunner
 
 from service.cli import main
 from service.core.errors import InvalidQuestion
-from service.spark.fleet import job
 from service.spark.fleet.tasks import assignments, placements
 from service.spark.fleet.tasks.assignments import Choice, assign_groups
 from service.spark.fleet.tasks.placements import place_topics
@@ -256,11 +255,11 @@ def test_groups_come_from_a_live_topic(broker: Broker, tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         ([], "nothing to do"),
-        (["groups.parquet", "--assignor", "consumer:rang"], "there is no assignor 'rang'"),
-        (["--topics", "topics.parquet", "--placer", "nowhere"], "there is no placer 'nowhere'"),
+        (["table:groups", "--assignor", "consumer:rang"], "there is no assignor 'rang'"),
+        (["--topics", "table:topics", "--placer", "nowhere"], "there is no placer 'nowhere'"),
     ],
 )
 def test_what_is_wrong_with_the_command_is_said_before_spark_starts(arguments: list[str], message: str) -> None:
-    done = CliRunner().invoke(main, ["pipeline", job.JOB.name, *arguments])
+    done = CliRunner().invoke(main, ["pipeline", "fleet", *arguments])
     assert done.exit_code != 0
     assert message in done.output

@@ -9,7 +9,7 @@ import pytest
 from service.spark.cluster.jvm import java_version
 from service.spark.cluster.session import require_answer
 from service.spark.errors import NoSpark, WrongSource
-from service.spark.io import sources
+from service.spark.io import reading, sources
 from service.spark.io.sources import CORRUPT, Source
 from tests.support.serving import free_port
 
@@ -90,29 +90,29 @@ def test_an_old_java_is_refused_in_its_own_words(monkeypatch, tmp_path):
 
 
 def test_what_looks_like_a_number_stays_text_in_a_csv(spark, write):
-    frame = sources.read(spark, Source.parse(write("records.csv", 'key,n\n007,1\n,2\n"a,b",3\n')))
+    frame = reading.read(spark, Source.parse(write("records.csv", 'key,n\n007,1\n,2\n"a,b",3\n')))
     assert [row.key for row in frame.collect()] == ["007", None, "a,b"]
 
 
 def test_malformed_lines_are_kept_whole(spark, write):
-    frame = sources.read(spark, Source.parse(write("records.jsonl", '{"key": "a"}\n{"key": \n{"key": "c"}\n')))
+    frame = reading.read(spark, Source.parse(write("records.jsonl", '{"key": "a"}\n{"key": \n{"key": "c"}\n')))
     assert [(row.key, row[CORRUPT]) for row in frame.collect()] == [("a", None), (None, '{"key": '), ("c", None)]
 
 
 def test_times_have_an_arrow_type_like_any_column(spark):
     """A table may have columns that the job does not ask for."""
-    assert sources.arrow_schema(spark.sql("SELECT current_timestamp() AS loaded_at, 'k' AS key")).names == ["loaded_at", "key"]
+    assert reading.arrow_schema(spark.sql("SELECT current_timestamp() AS loaded_at, 'k' AS key")).names == ["loaded_at", "key"]
 
 
 def test_a_missing_column_is_named_with_the_one_that_was_meant(spark, write):
     source = Source.parse(write("records.csv", "tailnum,carrier\nN1,UA\n"))
-    frame = sources.read(spark, source)
+    frame = reading.read(spark, source)
     with pytest.raises(WrongSource, match=r"has no column 'tail_num' \(did you mean 'tailnum'\?\); it has tailnum, carrier"):
-        sources.require(frame, ["carrier", "tail_num"], source)
+        reading.require(frame, ["carrier", "tail_num"], source)
 
 
 @pytest.mark.parametrize("text", ["nowhere.parquet", "table:nothing", "unheard-of:nowhere"])
 def test_what_is_not_there_is_said_in_a_sentence(spark, text):
     with pytest.raises(WrongSource, match=text.rpartition(":")[2].removesuffix(".parquet")) as refused:
-        sources.read(spark, Source.parse(text))
+        reading.read(spark, Source.parse(text))
     assert "\n" not in str(refused.value)

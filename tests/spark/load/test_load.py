@@ -233,6 +233,6 @@ def test_the_partitions_of_skew_are_rates_once_they_have_a_duration(
     ],
 )
 def test_options_that_do_not_go_together_are_refused_before_spark_starts(arguments: list[str], message: str) -> None:
-    done = CliRunner().invoke(main, ["pipeline", "load", "records.parquet", *arguments])
+    done = CliRunner().invoke(main, ["pipeline", "load", "table:records", *arguments])
     assert done.exit_code != 0
     assert message in done.output

@@ -17,7 +17,7 @@ from service.core.attribution.mixtures import unmix
 from service.core.errors import InvalidQuestion
 from service.core.keys.columns import strings
 from service.core.partitioners import PARTITIONERS
-from service.spark.mismatch.job import JOB
+from service.spark.mismatch.options import JOB
 from service.spark.mismatch.tasks import pair_sample
 from service.spark.mismatch.tasks import scan as mismatch_scan
 from service.spark.mismatch.tasks.pair_sample import PairSample
@@ -128,7 +128,7 @@ def test_a_partitioner_that_looks_at_no_key_expects_nothing() -> None:
 
 
 def test_an_unknown_partitioner_is_refused_before_spark_starts() -> None:
-    done = CliRunner().invoke(main, ["pipeline", JOB.name, "records.parquet", "--expected", "jawa"])
+    done = CliRunner().invoke(main, ["pipeline", JOB.name, "table:records", "--expected", "jawa"])
     assert done.exit_code != 0
     assert "there is no partitioner 'jawa'" in done.output
 

@@ -19,6 +19,7 @@ from service.spark.errors import WrongSource
 from service.spark.fleet.tasks.assignments import assign_groups
 from service.spark.io.sources import Source
 from service.spark.offsets import job
+from service.spark.offsets.options import RETENTION_MINUTES
 from service.spark.offsets.tasks import group_states
 from service.spark.offsets.tasks import records as offset_records
 from tests.reference.committed_offsets import committed_offsets
@@ -61,12 +62,12 @@ def run(pipeline, tmp_path, log, *names, **options):
     given = {
         "log_end": None,
         "as_of": None,
-        "retention_minutes": job.RETENTION_MINUTES,
+        "retention_minutes": RETENTION_MINUTES,
         "weight": "lag",
         "group": None,
         **options,
     }
-    outcome = job.JOB.run(pipeline, records=Source.parse(str(tmp_path / "records.parquet")), **given)
+    outcome = job.run(pipeline, records=Source.parse(str(tmp_path / "records.parquet")), **given)
     return outcome, {name: rows_of(outcome.tables[name]) for name in names}
 
 

@@ -81,7 +81,7 @@ class _DetourBatch:
     def __init__(self, progress: Progress, limits: Limits, racks: str) -> None:
         self._progress, self._limits, self._racks = progress, limits, racks
         self._counts, self._loads = progress.counts.copy(), progress.loads.copy()  # with what is copied
-        self._moves_of = np.zeros((2, len(progress.brokers)), np.int64)  # received, given away
+        self._moves_of = np.zeros((2, len(progress.brokers)), np.int64)  # as target, as source
         self._moves = 0
         self._bytes = 0
         coming = pairs(progress)[1]
@@ -109,29 +109,29 @@ class _DetourBatch:
         between = self._between(partition, size, leaving)
         if between is None:
             return False
-        received, given = np.setdiff1d(between, old), np.setdiff1d(old, between)
-        if not self._full[given].any() or not self._within_limits(received, given, size):
+        targets, sources = np.setdiff1d(between, old), np.setdiff1d(old, between)
+        if not self._full[sources].any() or not self._within_limits(targets, sources, size):
             return False
-        self._counts[received] += 1
-        self._loads[received] += size
-        self._moves_of[0, received] += 1
-        self._moves_of[1, given] += 1
-        self._moves += len(received)
-        self._bytes += len(received) * size
+        self._counts[targets] += 1
+        self._loads[targets] += size
+        self._moves_of[0, targets] += 1
+        self._moves_of[1, sources] += 1
+        self._moves += len(targets)
+        self._bytes += len(targets) * size
         self.detours.append(Detour(self._progress.batch, partition, between))
         self._progress.copies[partition] = len(np.setdiff1d(new, between))
         return True
 
-    def _within_limits(self, received: Int32s, given: Int32s, size: int) -> bool:
+    def _within_limits(self, targets: Int32s, sources: Int32s, size: int) -> bool:
         of_broker, in_all, in_flight = (
             NO_LIMIT if limit is None else limit
             for limit in (self._limits.moves_per_broker, self._limits.moves_per_batch, self._limits.bytes_in_flight)
         )
         return bool(
-            self._moves + len(received) <= in_all
-            and self._bytes + len(received) * size <= in_flight
-            and (self._moves_of[0, received] < of_broker).all()
-            and (len(received) == 0 or (self._moves_of[1, given] < of_broker).all())
+            self._moves + len(targets) <= in_all
+            and self._bytes + len(targets) * size <= in_flight
+            and (self._moves_of[0, targets] < of_broker).all()
+            and (len(targets) == 0 or (self._moves_of[1, sources] < of_broker).all())
         )
 
     def _between(self, partition: int, size: int, leaving: int) -> Int32s | None:
@@ -176,9 +176,9 @@ class _DetourBatch:
         progress, rows = self._progress, {detour.partition: detour.replicas for detour in self.detours}
         progress.counts[:], progress.loads[:] = self._counts, self._loads
         for partition, replicas in rows.items():
-            given = np.setdiff1d(progress.now.row(partition), replicas)
-            progress.counts[given] -= 1
-            progress.loads[given] -= progress.sizes[partition]
+            sources = np.setdiff1d(progress.now.row(partition), replicas)
+            progress.counts[sources] -= 1
+            progress.loads[sources] -= progress.sizes[partition]
         progress.now = with_rows(progress.now, rows)
         progress.detours += self.detours
         progress.batch += 1

@@ -158,7 +158,7 @@ def circles(progress: Progress) -> Int32s:
 
 
 @njit(nogil=True, cache=True)
-def _fill(  # noqa: C901, PLR0912 (a kernel)
+def _fill(  # noqa: C901 (a kernel)
     rows: tuple[Int32s, Int32s, Int32s, Int32s],
     partitions: tuple[Int64s, Int64s],
     brokers: tuple[Int64s, Int64s, Int64s, Int64s],
@@ -180,7 +180,8 @@ def _fill(  # noqa: C901, PLR0912 (a kernel)
     counts, loads, most, capacities = brokers
     last_into, into = last_moves
     receives, gives = np.zeros(len(counts), np.int64), np.zeros(len(counts), np.int64)
-    more_counts, more_loads = counts.copy(), loads.copy()
+    loads_before = loads.copy()
+    more_counts, more_loads = counts.copy(), loads.copy()  # with what comes, and what goes still there
     left = np.empty(len(pending), np.int32)
     lefts, moves, flight = 0, 0, 0
     for partition in pending:
@@ -213,14 +214,8 @@ def _fill(  # noqa: C901, PLR0912 (a kernel)
                 gives[a] += copies[partition] > 0
                 counts[a] -= 1
                 loads[a] -= size
-    for b in range(len(counts)):  # what comes, beside what goes
-        counts[b] += receives[b]
-    for partition in pending:
-        if batch_of[partition] == batch:
-            old = now[now_of[partition] : now_of[partition + 1]]
-            for b in then[then_of[partition] : then_of[partition + 1]]:
-                if not within(old, b):
-                    loads[b] += sizes[partition]
+    counts += receives
+    loads += more_loads - loads_before
     return left[:lefts]
 
 

@@ -224,8 +224,8 @@ class ClassicCoordinator(GroupTimeline):
         topics = self.members.joined_topics(numbers)
         if not set(topics) <= set(columns.subscriptions[columns.joined[self.leader]]):
             # ConsumerCoordinator.updateGroupSubscription: the leader asks for the topics that only others subscribe to.
-            columns.asked[self.leader] = now
-        self.snapshot = self._seen(self.leader, topics)
+            columns.metadata_ms[self.leader] = now
+        self.snapshot = self._metadata_version(self.leader, topics)
         view = self.topology.view(self.snapshot)
         before = self.group_of(numbers, view, self.owner)
         assignor = next(one for one in columns.all[self.leader].assignors if one.name == self._protocol)
@@ -236,7 +236,7 @@ class ClassicCoordinator(GroupTimeline):
         current.stable_at_ms = now
         self._hand_out(numbers, assignment.rows, view, current)
         synced = numbers[columns.syncs[numbers] < NEVER]
-        columns.generation[synced], columns.seen[synced] = self.generation, self.snapshot
+        columns.generation[synced], columns.metadata_version[synced] = self.generation, self.snapshot
         self._round += 1
         self._after_sync(numbers)
         self._watch_metadata()
@@ -359,18 +359,20 @@ class ClassicCoordinator(GroupTimeline):
             self.members.died[member.number] = self.clock.now
             self.join(self.successor(member), starts=False)
 
-    def _seen(self, number: int, topics: list[int]) -> int:
+    def _metadata_version(self, number: int, topics: list[int]) -> int:
         """The version of the topology that a member's metadata has: ConsumerCoordinator.metadataSnapshot."""
-        seen = self.topology.seen_at(self.clock.now, int(self.members.asked[number]), topics, self.timing.metadata_max_age_ms)
-        return max(int(self.members.seen[number]), seen)
+        version = self.topology.version_at(
+            self.clock.now, int(self.members.metadata_ms[number]), topics, self.timing.metadata_max_age_ms
+        )
+        return max(int(self.members.metadata_version[number]), version)
 
     def _watch_metadata(self) -> None:
         """When the leader will see newer versions: Metadata.timeToNextUpdate."""
         if self.leader == NONE:
             return
-        asked, topics = int(self.members.asked[self.leader]), self.members.joined_topics(self.numbers())
+        requested_ms, topics = int(self.members.metadata_ms[self.leader]), self.members.joined_topics(self.numbers())
         for version in range(self.snapshot + 1, self.topology.newest() + 1):
-            at = self.topology.seen(version, asked, topics, self.timing.metadata_max_age_ms)
+            at = self.topology.arrival_ms(version, requested_ms, topics, self.timing.metadata_max_age_ms)
             self.later(at, self._refresh, self.leader)
 
     def _refresh(self, number: int) -> None:
@@ -378,10 +380,10 @@ class ClassicCoordinator(GroupTimeline):
         if number != self.leader or self._state != STABLE or self.members.died[number] != NEVER:
             return
         topics = self.members.joined_topics(self.numbers())
-        seen = self._seen(number, topics)
-        self.members.asked[number] = self.clock.now
-        if (self.topology.view(seen).counts[topics] != self.topology.view(self.snapshot).counts[topics]).any():
-            self.cause = self.version_causes[seen]
+        version = self._metadata_version(number, topics)
+        self.members.metadata_ms[number] = self.clock.now
+        if (self.topology.view(version).counts[topics] != self.topology.view(self.snapshot).counts[topics]).any():
+            self.cause = self.version_causes[version]
             self.rejoin(self.members.all[number], METADATA)
 
     _protocol = ""

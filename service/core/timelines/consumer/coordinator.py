@@ -158,11 +158,11 @@ class ConsumerCoordinator(GroupTimeline):
     def _preferred(self, numbers: Int32s) -> Assignor:
         """The assignor that most members of the consumer protocol ask for: ConsumerGroup.computePreferredServerAssignor."""
         codes = self.members.assignors[numbers[~self.members.classic[numbers]]].tolist()
-        asked = [self.members.assignor_lists[code][0] for code in codes]
-        votes = Counter(assignor.name for assignor in asked)
-        if asked:
+        preferences = [self.members.assignor_lists[code][0] for code in codes]
+        votes = Counter(assignor.name for assignor in preferences)
+        if preferences:
             most = max(votes.values())
-            self._assignor = next(assignor for assignor in asked if votes[assignor.name] == most)
+            self._assignor = next(assignor for assignor in preferences if votes[assignor.name] == most)
         return self._assignor or self.timeline.assignor
 
     _assignor: Assignor | None = None

@@ -20,13 +20,11 @@ from service.core.keys.columns import SERIALIZED
 from service.core.model import Int64s, Keys
 from service.core.sizing.counter import ONE, KeyCounter, hashing_rule, key_hashes_of
 from service.core.sizing.distinct_keys import DistinctKeys
+from service.spark.skew.tasks import MAX_KEYS
 from service.spark.tasks.key_columns import joined, read_keys
 from service.spark.tasks.results import partial, rejects
 
 CODEC: Final = "lz4"
-MAX_KEYS: Final = 2**16
-"""Most distinct keys that are counted exactly; beyond, they are estimated from a sample of that size."""
-
 SAMPLE_KEYS: Final = 4096
 """Most keys of a KeySample."""
 

@@ -1,0 +1,63 @@
+"""The options of ``fleet``, and what can be said of them before Spark starts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from service.core.errors import InvalidQuestion
+from service.spark.errors import WrongSource
+from service.spark.job import Job
+from service.spark.parameters import READ_OPTIONS, SOURCE
+
+if TYPE_CHECKING:
+    from service.spark.fleet.tasks.assignments import Choice
+    from service.spark.io.sources import Source
+
+
+class ChoiceType(click.ParamType[Any]):
+    """An assignor, as ``classic:range``."""
+
+    name = "protocol:assignor"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Choice:
+        """Parse the choice; fails with the list of assignors."""
+        from service.spark.fleet.tasks.assignments import Choice  # noqa: PLC0415 - files are refused without kernels
+
+        try:
+            return value if isinstance(value, Choice) else Choice.parse(value)
+        except InvalidQuestion as error:
+            self.fail(str(error), param, ctx)
+
+
+def check(*, groups: Source | None, topics: Source | None, placer: str | None, **_: Any) -> None:
+    """Raise an error if there is no table, or no such placer."""
+    if groups is None and topics is None:
+        raise WrongSource("nothing to do: name a table of groups, or a table of topics with --topics")
+    if placer is not None:
+        from service.core.placers import PLACERS  # noqa: PLC0415 - as above
+
+        PLACERS[placer]  # raises UnknownStrategy
+
+
+JOB: Final = Job(
+    name="fleet",
+    summary="Assign every group of a table by several assignors; place every topic of another, and audit its current placement.",
+    parameters=(
+        READ_OPTIONS,
+        click.Argument(["groups"], type=SOURCE, required=False),
+        click.Option(
+            ["--assignor", "assignors"], type=ChoiceType(), multiple=True,
+            help="Assignor to try besides the group's own, such as consumer:uniform. Repeatable. Default: all of its protocol.",
+        ),
+        click.Option(
+            ["--body-column"],
+            help="Column with the group as a JSON request, in place of nested columns. Default of a topic: value.",
+        ),
+        click.Option(["--topics"], type=SOURCE, help="Table of topics to place, and to audit where it has placements."),
+        click.Option(["--brokers"], type=SOURCE, help="Table of broker_id, rack_id and fenced. Default: brokers of each row."),
+        click.Option(["--placer"], help="Placer of topics that name none. Default: striped."),
+    ),
+    check=check,
+)  # fmt: skip

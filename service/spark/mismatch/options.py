@@ -1,0 +1,42 @@
+"""The options of ``mismatch``, and what can be said of them before Spark starts."""
+
+from typing import Any, Final
+
+import click
+
+from service.spark.job import Job
+from service.spark.parameters import KEY_FORMAT, READ_OPTIONS, SOURCE
+
+
+def check(*, expected: str, partitioners: tuple[str, ...], **_: Any) -> None:
+    """Raise UnknownStrategy for a partitioner that does not exist."""
+    from service.core.partitioners import PARTITIONERS  # noqa: PLC0415 - files are refused without kernels
+
+    for name in (expected, *partitioners):
+        PARTITIONERS[name]
+
+
+def columns(*, key_column: str, partition_column: str, **_: Any) -> tuple[str, ...]:
+    """The columns that the options name."""
+    return key_column, partition_column
+
+
+JOB: Final = Job(
+    name="mismatch",
+    summary="Find which partitioners wrote a topic, and the records that the expected one would have put elsewhere.\n\n"
+    "SOURCE is a path, table:NAME, FORMAT:PATH or kafka://host:port/topic.",
+    parameters=(
+        READ_OPTIONS,
+        click.Argument(["source"], type=SOURCE),
+        click.Option(["--key-column"], default="key", show_default=True, help="Column of the key."),
+        KEY_FORMAT,
+        click.Option(["--partition-column"], default="partition", show_default=True, help="Column of the record's partition."),
+        click.Option(
+            ["--partitions-count"], type=click.IntRange(1), help="Partition count of the topic. Default: estimated by a scan."
+        ),
+        click.Option(["--expected"], default="java", show_default=True, help="Partitioner that should have placed every record."),
+        click.Option(["--partitioner", "partitioners"], multiple=True, help="Possible partitioner. Repeatable. Default: all."),
+    ),
+    check=check,
+    columns=columns,
+)

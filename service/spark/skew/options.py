@@ -1,0 +1,76 @@
+"""The options of ``skew``, and what can be said of them before Spark starts."""
+
+from typing import Any, Final
+
+import click
+
+from service.core.errors import InvalidQuestion
+from service.spark.counts import COUNTS
+from service.spark.errors import WrongSource
+from service.spark.io.sources import Source
+from service.spark.job import Job
+from service.spark.parameters import KEY_FORMAT, READ_OPTIONS, SIZE_COLUMNS, SOURCE
+from service.spark.skew.tasks import MAX_KEYS
+
+
+def check(*, partitioners: tuple[str, ...], key_format: str | None, follow: bool, source: Source, **options: Any) -> None:
+    """Raise an error for options that are wrong whatever the source contains."""
+    from service.spark.skew.tasks.scan import check_partitioners  # noqa: PLC0415 - files are refused without kernels
+
+    check_partitioners(partitioners, key_format)
+    if follow and source.format != "kafka":
+        raise WrongSource(f"{source} is not a topic: --follow needs kafka://host:port/topic")
+    if options["duration_seconds"] is None and not follow:
+        for what in ("records", "bytes"):
+            if options[f"max_partition_{what}_per_second"] is not None:
+                raise InvalidQuestion(f"--max-partition-{what}-per-second needs --duration-seconds")
+
+
+def columns(*, source: Source, key_columns: tuple[str, ...], size_columns: tuple[str, ...], **_: Any) -> tuple[str, ...]:
+    """The columns that the options name."""
+    return (*(key_columns or ("key",)), *(size_columns or (("key", "value") if source.format == "kafka" else ())))
+
+
+JOB: Final = Job(
+    name="skew",
+    summary="Compute how evenly partitioners and partition counts distribute records, in one scan.\n\n"
+    "SOURCE is a path, table:NAME, FORMAT:PATH or kafka://host:port/topic.",
+    parameters=(
+        click.Argument(["source"], type=SOURCE),
+        click.Option(
+            ["--key-column", "key_columns"], multiple=True, help="Column of the key. Default: key. Repeat to join columns."
+        ),
+        click.Option(["--key-separator"], default="-", show_default=True, help="Text between the values of several key columns."),
+        KEY_FORMAT,
+        click.Option(
+            ["--partitioner", "partitioners"], multiple=True, default=("java",), show_default=True,
+            help="Partitioner to compute. Repeatable."
+        ),
+        click.Option(
+            ["--partitions", "--partitions-counts", "partitions_counts"], type=COUNTS, default="6,12,24,48",
+            show_default=True, help="Partition counts, such as 12,24,48 or 10-200:10.",
+        ),
+        click.Option(["--current"], type=click.IntRange(1), help="The topic's current partition count."),
+        SIZE_COLUMNS,
+        click.Option(
+            ["--duration-seconds"], type=click.FloatRange(0, min_open=True), help="Time span in which the records were produced."
+        ),
+        click.Option(["--max-partition-records-per-second"], type=float, help="Limit for the busiest partition."),
+        click.Option(["--max-partition-bytes-per-second"], type=float, help="Limit for the busiest partition."),
+        click.Option(["--max-skew"], type=click.FloatRange(1), help="Limit for fullest partition ÷ mean."),
+        click.Option(
+            ["--max-keys"], type=click.IntRange(1024), default=MAX_KEYS, show_default=True,
+            help="Distinct keys to count exactly; more are estimated.",
+        ),
+        click.Option(["--follow"], is_flag=True, help="Follow a live topic, window by window, until stopped."),
+        click.Option(
+            ["--window-seconds"], type=click.IntRange(1), default=60, show_default=True, help="Length of a window, with --follow."
+        ),
+        click.Option(
+            ["--metrics-port"], type=int, default=9464, show_default=True, help="Port of the Prometheus metrics, with --follow."
+        ),
+        READ_OPTIONS,
+    ),
+    check=check,
+    columns=columns,
+)  # fmt: skip
