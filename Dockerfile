@@ -51,6 +51,7 @@ RUN apt-get update && \
 COPY --from=pipeline-build /opt/allocator /opt/allocator
 COPY --from=build /opt/kernels /opt/kernels
 COPY spark-entrypoint.sh /opt/spark-entrypoint.sh
+# XDG_CACHE_HOME: no folder for the JVM's archive of classes, which would be written at the end and lost with the container.
 ENV HOME=/tmp \
     NUMBA_CACHE_DIR=/tmp/kernels \
     NUMBA_CPU_NAME=generic \
@@ -58,7 +59,8 @@ ENV HOME=/tmp \
     PYSPARK_PYTHON=/opt/allocator/bin/python \
     PYTHONDONTWRITEBYTECODE=1 \
     PYTHONSAFEPATH=1 \
-    PYTHONUNBUFFERED=1
+    PYTHONUNBUFFERED=1 \
+    XDG_CACHE_HOME=/nonexistent
 WORKDIR /tmp
 USER 10001:10001
 ENTRYPOINT ["/bin/sh", "/opt/spark-entrypoint.sh"]
