@@ -26,6 +26,8 @@ from service.spark.io.sinks import Sink
 from service.spark.io.sources import Source
 from service.spark.job import Pipeline
 from service.spark.skew import job
+from service.spark.skew.options import JOB
+from service.spark.skew.tasks import MAX_KEYS
 from service.spark.skew.tasks.scan import merged
 
 if TYPE_CHECKING:
@@ -68,11 +70,11 @@ def pipeline(cores: int = 2) -> Iterator[Pipeline]:
 
 def ours(on: Pipeline, path: str, names: tuple[str, ...], partitions_counts: tuple[int, ...]) -> float:
     """Seconds of the job's scan: records, different and hottest keys, of every partitioner and count."""
-    asked: dict[str, Any] = dict.fromkeys(parameter.name or "" for parameter in job.JOB.parameters if parameter.name != "source")
-    asked |= {"key_columns": ("key",), "key_separator": "-", "size_columns": (), "max_keys": job.MAX_KEYS}
-    asked |= {"partitioners": names, "partitions_counts": partitions_counts}
+    options: dict[str, Any] = dict.fromkeys(parameter.name or "" for parameter in JOB.parameters if parameter.name != "source")
+    options |= {"key_columns": ("key",), "key_separator": "-", "size_columns": (), "max_keys": MAX_KEYS}
+    options |= {"partitioners": names, "partitions_counts": partitions_counts}
     start = time.perf_counter()
-    run_scan(*job.prepare(on, Source.parse(path), asked), merged, on.sink)
+    run_scan(*job.prepare(on, Source.parse(path), options), merged, on.sink)
     return time.perf_counter() - start
 
 

@@ -161,7 +161,8 @@ def run(master, python, data, into, skew, fleet, **options):
         ["skew", skew, "--partitions-counts", "5", "--into", f"{into}/skew"],
         ["fleet", fleet, "--assignor", "range", "--into", f"{into}/fleet"],
     ]
-    environment = {**os.environ, "PYSPARK_PYTHON": str(python), "SPARK_LOCAL_IP": "127.0.0.1"}
+    without_archive = {"XDG_CACHE_HOME": os.devnull}  # the JVM would write one at its end
+    environment = {**os.environ, "PYSPARK_PYTHON": str(python), "SPARK_LOCAL_IP": "127.0.0.1", **without_archive}
     done = subprocess.run(
         [sys.executable, "-c", DRIVER, master, data, json.dumps(options), json.dumps(commands)],
         capture_output=True, text=True, check=False, env=environment, timeout=SECONDS, cwd=Path(__file__).parents[3],
