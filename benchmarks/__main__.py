@@ -15,25 +15,10 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import (  # noqa: F401 - importing declares the benchmarks
-    documents,
-    groups,
-    groups_ask,
-    groups_curve,
-    groups_http,
-    partition_counts,
-    partitions,
-    pipeline,
-    pipeline_engines,
-    placements,
-    reassignments,
-    rebalances,
-)
+from benchmarks import documents, every  # noqa: F401 - importing declares the benchmarks
 from benchmarks.harness import BENCHMARKS, Result, Skipped
 
 RESULTS = Path(__file__).with_name("results.json")
-
-
 WRITE_DOCS = "--write-docs"
 
 

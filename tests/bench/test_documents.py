@@ -4,20 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks import (  # noqa: F401 - importing declares the benchmarks
-    documents,
-    groups,
-    groups_ask,
-    groups_curve,
-    groups_http,
-    partition_counts,
-    partitions,
-    pipeline,
-    pipeline_engines,
-    placements,
-    reassignments,
-    rebalances,
-)
+from benchmarks import documents, every  # noqa: F401 - importing declares the benchmarks
 from benchmarks.documents import DOCUMENT, figures, lines, table
 from benchmarks.harness import BENCHMARKS, Benchmark, Result, Row
 

@@ -1,0 +1,15 @@
+"""Every benchmark: importing this module declares them all."""
+
+from benchmarks import (  # noqa: F401 - importing declares the benchmarks
+    groups,
+    groups_ask,
+    groups_curve,
+    groups_http,
+    partition_counts,
+    partitions,
+    pipeline,
+    pipeline_engines,
+    placements,
+    reassignments,
+    rebalances,
+)
