@@ -56,8 +56,8 @@ class _Warnings(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         text = record.getMessage()
-        if text.startswith("Bootstrap failed") or "not ready" in text:
-            return  # without a reason
+        if text.startswith("Bootstrap failed") or "not ready" in text or (self.last and "RequestTimedOut" in text):
+            return  # without a reason: a last request that the deadline cuts short does not say why those before it failed
         text = re.sub(r"^.*?(?:failed|lost): (.*?)(?: \(backoff.*)?$", r"\1", text, flags=re.DOTALL)
         self.last = text
         if not self.fatal and any(sign in text for sign in _FATAL):

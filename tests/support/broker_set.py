@@ -51,7 +51,7 @@ def running_brokers(racks: str) -> Iterator[BrokerSet]:
             finally:
                 gateway.close()
                 process.kill()
-                process.communicate(timeout=30)
+                process.wait(timeout=30)  # its pipes belong to py4j's threads
 
 
 def _start(gateway: JavaGateway, folder: str, cluster_id: str, broker: tuple[int, str, int, int]) -> None:
