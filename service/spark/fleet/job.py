@@ -95,7 +95,8 @@ def _groups(pipeline: Pipeline, source: Source, assignors: tuple[Choice, ...], b
     else:
         scan = ScanSource.of(pipeline.spark, source, (body_column,))
     assign = partial(assignments.assign_groups, choices=assignors or None, body_column=body_column)
-    place, results = _mapped(pipeline, "assigning groups", scan, assign, assignments.RESULT, ASSIGNMENTS)
+    place = _write(pipeline, "assigning groups", scan, assign, assignments.RESULT, ASSIGNMENTS)
+    results = pipeline.sink.columns(ASSIGNMENTS, fleet_summary.GROUP_COLUMNS)
     summary, curves = fleet_summary.of_groups(results)
     headline = {
         "groups": f"{number(summary['groups'])} with {number(summary['partitions'])} partitions",
@@ -104,7 +105,7 @@ def _groups(pipeline: Pipeline, source: Source, assignors: tuple[Choice, ...], b
     }
     sections = fleet_report.group_sections(summary, fleet_summary.QUANTILES, curves)
     summary["group_assignments"] = requests.questions(scan.frame, results, body_column, fleet_summary.NAMED)
-    return TableOutcome(summary, sections, headline, place, _rejected(results, summary["wrong_rows"]))
+    return TableOutcome(summary, sections, headline, place, _rejected(pipeline, place, summary["wrong_rows"]))
 
 
 def _topics(pipeline: Pipeline, source: Source, brokers: Source | None, placer: str | None) -> TableOutcome:
@@ -112,8 +113,8 @@ def _topics(pipeline: Pipeline, source: Source, brokers: Source | None, placer: 
     cluster = None if brokers is None else _brokers(pipeline, brokers)
     _check(source, partial(placements.check_columns, scan.schema, brokers_apart=cluster is not None))
     put = partial(placements.place_topics, placer=placer, brokers=cluster)
-    place, results = _mapped(pipeline, "placing topics", scan, put, placements.RESULT, PLACEMENTS)
-    summary = fleet_summary.of_topics(results)
+    place = _write(pipeline, "placing topics", scan, put, placements.RESULT, PLACEMENTS)
+    summary = fleet_summary.of_topics(pipeline.sink.columns(PLACEMENTS, fleet_summary.TOPIC_COLUMNS))
     audit = summary["audit"]
     headline = {
         "topics": f"{number(summary['topics'])} with {number(summary['partitions'])} partitions",
@@ -122,7 +123,7 @@ def _topics(pipeline: Pipeline, source: Source, brokers: Source | None, placer: 
         "leaders to change": number(audit["leader_changes"]),
     }
     sections = fleet_report.topic_sections(summary)
-    return TableOutcome(summary, sections, headline, place, _rejected(results, summary["wrong_rows"]))
+    return TableOutcome(summary, sections, headline, place, _rejected(pipeline, place, summary["wrong_rows"]))
 
 
 def _brokers(pipeline: Pipeline, source: Source) -> list[dict[str, Any]]:
@@ -149,29 +150,28 @@ def _check(source: Source, columns: Callable[[], None]) -> None:
         raise WrongSource(f"{source}: {error}") from None
 
 
-def _mapped(
+def _write(
     pipeline: Pipeline,
     what: str,
     scan: ScanSource,
     function: ArrowFunction,
     result: pa.Schema,
     name: str,
-) -> tuple[str, DataFrame]:
-    """Write the rows that ``function`` gives as the table ``name``. Returns where it is, and the table."""
+) -> str:
+    """Write the rows that ``function`` gives as the table ``name``. Returns where it is."""
     spark = pipeline.spark
     at_a_time = "spark.sql.execution.arrow.maxRecordsPerBatch"
     before = spark.conf.get(at_a_time)
     spark.conf.set(at_a_time, str(ROWS_AT_A_TIME))
     try:
         with pipeline.progress(what):
-            place = pipeline.sink.mapped(name, *scan.few_rows(function, ROWS_AT_A_TIME), result)
+            return pipeline.sink.mapped(name, *scan.few_rows(function, ROWS_AT_A_TIME), result)
     finally:
         spark.conf.set(at_a_time, str(before))
-    return place, spark.read.parquet(place)
 
 
-def _rejected(results: DataFrame, count: int) -> DataFrame | None:
-    """The rows that could not be read, with the reason; None if ``count`` is 0."""
+def _rejected(pipeline: Pipeline, place: str, count: int) -> DataFrame | None:
+    """The rows of a table of results that could not be read, with the reason; None if ``count`` is 0."""
     if not count:
         return None
-    return results.where(F.col("error") == WRONG_ROW).select(F.col("detail").alias("reason"), "record")
+    return pipeline.spark.read.parquet(place).where(F.col("error") == WRONG_ROW).select(F.col("detail").alias("reason"), "record")

@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
@@ -10,13 +12,13 @@ from service.spark.io.sources import CORRUPT
 from service.spark.tasks.group_requests import present
 
 
-def questions(groups: DataFrame, results: DataFrame, body_column: str | None, most: int) -> list[dict[str, Any]]:
+def questions(groups: DataFrame, results: pa.Table, body_column: str | None, most: int) -> list[dict[str, Any]]:
     """At most ``most`` groups with an id, as bodies with the most even of the assignors tried, largest gain first.
 
     Of equally even assignors the one that moves fewest partitions.
 
     groups, body_column : the input of ``assignments.assign_groups``
-    results : its rows
+    results : its rows, ``summary.GROUP_COLUMNS``
     """
     better = _better(results, most)
     names = list(better)
@@ -32,15 +34,14 @@ def questions(groups: DataFrame, results: DataFrame, body_column: str | None, mo
     return [{**by_name[name], **better[name]} for name in names]
 
 
-def _better(results: DataFrame, most: int) -> dict[str, dict[str, str]]:
+def _better(results: pa.Table, most: int) -> dict[str, dict[str, str]]:
     """group_protocol and assignor for each group that has a more even one than its own."""
-    tried = results.where("error is null and group_id is not null")
-    own = tried.where("own").groupBy("group_id").agg(F.min("skew").alias("own"))
-    order = F.struct("skew", "moved", "group_protocol", "assignor")
-    best = tried.where("not own").groupBy("group_id").agg(F.min(order).alias("best"))
-    gain = F.col("own") - F.col("best.skew")
-    rows = own.join(best, "group_id").where(gain > 0).orderBy(F.desc(gain), "group_id").limit(most)
-    return {
-        row["group_id"]: {"group_protocol": row["best"]["group_protocol"], "assignor": row["best"]["assignor"]}
-        for row in rows.collect()
-    }
+    tried = results.filter(pc.field("error").is_null() & pc.field("group_id").is_valid())
+    own = tried.filter(pc.field("own")).group_by("group_id").aggregate([("skew", "min")])
+    order = ("skew", "moved", "group_protocol", "assignor")
+    others = tried.filter(~pc.field("own")).sort_by([(name, "ascending") for name in order])
+    best = others.group_by("group_id", use_threads=False).aggregate([(name, "first") for name in order])
+    both = own.join(best, "group_id", join_type="inner")
+    both = both.append_column("gain", pc.subtract(both["skew_min"], both["skew_first"])).filter(pc.field("gain") > 0)
+    rows = both.sort_by([("gain", "descending"), ("group_id", "ascending")]).slice(0, most).to_pylist()
+    return {row["group_id"]: {"group_protocol": row["group_protocol_first"], "assignor": row["assignor_first"]} for row in rows}

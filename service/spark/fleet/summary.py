@@ -1,13 +1,18 @@
-"""The summary of ``fleet``, from the rows of ``assignments`` and ``placements``."""
+"""The summary of ``fleet``, from the rows of ``assignments`` and ``placements``: a few columns of one row for each result."""
 
 from collections.abc import Sequence
 from typing import Any, Final
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from service.core.measures import spread
+from service.spark.fleet.tasks import assignments, placements
 from service.spark.fleet.tasks.assignments import WRONG_ROW
+
+GROUP_COLUMNS: Final = tuple(name for name in assignments.RESULT.names if name not in ("assignments", "unassigned", "record"))
+TOPIC_COLUMNS: Final = tuple(name for name in placements.RESULT.names if name not in ("placements", "record"))
+"""What the summary is made of."""
 
 NAMED: Final = 20
 """Most groups and topics that the summary names: the most uneven, the failed."""
@@ -17,102 +22,124 @@ SUMS: Final = ("retained", "moved", "added", "revoked", "fewest_possible_moves")
 FAULTS: Final = ("doubled", "unknown_brokers", "wrong_factor", "crowded_racks", "unled")
 
 
-def of_groups(results: DataFrame) -> tuple[dict[str, Any], dict[str, Sequence[float]]]:
-    """The summary of ``assignments.RESULT`` rows, and the groups' skew at each of QUANTILES, by assignor."""
+def of_groups(results: pa.Table) -> tuple[dict[str, Any], dict[str, Sequence[float]]]:
+    """The summary of ``assignments.RESULT`` rows, and the groups' skew at each of QUANTILES, by assignor.
+
+    results : GROUP_COLUMNS
+    """
     done = _done(results)
-    own = done.where("own")
-    totals = [F.count("*").alias("groups"), F.sum("members").alias("members"), F.sum("partitions").alias("partitions")]
-    total = own.agg(*totals).first()
-    rows = _by_assignor(done)
+    own = done.filter(pc.field("own"))
+    by_assignor = _by_assignor(done)
+    curves = {name: _quantiles(rows["skew"]) for name, rows in by_assignor.items()}
+    failed = pc.field("error").is_valid()
     summary: dict[str, Any] = {
-        **{name: int((total and total[name]) or 0) for name in ("groups", "members", "partitions")},
-        "wrong_rows": _wrong_rows(results),
-        "assignors": [_assignor(row) for row in rows],
+        "groups": len(own),
+        **{name: _sum(own[name]) for name in ("members", "partitions")},
+        "wrong_rows": len(results) - len(done),
+        "assignors": [_assignor(name, rows, curves[name]) for name, rows in by_assignor.items()],
         "most_skewed": _named(
-            own.where("error is null").orderBy(F.desc("skew"), "group_id"),
+            own.filter(~failed), [("skew", "descending"), ("group_id", "ascending")],
             "group_id", "assignor", "partitions", "members", "skew",
         ),
         "failures": _named(
-            done.where("error is not null").orderBy("group_id", "assignor"),
+            done.filter(failed), [("group_id", "ascending"), ("assignor", "ascending")],
             "group_id", "group_protocol", "assignor", "error", "detail",
         ),
     }  # fmt: skip
-    return summary, {f"{row['group_protocol']}:{row['assignor']}": row["quantiles"] for row in rows if row["quantiles"]}
+    return summary, {name: curve for name, curve in curves.items() if curve}
 
 
-def of_topics(results: DataFrame) -> dict[str, Any]:
-    """The summary of ``placements.RESULT`` rows."""
+def of_topics(results: pa.Table) -> dict[str, Any]:
+    """The summary of ``placements.RESULT`` rows. results : TOPIC_COLUMNS"""
     done = _done(results)
-    total = done.agg(
-        F.count("*").alias("topics"),
-        F.sum("partitions").alias("partitions"),
-        F.count("error").alias("failed"),
-        F.count("obeys").alias("audited"),
-        F.count_if("obeys").alias("obey"),
-        F.count_if(F.col("leader_changes") > 0).alias("uneven_leaders"),
-        *(F.sum(F.when(F.col("obeys").isNotNull(), F.size(name))).alias(name) for name in FAULTS),
-        F.sum("copies").alias("copies"),
-        F.sum("leader_changes").alias("leader_changes"),
-    ).first()
-    counts = {name: int(value or 0) for name, value in (total.asDict() if total else {}).items()}
+    audited = done.filter(pc.field("obeys").is_valid())
+    failed = pc.field("error").is_valid()
     return {
-        **{name: counts[name] for name in ("topics", "partitions", "failed")},
-        "wrong_rows": _wrong_rows(results),
-        "audit": {name: counts[name] for name in ("audited", "obey", *FAULTS, "uneven_leaders", "copies", "leader_changes")},
-        "broker_load": _loads(done, "broker_load"),
-        "current_broker_load": _loads(done, "current_broker_load"),
+        "topics": len(done),
+        "partitions": _sum(done["partitions"]),
+        "failed": len(done.filter(failed)),
+        "wrong_rows": len(results) - len(done),
+        "audit": {
+            "audited": len(audited),
+            "obey": _sum(audited["obeys"]),
+            **{name: _sum(pc.list_value_length(audited[name])) for name in FAULTS},
+            "uneven_leaders": len(done.filter(pc.field("leader_changes") > 0)),
+            **{name: _sum(done[name]) for name in ("copies", "leader_changes")},
+        },
+        "broker_load": _loads(done["broker_load"]),
+        "current_broker_load": _loads(done["current_broker_load"]),
         "disobeying": _named(
-            done.where("not obeys").orderBy(F.desc("copies"), F.desc("leader_changes"), "topic_name"),
+            audited.filter(~pc.field("obeys")),
+            [("copies", "descending"), ("leader_changes", "descending"), ("topic_name", "ascending")],
             "topic_name", "partitions", "replication_factor", *FAULTS, "copies", "leader_changes", "most_leaders",
         ),
-        "failures": _named(done.where("error is not null").orderBy("topic_name"), "topic_name", "placer", "error", "detail"),
+        "failures": _named(
+            done.filter(failed), [("topic_name", "ascending")], "topic_name", "placer", "error", "detail"
+        ),
     }  # fmt: skip
 
 
-def _by_assignor(done: DataFrame) -> list[dict[str, Any]]:
-    rows = done.groupBy("group_protocol", "assignor").agg(
-        F.count("*").alias("groups"),
-        F.count("error").alias("failed"),
-        F.count_if(F.size("warnings") > 0).alias("warned"),
-        F.count_if("follow_up_rebalance").alias("follow_up_rebalances"),
-        F.mean("skew").alias("mean"),
-        F.percentile("skew", F.lit(QUANTILES)).alias("quantiles"),
-        *(F.sum(name).alias(name) for name in SUMS),
+def _by_assignor(done: pa.Table) -> dict[str, pa.Table]:
+    """The results of each "protocol:assignor" that was tried."""
+    tried = (
+        done.group_by(["group_protocol", "assignor"])
+        .aggregate([])
+        .sort_by([("group_protocol", "ascending"), ("assignor", "ascending")])
     )
-    return [row.asDict() for row in rows.orderBy("group_protocol", "assignor").collect()]
+    return {
+        f"{each['group_protocol']}:{each['assignor']}": done.filter(
+            (pc.field("group_protocol") == each["group_protocol"]) & (pc.field("assignor") == each["assignor"])
+        )
+        for each in tried.to_pylist()
+    }
 
 
-def _assignor(row: dict[str, Any]) -> dict[str, Any]:
-    """The summary's entry for one assignor."""
-    quantiles, mean = row["quantiles"], row["mean"]
+def _assignor(name: str, rows: pa.Table, quantiles: list[float]) -> dict[str, Any]:
+    """The summary's entry for one assignor and its results."""
+    protocol, _, assignor = name.partition(":")
     at = {name: quantiles[i] if quantiles else None for name, i in (("min", 0), ("median", 25), ("p90", 45), ("max", 50))}
-    counts = {name: value for name, value in row.items() if name not in ("quantiles", "mean")}
-    return {**counts, "skew": {"mean": mean, **at}}
+    return {
+        "group_protocol": protocol,
+        "assignor": assignor,
+        "groups": len(rows),
+        "failed": len(rows) - rows["error"].null_count,
+        "warned": _sum(pc.greater(pc.list_value_length(rows["warnings"]), 0)),
+        "follow_up_rebalances": _sum(rows["follow_up_rebalance"]),
+        **{name: _sum(rows[name], none=None) for name in SUMS},
+        "skew": {"mean": pc.mean(rows["skew"]).as_py(), **at},
+    }
 
 
-def _loads(done: DataFrame, column: str) -> dict[str, Any]:
+def _quantiles(values: pa.ChunkedArray) -> list[float]:
+    """The value at each of QUANTILES; empty if there is none."""
+    values = values.drop_null()
+    return pc.quantile(values, QUANTILES).to_pylist() if len(values) else []
+
+
+def _loads(column: pa.ChunkedArray) -> dict[str, Any]:
     """Replicas and leaders of each broker over all topics, and their skew."""
-    rows = (
-        done.select(F.explode(column).alias("load"))
-        .groupBy("load.broker_id")
-        .agg(F.sum("load.replicas").alias("replicas"), F.sum("load.leaders").alias("leaders"))
-        .orderBy("broker_id")
-        .toArrow()
-    )
-    load: dict[str, Any] = {"broker_ids": rows.column("broker_id").to_pylist()}
+    of_topics = pa.chunked_array([chunk.flatten() for chunk in column.chunks], column.type.value_type)
+    rows = pa.Table.from_struct_array(of_topics).group_by("broker_id").aggregate([("replicas", "sum"), ("leaders", "sum")])
+    rows = rows.sort_by("broker_id")
+    load: dict[str, Any] = {"broker_ids": rows["broker_id"].to_pylist()}
     for name in ("replicas", "leaders"):
-        counts = rows.column(name).to_numpy()
+        counts = rows[f"{name}_sum"].to_numpy()
         load[name] = {"counts": counts.tolist(), "skew": spread(counts).skew}
     return load
 
 
-def _done(results: DataFrame) -> DataFrame:
-    return results.where(F.col("error").isNull() | (F.col("error") != WRONG_ROW))
+def _done(results: pa.Table) -> pa.Table:
+    """The results but the rows that could not be read."""
+    return results.filter(pc.field("error").is_null() | (pc.field("error") != WRONG_ROW))
 
 
-def _wrong_rows(results: DataFrame) -> int:
-    return results.where(F.col("error") == WRONG_ROW).count()
+def _sum(values: pa.ChunkedArray, none: int | None = 0) -> int | None:
+    """The sum; ``none`` of nothing."""
+    total = pc.sum(values).as_py()
+    return none if total is None else int(total)
 
 
-def _named(frame: DataFrame, *columns: str) -> list[dict[str, Any]]:
-    return [row.asDict() for row in frame.select(*columns).limit(NAMED).collect()]
+def _named(rows: pa.Table, order: list[tuple[str, str]], *columns: str) -> list[dict[str, Any]]:
+    """The first rows in that order."""
+    named: list[dict[str, Any]] = rows.sort_by(order).slice(0, NAMED).select(columns).to_pylist()
+    return named

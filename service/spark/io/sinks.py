@@ -26,6 +26,8 @@ from service.spark.errors import NoSpark
 from service.spark.tasks.splits import ParquetWriter
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyspark.sql import DataFrame, SparkSession
 
     from service.spark.tasks.splits import ArrowFunction
@@ -96,6 +98,12 @@ class Sink:
         _delete(target)
         unfinished.rename(target)
         return f"file://{target}"
+
+    def columns(self, name: str, columns: Sequence[str]) -> pa.Table:
+        """Some columns of a table that ``mapped`` wrote."""
+        if self.folder is None:
+            return self.spark.read.parquet(self.at(name)).select(*columns).toArrow()
+        return pq.read_table(self.folder / name, columns=list(columns))
 
     def table(self, name: str, table: pa.Table) -> str:
         """Write a small table (one Parquet file), in place of an older one. Returns its location."""

@@ -6,7 +6,7 @@ alone, and the driver reads one footer, that of the first file.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from service.spark.tasks.results import Scan
 
 BATCH_ROWS: Final = 65_536
+ROW_GROUP_BYTES: Final = 2**25
+"""Of a row group that is written, in memory."""
 
 ArrowFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 """What ``mapInArrow`` calls once per task."""
@@ -93,9 +95,23 @@ class ParquetWriter:
         """Write one file."""
         name = f"part-{uuid4()}.parquet"  # not the task's number: an attempt that failed may still be writing
         with pq.ParquetWriter(Path(self.folder) / name, self.schema, compression="zstd") as file:
-            for batch in self.function(batches):
-                file.write_batch(batch)
+            for table in _row_groups(self.function(batches)):
+                file.write_table(table)
         yield pa.record_batch({"file": [name]})
+
+
+def _row_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """The same rows in tables of some ROW_GROUP_BYTES: every column of every row group costs its readers a step of its own."""
+    rows: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        rows.append(batch)
+        size += batch.nbytes
+        if size >= ROW_GROUP_BYTES:
+            yield pa.Table.from_batches(rows)
+            rows, size = [], 0
+    if rows:
+        yield pa.Table.from_batches(rows)
 
 
 def files(location: str) -> list[tuple[str, int]] | None:
