@@ -138,7 +138,7 @@ def read_group(topics: pa.StructArray, members: pa.StructArray) -> Group:
     not the topic's number of partitions. The caller has checked that there are fewer than 2³¹ partitions and subscriptions.
     """
     topics = _with_url_safe_ids(topics)
-    faults = {"topics": dict(_topic_faults(topics)), "members": dict(_member_faults(members))}
+    faults = {"topics": dict(topic_faults(topics)), "members": dict(member_faults(members))}
     faults = {name: of_rows for name, of_rows in faults.items() if of_rows}
     if faults:
         raise WrongGroup(faults)
@@ -194,9 +194,10 @@ def _with_url_safe_ids(topics: pa.StructArray) -> pa.StructArray:
     return pa.StructArray.from_arrays(columns, fields=list(topics.type))
 
 
-def _topic_faults(topics: pa.StructArray) -> Iterator[tuple[int, Any]]:
+def topic_faults(topics: pa.StructArray) -> Iterator[tuple[int, Any]]:
+    """What is wrong between the rows of topics, or between the members of one: the row, and its messages by member."""
     yield from _duplicates(topics, "topic_name")
-    yield from _duplicates(topics, "topic_id")
+    yield from _duplicates(_with_url_safe_ids(topics), "topic_id")
     counts = topics.field("partitions_count")
     for name in ("partition_racks", "partition_weights"):
         lists = topics.field(name)
@@ -209,7 +210,8 @@ def _topic_faults(topics: pa.StructArray) -> Iterator[tuple[int, Any]]:
             yield at, {"partition_weights": ["Required, because another topic has partition_weights."]}
 
 
-def _member_faults(members: pa.StructArray) -> Iterator[tuple[int, Any]]:
+def member_faults(members: pa.StructArray) -> Iterator[tuple[int, Any]]:
+    """What is wrong between the rows of members, as ``topic_faults``."""
     yield from _duplicates(members, "member_id")
     yield from _duplicates(members, "instance_id")  # Kafka would fence the member
 
@@ -298,7 +300,7 @@ def _racks(of_members: pa.Array, of_topics: pa.ListArray, counts: Int32s) -> tup
 
 
 def _weights(topics: pa.StructArray) -> Float64s | None:
-    """float64[partitions], the load of each partition; None where no topic has any (``_topic_faults``: all have, or none)."""
+    """float64[partitions], the load of each partition; None where no topic has any (``topic_faults``: all have, or none)."""
     weights = topics.field("partition_weights")
     return None if weights.null_count else weights.flatten().to_numpy(zero_copy_only=False)
 

@@ -26,7 +26,7 @@ def from_arrow(column: pa.ChunkedArray, key_format: str | None) -> tuple[columns
         # A stream may say anything about its own buffers; kernels trust offsets.
         column.validate(full=True)
     except pa.ArrowException as error:
-        raise InvalidQuestion(f"the column is not valid: {error}", "key") from None
+        raise InvalidQuestion(f"The column is not valid: {str(error).rstrip('.')}.", "key") from None
     # combine_chunks copies, even where there is nothing to combine.
     array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
     if pa.types.is_dictionary(array.type):
@@ -35,12 +35,12 @@ def from_arrow(column: pa.ChunkedArray, key_format: str | None) -> tuple[columns
     if kind in FORMAT_OF_TYPE:
         own = FORMAT_OF_TYPE[kind]
         if key_format not in (None, own):
-            raise InvalidQuestion(f"a column of {kind} holds keys of the format {own}, not {key_format}", "key_format")
+            raise InvalidQuestion(f"A column of {kind} holds keys of the format {own}, not {key_format}.", "key_format")
         return columns.Numbers(filled(array, False if own == "boolean" else 0), validity(array)), own
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         own = key_format or "string"
         if own not in _TEXTUAL:
-            raise InvalidQuestion(f"a column of {kind} holds no keys of the format {own}", "key_format")
+            raise InvalidQuestion(f"A column of {kind} holds no keys of the format {own}.", "key_format")
         return columns.from_text(columns.Text(flat(array.cast(pa.string()))), own), own
     if (
         pa.types.is_fixed_size_binary(kind)
@@ -50,12 +50,12 @@ def from_arrow(column: pa.ChunkedArray, key_format: str | None) -> tuple[columns
     ):
         own = key_format or "base64"
         if own not in columns.BYTES:
-            raise InvalidQuestion(f"a column of {kind} holds bytes, not keys of the format {own}", "key_format")
+            raise InvalidQuestion(f"A column of {kind} holds bytes, not keys of the format {own}.", "key_format")
         return flat(array.cast(pa.binary())), own
     if pa.types.is_null(kind):
         own = key_format or "string"
         return from_arrow(pa.chunked_array([pa.nulls(len(array), TYPE_OF_FORMAT.get(own, pa.string()))]), own)
-    raise InvalidQuestion(f"a column of {kind} holds no keys: binary, string, integers, floats or booleans do", "key")
+    raise InvalidQuestion(f"A column of {kind} holds no keys: binary, string, integers, floats or booleans do.", "key")
 
 
 def filled(array: pa.Array, nothing: Any) -> npt.NDArray[Any]:

@@ -67,15 +67,18 @@ def raise_all(faults: Iterable[InvalidQuestion]) -> None:
 class UnknownStrategy(InvalidQuestion):
     """An unknown partitioner, assignor or placer.
 
-    kind : "partitioner", "assignor" or "placer"; it is also the name of the request's field.
+    kind : "partitioner", "assignor" or "placer"; it is also the name of the request's field
+    known : every name; aliases : other names of the same
+    likely : known names that describe what this name means, such as a product that uses a client
     """
 
-    def __init__(self, kind: str, name: str, known: tuple[str, ...], likely: tuple[str, ...] = ()) -> None:
-        """Likely : known names that describe what this name means, such as a product that uses a client"""
-        listed = f"; known are {', '.join(known)}"
+    def __init__(
+        self, kind: str, name: str, known: tuple[str, ...], likely: tuple[str, ...] = (), aliases: Iterable[str] = ()
+    ) -> None:
+        listed = f"; known are {', '.join(known)}."
         if len(known) > FEW_NAMES:
-            listed = f".{meant(likely) or did_you_mean(name, known)} GET /v1/{kind}s lists all {len(known)}."
-        super().__init__(f"there is no {kind} {name[:LONGEST_NAME]!r}{listed}", kind)
+            listed = f".{meant(likely) or did_you_mean(name, (*known, *aliases))} GET /v1/{kind}s lists all {len(known)}."
+        super().__init__(f"There is no {kind} {name[:LONGEST_NAME]!r}{listed}", kind)
         self.kind = kind
         self.name = name
         self.known = known
@@ -88,7 +91,7 @@ class LimitExceeded(InvalidQuestion):
     """
 
     def __init__(self, limit: str, allowed: int, requested: int, what: str, *field: str | int) -> None:
-        super().__init__(f"{requested} {what} exceed the limit {limit} = {allowed}", *field)
+        super().__init__(f"{requested} {what} exceed the limit {limit} = {allowed}.", *field)
         self.limit = limit
         self.allowed = allowed
         self.requested = requested

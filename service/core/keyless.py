@@ -100,7 +100,7 @@ def distribution(question: Keyless) -> Distribution:
     Raises ConfigException for a rack-aware producer without a rack, InvalidQuestion for a rule that ignores racks.
     """
     if question.rack_aware and question.rule not in RACK_AWARE:
-        raise InvalidQuestion(f"{question.rule} ignores racks; {' and '.join(RACK_AWARE)} do not", "rack_aware")
+        raise InvalidQuestion(f"{question.rule} ignores racks; {' and '.join(RACK_AWARE)} do not.", "rack_aware")
     if question.rack_aware and (question.producer_racks == NONE).any():
         raise ConfigException("client.rack must be provided if partitioner.rack.aware is enabled")
     producers = [_of_producers(question, int(rack)) for rack in question.producer_racks]
@@ -153,7 +153,7 @@ def _frequencies(question: Keyless, rack: int) -> tuple[Int64s, Int64s] | tuple[
     listed, sizes = listed[near], sizes[near]
     table = np.cumsum(sizes.max() + 1 - sizes)
     if table[-1] >= DRAWS:
-        raise InvalidQuestion("the queue sizes add up to more than Kafka's int table can hold", "partitions")
+        raise InvalidQuestion("The queue sizes add up to more than Kafka's int table can hold.", "partitions")
     return listed, table
 
 

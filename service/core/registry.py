@@ -123,7 +123,7 @@ class Registry(Generic[S]):
         if name in self._builtins:
             return self._builtins[name]
         if name not in self._entry_points:
-            raise UnknownStrategy(self.kind, name, self.names(), self._likely(name))
+            raise UnknownStrategy(self.kind, name, self.names(), self._likely(name), self._aliases)
         strategy = self._load(name)
         if isinstance(strategy, str):
             raise PluginFailed(str(self._entry_points[name][0]), strategy)

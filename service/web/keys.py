@@ -131,7 +131,7 @@ def _texts(values: list[Any] | pa.StringArray) -> columns.Text:
             pass  # something else than a string, or half a surrogate pair, which Arrow cannot hold
     for row, value in enumerate(values):
         if value is not None and type(value) is not str:
-            raise InvalidQuestion(f"{_quoted(value)} is not a string", "keys", row)
+            raise InvalidQuestion(f"{_quoted(value)} is not a string.", "keys", row)
     return columns.strings(values)
 
 
@@ -140,9 +140,9 @@ def _misfit(values: list[Any], key_format: str) -> InvalidQuestion:
     boolean = key_format == "boolean"
     for row, value in enumerate(values):
         if value is not None and type(value) is not (bool if boolean else int):
-            return InvalidQuestion(f"{_quoted(value)} is not a valid {key_format}", "keys", row)
+            return InvalidQuestion(f"{_quoted(value)} is not a valid {key_format}.", "keys", row)
         if not boolean and value is not None and not -(2**63) <= value < 2**63:
-            return InvalidQuestion(f"{value} does not fit a Java {key_format}", "keys", row)
+            return InvalidQuestion(f"{value} does not fit a Java {key_format}.", "keys", row)
     raise AssertionError("every value fits")
 
 
@@ -152,13 +152,13 @@ def _number(value: Any, key_format: str, row: int) -> float | None:
     if value in ("NaN", "Infinity", "-Infinity"):
         return float(value.replace("Infinity", "inf"))
     if type(value) not in (int, float):
-        raise InvalidQuestion(f'{_quoted(value)} is not a valid {key_format} (or "NaN", "Infinity", "-Infinity")', "keys", row)
+        raise InvalidQuestion(f'{_quoted(value)} is not a valid {key_format} (or "NaN", "Infinity", "-Infinity").', "keys", row)
     try:
         number = float(value)
     except OverflowError:
         number = math.inf
     if math.isinf(number):
-        raise InvalidQuestion(f"{_quoted(value)} does not fit a Java {key_format}", "keys", row)
+        raise InvalidQuestion(f"{_quoted(value)} does not fit a Java {key_format}.", "keys", row)
     return number
 
 

@@ -97,7 +97,7 @@ def test_more_partitions_than_can_be_counted_one_by_one_are_compared_all_the_sam
 @pytest.mark.parametrize(
     ("change", "pointer", "detail"),
     [
-        ({"partitioners": ["java", "jaava"]}, "/partitioners/1", "there is no partitioner 'jaava'"),
+        ({"partitioners": ["java", "jaava"]}, "/partitioners/1", "There is no partitioner 'jaava'"),
         ({"partitioners": ["java", "java"]}, "/partitioners/1", "Duplicate"),
         ({"partitioners": []}, "/partitioners", "Shorter than minimum length 1"),
         ({"partitions_count": 0}, "/partitions_count", "greater than or equal to 1"),

@@ -146,7 +146,7 @@ def test_the_table_of_candidates_is_given_as_csv_and_as_arrow(client):
         ({"observations": [{"key": "a", "partition_id": 1, "topic": "t"}]}, "/observations/0/topic", "Unknown field"),
         ({"observations": [{"key": "a", "partition_id": 12}]}, "/observations/0/partition_id", "not in [0, 12)"),
         ({"max_partitions_count": 50}, "/max_partitions_count", "The partitions_count is given"),
-        ({"partitioners": ["jaava"]}, "/partitioners/0", "there is no partitioner"),
+        ({"partitioners": ["jaava"]}, "/partitioners/0", "There is no partitioner"),
         ({"partitioners": ["java:round-robin"]}, "/partitioners", "in 0 ways"),
         ({"max_candidates": 0}, "/max_candidates", "greater than or equal to 1"),
     ],

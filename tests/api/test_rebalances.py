@@ -249,7 +249,7 @@ FAULTS: list[tuple[dict[str, Any], str, str]] = [
         "/events/0/topic/topic_name",
         "exists already",
     ),
-    ({"compare": [{"assignor": "none"}]}, "/compare/0/assignor", "there is no assignor 'none'"),
+    ({"compare": [{"assignor": "none"}]}, "/compare/0/assignor", "There is no assignor 'none'"),
     (
         {"members": [{"member_id": m, "owned_partitions": [{"topic_name": "t0", "partition_ids": [1]}]} for m in "ab"]},
         "/members/1/owned_partitions",

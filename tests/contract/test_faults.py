@@ -97,6 +97,21 @@ TOPICS = [{"topic_name": "t", "placements": PLACEMENT}]
         ("/v1/group-assignments", {**GROUP, "assignor": "x"}, ["/topics/1/topic_name", "/assignor"]),
         (
             "/v1/group-assignments",
+            {"topics": [{"topic_name": "t", "partitions_count": "2"}], "members": GROUP["members"] * 2},
+            ["/topics/0/partitions_count", "/members/1/member_id"],
+        ),
+        (
+            "/v1/group-assignments",
+            {"topics": GROUP["topics"], "members": [{"member_id": 1}]},
+            ["/members/0/member_id", "/topics/1/topic_name"],
+        ),
+        (
+            "/v1/group-rebalances",
+            {"topics": [{"topic_name": 5, "partitions_count": 2}], "members": GROUP["members"] * 2, "events": [{"at_ms": 0}]},
+            ["/topics/0/topic_name", "/events/0/type", "/members/1/member_id"],
+        ),
+        (
+            "/v1/group-assignments",
             {**GROUP, "assignor": "x", "group": "g", "expected": [{"member_id": "b", "partitions": []}]},
             ["/group", "/assignor", "/topics/1/topic_name", "/expected/0/member_id"],
         ),

@@ -29,11 +29,13 @@ from service.arrow.groups import (
     TOPIC,
     TOPIC_ID,
     WrongGroup,
+    member_faults,
     partitions_total,
     plain_members,
     plain_topics,
     read_group,
     subscriptions_total,
+    topic_faults,
 )
 from service.core.assignors import GROUP_PROTOCOLS, Assignor
 from service.core.errors import UnknownStrategy, raise_all
@@ -286,9 +288,11 @@ class GroupAssignmentSchema(QuestionSchema):
         )
 
     def parts(self) -> Parts:
-        """The assignor; the group; what is expected."""
+        """The assignor; the rows of each list; the group; what is expected."""
         return (
             _strategy,
+            check_topics,
+            check_members,
             lambda body: _group(body, ({},), shared=False),
             lambda body: raise_all(expected_faults(body["members"], body["expected"] or [])),
         )
@@ -302,6 +306,18 @@ def _strategy(body: dict[str, Any]) -> tuple[str, Assignor, str]:
     version = body["kafka_version"] or LATEST
     assignor = GROUP_PROTOCOLS[protocol].builtins[0] if body["assignor"] is None else _assignor(protocol, body["assignor"])
     return protocol, at_release(assignor, version), version
+
+
+def check_topics(body: dict[str, Any]) -> None:
+    """Raise ValidationError if topics do not go together."""
+    if faults := dict(topic_faults(body["topics"])):
+        raise ValidationError({"topics": faults})
+
+
+def check_members(body: dict[str, Any]) -> None:
+    """Raise ValidationError if members do not go together."""
+    if faults := dict(member_faults(body["members"])):
+        raise ValidationError({"members": faults})
 
 
 def _group(body: dict[str, Any], counts: tuple[dict[str, int], ...], *, shared: bool) -> Group:
@@ -327,7 +343,7 @@ def _assignor(protocol: str, name: str) -> Assignor:
         elsewhere = [other for other, registry in GROUP_PROTOCOLS.items() if name in registry.names()]
         if elsewhere:
             error.detail = (
-                f"there is no assignor {name!r} in the {protocol} protocol; it needs group_protocol: {' or '.join(elsewhere)}"
+                f"There is no assignor {name!r} in the {protocol} protocol; it needs group_protocol: {' or '.join(elsewhere)}."
             )
             error.args = (error.detail,)
         raise

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from marshmallow import Schema, ValidationError, fields, validate, validates_schema
 
-from service.api.groups.request import MemberSchema, TopicSchema, members_field, topics_field
+from service.api.groups.request import MemberSchema, TopicSchema, check_members, check_topics, members_field, topics_field
 from service.api.rebalances.world import Names, read_timeline, stable_group
 from service.arrow.groups import partitions_total, subscriptions_total
 from service.core.assignors import GROUP_PROTOCOLS, Assignor
@@ -227,11 +227,13 @@ class GroupRebalancesSchema(QuestionSchema):
         )
 
     def parts(self) -> Parts:
-        """The assignor; the timing; the events; the group; the variants."""
+        """The assignor; the timing; the events; the rows of each list; the group; the variants."""
         return (
             _strategy,
             lambda body: _timing(body["timing"], _protocol(body)),
             lambda body: _check_events(body["events"], _protocol(body)),
+            check_topics,
+            check_members,
             _check_group,
             lambda body: _variants(body, *_strategy(body)),
         )

@@ -105,10 +105,10 @@ def check(topic: Topic) -> None:
     """Raise InvalidQuestion if the partitioner cannot place keys of the format."""
     partitioner = topic.partitioner
     if partitioner.gives_tokens:
-        raise InvalidQuestion(f"the partitioner {partitioner.name} gives tokens, not partitions", "partitioner")
+        raise InvalidQuestion(f"The partitioner {partitioner.name} gives tokens, not partitions.", "partitioner")
     if topic.key_format not in partitioner.encoding.formats:
         known = ", ".join(partitioner.encoding.formats)
-        detail = f"the partitioner {partitioner.name} takes no {topic.key_format} keys, but {known}"
+        detail = f"The partitioner {partitioner.name} takes no {topic.key_format} keys, but {known}."
         raise InvalidQuestion(detail, "key_format")
 
 

@@ -171,7 +171,7 @@ def fingerprint(
     classified = classify(partitioners, observations.key_format, has_null=has_null, has_empty=has_empty, only_kafka=all_suspects)
     if not 0 < len(classified.classes) <= MAX_CLASSES:
         raise InvalidQuestion(
-            f"they hash such keys in {len(classified.classes)} ways; at least 1 and at most {MAX_CLASSES} can be compared",
+            f"They hash such keys in {len(classified.classes)} ways; at least 1 and at most {MAX_CLASSES} can be compared.",
             "partitioners",
         )
     ranks = {partitioner.name: rank(partitioner) for partitioner in partitioners}

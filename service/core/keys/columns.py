@@ -100,7 +100,7 @@ def integers(values: npt.NDArray[np.int64], valid: Bools | None, key_format: str
     lost = narrow != values
     if lost.any():
         i = int(lost.argmax())
-        raise InvalidQuestion(f"{values[i]} does not fit a Java {key_format}", "keys", i)
+        raise InvalidQuestion(f"{values[i]} does not fit a Java {key_format}.", "keys", i)
     return Numbers(narrow, valid)
 
 
@@ -114,7 +114,7 @@ def floats(values: npt.NDArray[np.float64], valid: Bools | None, key_format: str
     lost = np.isinf(narrow) & ~np.isinf(values)
     if lost.any():
         i = int(lost.argmax())
-        raise InvalidQuestion(f"{values[i]} does not fit a Java {key_format}", "keys", i)
+        raise InvalidQuestion(f"{values[i]} does not fit a Java {key_format}.", "keys", i)
     return Numbers(narrow, valid)
 
 
@@ -122,7 +122,7 @@ def from_base64(text: Keys) -> Keys:
     """The bytes of standard base64 with padding; raises InvalidQuestion for the first key that is invalid."""
     offsets, data, bad = codecs.decode_base64(text.offsets, text.data, codecs.BASE64_VALUES)
     if bad >= 0:
-        raise InvalidQuestion("not valid base64 (the standard alphabet, with padding)", "keys", bad)
+        raise InvalidQuestion("Not valid base64 (the standard alphabet, with padding).", "keys", bad)
     return Keys(offsets, data, text.valid)
 
 
@@ -130,7 +130,7 @@ def from_hex(text: Keys) -> Keys:
     """The bytes of hexadecimal digits, two per byte; raises InvalidQuestion for the first key that is invalid."""
     offsets, data, bad = codecs.decode_hex(text.offsets, text.data, codecs.HEX_VALUES)
     if bad >= 0:
-        raise InvalidQuestion("not valid hexadecimal (two digits per byte)", "keys", bad)
+        raise InvalidQuestion("Not valid hexadecimal (two digits per byte).", "keys", bad)
     return Keys(offsets, data, text.valid)
 
 
@@ -140,7 +140,7 @@ def uuids(text: Keys) -> Text:
         text.offsets, text.data, codecs.HEX_VALUES, np.ones(len(text), np.bool_) if text.valid is None else text.valid
     )
     if bad >= 0:
-        raise InvalidQuestion("not a valid UUID (36 characters: 8-4-4-4-12 hexadecimal digits)", "keys", bad)
+        raise InvalidQuestion("Not a valid UUID (36 characters: 8-4-4-4-12 hexadecimal digits).", "keys", bad)
     return Text(Keys(text.offsets, data, text.valid))
 
 

@@ -31,12 +31,12 @@ def _check(question: Question) -> None:
     for name in ("value_sizes", "clock_ms", "record_bytes", "enable_switch"):
         values = getattr(question, name)
         if values is not None and len(values) != len(question.keys):
-            raise InvalidQuestion(f"{len(values)} {name} for {len(question.keys)} records", name)
+            raise InvalidQuestion(f"{len(values)} {name} for {len(question.keys)} records.", name)
     for name in ("available_partitions", "partition_ids"):
         ids = getattr(question, name)
         if ids is not None and ((ids < 0) | (ids >= question.partitions_count)).any():
             i = int(np.argmax((ids < 0) | (ids >= question.partitions_count)))
-            raise InvalidQuestion(f"partition {ids[i]} is not in [0, {question.partitions_count})", name, i)
+            raise InvalidQuestion(f"Partition {ids[i]} is not in [0, {question.partitions_count}).", name, i)
 
 
 def _rows(question: Question, chosen: Bools | None) -> Int64s:
@@ -91,4 +91,4 @@ def _by_null_rule(question: Question, partitioner: Partitioner, rows: Int64s, pa
 def _check_null_rule(partitioner: Partitioner, rows: Int64s) -> None:
     """Raise InvalidQuestion if a record has no key and the partitioner has no rule for it. rows : int64[...], these records"""
     if len(rows) and partitioner.null is nulls.NO_NULL:
-        raise InvalidQuestion(f"the partitioner {partitioner.name} accepts no record without a key", "keys", int(rows[0]))
+        raise InvalidQuestion(f"The partitioner {partitioner.name} accepts no record without a key.", "keys", int(rows[0]))

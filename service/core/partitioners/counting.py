@@ -30,7 +30,7 @@ def _start(question: Question, bounds: tuple[int, int]) -> int:
     """The client's counter before the first record."""
     counter = 0 if question.counter is None else question.counter
     if not bounds[0] <= counter <= bounds[1]:
-        raise InvalidQuestion(f"this client's counter is between {bounds[0]} and {bounds[1]}, not {counter}", "counter")
+        raise InvalidQuestion(f"This client's counter is between {bounds[0]} and {bounds[1]}, not {counter}.", "counter")
     return counter
 
 
@@ -63,7 +63,7 @@ def _go_restarting(question: Question, rows: Int64s, partitions: Int32s) -> Answ
     n = question.partitions_count if available is None or not len(available) else len(available)
     counter = _start(question, _INT32)
     if counter < 0:
-        raise InvalidQuestion("this client's counter is never negative", "counter")
+        raise InvalidQuestion("This client's counter is never negative.", "counter")
     start = 0 if counter >= n else counter
     partitions[rows] = among_available(question, (start + np.arange(len(rows), dtype=np.int64)) % n)
     return Answer(partitions, counter=(start + len(rows) - 1) % n + 1 if len(rows) else counter)
@@ -90,7 +90,7 @@ def _pulsar_batched(question: Question, rows: Int64s, partitions: Int32s) -> Ans
     counter = _start(question, _INT32)
     if len(rows):
         if question.clock_ms is None:
-            raise InvalidQuestion("the clock decides where records without a key go: each record needs a time", "clock_ms")
+            raise InvalidQuestion("The clock decides where records without a key go: each record needs a time.", "clock_ms")
         # Pulsar's own boundary is 1 ms if batching has no delay.
         turns = question.clock_ms[rows] // (question.partition_switch_ms or 1) + counter
         partitions[rows] = turns % question.partitions_count

@@ -96,14 +96,14 @@ def _random_values(question: Question, n: int) -> Int64s:
     if question.random_values is None:
         return _positive_ints(_random(question), n)
     if question.random_seed is not None:
-        raise InvalidQuestion("random_seed has no effect together with random_values", "random_seed")
+        raise InvalidQuestion("random_seed has no effect together with random_values.", "random_seed")
     return question.random_values[:n].astype(np.int64)
 
 
 def _used_up(question: Question, needed: int) -> None:
     """Raise InvalidQuestion if the question has fewer random values than are needed."""
     if question.random_values is not None and len(question.random_values) < needed:
-        raise InvalidQuestion(f"random_values needs {needed} values, not {len(question.random_values)}", "random_values")
+        raise InvalidQuestion(f"random_values needs {needed} values, not {len(question.random_values)}.", "random_values")
 
 
 def _kip_794(question: Question, rows: Int64s, partitions: Int32s) -> Answer:
@@ -135,9 +135,9 @@ def cumulative_frequency_table(question: Question) -> Int32s | None:
         return None
     length = len(sizes) if question.length is None else question.length
     if question.partition_ids is not None and len(question.partition_ids) != len(sizes):
-        raise InvalidQuestion(f"{len(question.partition_ids)} partition ids for {len(sizes)} queue sizes", "partition_ids")
+        raise InvalidQuestion(f"{len(question.partition_ids)} partition ids for {len(sizes)} queue sizes.", "partition_ids")
     if length > len(sizes):
-        raise InvalidQuestion(f"length is {length}, but there are {len(sizes)} queue sizes", "length")
+        raise InvalidQuestion(f"Length is {length}, but there are {len(sizes)} queue sizes.", "length")
     if length < 1 or len(sizes) < 2:
         return None
     counted = sizes[:length].astype(np.int64)
@@ -145,7 +145,7 @@ def cumulative_frequency_table(question: Question) -> Int32s | None:
         return None
     table = np.cumsum(counted.max() + 1 - counted)
     if table[-1] > np.iinfo(np.int32).max:
-        raise InvalidQuestion("the queue sizes add up to more than Kafka's int table can hold", "queue_sizes")
+        raise InvalidQuestion("The queue sizes add up to more than Kafka's int table can hold.", "queue_sizes")
     return table.astype(np.int32)
 
 
@@ -154,9 +154,9 @@ def _sticky(question: Question, rows: Int64s, partitions: Int32s) -> Answer:
     if question.sticky_batch_size is None and not len(rows):
         return Answer(partitions, random_values_used=_used(question, 0))
     if question.sticky_batch_size is None:
-        raise InvalidQuestion("sticky_batch_size is required: it decides when the partition changes", "sticky_batch_size")
+        raise InvalidQuestion("sticky_batch_size is required: it decides when the partition changes.", "sticky_batch_size")
     if question.record_bytes is None:
-        raise InvalidQuestion("the records must have bytes: their sizes decide when the partition changes", "records")
+        raise InvalidQuestion("The records must have bytes: their sizes decide when the partition changes.", "records")
     n = len(rows)
     switch = np.ones(n, np.bool_) if question.enable_switch is None else question.enable_switch[rows]
     turns, used = _sticky_turns(question.record_bytes[rows], switch, question.sticky_batch_size)

@@ -39,7 +39,7 @@ def _java_0_8(partition: int, partitions_count: int) -> KafkaError:
 
 def _checked(partition: int, partitions_count: int) -> InvalidQuestion:
     """The service's own rule, for clients that leave it to an assertion or to the broker, or cannot name a partition."""
-    return InvalidQuestion(f"partition {partition} is not in [0, {partitions_count})")
+    return InvalidQuestion(f"Partition {partition} is not in [0, {partitions_count}).")
 
 
 JAVA = ExplicitRule(

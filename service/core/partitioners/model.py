@@ -228,7 +228,7 @@ def check_options(partitioner: Partitioner, names: tuple[str, ...]) -> None:
     """Raise InvalidQuestion for those of these options that the partitioner does not use."""
     known = ", ".join(partitioner.options) or "no options"
     raise_all(
-        InvalidQuestion(f"the partitioner {partitioner.name} has no option {name}; it has {known}", name)
+        InvalidQuestion(f"The partitioner {partitioner.name} has no option {name}; it has {known}.", name)
         for name in names
         if name not in partitioner.options
     )

@@ -48,7 +48,7 @@ ONE: Final = np.array([1, 0], np.int64)
 LARGEST: Final = 2**62
 """The most records, and the most bytes, that may be counted, those without a key included."""
 
-TOO_MUCH: Final = "all records, or all bytes, add up to more than 2^62"
+TOO_MUCH: Final = "All records, or all bytes, add up to more than 2^62."
 
 
 class Totals(NamedTuple):
@@ -137,7 +137,7 @@ class KeyCounter:
         for name, rule in zip(self.names, rules, strict=True):
             if key_format not in rule.encoding.formats:
                 known = ", ".join(rule.encoding.formats)
-                raise InvalidQuestion(f"the partitioner {name} takes no {key_format} keys, but {known}", "key_format")
+                raise InvalidQuestion(f"The partitioner {name} takes no {key_format} keys, but {known}.", "key_format")
         n = columns.length(column)
         self.has_bytes |= sizes is not None
         for start in range(0, n, BLOCK):
@@ -311,7 +311,7 @@ def hashing_rule(name: str) -> HashingRule:
     rule = partitioner.hashing_rule
     if rule is None:
         reason = "looks at no key, so that no count moves any" if partitioner.hash is None else "gives tokens, not partitions"
-        raise InvalidQuestion(f"the partitioner {name} {reason}", "partitioners")
+        raise InvalidQuestion(f"The partitioner {name} {reason}.", "partitioners")
     return rule
 
 

@@ -168,14 +168,14 @@ def test_todays_java_client_refuses_in_its_own_words(partition, error, words):
 
 
 def test_other_clients_explicit_partition_is_checked_by_the_service():
-    with pytest.raises(InvalidQuestion, match=r"partition 12 is not in \[0, 12\)") as refused:
+    with pytest.raises(InvalidQuestion, match=r"Partition 12 is not in \[0, 12\)") as refused:
         ask({"partitioner": "sarama", "partitions_count": 12, "keys": ["a"], "explicit_partition": 12})
     assert refused.value.field == ("explicit", 0)
 
 
 @pytest.mark.parametrize("option", ["counter", "chunk_size", "value_sizes", "window", "queue_sizes"])
 def test_an_option_without_meaning_is_refused_by_name(option):
-    with pytest.raises(InvalidQuestion, match=f"the partitioner sarama:crc32 has no option {option}") as refused:
+    with pytest.raises(InvalidQuestion, match=f"The partitioner sarama:crc32 has no option {option}") as refused:
         check_options(PARTITIONERS["sarama:crc32"], (option,))
     assert refused.value.field == (option,)
 

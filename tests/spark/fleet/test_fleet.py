@@ -98,8 +98,8 @@ def test_each_group_is_tried_under_its_own_assignor_and_those_asked_for() -> Non
         ({"members": [{"member_id": "a"}] * 2}, "/members/1/member_id: Duplicate member_id 'a'."),
         ({"topics": [{"topic_name": "t", "partitions_count": 2**31}]}, "/topics: Integer value 2147483648 not in range"),
         ({"topics": [{"topic_name": "t", "partitions_count": 2**30}]}, "1073741824 partitions; an executor accepts at most"),
-        ({"assignor": "fair"}, "/assignor: there is no assignor 'fair'"),
-        ({"group_protocol": "classics"}, "/group_protocol: there is no group_protocol 'classics'"),
+        ({"assignor": "fair"}, "/assignor: There is no assignor 'fair'"),
+        ({"group_protocol": "classics"}, "/group_protocol: There is no group_protocol 'classics'"),
         ({"kafka_version": "9.9"}, "9.9"),
     ],
 )
@@ -255,8 +255,8 @@ def test_groups_come_from_a_live_topic(broker: Broker, tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         ([], "nothing to do"),
-        (["table:groups", "--assignor", "consumer:rang"], "there is no assignor 'rang'"),
-        (["--topics", "table:topics", "--placer", "nowhere"], "there is no placer 'nowhere'"),
+        (["table:groups", "--assignor", "consumer:rang"], "There is no assignor 'rang'"),
+        (["--topics", "table:topics", "--placer", "nowhere"], "There is no placer 'nowhere'"),
     ],
 )
 def test_what_is_wrong_with_the_command_is_said_before_spark_starts(arguments: list[str], message: str) -> None:

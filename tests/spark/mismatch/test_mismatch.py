@@ -130,7 +130,7 @@ def test_a_partitioner_that_looks_at_no_key_expects_nothing() -> None:
 def test_an_unknown_partitioner_is_refused_before_spark_starts() -> None:
     done = CliRunner().invoke(main, ["pipeline", JOB.name, "table:records", "--expected", "jawa"])
     assert done.exit_code != 0
-    assert "there is no partitioner 'jawa'" in done.output
+    assert "There is no partitioner 'jawa'" in done.output
 
 
 @pytest.mark.slow

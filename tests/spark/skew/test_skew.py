@@ -184,7 +184,7 @@ def test_rows_that_hold_no_key_are_set_aside_and_counted(pipeline, write, tmp_pa
     [
         (["--key-column", "kee"], "has no column 'kee' (did you mean 'key'?); it has key, value"),
         (["--key-format", "uuid"], "no key in key has the format uuid: 'key-"),
-        (["--partitioner", "jawa"], "there is no partitioner 'jawa'"),
+        (["--partitioner", "jawa"], "There is no partitioner 'jawa'"),
         (["--partitioner", "java:round-robin"], "looks at no key"),
         (["--partitioner", "pulsar", "--key-format", "uuid"], "the partitioner pulsar does not accept uuid keys"),
         (["--partitions-counts", "0"], "must be at least 1"),

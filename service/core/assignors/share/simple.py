@@ -62,7 +62,7 @@ def _refuse_beyond_the_end(group: Group, subscribed: Bools) -> None:
         member, topic, partition_id = beyond
         raise InvalidQuestion(
             f"{group.member_ids[member]!r} owns partition {partition_id} of {group.topics.names[topic]!r}, which has "
-            f"{group.topics.partitions_counts()[topic]}; the target assignment of a share group holds none that does not exist",
+            f"{group.topics.partitions_counts()[topic]}; the target assignment of a share group holds none that does not exist.",
             "members",
             member,
             "owned_partitions",
