@@ -145,7 +145,8 @@ def read_group(topics: pa.StructArray, members: pa.StructArray) -> Group:
 
     names: list[str] = topics.field("topic_name").to_pylist()
     order = java_order(names)
-    topics = topics.take(pa.array(order))
+    if (np.diff(order) < 0).any():
+        topics = topics.take(pa.array(order))
     known = topics.field("topic_name")
     subscribed, owned_rows = members.field("topic_names"), members.field("owned_partitions").values
     subscribed_topics, owned_topics, unknown = _topic_indices(known, subscribed.values, owned_rows.field("topic_name"))
@@ -201,12 +202,14 @@ def topic_faults(topics: pa.StructArray) -> Iterator[tuple[int, Any]]:
     counts = topics.field("partitions_count")
     for name in ("partition_racks", "partition_weights"):
         lists = topics.field(name)
+        if lists.null_count == len(lists):
+            continue
         wrong = pc.fill_null(pc.not_equal(pc.list_value_length(lists), counts), False)
         for at in np.flatnonzero(wrong.to_numpy(zero_copy_only=False))[:MAX_ERRORS].tolist():
             yield at, {name: [f"Must have one entry for each of the {counts[at]} partitions, not {len(lists[at])}."]}
-    lacks_weights = _nulls(topics.field("partition_weights"))
-    if not lacks_weights.all():
-        for at in np.flatnonzero(lacks_weights)[:MAX_ERRORS].tolist():
+    weights = topics.field("partition_weights")
+    if 0 < weights.null_count < len(weights):
+        for at in np.flatnonzero(_nulls(weights))[:MAX_ERRORS].tolist():
             yield at, {"partition_weights": ["Required, because another topic has partition_weights."]}
 
 
@@ -218,23 +221,28 @@ def member_faults(members: pa.StructArray) -> Iterator[tuple[int, Any]]:
 
 def _duplicates(rows: pa.StructArray, name: str) -> Iterator[tuple[int, Any]]:
     """The rows with the same ``name`` as an earlier row."""
-    codes = rows.field(name).dictionary_encode().indices.drop_null().to_numpy(zero_copy_only=False)
+    names = rows.field(name)
+    if names.null_count == len(names):
+        return
+    codes = names.dictionary_encode().indices.drop_null().to_numpy(zero_copy_only=False)
     _, firsts = np.unique(codes, return_index=True)
     if len(firsts) == len(codes):
         return
-    places = np.flatnonzero(rows.field(name).is_valid().to_numpy(zero_copy_only=False))
+    places = np.flatnonzero(names.is_valid().to_numpy(zero_copy_only=False))
     for at in np.delete(places, firsts)[:MAX_ERRORS].tolist():
-        yield at, {name: [f"Duplicate {name} {rows.field(name)[at].as_py()!r}."]}
+        yield at, {name: [f"Duplicate {name} {names[at].as_py()!r}."]}
 
 
 def _int32s(array: pa.Array) -> Int32s:
     """A copy as int32, nulls as NONE. (A view of Arrow's buffer is read-only, for which kernels would compile again.)"""
-    return np.array(pc.fill_null(array, NONE).to_numpy(zero_copy_only=False), np.int32)
+    return np.array((pc.fill_null(array, NONE) if array.null_count else array).to_numpy(zero_copy_only=False), np.int32)
 
 
 def _topic_indices(known: pa.Array, *columns: pa.Array) -> tuple[Int32s, Int32s, tuple[str, ...]]:
     """Two columns of topic names as topics, and the unknown names, which are the topics after the known ones, in Java's order."""
     topics = [_int32s(pc.index_in(column, known)) for column in columns]
+    if not any((of_column == NONE).any() for of_column in topics):
+        return topics[0], topics[1], ()
     unknown_names = [column.filter(pa.array(of_column == NONE)) for column, of_column in zip(columns, topics, strict=True)]
     names: list[str] = pa.chunked_array(unknown_names, NAME).unique().to_pylist()
     unknown = tuple(names[i] for i in java_order(names))
@@ -266,7 +274,8 @@ def _nulls(array: pa.Array) -> Bools:
 
 def _lengths(lists: pa.ListArray) -> Int32s:
     """The length of each list; 0 for null."""
-    return np.array(pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False), np.int32)
+    lengths = pc.list_value_length(lists)
+    return np.array((pc.fill_null(lengths, 0) if lists.null_count else lengths).to_numpy(zero_copy_only=False), np.int32)
 
 
 def _offsets(lengths: Int32s) -> Int32s:
@@ -281,6 +290,8 @@ def _racks(of_members: pa.Array, of_topics: pa.ListArray, counts: Int32s) -> tup
     of_members : the members' rack_id; of_topics : the topics' partition_racks, in the topics' order
     counts : int32[topics]
     """
+    if of_members.null_count == len(of_members) and of_topics.null_count == len(of_topics):
+        return (), np.full(len(of_members), NONE, np.int32), None
     of_replicas = of_topics.flatten().flatten()
     names: list[str] = pa.chunked_array([of_members, of_replicas], NAME).unique().drop_null().to_pylist()
     names = [name for name in names if name]

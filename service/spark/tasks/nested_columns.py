@@ -155,7 +155,7 @@ def first_misfit(rows: pa.Array, plain: Callable[[pa.Array], bool]) -> int:
 
 def compact(rows: pa.Array) -> pa.Array:
     """A copy of a slice with its own values only, from offset 0, as ``.values`` and ``.offsets`` require."""
-    return rows.take(pa.array(np.arange(len(rows), dtype=np.int32)))
+    return pa.concat_arrays([rows])
 
 
 def _is_list(kind: pa.DataType) -> bool:
