@@ -95,3 +95,12 @@ def test_folders_that_are_more_than_files_are_left_to_spark(tmp_path):
     assert splits.files(str(tmp_path / "nothing")) is None
     pq.write_to_dataset(RECORDS, tmp_path / "by-value", partition_cols=["value"])
     assert splits.files(str(tmp_path / "by-value")) is None
+
+
+@pytest.mark.parametrize(("size", "row_groups"), [(splits.ROW_GROUP_BYTES, 1), (1, 5)])
+def test_small_batches_become_few_row_groups(tmp_path, monkeypatch, size, row_groups):
+    monkeypatch.setattr(splits, "ROW_GROUP_BYTES", size)
+    batches = [pa.record_batch({"n": [3 * i, 3 * i + 1]}) for i in range(5)]
+    (written,) = splits.ParquetWriter(lambda _: iter(batches), batches[0].schema, str(tmp_path))(iter(()))
+    file = pq.ParquetFile(tmp_path / written.column("file")[0].as_py())
+    assert (file.num_row_groups, file.read()) == (row_groups, pa.Table.from_batches(batches))
