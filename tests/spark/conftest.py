@@ -26,6 +26,8 @@ SETTINGS = {
     "spark.driver.extraJavaOptions": " ".join(SHORT_LIVED),
     "spark.ui.enabled": "false",
     "spark.sql.shuffle.partitions": "2",
+    "spark.sql.codegen.wholeStage": "false",  # for few rows compiling is what takes time
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.streaming.stateStore.maintenanceInterval": "1h",
     "spark.sql.warehouse.dir": "/tmp/partition-allocator-warehouse",  # noqa: S108 - nothing is written there
 }
