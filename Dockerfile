@@ -8,7 +8,7 @@
 
 ARG PYTHON=3.13-slim-trixie
 
-FROM python:${PYTHON} AS dependencies
+FROM python:${PYTHON} AS build
 # Where the kernels will find what is compiled here: Numba looks by the source's path and content, and by the CPU.
 # "generic" is the baseline of the architecture, so that what one machine has compiled fits every other.
 ENV NUMBA_CACHE_DIR=/opt/kernels \
@@ -21,8 +21,6 @@ COPY requirements.lock requirements-kafka.lock ./
 RUN --mount=type=cache,target=/root/.cache/pip \
     python -m venv /opt/allocator && \
     pip install --require-hashes -r requirements.lock -r requirements-kafka.lock
-
-FROM dependencies AS build
 COPY pyproject.toml README.md LICENSE NOTICE ./
 COPY service service
 COPY partition_allocator partition_allocator
@@ -31,15 +29,12 @@ WORKDIR /
 RUN pip install --no-deps --no-build-isolation --no-cache-dir /src && \
     python -m service.server.warm
 
-# Before the project's own files, so that a change of those does not install Spark again.
-FROM dependencies AS pipeline-build
+FROM build AS pipeline-build
+WORKDIR /src
 COPY requirements-pipeline.lock ./
 RUN --mount=type=cache,target=/root/.cache/pip \
     pip install --require-hashes -r requirements-pipeline.lock
 WORKDIR /
-# With their times of modification, by which Numba judges whether its kernels are still right.
-RUN --mount=type=bind,from=build,source=/opt/allocator,target=/mnt \
-    cp -R --preserve=mode,timestamps,links --no-clobber /mnt/. /opt/allocator
 # spark-submit takes a file: the module of the command `partition-allocator pipeline`, wherever this Python keeps it.
 RUN ln -s "$(python -c 'from importlib.util import find_spec as f; print(f("service.cli.pipeline").origin)')" /opt/allocator/pipeline.py
 

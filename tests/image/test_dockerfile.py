@@ -84,8 +84,8 @@ def test_the_images_run_as_a_numbered_user_that_is_not_root():
 
 
 def test_the_image_of_the_service_has_no_spark():
-    assert [stage.name for stage in needed(stages()[-1])] == ["dependencies", "build", ""]
-    assert [stage.name for stage in needed(pipeline())] == ["dependencies", "pipeline-build", "build", "pipeline"]
+    assert [stage.name for stage in needed(stages()[-1])] == ["build", ""]
+    assert [stage.name for stage in needed(pipeline())] == ["build", "pipeline-build", "pipeline"]
 
 
 def test_the_pipeline_has_the_services_versions():
