@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from flask import Flask
     from flask.testing import FlaskClient
+    from xdist.remote import Producer
+    from xdist.scheduler import LoadFileScheduling
 
     from tests.support.broker import Broker
     from tests.support.serving import Server
@@ -23,6 +25,36 @@ if TYPE_CHECKING:
 # A kernel's first call loads it from its cache, and machines are shared: no single example has a time limit.
 settings.register_profile("suite", deadline=None)
 settings.load_profile("suite")
+
+
+SLOWEST = ("tests/spark/", "tests/chart/")
+"""They begin first, so that no worker waits for the other's last test."""
+
+SHARED_SPARK = "tests/spark"
+"""The files of this folder go to one worker, for a second Spark would take a minute to start and to warm up."""
+
+WITHOUT_SHARED_SPARK = ("tests/spark/cluster/", "tests/spark/skew/test_follow.py")
+"""These start their own."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the slowest folders first."""
+    items.sort(key=lambda item: not item.nodeid.startswith(SLOWEST))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling | None:
+    """``--dist loadfile``, but for the files that share a Spark."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling  # noqa: PLC0415 (only where there are workers)
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            shared = nodeid.startswith(f"{SHARED_SPARK}/") and not nodeid.startswith(WITHOUT_SHARED_SPARK)
+            return SHARED_SPARK if shared else super()._split_scope(nodeid)
+
+    return Scheduling(config, log)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -113,11 +113,10 @@ def test_it_logs_one_json_object_per_line(pod):
     assert [json.loads(line) for line in pod.log().splitlines()]
 
 
-def test_it_ends_within_its_grace_period(template):
-    resources, of_pod = template
-    with pods.running(images.build(), resources, of_pod) as started:
-        started.wait_until_started()
-        assert started.stop(of_pod["spec"]["terminationGracePeriodSeconds"]) == 0
+def test_it_ends_within_its_grace_period(pod, template):
+    """The last test of this pod."""
+    _, of_pod = template
+    assert pod.stop(of_pod["spec"]["terminationGracePeriodSeconds"]) == 0
 
 
 def test_a_pod_without_authentication_answers_everyone():

@@ -601,17 +601,18 @@ class Load:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("keep_alive", [True, False])
-def test_sigterm_under_load_loses_no_request(keep_alive):
+def test_sigterm_under_load_loses_no_request():
+    """Neither of clients that keep their connections nor of those that open one for each request."""
     with serving(ALLOCATOR_WORKERS="2") as server:
-        load = Load(server, 8, keep_alive=keep_alive)
-        while load.answered < 200:
+        loads = [Load(server, 8, keep_alive=keep_alive) for keep_alive in (True, False)]
+        while min(load.answered for load in loads) < 200:
             time.sleep(0.01)
         server.process.send_signal(signal.SIGTERM)
         server.process.wait(60)
-        load.stop()
-        assert load.lost == []
-        assert load.refused > 0, "the server has gone"
+        for load in loads:
+            load.stop()
+        assert [load.lost for load in loads] == [[], []]
+        assert all(load.refused > 0 for load in loads), "the server has gone"
 
 
 @pytest.mark.slow

@@ -47,21 +47,28 @@ def children_seconds():
     return used.ru_utime + used.ru_stime
 
 
-def test_every_worker_gives_the_same_bytes(server):
+@pytest.fixture(scope="module")
+def fresh(server):  # noqa: ARG001 (it has compiled the kernels, whatever was cached before)
+    """Another server, of one worker, and the processors' seconds until it was ready."""
+    with serving(ALLOCATOR_WORKERS="1") as running:
+        yield running, running.processor_seconds()
+
+
+def test_every_worker_gives_the_same_bytes(server, fresh):
     """Of two servers one worker each answers for certain."""
-    with serving(ALLOCATOR_WORKERS="1") as other:
-        for path, question in QUESTIONS.items():
-            urls = [running.url + path for running in (server, other)] * 3
-            assert len({requests.post(url, json=question, timeout=60).content for url in urls}) == 1, path
+    other, _ = fresh
+    for path, question in QUESTIONS.items():
+        urls = [running.url + path for running in (server, other)] * 3
+        assert len({requests.post(url, json=question, timeout=60).content for url in urls}) == 1, path
 
 
-def test_on_a_set_up_machine_it_is_ready_after_the_work_of_a_few_imports(server):  # noqa: ARG001 (it has compiled the kernels, whatever was cached before)
+def test_on_a_set_up_machine_it_is_ready_after_the_work_of_a_few_imports(fresh):
     """Of the processors' time, beside what one process takes to import what it is built on; compiling is many times that."""
     before = children_seconds()
     subprocess.run([sys.executable, "-c", "import flask, marshmallow, numba, numpy, pyarrow, scipy.stats"], check=True)
     imports = children_seconds() - before
-    with serving() as started:
-        assert started.processor_seconds() < 4 * imports
+    _, until_ready = fresh
+    assert until_ready < 4 * imports
 
 
 def test_metrics_count_what_all_workers_did(server):

@@ -12,7 +12,7 @@ from service.spark.cluster.progress import progress
 from service.spark.cluster.session import spark_session
 from service.spark.io.sinks import Sink
 from service.spark.job import Pipeline
-from tests.support.jvm import SHORT_LIVED
+from tests.support.jvm import INTERPRETED, SHORT_LIVED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-SETTINGS = {
+SETTINGS = INTERPRETED | {
     "spark.driver.memory": "1g",
     "spark.driver.defaultJavaOptions": "",  # an archive of classes would be written at the end
     "spark.driver.extraJavaOptions": " ".join(SHORT_LIVED),

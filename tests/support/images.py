@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,7 @@ def check_programs() -> None:
         pytest.skip("only root can build the image")
 
 
+@cache
 def build(target: str = "") -> str:
     """The id of the image of a target, default: the last one."""
     check_programs()

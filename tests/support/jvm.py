@@ -6,6 +6,7 @@ PySpark's own Ivy fetches the jars (into ``~/.ivy2*``, once), so that neither Ma
 from __future__ import annotations
 
 import fcntl
+import os
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -27,6 +28,12 @@ ADMIN_UTILS_JARS = ("org.apache.kafka:kafka-server-common:4.0.2", f"org.apache.k
 
 SHORT_LIVED = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 """Options of a JVM that has little to do: its own compiler would take more time than it saves."""
+
+SHORT_LIVED_SPARK = {"JAVA_TOOL_OPTIONS": " ".join(SHORT_LIVED), "XDG_CACHE_HOME": os.devnull}
+"""The environment of a command that starts Spark: these options for each of its JVMs, and no archive of classes at their end."""
+
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+"""Settings of a Spark that has few rows: to compile its own code for them would take longer than to interpret it."""
 
 
 def py4j_jar() -> str:

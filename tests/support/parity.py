@@ -12,10 +12,10 @@ from typing import Any
 
 from pyspark.find_spark_home import _find_spark_home
 
-from tests.support.jvm import KAFKA, fetch
+from tests.support.jvm import KAFKA, SHORT_LIVED, fetch
 
-JAVA = ("java", "-Xmx1g", "-XX:-OmitStackTraceInFastThrow", "-Dslf4j.internal.verbosity=ERROR")
-"""Without the second option Java forgets the message of an exception that it throws often."""
+JAVA = ("java", "-Xmx1g", *SHORT_LIVED, "-XX:-OmitStackTraceInFastThrow", "-Dslf4j.internal.verbosity=ERROR")
+"""Without the option about stack traces Java forgets the message of an exception that it throws often."""
 PROGRAMS = Path(__file__).parent / "java"
 
 

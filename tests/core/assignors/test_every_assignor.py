@@ -34,7 +34,7 @@ def groups_for(assignor):
 
 @pytest.mark.parametrize("assignor", EXCLUSIVE)
 @given(data=st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_every_partition_goes_once_and_only_to_a_subscriber(assignor, data):
     body = data.draw(groups_for(assignor))
     group = group_of(body)

@@ -19,6 +19,7 @@ import pytest
 
 from service.spark.fleet.tasks.assignments import Choice, assign_groups
 from tests.reference.hashes import murmur2
+from tests.support.jvm import INTERPRETED, SHORT_LIVED_SPARK
 from tests.support.serving import free_port
 
 pytestmark = pytest.mark.slow
@@ -49,13 +50,13 @@ with ExitStack() as session:
 """
 """Several jobs of one session, for the sake of the tests' time."""
 
-SETTINGS = {
+SETTINGS = INTERPRETED | {
     "spark.executor.memory": "512m",
     "spark.sql.shuffle.partitions": "1",
     "spark.ui.enabled": "false",
-    "spark.sql.codegen.wholeStage": "false",  # for so few rows compiling is what takes time
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.databricks.delta.snapshotPartitions": "1",  # default: 50 tasks to read a table's log
 }
 
 
@@ -92,7 +93,7 @@ def daemon(home, python):
     """``daemon(port, "spark-class", …)`` runs one of Spark's programs until the tests are over, and returns when it listens."""
     running = []
     environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "SPARK_HOME")}
-    environment |= {
+    environment |= SHORT_LIVED_SPARK | {
         "PYSPARK_PYTHON": str(python),
         "XDG_CACHE_HOME": str(home / "cache"),
         "SPARK_LOCAL_IP": "127.0.0.1",
@@ -161,8 +162,7 @@ def run(master, python, data, into, skew, fleet, **options):
         ["skew", skew, "--partitions-counts", "5", "--into", f"{into}/skew"],
         ["fleet", fleet, "--assignor", "range", "--into", f"{into}/fleet"],
     ]
-    without_archive = {"XDG_CACHE_HOME": os.devnull}  # the JVM would write one at its end
-    environment = {**os.environ, "PYSPARK_PYTHON": str(python), "SPARK_LOCAL_IP": "127.0.0.1", **without_archive}
+    environment = {**os.environ, **SHORT_LIVED_SPARK, "PYSPARK_PYTHON": str(python), "SPARK_LOCAL_IP": "127.0.0.1"}
     done = subprocess.run(
         [sys.executable, "-c", DRIVER, master, data, json.dumps(options), json.dumps(commands)],
         capture_output=True, text=True, check=False, env=environment, timeout=SECONDS, cwd=Path(__file__).parents[3],

@@ -7,6 +7,8 @@ import textwrap
 
 import pytest
 
+from tests.support.jvm import SHORT_LIVED, SHORT_LIVED_SPARK
+
 PROGRAM = textwrap.dedent("""
     import sys
     from service.spark.cluster.session import spark_session
@@ -28,7 +30,7 @@ def test_a_local_maven_repository_may_lack_a_jar(tmp_path):
     (package / "slf4j-api-2.0.17.pom").write_text(POM)
     run = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(tmp_path / "ivy")],
-        env={**os.environ, "JAVA_TOOL_OPTIONS": f"-Duser.home={tmp_path}"},
+        env={**os.environ, **SHORT_LIVED_SPARK, "JAVA_TOOL_OPTIONS": " ".join((*SHORT_LIVED, f"-Duser.home={tmp_path}"))},
         capture_output=True,
         text=True,
         check=False,

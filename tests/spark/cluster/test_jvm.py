@@ -11,6 +11,7 @@ import time
 import pytest
 
 from service.spark.cluster import jvm
+from tests.support.jvm import SHORT_LIVED_SPARK
 
 
 def test_the_first_jvm_writes_an_archive_and_the_next_ones_use_it(monkeypatch, tmp_path):
@@ -39,7 +40,7 @@ def test_standard_output_is_the_summary_alone(tmp_path):
     command = ["pipeline", "skew", str(tmp_path / "keys.csv"), "--into", str(tmp_path / "results"), "--master", "local[1]"]
     run = subprocess.run(
         [sys.executable, "-m", "partition_allocator", *command],
-        env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)},
+        env={**os.environ, **SHORT_LIVED_SPARK, "XDG_CACHE_HOME": str(tmp_path)},
         capture_output=True,
         text=True,
         check=False,

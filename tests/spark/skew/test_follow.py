@@ -18,6 +18,7 @@ import requests
 
 from service.spark.skew.tasks.scan import SkewScan
 from service.spark.skew.tasks.windows import SCHEMA, Windows, WindowScan, summed
+from tests.support.jvm import INTERPRETED, SHORT_LIVED_SPARK
 from tests.support.serving import free_port
 
 SECOND = 1_000
@@ -69,8 +70,11 @@ def follower(broker, topic, folder, port):
     """The command, as a user starts it; small batches, so that many are done."""
     arguments = [f"kafka://{broker.bootstrap}/{topic}?maxOffsetsPerTrigger=4000", "--follow", "--key-format", "string"]
     arguments += ["--partitions-counts", "4,7", "--into", str(folder), "--metrics-port", str(port), "--master", "local[2]"]
+    for setting in ("spark.driver.memory=1g", *(f"{name}={value}" for name, value in INTERPRETED.items())):
+        arguments += ["--spark-option", setting]
     return subprocess.Popen(
-        [sys.executable, "-m", "service", "pipeline", "skew", *arguments, "--spark-option", "spark.driver.memory=1g"],
+        [sys.executable, "-m", "service", "pipeline", "skew", *arguments],
+        env={**os.environ, **SHORT_LIVED_SPARK},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
