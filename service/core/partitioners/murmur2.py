@@ -1,8 +1,8 @@
 """Kafka's murmur2 (org.apache.kafka.common.utils.Utils.murmur2, 4.3.1; the same since 0.8.2)."""
 
 import numpy as np
-from numba import njit
 
+from service.core.kernels import kernel
 from service.core.model import Bytes, Int32s, Keys
 from service.core.partitioners.model import Hash
 from service.core.partitioners.words import word
@@ -17,7 +17,7 @@ def murmur2(keys: Keys, seed: int = SEED) -> Int32s:
     return hashes
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _murmur2(offsets: Int32s, data: Bytes, seed: np.uint32) -> Int32s:
     """The loop. offsets : int32[n + 1]; data : uint8[...]. Returns int32[n]. Plain-Python twin: tests/reference/hashes.py."""
     hashes = np.empty(len(offsets) - 1, np.int32)
