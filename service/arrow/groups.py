@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import njit
 
 from service.core.errors import MAX_ERRORS, InvalidQuestion
 from service.core.jvm.sorting import java_order
+from service.core.kernels import kernel
 from service.core.measures import LARGEST, SMALLEST
 from service.core.model import NONE, Group, Ragged, Topics
 from service.core.ragged import ascending, first_repeat, transposed
@@ -339,7 +339,7 @@ def _owned(rows_of: pa.ListArray, topic_of_row: Int32s, first: Int32s) -> tuple[
     return Ragged(offsets, partitions.astype(np.int32)), np.stack([keys >> 32, keys & 0x7FFFFFFF], axis=1).astype(np.int32)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _partitions(ids_of: Int32s, ids: Int32s, topic_of_row: Int32s, first: Int32s) -> tuple[Int32s, bool]:
     """The partition of each id, int32[ids], and True if all exist; False as soon as one does not, the partitions incomplete.
 

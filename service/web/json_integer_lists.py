@@ -5,8 +5,8 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 
+from service.core.kernels import inner_kernel, kernel
 from service.core.model import Bytes, Int32s
 
 INT32: Final = 2**31 - 1
@@ -66,7 +66,7 @@ def put_back(array: pa.Array, path: tuple[str, ...], lists: IntegerLists) -> pa.
     return pa.ListArray.from_arrays(pa.array(offsets), pa.array(lists.values))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _take_out(text: Bytes, worth_it: int) -> tuple[int, Bytes, Int32s, Int32s]:  # noqa: C901, PLR0912 (a kernel)
     """How much of ``rest`` is the text, and the fields of IntegerLists; -1 for the first if the text is to be left alone.
 
@@ -127,7 +127,7 @@ def _take_out(text: Bytes, worth_it: int) -> tuple[int, Bytes, Int32s, Int32s]: 
     return end, rest, lengths[:lists], values[:integers]
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def space(text: Bytes, at: int) -> int:
     """Where the white space that JSON knows ends, from ``at`` on."""
     while at < len(text) and text[at] in (32, 9, 10, 13):

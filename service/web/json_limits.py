@@ -11,6 +11,7 @@ import numpy as np
 import orjson
 from numba import njit
 
+from service.core.kernels import inner_kernel, kernel
 from service.core.model import Bytes, Int64s
 from service.core.partitioners.words import long_word
 
@@ -75,7 +76,7 @@ def is_plain(eight: np.uint64) -> bool:
     return bool(special & np.uint64(0x8080808080808080) == 0)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def scan(text: Bytes, state: Int64s, hashes: Int64s) -> None:  # noqa: C901, PLR0912, PLR0915 (a kernel)
     r"""Go through a text as a JSON parser would, brackets and strings only.
 
@@ -167,13 +168,13 @@ def scan(text: Bytes, state: Int64s, hashes: Int64s) -> None:  # noqa: C901, PLR
     state[BYTES] = size
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _of_number(c: int) -> bool:
     """Is it a character that a number may go on with?"""
     return 48 <= c <= 57 or c in (43, 45, 46, 69, 101)
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _control(b: int) -> int:
     r"""The character that ``\b``, ``\f``, ``\n``, ``\r`` or ``\t`` stands for; anything else as it is."""
     if b == 98:
@@ -187,7 +188,7 @@ def _control(b: int) -> int:
     return 9 if b == 116 else b
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _hex(text: Bytes, at: int) -> tuple[int, int]:
     """The value of up to four hexadecimal digits, and how many there are."""
     c: Any

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 
+from service.core.kernels import inner_kernel, kernel
 from service.core.model import Bools, Bytes, Int32s
 from service.core.partitioners.words import long_word
 from service.web.json_integer_lists import space
@@ -28,7 +28,7 @@ def take_out(text: bytes, name: str) -> tuple[bytes, pa.StringArray] | None:
     return text[:start] + b"[]" + text[end:], array
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _take_out(text: Bytes, name: Bytes) -> tuple[int, int, Int32s, Bytes, Bools]:
     """Where the list begins and ends in the text, and its strings; -1 for the end if the text is to be left alone.
 
@@ -72,7 +72,7 @@ def _take_out(text: Bytes, name: Bytes) -> tuple[int, int, Int32s, Bytes, Bools]
     return start, at + 1 if complete else -1, offsets[: count + 1], data[:size], valid[:count]
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _list_of(text: Bytes, name: Bytes) -> int:
     """Where the list begins that is the member ``name`` of the object that the text is; the end of the text if there is none."""
     i, depth, n = 0, 0, len(text)

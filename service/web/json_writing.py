@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 
 import numpy as np
-from numba import njit
 
+from service.core.kernels import inner_kernel, kernel
 from service.core.model import Bytes, Int32s
 from service.web.json_codec import dumps
 
@@ -27,7 +27,7 @@ def opened(member: str, names: Iterable[str], then: str) -> tuple[Int32s, Bytes]
     return pieces(b'{"%s":%s,"%s":[' % (member.encode(), dumps(name), then.encode()) for name in names)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def write(piece: Bytes, text: Bytes, at: int) -> int:
     """Copy ``piece`` to ``text[at:]``; returns the place behind it."""
     for byte in piece:
@@ -36,7 +36,7 @@ def write(piece: Bytes, text: Bytes, at: int) -> int:
     return at
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def write_number(number: int, text: Bytes, at: int) -> int:
     """Write decimal digits to ``text[at:]``, at most 11 characters for an int32; returns the place behind them."""
     if number < 0:

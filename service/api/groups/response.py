@@ -13,6 +13,7 @@ from service.api.groups.details import FEW_MOVES, moves_json, moves_table, reser
 from service.api.groups.expected import MAX_DIFFERENCES, AssignmentDifferenceSchema, difference_documents
 from service.api.groups.request import GroupAssignment, assignment_bytes
 from service.arrow.groups import assignments_table, in_answer_order
+from service.core.kernels import kernel
 from service.core.measures import spread, weighted_load
 from service.core.model import NONE, Bytes, Group, Int32s, Ragged
 from service.core.rebalances.moves import Differences, Moves, differences, final_rows, follow_up, moves, within
@@ -264,7 +265,7 @@ def _rows_json(group: Group, before: tuple[Int32s, Bytes], rows: Ragged, after: 
     return orjson.Fragment(text.tobytes())
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _write_rows(  # noqa: C901 (a kernel)
     before_of: Int32s,
     before: Bytes,

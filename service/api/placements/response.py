@@ -9,9 +9,9 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 from marshmallow import Schema, fields
-from numba import njit
 
 from service.arrow.groups import NAME
+from service.core.kernels import kernel
 from service.core.measures import Spread
 from service.core.model import Bytes, Cluster, Int32s
 from service.core.placers.load import Load, broker_load, rack_load
@@ -225,7 +225,7 @@ def _rows_json(cluster: Cluster, placed: Placed, before: bytes, between: bytes, 
     return written
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _write_rows(before: Bytes, between: Bytes, after: Bytes, ids: Int32s, replicas: Int32s) -> Bytes:
     """The text of ``_rows_json``, uint8[...]. ids : int32[rows]; replicas : int32[rows, replication_factor]"""
     longest = len(before) + len(between) + len(after) + 12 * (1 + replicas.shape[1])

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from service.core.assignors.classic.members import alike
 from service.core.errors import InvalidQuestion
@@ -19,7 +18,9 @@ from service.core.jvm import timeline
 from service.core.jvm.hashing import java_hash_codes, text_bytes, uuid_hash_codes
 from service.core.jvm.ordering import DEFAULT_CAPACITY, capacity_for_set, hash_order, iteration_order
 from service.core.jvm.sorting import java_order
+from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Group, Int32s, Topics
+from service.core.ragged import put
 
 _URL_SAFE = bytes.maketrans(b"-_+/", b"+/??")
 """The alphabet of URLs as that of ``binascii``; what is of the latter alone becomes wrong."""
@@ -161,7 +162,7 @@ def partition_beyond_the_end(group: Group, subscribed: Bools) -> tuple[int, int,
     return int(np.searchsorted(group.owned.offsets, at, "right")) - 1, int(topic), int(partition_id)
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def target_rows(  # noqa: C901 (a kernel)
     partitions: Int32s, topic_of: Int32s, first: Int32s, hashes: Int32s, ranks: Int32s, place: Int32s
 ) -> tuple[Int32s, Int32s, Int32s]:
@@ -220,7 +221,7 @@ def target_rows(  # noqa: C901 (a kernel)
     return topics, offsets, ordered
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _order_ids(partitions: Int32s, base: int) -> None:
     """Put one topic's partitions into the order of the HashSet of their ids (partition - base), in place."""
     n = len(partitions)
@@ -229,7 +230,7 @@ def _order_ids(partitions: Int32s, base: int) -> None:
         return
     if n > 8:
         ids = partitions - np.int32(base)
-        partitions[:] = partitions[hash_order(ids, ids, capacity, False, ids[:0])]
+        put(partitions[hash_order(ids, ids, capacity, False, ids[:0])], partitions, 0)
         return
     # So few make no tree: sort them by bucket.
     for i in range(1, n):
@@ -242,7 +243,7 @@ def _order_ids(partitions: Int32s, base: int) -> None:
         partitions[at] = partition
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _capacity(size: int) -> int:
     """The table of a HashSet of so many, made from a list: the power of two from trunc(size / 0.75) + 1 on."""
     capacity = DEFAULT_CAPACITY
@@ -251,7 +252,7 @@ def _capacity(size: int) -> int:
     return capacity
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _in_order(partitions: Int32s, base: int, capacity: int) -> bool:
     """Is this the HashSet's order of one topic's partitions? It is if their ids ascend and all have a bucket of their own."""
     if partitions[len(partitions) - 1] - base >= min(capacity, 1 << 16):
@@ -262,7 +263,7 @@ def _in_order(partitions: Int32s, base: int, capacity: int) -> bool:
     return descents == 0
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _bucket(number: int, length: int) -> int:
     """Where an Integer, not negative, stands in a table."""
     return (number ^ (number >> 16)) & (length - 1)

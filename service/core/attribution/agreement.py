@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numba import njit
 
 from service.core.attribution import equivalents
 from service.core.attribution.equivalents import PartitionerClass, PartitionerClasses
+from service.core.kernels import kernel
 from service.core.keys import columns
 from service.core.keys.columns import Column
 from service.core.measures import Spread, occurrences, spread
@@ -99,7 +99,7 @@ def compare(
     return Comparison(columns.length(column), classified, spreads, pairs)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def agreements(partitions: Int32s, start: int, tally: Int64s, rows: Int64s, shown: Int32s) -> None:
     """Add a block of keys to the agreement of every two classes.
 

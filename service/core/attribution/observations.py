@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from service.core.attribution import equivalents
 from service.core.attribution.equivalents import PartitionerClass
 from service.core.attribution.mixtures import Patterns
+from service.core.kernels import kernel
 from service.core.keys import columns
 from service.core.keys.columns import Column
 from service.core.model import Int32s, Int64s
@@ -83,7 +83,7 @@ def sample(classes: tuple[PartitionerClass, ...], observations: Observations, mo
     return np.ascontiguousarray(np.concatenate(dividends, axis=1)), np.concatenate(partitions)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def matches(dividends: Dividends, partitions: Int32s, counts: Int64s) -> Int64s:
     """How often a class puts a key on the partition where it was seen, for each class and partition count.
 
@@ -106,7 +106,7 @@ def matches(dividends: Dividends, partitions: Int32s, counts: Int64s) -> Int64s:
     return matching
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def explained_by(partitions: Int32s, partition_ids: Int32s) -> Int64s:
     """int64[n]: bit k is set if class k puts the key where it was seen.
 

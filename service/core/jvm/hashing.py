@@ -7,8 +7,8 @@ Plain-Python twin: tests/reference/hashes.py.
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
 
+from service.core.kernels import kernel
 from service.core.model import Bytes, Int32s, Int64s, Keys
 
 _ONE = np.uint64(1)
@@ -76,7 +76,7 @@ def topic_id_partition_hash_codes(topic_ids: Int32s, topic_partitions: Int32s) -
     return ((_31 + topic_ids.view(np.uint32)) * _31 + topic_partitions.view(np.uint32)).view(np.int32)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _string_hash_codes(offsets: Int32s, data: Bytes) -> Int32s:
     """The loop. offsets : int32[n + 1]; data : uint8[...], UTF-8. Returns int32[n]."""
     codes = np.empty(len(offsets) - 1, np.int32)
@@ -109,7 +109,7 @@ def _string_hash_codes(offsets: Int32s, data: Bytes) -> Int32s:
     return codes
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _byte_array_hash_codes(offsets: Int32s, data: Bytes) -> Int32s:
     """The loop. offsets : int32[n + 1]; data : uint8[...]. Returns int32[n]."""
     codes = np.empty(len(offsets) - 1, np.int32)

@@ -11,10 +11,11 @@ Tests: vectors/java/hash-iteration-order, the plain twin tests/reference/hash_or
 from typing import Final
 
 import numpy as np
-from numba import njit
 
 from service.core.jvm.red_black import LEFT, RANK, RIGHT, SPREAD, Rows, attach, settle, uproot
+from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Int32s
+from service.core.ragged import put
 
 DEFAULT_CAPACITY: Final = 16
 """``new HashMap()`` and ``new HashSet()``."""
@@ -73,7 +74,7 @@ def iteration_order(
     return _played(hashes, ranks, calls, compute, capacity)
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def hash_order(hashes: Int32s, ranks: Int32s, capacity: int, compute: bool, removed: Int32s) -> Int32s:  # noqa: FBT001
     """``iteration_order`` for kernels: each key is entered once, in the order of the indices, then those ``removed`` are removed.
 
@@ -84,8 +85,7 @@ def hash_order(hashes: Int32s, ranks: Int32s, capacity: int, compute: bool, remo
     length = _length_without_trees(hashes, capacity, compute)
     if length == 0:
         calls = np.empty(n + len(removed), np.int32)
-        calls[:n] = np.arange(n)
-        calls[n:] = ~removed
+        put(~removed, calls, put(np.arange(n, dtype=np.int32), calls, 0))
         return _played(hashes, ranks, calls, compute, capacity)
     order = _counted(hashes, length, compute)
     if len(removed) == 0:
@@ -95,7 +95,7 @@ def hash_order(hashes: Int32s, ranks: Int32s, capacity: int, compute: bool, remo
     return order[stays[order]]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def table_length(capacity: int) -> int:
     """HashMap.tableSizeFor: the next power of two, at least 1."""
     length = 1
@@ -104,19 +104,19 @@ def table_length(capacity: int) -> int:
     return length
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def threshold(length: int) -> int:
     """The size above which a table doubles."""
     return length * 3 // 4
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _spread(code: np.int32) -> np.int32:
     """HashMap.hash: the high half folded into the low one."""
     return np.int32(code ^ np.int32(np.uint32(code) >> np.uint32(16)))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _length_without_trees(hashes: Int32s, capacity: int, compute: bool) -> int:  # noqa: FBT001
     """The final table's length, or 0 if a chain may have become long enough for a tree before.
 
@@ -143,7 +143,7 @@ def _length_without_trees(hashes: Int32s, capacity: int, compute: bool) -> int: 
         length *= 2
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _counted(hashes: Int32s, length: int, compute: bool) -> Int32s:  # noqa: FBT001
     """Chains only: a stable counting sort by bucket; with ``compute`` the last key comes first."""
     n = len(hashes)
@@ -162,7 +162,7 @@ def _counted(hashes: Int32s, length: int, compute: bool) -> Int32s:  # noqa: FBT
     return order
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def empty(length: int) -> Rows:
     """An empty table of that many buckets."""
     table = np.full((length, 4), NONE, np.int32)
@@ -170,14 +170,13 @@ def empty(length: int) -> Rows:
     return table
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _played(hashes: Int32s, ranks: Int32s, calls: Int32s, compute: bool, capacity: int) -> Int32s:  # noqa: FBT001
     """Every call, one after another, on a table of linked keys."""
     n = len(hashes)
     keys = np.full((n, KEY_COLUMNS), NONE, np.int32)
-    keys[:, RANK] = ranks
     for i in range(n):
-        keys[i, SPREAD] = _spread(hashes[i])
+        keys[i, RANK], keys[i, SPREAD] = ranks[i], _spread(hashes[i])
     present = np.zeros(n, np.bool_)
     table = empty(table_length(capacity))
     size = 0
@@ -201,7 +200,7 @@ def _played(hashes: Int32s, ranks: Int32s, calls: Int32s, compute: bool, capacit
     return _listed(size, keys, table)
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _listed(size: int, keys: Rows, table: Rows) -> Int32s:
     """The keys of all buckets, one list after the other."""
     order = np.empty(size, np.int32)
@@ -215,7 +214,7 @@ def _listed(size: int, keys: Rows, table: Rows) -> Int32s:
     return order
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def enter(key: int, compute: bool, keys: Rows, table: Rows) -> bool:  # noqa: FBT001
     """Enter a new key into its bucket; True if the chain is long and the table is so small that it doubles instead."""
     length = len(table)
@@ -232,7 +231,7 @@ def enter(key: int, compute: bool, keys: Rows, table: Rows) -> bool:  # noqa: FB
     return False
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _link(key: int, before: int, bucket: int, keys: Rows, table: Rows) -> None:
     """Put a key into a bucket's list behind ``before``, or first if that is NONE."""
     after = table[bucket, HEAD] if before == NONE else keys[before, _FOLLOWING]
@@ -248,7 +247,7 @@ def _link(key: int, before: int, bucket: int, keys: Rows, table: Rows) -> None:
     table[bucket, _SIZE] += 1
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _unlink(key: int, bucket: int, keys: Rows, table: Rows) -> None:
     """Take a key out of its bucket's list."""
     before, after = keys[key, _PREVIOUS], keys[key, _FOLLOWING]
@@ -263,7 +262,7 @@ def _unlink(key: int, bucket: int, keys: Rows, table: Rows) -> None:
     table[bucket, _SIZE] -= 1
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def doubled(keys: Rows, table: Rows) -> Rows:
     """HashMap.resize and TreeNode.split: each list parts in two by one bit and keeps its order."""
     length = len(table)
@@ -288,7 +287,7 @@ def doubled(keys: Rows, table: Rows) -> Rows:
     return new
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _treeify(bucket: int, keys: Rows, table: Rows) -> None:
     """TreeNode.treeify: the list's keys into a new tree one by one; then its root to the head."""
     root = NONE
@@ -301,7 +300,7 @@ def _treeify(bucket: int, keys: Rows, table: Rows) -> None:
     _to_head(root, bucket, keys, table)
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _enter_tree(key: int, bucket: int, keys: Rows, table: Rows) -> None:
     """TreeNode.putTreeVal: in the list, a new key follows its parent in the tree."""
     root = table[bucket, HEAD]
@@ -309,7 +308,7 @@ def _enter_tree(key: int, bucket: int, keys: Rows, table: Rows) -> None:
     _to_head(settle(root, key, keys), bucket, keys, table)
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _to_head(root: int, bucket: int, keys: Rows, table: Rows) -> None:
     """TreeNode.moveRootToFront."""
     if table[bucket, HEAD] != root:
@@ -317,7 +316,7 @@ def _to_head(root: int, bucket: int, keys: Rows, table: Rows) -> None:
         _link(root, NONE, bucket, keys, table)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def remove(key: int, keys: Rows, table: Rows) -> None:
     """HashMap.remove and TreeNode.removeTreeNode."""
     bucket = keys[key, SPREAD] & (len(table) - 1)

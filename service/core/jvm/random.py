@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from service.core.errors import IllegalArgument
+from service.core.kernels import inner_kernel, kernel
 from service.core.model import Int32s
 
 RandomState = npt.NDArray[np.uint64]
@@ -29,20 +29,20 @@ def seeded(seed: int) -> RandomState:
     return np.array([(seed ^ int(_MULTIPLIER)) & int(_MASK)], dtype=np.uint64)
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def next_bits(state: RandomState, bits: int) -> np.int32:
     """Random.next(bits): the next 1 to 32 bits, as a Java int."""
     state[0] = (state[0] * _MULTIPLIER + _ADDEND) & _MASK
     return np.int32(state[0] >> np.uint64(48 - bits))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def next_int(state: RandomState) -> np.int32:
     """nextInt(): any int."""
     return next_bits(state, 32)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def next_int_below(state: RandomState, bound: int) -> np.int32:
     """nextInt(bound): 0 to bound - 1. The caller checks that ``bound`` is an int of at least 1."""
     drawn = np.int64(next_bits(state, 31))
@@ -55,27 +55,27 @@ def next_int_below(state: RandomState, bound: int) -> np.int32:
     return np.int32(drawn % wide)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def next_long(state: RandomState) -> np.int64:
     """nextLong(): two draws; the second one is added with its sign."""
     high = np.int64(next_bits(state, 32))
     return np.int64((high << 32) + np.int64(next_bits(state, 32)))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def next_boolean(state: RandomState) -> bool:
     """nextBoolean()."""
     return bool(next_bits(state, 1) != 0)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def next_double(state: RandomState) -> float:
     """nextDouble(): in [0, 1)."""
     high = np.int64(next_bits(state, 26))
     return float((high << 27) + np.int64(next_bits(state, 27))) * _DOUBLE_UNIT
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def shuffle(state: RandomState, values: Int32s) -> None:
     """Collections.shuffle(values, random), in place: n values draw nextInt(n), nextInt(n - 1), …, nextInt(2)."""
     for size in range(len(values), 1, -1):

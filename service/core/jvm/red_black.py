@@ -6,8 +6,8 @@ are sorted by, and the rank among equal hash codes; rows may have further column
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE
 
 Rows = npt.NDArray[np.int32]
@@ -16,7 +16,7 @@ LEFT, RIGHT, PARENT, RED, SPREAD, RANK = range(6)
 """Columns of ``keys``. ``LEFT + RIGHT - side`` is the other side."""
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def attach(key: int, root: int, keys: Rows) -> int:
     """Attach a key to the tree as a red leaf; returns its parent, or NONE for the first key."""
     parent, side = NONE, LEFT
@@ -33,7 +33,7 @@ def attach(key: int, root: int, keys: Rows) -> int:
     return parent
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _rotate(root: int, node: int, side: int, keys: Rows) -> int:
     """Rotate ``node`` down to ``side``, and its other child up in its place; returns the root."""
     other = LEFT + RIGHT - side
@@ -51,7 +51,7 @@ def _rotate(root: int, node: int, side: int, keys: Rows) -> int:
     return root
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def settle(root: int, key: int, keys: Rows) -> int:
     """Red-black repair after ``key`` was attached as a red leaf; returns the root."""
     if root == NONE:
@@ -79,7 +79,7 @@ def settle(root: int, key: int, keys: Rows) -> int:
     return root
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _replace(root: int, old: int, new: int, keys: Rows) -> int:
     """Put ``new`` (or NONE) in the place of ``old`` under its parent; returns the root."""
     parent = keys[old, PARENT]
@@ -91,7 +91,7 @@ def _replace(root: int, old: int, new: int, keys: Rows) -> int:
     return root
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def uproot(root: int, key: int, keys: Rows) -> int:
     """Red-black deletion; returns the root."""
     if keys[key, LEFT] != NONE and keys[key, RIGHT] != NONE:
@@ -126,7 +126,7 @@ def uproot(root: int, key: int, keys: Rows) -> int:
     return _replace(root, key, NONE, keys)
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _settle_removal(root: int, node: int, keys: Rows) -> int:
     """Red-black repair after ``node``'s side lost a black node; returns the root."""
     while node != root and keys[node, RED] == 0:

@@ -6,8 +6,8 @@ A column is ``offsets``, int32[texts + 1], and ``data``, uint8[...], as in Keys.
 from typing import Final
 
 import numpy as np
-from numba import njit
 
+from service.core.kernels import kernel
 from service.core.model import Bools, Bytes, Int32s
 
 BASE64: Final = np.frombuffer(bytearray(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"), np.uint8)
@@ -22,7 +22,7 @@ HEX_VALUES[np.frombuffer(b"ABCDEF", np.uint8)] = np.arange(10, 16)
 """Each digit's value; 255 for any other character."""
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def decode_base64(offsets: Int32s, data: Bytes, values: Bytes) -> tuple[Int32s, Bytes, int]:
     """Base64 as bytes. values : BASE64_VALUES. Returns offsets, data and the first invalid text, or -1."""
     n = len(offsets) - 1
@@ -61,7 +61,7 @@ def decode_base64(offsets: Int32s, data: Bytes, values: Bytes) -> tuple[Int32s, 
     return decoded_offsets, decoded[:to], -1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def decode_hex(offsets: Int32s, data: Bytes, values: Bytes) -> tuple[Int32s, Bytes, int]:
     """Pairs of digits as bytes. values : HEX_VALUES. Returns offsets, data and the first invalid text, or -1."""
     n = len(offsets) - 1
@@ -81,7 +81,7 @@ def decode_hex(offsets: Int32s, data: Bytes, values: Bytes) -> tuple[Int32s, Byt
     return decoded_offsets, decoded, -1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def lower_uuids(offsets: Int32s, data: Bytes, values: Bytes, valid: Bools) -> tuple[Bytes, int]:
     """UUIDs in lower case. values : HEX_VALUES; valid : bool[texts]. Returns data and the first invalid text, or -1."""
     lower = data.copy()
@@ -103,7 +103,7 @@ def lower_uuids(offsets: Int32s, data: Bytes, values: Bytes, valid: Bools) -> tu
     return lower, -1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def write_base64(offsets: Int32s, data: Bytes, text_offsets: Int32s, alphabet: Bytes) -> Bytes:
     """Bytes as base64, uint8[text_offsets[-1]]. alphabet : BASE64"""
     text = np.empty(text_offsets[-1], np.uint8)
@@ -122,7 +122,7 @@ def write_base64(offsets: Int32s, data: Bytes, text_offsets: Int32s, alphabet: B
     return text
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def replace_surrogates(offsets: Int32s, data: Bytes) -> tuple[Int32s, Bytes]:
     """Each surrogate (the UTF-8 form ED A0…BF xx) as ``?``. Returns offsets and data."""
     replaced_offsets = np.zeros_like(offsets)
@@ -142,7 +142,7 @@ def replace_surrogates(offsets: Int32s, data: Bytes) -> tuple[Int32s, Bytes]:
     return replaced_offsets, replaced[:to]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def low_bytes(offsets: Int32s, data: Bytes) -> tuple[Int32s, Bytes]:
     """The low byte of each UTF-16 unit of texts in UTF-8. Returns offsets and data."""
     low_offsets = np.zeros_like(offsets)

@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Int32s, Int64s
 from service.core.ragged import grouped_arrays
 
@@ -27,7 +27,7 @@ class _Network(NamedTuple):
     price: Int32s
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def least_cost(nodes: int, tails: Int32s, heads: Int32s, capacities: Int64s, costs: Int32s) -> tuple[int, int]:
     """The maximum flow from node 0 to the last node, and its minimum cost.
 
@@ -78,7 +78,7 @@ def least_cost(nodes: int, tails: Int32s, heads: Int32s, capacities: Int64s, cos
             cost += sent * distance[sink]
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _cheapest(nodes: int, network: _Network) -> Int64s:
     """int64[nodes], the least cost from node 0 to each node: Bellman and Ford's, with a queue."""
     leaving_of, leaving, ends, left, price = network
@@ -105,7 +105,7 @@ def _cheapest(nodes: int, network: _Network) -> Int64s:
     return distance
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _block(network: _Network, distance: Int64s, level: Int32s, path: Int32s) -> int:
     """Send flow along cheapest paths by level until every path is blocked; returns the flow. ``network.left`` is updated.
 

@@ -6,9 +6,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import njit
 
 from service.core.errors import InvalidQuestion
+from service.core.kernels import kernel
 from service.core.partitioners.model import Answer, NullRule
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def _least_bytes(question: Question, rows: Int64s, partitions: Int32s) -> Answer
     return Answer(partitions)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _emptiest(sizes: UInt64s, n: int) -> Int32s:
     """The loop. sizes : uint64[records]. Returns int32[records], each time the emptiest partition, the lowest on a tie.
 

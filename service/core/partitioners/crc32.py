@@ -5,8 +5,8 @@ Eight bytes a step through eight tables (slicing by 8). Oracle in the tests: zli
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from service.core.kernels import kernel
 from service.core.model import Bytes, Int32s, Keys
 from service.core.partitioners.model import Hash
 from service.core.partitioners.words import word
@@ -32,7 +32,7 @@ def crc32(keys: Keys) -> Int32s:
     return hashes
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _crc32(offsets: Int32s, data: Bytes) -> Int32s:
     """The loop. offsets : int32[n + 1]; data : uint8[...]. Returns int32[n]."""
     hashes = np.empty(len(offsets) - 1, np.int32)

@@ -13,10 +13,10 @@ size is the number of available partitions, or of all partitions if none is avai
 from functools import partial
 
 import numpy as np
-from numba import njit
 
 from service.core.errors import InvalidQuestion
 from service.core.jvm.random import RandomState, next_int, next_int_below, seeded
+from service.core.kernels import kernel
 from service.core.model import Bools, Int32s, Int64s
 from service.core.partitioners.counting import among_available
 from service.core.partitioners.model import Answer, NullRule, Question
@@ -53,7 +53,7 @@ def _librdkafka(question: Question, rows: Int64s, partitions: Int32s, *, sticky_
     return Answer(partitions)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _ints_below(random: RandomState, n: int, bound: int) -> Int64s:
     """``nextInt(bound)``, n times: int64[n]."""
     drawn = np.empty(n, np.int64)
@@ -62,7 +62,7 @@ def _ints_below(random: RandomState, n: int, bound: int) -> Int64s:
     return drawn
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _again_if_leaderless(random: RandomState, alone: Bools, bound: int, leaders: Int32s, some_lack: bool) -> Int32s:  # noqa: FBT001
     """The loop. alone : bool[n], False for records that share one draw; leaders : int32[...], ascending. Returns int32[n]."""
     drawn = np.empty(len(alone), np.int32)
@@ -82,7 +82,7 @@ def _again_if_leaderless(random: RandomState, alone: Bools, bound: int, leaders:
     return drawn
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _positive_ints(random: RandomState, n: int) -> Int64s:
     """``nextInt() & 0x7fffffff``, n times: int64[n]."""
     drawn = np.empty(n, np.int64)
@@ -166,7 +166,7 @@ def _sticky(question: Question, rows: Int64s, partitions: Int32s) -> Answer:
     return Answer(partitions, random_values_used=_used(question, used))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _sticky_turns(added: Int64s, switch: Bools, batch_size: int) -> tuple[Int32s, int]:
     """BuiltInPartitioner.updatePartitionInfo, whose ints overflow.
 

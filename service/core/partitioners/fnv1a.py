@@ -1,8 +1,8 @@
 """FNV-1a, 32 bits: Sarama's default, kafka-go's Hash, librdkafka's fnv1a."""
 
 import numpy as np
-from numba import njit
 
+from service.core.kernels import kernel
 from service.core.model import Bytes, Int32s, Keys
 from service.core.partitioners.model import Hash
 
@@ -13,7 +13,7 @@ def fnv1a(keys: Keys) -> Int32s:
     return hashes
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _fnv1a(offsets: Int32s, data: Bytes) -> Int32s:
     """The loop. offsets : int32[n + 1]; data : uint8[...]. Returns int32[n]. Plain-Python twin: tests/reference/hashes.py."""
     hashes = np.empty(len(offsets) - 1, np.int32)

@@ -6,8 +6,8 @@ processes the same bytes again.
 """
 
 import numpy as np
-from numba import njit
 
+from service.core.kernels import inner_kernel, kernel
 from service.core.model import Bytes, Int32s, Keys
 from service.core.partitioners.model import Hash
 
@@ -21,19 +21,19 @@ def kafkajs_legacy_murmur2(keys: Keys) -> Int32s:
     return hashes
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _to_int32(x: float) -> np.int64:
     """ECMAScript's ToInt32 of a whole double below 2^63, as an int64. No product here is larger than 2^62."""
     return np.int64(np.int32(np.int64(x)))
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _shifted(x: float, bits: int) -> np.int64:
     """``x >>> bits``."""
     return (_to_int32(x) & 0xFFFFFFFF) >> bits
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _legacy_murmur2(offsets: Int32s, data: Bytes) -> Int32s:
     """The loop. offsets : int32[n + 1]; data : uint8[...]. Returns int32[n]. Plain-Python twin: tests/reference/hashes.py."""
     hashes = np.empty(len(offsets) - 1, np.int32)

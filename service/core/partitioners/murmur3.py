@@ -12,6 +12,7 @@ import mmh3
 import numpy as np
 from numba import njit
 
+from service.core.kernels import kernel
 from service.core.model import Bytes, Int32s, Int64s, Keys
 from service.core.partitioners.model import Hash
 from service.core.partitioners.words import long_word, word
@@ -76,7 +77,7 @@ def _finish(h: np.uint32, length: np.uint64) -> np.int32:
     return np.int32(h ^ (h >> np.uint32(16)))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _murmur3_x86_32(offsets: Int32s, data: Bytes, seed: np.uint32) -> Int32s:
     """The loop. offsets : int32[n + 1]; data : uint8[...]. Returns int32[n]."""
     hashes = np.empty(len(offsets) - 1, np.int32)
@@ -96,7 +97,7 @@ def _murmur3_x86_32(offsets: Int32s, data: Bytes, seed: np.uint32) -> Int32s:
     return hashes
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _spark_murmur3(offsets: Int32s, data: Bytes, seed: np.uint32) -> Int32s:
     """As the standard one, but each byte of the tail is a block of its own, sign-extended."""
     hashes = np.empty(len(offsets) - 1, np.int32)
@@ -126,7 +127,7 @@ def _fmix64(k: np.uint64) -> np.uint64:
     return k ^ (k >> np.uint64(33))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _cassandra_tokens(offsets: Int32s, data: Bytes) -> Int64s:
     """The loop: the first half of hash3_x64_128, seed 0. offsets : int32[n + 1]; data : uint8[...]. Returns int64[n]."""
     tokens = np.empty(len(offsets) - 1, np.int64)

@@ -7,8 +7,8 @@ rem-neg 5 % 3 = 2, abs0 5 % 3 = 2, pmod 1.
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from service.core.kernels import kernel
 from service.core.model import Int32s
 from service.core.partitioners.model import Sign
 
@@ -46,7 +46,7 @@ ABS0 = Sign("abs0", "abs(h) % n, where abs(-2147483648) is 0", _abs0, lambda h: 
 PMOD = Sign("pmod", "the mathematical modulo of the signed h", _pmod, lambda h: h)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _modulo(values: npt.NDArray[np.uint32], n: int, bits: np.uint32) -> Int32s:
     """The loop. values : uint32[...]; n : 1 … 2147483647. Returns int32[...], ``(values & bits) % n``.
 

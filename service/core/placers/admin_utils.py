@@ -8,12 +8,12 @@ Java's on ints, overflow included. Plain-Python twin: tests/reference/admin_util
 from typing import Final
 
 import numpy as np
-from numba import njit
 
 from service.core.errors import AdminOperation, InvalidPartitions, InvalidReplicationFactor, KafkaError
 from service.core.jvm.ordering import table_length
 from service.core.jvm.random import JavaRandom
 from service.core.jvm.sorting import java_order
+from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Cluster, Int32s, PlacementRequest
 
 SCALA: Final = "0.10.2.1"
@@ -180,25 +180,25 @@ def _check_index(index: int, brokers: int, request: PlacementRequest, *, buffere
         raise IndexOutOfBounds(f"Index {index} out of bounds for length {brokers}")
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _int(number: int) -> int:
     """What Java's int makes of a sum or product."""
     return int(np.int64(np.int32(number)))
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _remainder(number: int, divisor: int) -> int:
     """Java's %: the sign is the number's."""
     return number % divisor if number >= 0 else -(-number % divisor)
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _replica_index(first: int, shift: int, counter: int, brokers: int) -> int:
     """AdminUtils.replicaIndex."""
     return _remainder(first + 1 + _remainder(_int(shift + counter), brokers - 1), brokers)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def fill_rack_unaware(brokers: int, first_id: int, start: int, shift: int, placement: Int32s) -> int:
     """Fills ``placement``; returns 0, or the negative index at which Java's list access fails."""
     for row in range(len(placement)):
@@ -217,7 +217,7 @@ def fill_rack_unaware(brokers: int, first_id: int, start: int, shift: int, place
     return 0
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def fill_rack_aware(racks: Int32s, first_id: int, start: int, shift: int, positions: Int32s) -> int:
     """Fills ``positions`` in the alternated list; returns as ``fill_rack_unaware`` does.
 
@@ -253,7 +253,7 @@ def fill_rack_aware(racks: Int32s, first_id: int, start: int, shift: int, positi
     return 0
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def counters(indices: Int32s, shifts: Int32s, brokers: int) -> Int32s:
     """The counter with which each follower was found: int32[partitions, replicas]; 0 for leaders.
 

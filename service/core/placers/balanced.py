@@ -20,10 +20,10 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
-from numba import njit
 
 from service.core.errors import IllegalArgument, InvalidReplicationFactor
 from service.core.jvm.random import JavaRandom
+from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Cluster, Int32s, Int64s, PlacementRequest, Ragged
 from service.core.placers.admin_utils import check_counts
 from service.core.reassignments.leaders import elect
@@ -104,7 +104,7 @@ def _unevenness(counts: Int64s, weights: Int64s) -> Fraction:
     return sum((Fraction(count**2, weight) for count, weight in zip(counts.tolist(), weights.tolist(), strict=True)), Fraction())
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _lead(placement: Int32s, leaders: Int64s, weights: Int64s) -> None:
     """Put in front of each partition the broker whose leaders grow the sum least: a start that is nearly even.
 
@@ -120,7 +120,7 @@ def _lead(placement: Int32s, leaders: Int64s, weights: Int64s) -> None:
         leaders[row[0]] += 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _numbers(loads: Int64s, weights: Int64s, racks: Int32s, ranks: Int32s, partitions: int, factor: int) -> Int64s:
     """int64[brokers], how many replicas each broker gets.
 
@@ -139,7 +139,7 @@ def _numbers(loads: Int64s, weights: Int64s, racks: Int32s, ranks: Int32s, parti
     return numbers
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _give(
     loads: Int64s,
     weights: Int64s,
@@ -178,7 +178,7 @@ def _give(
     return count
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _sink(heap: Int32s, size: int, place: int, loads: Int64s, weights: Int64s, ranks: Int32s, numbers: Int64s) -> None:
     """Restore the heap below this place."""
     while True:
@@ -192,7 +192,7 @@ def _sink(heap: Int32s, size: int, place: int, loads: Int64s, weights: Int64s, r
         place = first
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _before(a: int, b: int, loads: Int64s, weights: Int64s, ranks: Int32s, numbers: Int64s) -> bool:
     """Does the sum grow less, or as much and a decides ties, if broker a gets a replica instead of b?"""
     grows_a, grows_b = (2 * (loads[a] + numbers[a]) + 1) * weights[b], (2 * (loads[b] + numbers[b]) + 1) * weights[a]

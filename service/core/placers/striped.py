@@ -13,13 +13,13 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from service.core.errors import IllegalArgument, InvalidReplicationFactor
 from service.core.jvm.hashing import string_hash_code
 from service.core.jvm.ordering import iteration_order
 from service.core.jvm.random import JavaRandom, RandomState, next_int_below, shuffle
 from service.core.jvm.sorting import java_order
+from service.core.kernels import kernel
 from service.core.model import NONE, Cluster, Int32s, PlacementRequest
 
 Lists = npt.NDArray[np.int32]
@@ -134,7 +134,7 @@ def _model(rack_ids: tuple[str, ...], ids: bytes, rack_numbers: bytes, is_fenced
     return Model(racks, starts, brokers, np.concatenate([np.array(unnamed, np.int32), places[named]]).astype(np.int32))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def draw(sizes: Int32s, racks: int, state: RandomState) -> tuple[Int32s, int]:
     """The draws with which a call begins: a start for each list that has brokers, then the rack offset."""
     offsets = np.zeros(len(sizes), np.int32)
@@ -144,7 +144,7 @@ def draw(sizes: Int32s, racks: int, state: RandomState) -> tuple[Int32s, int]:
     return offsets, int(next_int_below(state, racks)) if racks > 0 else 0
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _stripe(
     lists: Lists, brokers: Int32s, rack_list: Int32s, rack_offset: int, unfenced: int, state: RandomState, placement: Int32s
 ) -> None:
@@ -171,7 +171,7 @@ def _stripe(
         rack_offset += 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def shuffle_all(lists: Lists, brokers: Int32s, rack_list: Int32s, state: RandomState) -> None:
     """What ends a round: the racks change places, and the brokers within each list."""
     shuffle(state, rack_list)
@@ -179,7 +179,7 @@ def shuffle_all(lists: Lists, brokers: Int32s, rack_list: Int32s, state: RandomS
         shuffle(state, brokers[lists[i, _START] : lists[i, _START] + lists[i, _SIZE]])
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _follow(lists: Lists, brokers: Int32s, rack_list: Int32s, at: int, leader_at: int, epoch: int, replicas: Int32s) -> None:
     """The followers of one partition, into ``replicas[1:]``; the leader's rack is passed over the first time round."""
     for replica in range(1, len(replicas)):
@@ -195,7 +195,7 @@ def _follow(lists: Lists, brokers: Int32s, rack_list: Int32s, at: int, leader_at
         replicas[replica] = broker
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _next(i: int, epoch: int, lists: Lists, brokers: Int32s) -> int:
     """BrokerList.next: the list's next broker in this epoch, or NONE."""
     size = lists[i, _SIZE]

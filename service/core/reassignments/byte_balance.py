@@ -4,8 +4,7 @@ problem.
 
 from typing import Final
 
-from numba import njit
-
+from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Int64s
 from service.core.reassignments.exchanges import IMPOSSIBLE, State, exchange, exchange_cost
 
@@ -15,7 +14,7 @@ _ROUNDING: Final = 1e-9
 """What an exchange gains at least, as a share of what it takes from a broker: so rounding makes no exchange go back and forth."""
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def byte_loads(s: State, sizes: Int64s, loads: Int64s) -> None:
     """Add the bytes of the sets to ``loads``. sizes : int64[partitions of the state]"""
     for partition in range(len(s.offsets) - 1):
@@ -23,7 +22,7 @@ def byte_loads(s: State, sizes: Int64s, loads: Int64s) -> None:
             loads[s.members[i]] += sizes[partition]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def fit_capacities(s: State, sizes: Int64s, loads: Int64s, capacities: Int64s) -> int:
     """Move replicas from the broker that exceeds its capacity most to others with room; returns the moves, or DONE if some
     exceeds.
@@ -48,7 +47,7 @@ def fit_capacities(s: State, sizes: Int64s, loads: Int64s, capacities: Int64s) -
     return DONE
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _to_fit(s: State, sizes: Int64s, loads: Int64s, capacities: Int64s, a: int) -> tuple[int, int]:
     over = loads[a] - capacities[a]
     best, target = NONE, NONE
@@ -73,7 +72,7 @@ def _to_fit(s: State, sizes: Int64s, loads: Int64s, capacities: Int64s, a: int) 
     return best, target
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def balance_bytes(
     s: State, sizes: Int64s, loads: Int64s, capacities: Int64s, most_cost: int, exhausted: Bools, exchanged: Bools, steps: int
 ) -> bool:
@@ -105,7 +104,7 @@ def balance_bytes(
     return False
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _best(s: State, sizes: Int64s, loads: Int64s, capacities: Int64s, most_cost: int, a: int) -> tuple[int, int]:
     best, target = NONE, NONE
     best_gain = 0.0

@@ -10,9 +10,6 @@ improves it.
 though no partition can: nearly all partitions could, and counting them would take most of the time. Whoever finds none sets it
 to 0.
 
-Partitions and brokers are int64 where they are arguments: Numba compiles a kernel for each mix of types that it is called with,
-constants included.
-
 Leaders are sets of one: with the rule CHOICES a partition's only broker is its leader, and its replicas are its choices.
 """
 
@@ -21,6 +18,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numba import njit
 
+from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Int32s, Int64s
 
 ANY_RACK, ONE_PER_RACK, EVERY_RACK, LIMITED, CHOICES = 0, 1, 2, 3, 4
@@ -124,7 +122,7 @@ def rack_limit(s: State, partition: int, rack: int) -> int:
     return max(now, int(s.levels[s.level_rows[partition], rack]))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def link(s: State) -> None:
     """Fill ``first``, ``after``, ``before`` and ``row_of``. The first partitions come first in each list."""
     s.first[:] = NONE
@@ -134,7 +132,7 @@ def link(s: State) -> None:
             _insert(s, i, s.members[i])
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _insert(s: State, place: int, broker: int) -> None:
     head = s.first[broker]
     s.after[place], s.before[place] = head, NONE
@@ -143,7 +141,7 @@ def _insert(s: State, place: int, broker: int) -> None:
     s.first[broker] = place
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _remove(s: State, place: int, broker: int) -> None:
     before, after = s.before[place], s.after[place]
     if before == NONE:
@@ -154,7 +152,7 @@ def _remove(s: State, place: int, broker: int) -> None:
         s.before[after] = before
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def list_exchanges(s: State) -> None:
     """Fill ``available`` and ``cheapest``."""
     brokers = len(s.loads)
@@ -172,7 +170,7 @@ def list_exchanges(s: State) -> None:
                         s.cheapest[a, b] = 1
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _touched(s: State, partition: int) -> bool:
     """Has the partition an exchange that costs less than 1: a broker that is not its home, or a usable home that it left?"""
     at_home = 0
@@ -186,7 +184,7 @@ def _touched(s: State, partition: int) -> bool:
     return at_home < end - start or usable_homes > at_home
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _count(s: State, partition: int, change: int) -> None:  # noqa: C901, PLR0912 (a kernel)
     """Add the partition's exchanges to ``available`` (change 1), or take them out (-1)."""
     if s.rules[partition] == CHOICES:
@@ -246,7 +244,7 @@ def _list(available: Int32s, cheapest: np.ndarray, a: int, b: int, cost: int, ch
     cheapest[a, b] = least
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def find(s: State, a: int, b: int) -> int:
     """A partition that can exchange a for b at the least cost listed; NONE if there is none, which then is no longer listed."""
     cost = s.cheapest[a, b]
@@ -259,7 +257,7 @@ def find(s: State, a: int, b: int) -> int:
     return NONE
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def exchange(s: State, partition: int, a: int, b: int) -> None:
     """Replace the partition's broker a by b."""
     _count(s, partition, -1)

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from service.core.kernels import kernel
 from service.core.model import NONE, Int32s, Int64s
 from service.core.reassignments.byte_balance import DONE, byte_loads, fit_capacities
 from service.core.reassignments.exchanges import ONE_PER_RACK, State, link, list_exchanges
@@ -58,7 +58,7 @@ def feasible_sets(
     return Sets(state, copies, feasible=relieve_all(state, check) and pins_kept)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _pins_kept(s: State) -> bool:
     """Is every pinned home in its set, and no two of them on one rack if that is against the rule?"""
     for partition in range(len(s.offsets) - 1):

@@ -6,8 +6,8 @@ Leaders are sets of one that are exchanged along paths, as replicas are; see ``p
 from collections.abc import Callable
 
 import numpy as np
-from numba import njit
 
+from service.core.kernels import kernel
 from service.core.model import NONE, Bools, Int32s, Ragged
 from service.core.reassignments.exchanges import State, link, list_exchanges
 from service.core.reassignments.improvement import improve
@@ -42,7 +42,7 @@ def elect(brokers: Brokers, placements: Placements, replicas: Ragged, rule: str,
     return Ragged(replicas.offsets, values)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _leaders_that_stay(offsets: Int32s, values: Int32s, leaders: Int32s, may_lead: Bools) -> tuple[Bools, Bools]:
     """bool[partitions] twice: can the current leader stay the leader; can any replica lead?"""
     stays, possible = np.zeros(len(leaders), np.bool_), np.zeros(len(leaders), np.bool_)
@@ -54,7 +54,7 @@ def _leaders_that_stay(offsets: Int32s, values: Int32s, leaders: Int32s, may_lea
     return stays, possible
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _start(s: State) -> None:
     """Fill ``members`` and add to ``loads``: the current leader, or else the choice with the least load."""
     for partition in range(len(s.members)):
@@ -74,7 +74,7 @@ def _start(s: State) -> None:
         s.loads[best] += 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _to_front(offsets: Int32s, values: Int32s, leaders: Int32s) -> None:
     for partition in range(len(leaders)):
         start = offsets[partition]

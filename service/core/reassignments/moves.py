@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numba import njit
 
+from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Int32s, Ragged
 from service.core.reassignments.batches.model import Batches, Detour
 from service.core.reassignments.model import Brokers, Goal, Placements
@@ -89,7 +89,7 @@ def _with_detours(moves: Moves, replicas: Ragged, detours: tuple[Detour, ...]) -
     return Moves(*columns)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _moves(  # noqa: C901, PLR0912 (a kernel)
     rows: tuple[Int32s, Int32s, Int32s, Int32s],
     usable: Bools,
@@ -142,7 +142,7 @@ def _moves(  # noqa: C901, PLR0912 (a kernel)
     return partitions[:at], sources[:at], targets[:at], reasons[:at]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _moved(sources: Int32s, targets: Int32s, old: int, new: int) -> bool:
     """Does one of these moves take the leader along?"""
     for i in range(len(sources)):  # noqa: SIM110 (a kernel)
@@ -151,7 +151,7 @@ def _moved(sources: Int32s, targets: Int32s, old: int, new: int) -> bool:
     return False
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _without(brokers: Int32s, others: Int32s) -> Int32s:
     """The brokers that are not among the others."""
     left = np.empty(len(brokers), np.int32)
@@ -166,7 +166,7 @@ def _without(brokers: Int32s, others: Int32s) -> Int32s:
     return left[:count]
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _crowded(old: Int32s, factor: int, usable: Bools, racks: Int32s, racks_usable: int) -> bool:
     """Is it the strict rack rule that keeps the partition from leaving all its usable replicas where they are?"""
     stay = on_racks = 0

@@ -1,8 +1,8 @@
 """The order of a partition's replicas, and what is copied."""
 
 import numpy as np
-from numba import njit
 
+from service.core.kernels import kernel
 from service.core.model import NONE, Int32s, Int64s, Ragged
 from service.core.reassignments.exchanges import State
 from service.core.reassignments.model import Brokers, Placements
@@ -24,7 +24,7 @@ def in_order(brokers: Brokers, placements: Placements, chosen: Int32s, state: St
     return Ragged(offsets, values)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _order(
     now_of: Int32s,
     now: Int32s,
@@ -65,7 +65,7 @@ def _order(
                 at += 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _take(left: Int32s, broker: int) -> bool:
     for i in range(len(left)):
         if left[i] == broker:
@@ -74,7 +74,7 @@ def _take(left: Int32s, broker: int) -> bool:
     return False
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _next(left: Int32s, start: int) -> int:
     while start < len(left) and left[start] == NONE:
         start += 1
@@ -87,7 +87,7 @@ def copied(placements: Placements, replicas: Ragged) -> Int64s:
     return copies
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _copied(now_of: Int32s, now: Int32s, offsets: Int32s, values: Int32s) -> Int64s:
     copies = np.zeros(len(offsets) - 1, np.int64)
     for partition in range(len(copies)):

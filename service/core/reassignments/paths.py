@@ -15,8 +15,8 @@ Source: Ford and Fulkerson; Ahuja, Magnanti and Orlin, Network Flows, on convex 
 from typing import Final
 
 import numpy as np
-from numba import njit
 
+from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Int32s, Int64s
 from service.core.reassignments.exchanges import IMPOSSIBLE, State, exchange, exchange_cost, find
 
@@ -28,7 +28,7 @@ DONE, MORE, STUCK = 0, 1, 2
 """What an improvement returns: nothing improves any more; it has used up its searches; replicas in excess that cannot leave."""
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def search(s: State, sources: Bools, closed: Bools, key: Int64s, previous: Int32s) -> int:
     """Fill ``key`` and ``previous``, int64 and int32[brokers]; returns NONE, or a broker on a cycle of negative cost.
 
@@ -66,13 +66,13 @@ def search(s: State, sources: Bools, closed: Bools, key: Int64s, previous: Int32
     return NONE
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def cost_of(key: int) -> int:
     """The cost in a key."""
     return key >> 24
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def follow(s: State, sink: int, previous: Int32s) -> bool:
     """Carry out the exchanges of the path to ``sink``. False if one of them proved unavailable; then nothing has changed."""
     length = 0
@@ -88,7 +88,7 @@ def follow(s: State, sink: int, previous: Int32s) -> bool:
     return _carry_out(s, path)
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _carry_out(s: State, path: Int64s) -> bool:
     length = len(path) - 1
     partitions = np.empty(length, np.int64)
@@ -107,7 +107,7 @@ def _carry_out(s: State, path: Int64s) -> bool:
     return True
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def cancel(s: State, broker: int, previous: Int32s) -> bool:
     """Carry out the exchanges of the negative cycle that precedes ``broker``; False if one of them proved unavailable."""
     for _ in range(len(s.loads)):
@@ -124,13 +124,13 @@ def cancel(s: State, broker: int, previous: Int32s) -> bool:
     return _carry_out(s, path)
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def lighter(s: State, b: int, a: int) -> bool:
     """Is one more replica on b less of a load than the last one on a?"""
     return bool((2 * s.loads[b] + 1) * s.weights[a] < (2 * s.loads[a] - 1) * s.weights[b])
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def relieve(s: State, searches: int) -> int:
     """Take replicas from brokers that have more than ``most``, along the cheapest paths. DONE, MORE or STUCK."""
     brokers = len(s.loads)
@@ -154,7 +154,7 @@ def relieve(s: State, searches: int) -> int:
     return MORE
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def even_out(s: State, most_cost: int, ideal: Int64s, exhausted: Bools, searches: int) -> int:  # noqa: C901 (a kernel)
     """Lower the sum of squares of replicas ÷ weight by paths of at most this cost each. DONE or MORE.
 
@@ -200,7 +200,7 @@ def even_out(s: State, most_cost: int, ideal: Int64s, exhausted: Bools, searches
     return MORE
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _better_sink(s: State, a: int, b: int, ideal: Int64s, key: Int64s) -> bool:
     """First those below the ideal, which are sinks at the optimum too; then the cheapest; then the least filled."""
     below_a, below_b = s.loads[a] < ideal[a], s.loads[b] < ideal[b]
@@ -211,7 +211,7 @@ def _better_sink(s: State, a: int, b: int, ideal: Int64s, key: Int64s) -> bool:
     return bool((2 * s.loads[a] + 1) * s.weights[b] < (2 * s.loads[b] + 1) * s.weights[a])
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _same_costs(s: State, sink: int, previous: Int32s, cost: int) -> bool:
     """Does the path to ``sink`` still have that cost?"""
     broker = sink
@@ -221,12 +221,12 @@ def _same_costs(s: State, sink: int, previous: Int32s, cost: int) -> bool:
     return cost == 0
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _heavier(s: State, a: int, b: int) -> bool:
     return bool((2 * s.loads[a] - 1) * s.weights[b] > (2 * s.loads[b] - 1) * s.weights[a])
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def save_copies(s: State, exhausted: Bools, searches: int) -> int:  # noqa: C901 (a kernel)
     """Save copies by paths of negative cost that leave the sum of squares as it is. DONE or MORE.
 

@@ -5,13 +5,13 @@ So every partition has the fewest copies that it could have if it were alone, an
 """
 
 import numpy as np
-from numba import njit
 
+from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Int32s, Int64s
 from service.core.reassignments.exchanges import EVERY_RACK, LIMITED, ONE_PER_RACK, State, rack_limit
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def keep_and_fill(s: State, racks_usable: int, copies: Int64s) -> int:
     """Fill ``members`` and add to ``loads`` and ``copies``; returns a partition for which there is no broker, or NONE.
 
@@ -33,7 +33,7 @@ def keep_and_fill(s: State, racks_usable: int, copies: Int64s) -> int:
     return NONE
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _keep(s: State, partition: int, racks_usable: int, kept: Int32s) -> None:
     """Keep as many homes as the rack rule allows: first those pinned, then those on further racks, then any."""
     start, end = s.offsets[partition], s.offsets[partition + 1]
@@ -58,7 +58,7 @@ def _keep(s: State, partition: int, racks_usable: int, kept: Int32s) -> None:
             kept[partition] += 1
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _holds(members: Int32s, start: int, end: int, broker: int) -> bool:
     for i in range(start, end):  # noqa: SIM110 (a kernel)
         if members[i] == broker:
@@ -66,7 +66,7 @@ def _holds(members: Int32s, start: int, end: int, broker: int) -> bool:
     return False
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _on_rack(s: State, start: int, end: int, rack: int) -> int:
     """How many of these members are on the rack."""
     count = 0
@@ -75,7 +75,7 @@ def _on_rack(s: State, start: int, end: int, rack: int) -> int:
     return count
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _least_loaded(s: State, partition: int, place: int, racks_usable: int) -> int:
     """The broker for which one more replica weighs least, of those with room if any; NONE if the rules leave none."""
     start, end = s.offsets[partition], s.offsets[partition + 1]
@@ -99,7 +99,7 @@ def _least_loaded(s: State, partition: int, place: int, racks_usable: int) -> in
     return best
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _better(loads: Int64s, most: Int64s, weights: Int64s, a: int, b: int) -> bool:
     room_a, room_b = loads[a] < most[a], loads[b] < most[b]
     if room_a != room_b:

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Final
 
 import numpy as np
-from numba import njit
 
+from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Int32s, Int64s
 from service.core.reassignments.exchanges import IMPOSSIBLE, State, exchange, exchange_cost
 
@@ -30,7 +30,7 @@ def even_out_topics(s: State, topics: Int32s, check: Callable[[], None]) -> None
         check()
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _swap(s: State, topics: Int32s, counts: Int64s, progress: Int64s, most: int) -> bool:
     """Make swaps until none improves anything (True) or ``most`` replicas were looked at (False).
 
@@ -67,20 +67,20 @@ def _swap(s: State, topics: Int32s, counts: Int64s, progress: Int64s, most: int)
     return True
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _exchange(s: State, topics: Int32s, counts: Int64s, partition: int, a: int, b: int) -> None:
     exchange(s, partition, a, b)
     counts[topics[partition], a] -= 1
     counts[topics[partition], b] += 1
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _gain(counts: Int64s, weights: Int64s, topic: int, a: int, b: int) -> float:
     """By how much the sum falls if a replica of the topic goes from a to b."""
     return float((2.0 * counts[topic, a] - 1.0) / weights[a] - (2.0 * counts[topic, b] + 1.0) / weights[b])
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _partner(
     s: State, topics: Int32s, counts: Int64s, partition: int, brokers: tuple[int, int], cost: int, gain: float
 ) -> tuple[int, int]:

@@ -26,8 +26,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
 
+from service.core.kernels import kernel
 from service.core.measures import occurrences
 from service.core.model import NONE, Bools, Group, Int32s, Int64s, Ragged
 from service.core.optimize.min_cost_flow import least_cost
@@ -187,7 +187,7 @@ def _one_of_each(kinds: Int32s) -> Int32s:
     return kept
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _claimed_once(owned_of: Int32s, owned: Int32s, counting: Bools) -> tuple[Int32s, bool]:
     """The number of counted partitions that each member claims; and False if one is claimed twice, which ends the count.
 
@@ -206,7 +206,7 @@ def _claimed_once(owned_of: Int32s, owned: Int32s, counting: Bools) -> tuple[Int
     return claims, True
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _claims(
     owned_of: Int32s, owned: Int32s, topic_of: Int32s, subscribed_of: Int32s, subscribed: Int32s, topics: int
 ) -> tuple[Int32s, Int32s, Bools]:
@@ -239,7 +239,7 @@ def _claims(
     return offsets, claims[:end], claimed
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def split_kinds(kinds: Int32s, offsets: Int32s, values: Int32s) -> Int32s:  # noqa: C901 (a kernel)
     """Split kinds until all values of a kind are in the same rows (partition refinement, O(values)).
 

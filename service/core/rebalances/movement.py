@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from numba import njit
-
+from service.core.kernels import kernel
 from service.core.model import Group, Int32s, Ragged
 from service.core.ragged import transposed
 
@@ -39,7 +38,7 @@ def movement(group: Group, holders: Ragged) -> Movement:
     return Movement(*_movement(owners.offsets, owners.values, holders.offsets, holders.values))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _movement(owners_of: Int32s, owners: Int32s, holders_of: Int32s, holders: Int32s) -> tuple[int, int, int, int]:
     """Merge, partition by partition, the ascending members before (owners) and after (holders).
 

@@ -22,9 +22,9 @@ from math import lcm
 from typing import Final, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from service.core.errors import InvalidQuestion
+from service.core.kernels import kernel
 from service.core.keys import columns
 from service.core.keys.columns import Column, Encoding
 from service.core.model import Bools, Int32s, Int64s, Keys
@@ -343,7 +343,7 @@ def _namer(keys: Keys) -> Callable[[int], bytes]:
     return lambda row: keys.data[keys.offsets[row] : keys.offsets[row + 1]].tobytes()
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def add_up(residues: Int32s, weights: Int64s, table: Int64s) -> None:
     """Add ``weights[i]`` to ``table[residues[i]]``: int32[n], int64[n, 2], int64[modulus, 2]."""
     for i in range(len(residues)):
@@ -352,7 +352,7 @@ def add_up(residues: Int32s, weights: Int64s, table: Int64s) -> None:
         table[residue, 1] += weights[i, 1]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def count_up(residues: Int32s, table: Int64s) -> None:
     """Add one record to ``table[residues[i]]``: int32[n], int64[modulus, 2]."""
     for residue in residues:

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from service.core.kernels import kernel
 from service.core.model import Bools, Int32s, Int64s
 from service.core.sizing.frequent_keys import FrequentKeys
 from service.core.sizing.random_baseline import HEAVY, Weights
@@ -260,7 +260,7 @@ def _of_rows(rows: Int64s, weights: Int64s, hashes: Sequence[Int32s]) -> tuple[I
     return of_rows, hashed
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def enter(rows: Entries, level: int, risen_above: Int64s, room: int, held: int, slots: Entries, risen: Bools) -> tuple[int, int]:
     """Enter rows into the table until one needs a slot and ``room`` slots are in use.
 
@@ -296,7 +296,7 @@ def enter(rows: Entries, level: int, risen_above: Int64s, room: int, held: int, 
     return len(key_hashes), held
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def find(key_hashes: Int64s, table: Int64s) -> Int64s:
     """int64[n], the slot of each key hash in a table of int64[slots], or -1."""
     mask = len(table) - 1

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numba import njit
 
+from service.core.kernels import kernel
 from service.core.model import Bools, Int64s
 
 SLOTS: Final = 2**14
@@ -130,7 +131,7 @@ def cell(key_hash: np.int64, cells: int) -> np.int64:
     return np.int64((np.uint64(key_hash) >> np.uint64(CELL_SHIFT)) & np.uint64(cells - 1))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def put(keys: Slots, above: int, slots: Slots, cells: Int64s, listed: Bools) -> int:
     """Put the keys that weigh more than ``above`` into an empty table, and the others into their cells.
 
@@ -158,7 +159,7 @@ def put(keys: Slots, above: int, slots: Slots, cells: Int64s, listed: Bools) -> 
     return held
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def count_frequent(
     key_hashes: Int64s, weights: Int64s, error: int, risen_above: int, held: int,
     slots: Slots, cells: Int64s, listed: Bools, risen: Bools,

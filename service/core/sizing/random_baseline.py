@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from service.core.kernels import inner_kernel, kernel
 from service.core.model import Int64s
 
 Floats = npt.NDArray[np.float64]
@@ -135,13 +136,13 @@ def _partition(state: npt.NDArray[np.uint64], n: int) -> int:
     return int(((_next(state) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32))
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _normal(state: npt.NDArray[np.uint64]) -> float:
     """A normal number (Box and Muller)."""
     return float(np.sqrt(-2.0 * np.log(_uniform(state))) * np.cos(2.0 * np.pi * _uniform(state)))
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _poisson(state: npt.NDArray[np.uint64], mean: float) -> float:
     """A Poisson number: Knuth's below 16; above, a normal number with Poisson's skewness (Cornish and Fisher)."""
     if mean < 16:
@@ -155,7 +156,7 @@ def _poisson(state: npt.NDArray[np.uint64], mean: float) -> float:
     return float(max(0.0, np.floor(mean + np.sqrt(mean) * z + (z * z - 1) / 6 + 0.5)))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def heaviest_of_few(heavy: Floats, each: float, number: float, n: int, throws: int) -> Floats:
     """float64[throws], the largest load of n partitions.
 
@@ -182,7 +183,7 @@ def heaviest_of_few(heavy: Floats, each: float, number: float, n: int, throws: i
     return maxima
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def heaviest_touched(heavy: Floats, each: float, number: float, n: int, throws: int) -> tuple[Floats, Floats]:
     """The largest load of those of n partitions that have a heavy key.
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Float64s, Int32s, Int64s
 from service.core.timelines.model import NEVER, Rebalance
 
@@ -147,7 +147,7 @@ class Ledger:
         return int(idle.sum()), int(idle.max(initial=0)), missed
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _stop_one(reader: Int32s, idle_since: Int64s, counted: Bools, partitions: Int32s, number: int, now: int, never: int) -> int:
     """``Ledger.stop_one``; returns how many partitions. Plain-Python twin: tests/reference/ledger.py."""
     count = 0
@@ -159,7 +159,7 @@ def _stop_one(reader: Int32s, idle_since: Int64s, counted: Bools, partitions: In
     return count
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _begin(
     reader: Int32s, idle_since: Int64s, partition: int, number: int, now: int, never: int, weights: Float64s
 ) -> tuple[np.int64, float]:
@@ -170,7 +170,7 @@ def _begin(
     return idle, weights[partition] * idle / 1000 if len(weights) > 0 else 0.0
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _start_one(
     reader: Int32s,
     idle_since: Int64s,
@@ -198,7 +198,7 @@ def _start_one(
     return count, int(total), int(longest), missed
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _hand_out(
     reader: Int32s,
     idle_since: Int64s,

@@ -9,8 +9,8 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from service.core.kernels import inner_kernel, kernel
 from service.core.model import Bytes, Int32s, Int64s, KeyArrays, Keys
 
 Int8s = npt.NDArray[np.int8]
@@ -70,7 +70,7 @@ def read_offset_commits(keys: Keys, values: Keys) -> OffsetCommits:
     )
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _read(keys: KeyArrays, values: KeyArrays, kind: Int8s, spans: Int32s, numbers: Int64s) -> None:
     """Fill ``kind``, ``spans`` and ``numbers``, which are zero, zero and ABSENT.
 
@@ -102,7 +102,7 @@ def _read(keys: KeyArrays, values: KeyArrays, kind: Int8s, spans: Int32s, number
             kind[i] = COMMIT
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _value(data: Bytes, at: np.int64, end: np.int64, record_type: np.int64, i: int, spans: Int32s, numbers: Int64s) -> bool:
     """Read the value of row i, ``data[at:end]``; False if it is not well-formed."""
     if end - at < 2:
@@ -128,7 +128,7 @@ def _value(data: Bytes, at: np.int64, end: np.int64, record_type: np.int64, i: i
     return bool(version < 4) or _tagged(data, at + size, end, spans[3], i)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _tagged(data: Bytes, at: np.int64, end: np.int64, span: Int32s, i: int) -> bool:
     """Find the topic id, tag 0, among the tagged fields; a Uuid of zeros counts as absent."""
     count, at = varint_at(data, at, end)
@@ -147,7 +147,7 @@ def _tagged(data: Bytes, at: np.int64, end: np.int64, span: Int32s, i: int) -> b
     return bool(at >= 0)
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def varint_at(data: Bytes, at: np.int64, end: np.int64) -> tuple[np.int64, np.int64]:
     """An unsigned varint below 2³¹ and its end, or 0 and -1; ``at`` may be -1."""
     value = np.int64(0)
@@ -165,7 +165,7 @@ def varint_at(data: Bytes, at: np.int64, end: np.int64) -> tuple[np.int64, np.in
     return np.int64(0), np.int64(-1)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _text(data: Bytes, at: np.int64, end: np.int64, span: Int32s, i: int) -> np.int64:
     """Store the span of a string with a length of two bytes. Returns its end, or -1."""
     if at < 0 or end - at < 2:
@@ -173,14 +173,14 @@ def _text(data: Bytes, at: np.int64, end: np.int64, span: Int32s, i: int) -> np.
     return _noted(data, at + 2, number_at(data, at, 2), end, span, i)
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _compact_text(data: Bytes, at: np.int64, end: np.int64, span: Int32s, i: int) -> np.int64:
     """Store the span of a string with a compact length. Returns its end, or -1."""
     length, at = varint_at(data, at, end)
     return _noted(data, at, length - 1, end, span, i)
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _noted(data: Bytes, at: np.int64, length: np.int64, end: np.int64, span: Int32s, i: int) -> np.int64:
     if at < 0 or length < 0 or end - at < length or not is_text(data, at, length):
         return np.int64(-1)
@@ -188,7 +188,7 @@ def _noted(data: Bytes, at: np.int64, length: np.int64, end: np.int64, span: Int
     return at + length
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def number_at(data: Bytes, at: np.int64, size: int | np.int64) -> np.int64:
     """A signed big-endian number of ``size`` bytes, which must exist."""
     value = np.int64(np.int8(data[at]))
@@ -197,13 +197,13 @@ def number_at(data: Bytes, at: np.int64, size: int | np.int64) -> np.int64:
     return value
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def is_text(data: Bytes, at: np.int64, length: np.int64) -> bool:
     """Is ``data[at:at + length]`` UTF-8, and no longer than Kafka's strings?"""
     return bool(length <= 0x7FFF) and _is_utf8(data, at, at + length)
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _is_utf8(data: Bytes, at: np.int64, end: np.int64) -> bool:
     """Is ``data[at:end]`` UTF-8, to the letter of RFC 3629?"""
     while at < end:
@@ -226,7 +226,7 @@ def _is_utf8(data: Bytes, at: np.int64, end: np.int64) -> bool:
     return True
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _gathered(data: Bytes, starts: Int32s, lengths: Int32s) -> tuple[Int32s, Bytes]:
     """Pieces of ``data``, concatenated.
 

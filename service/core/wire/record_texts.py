@@ -12,8 +12,8 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from service.core.kernels import inner_kernel, kernel
 from service.core.model import Bytes, Int64s, KeyArrays, Keys
 from service.core.wire.json_text import Int64, put, put_base64, put_byte, put_number, put_string, put_uuid
 from service.core.wire.offset_commits import is_text, number_at, varint_at
@@ -113,7 +113,7 @@ def _read(keys: Keys, values: Keys, tables: Tables, reserve: Callable[[int], Non
 # ---- kernels -------------------------------------------------------------------------------------------------------------
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _write_lines(
     keys: KeyArrays,
     values: KeyArrays,
@@ -167,7 +167,7 @@ def _write_lines(
     return len(kind)
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _write_value(
     tables: Tables, number: Int64, data: Bytes, at: Int64, end: Int64, text: Bytes, to: Int64, stack: Int64s
 ) -> tuple[Int64, Int64, Int64]:
@@ -184,7 +184,7 @@ def _write_value(
     return version if at >= 0 else np.int64(-1), start, to
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _document(
     tables: Tables,
     row: Int64,
@@ -231,7 +231,7 @@ def _document(
     return at, to
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _next_element(tables: Tables, text: Bytes, to: Int64, frame: Int64s) -> tuple[Int64, Int64]:
     """The row of an array's next element, or -1 at its end, which is written; and the end of the text."""
     if frame[NEXT] == 0:
@@ -242,7 +242,7 @@ def _next_element(tables: Tables, text: Bytes, to: Int64, frame: Int64s) -> tupl
     return tables.fields[frame[ROW], FIRST], to
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _next_member(
     tables: Tables,
     version: Int64,
@@ -278,7 +278,7 @@ def _next_member(
     return part, at, to
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _next_tagged(
     fields: Int64s, first: Int64, last: Int64, data: Bytes, at: Int64, end: Int64, frame: Int64s
 ) -> tuple[Int64, Int64]:
@@ -298,7 +298,7 @@ def _next_tagged(
     return np.int64(-1), at
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _tagged_field(fields: Int64s, first: Int64, last: Int64, tag: Int64) -> Int64:
     """The row of the field with this tag, or -1. A message has no two fields with the same tag."""
     for part in range(first, last):
@@ -307,7 +307,7 @@ def _tagged_field(fields: Int64s, first: Int64, last: Int64, tag: Int64) -> Int6
     return np.int64(-1)
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _put_name(tables: Tables, part: Int64, text: Bytes, to: Int64) -> Int64:
     """A member's name, after a comma unless it is the first."""
     if to > len(text) or text[to - 1] != OPEN_BRACE:
@@ -315,7 +315,7 @@ def _put_name(tables: Tables, part: Int64, text: Bytes, to: Int64) -> Int64:
     return _put_text(tables, tables.fields[part, NAME], text, to)
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _size(kind: Int64, tag: Int64, nullable: Int64, flexible: Int64, data: Bytes, at: Int64, end: Int64) -> tuple[Int64, Int64]:
     """The length of an array, 0 for a message, -1 for null; and the end of what says so, or -1."""
     length = np.int64(0)
@@ -332,7 +332,7 @@ def _size(kind: Int64, tag: Int64, nullable: Int64, flexible: Int64, data: Bytes
     return length, at
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _length(kind: Int64, flexible: Int64, data: Bytes, at: Int64, end: Int64) -> tuple[Int64, Int64]:
     """The length of a string, bytes or an array, negative for null, and its end, or -1."""
     if flexible:
@@ -344,7 +344,7 @@ def _length(kind: Int64, flexible: Int64, data: Bytes, at: Int64, end: Int64) ->
     return number_at(data, at, size), at + size
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _leaf(
     kind: Int64,
     nullable: Int64,
@@ -369,7 +369,7 @@ def _leaf(
     return _fixed(kind, data, at, end, text, to)
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _fixed(kind: Int64, data: Bytes, at: Int64, end: Int64, text: Bytes, to: Int64) -> tuple[Int64, Int64]:
     """Write a Uuid or a number; returns as ``_document``."""
     size = np.int64(16 if kind == UUID else 2 if kind == UNSIGNED else kind - NUMBER)
@@ -381,7 +381,7 @@ def _fixed(kind: Int64, data: Bytes, at: Int64, end: Int64, text: Bytes, to: Int
     return at + size, put_number(number & 0xFFFF if kind == UNSIGNED else number, text, to)
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _is_text(tables: Tables, index: Int64, text: Bytes, start: Int64, end: Int64) -> bool:
     """Is ``text[start:end]`` the text at ``index`` of the tables? False where it had no room."""
     texts, first, last = tables.texts, tables.text_offsets[index], tables.text_offsets[index + 1]
@@ -390,6 +390,6 @@ def _is_text(tables: Tables, index: Int64, text: Bytes, start: Int64, end: Int64
     return np.array_equal(text[start:end], texts[first:last])
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _put_text(tables: Tables, index: Int64, text: Bytes, to: Int64) -> Int64:
     return put(tables.texts[tables.text_offsets[index] : tables.text_offsets[index + 1]], text, to)

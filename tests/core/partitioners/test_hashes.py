@@ -84,6 +84,13 @@ def test_a_kernel_is_its_twin(kernel, twin):
     check()
 
 
+@given(st.integers(0, 21), st.integers(1, 300), st.integers(0, 299), st.binary(max_size=9), st.randoms(use_true_random=False))
+def test_murmur2_of_many_keys_of_one_length_with_another_among_them_is_its_twin(length, count, place, other, random_):
+    keys = [random_.randbytes(length) for _ in range(count)]
+    keys[place % count] = other
+    assert murmur2(keys_of(keys)).tolist() == [twins.murmur2(key) for key in keys]
+
+
 @given(st.lists(st.binary(max_size=40).map(lambda key: bytes(byte & 0x7F for byte in key)).filter(len), max_size=8))
 def test_cassandras_token_of_bytes_below_0x80_is_the_standard_murmur3(keys):
     assert murmur3.cassandra_tokens(keys_of(keys)).tolist() == [mmh3.hash64(key)[0] for key in keys]

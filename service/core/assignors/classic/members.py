@@ -1,9 +1,9 @@
 """Who comes before whom, and who subscribes to what: what range and roundrobin both begin with."""
 
 import numpy as np
-from numba import njit
 
 from service.core.jvm.sorting import java_order
+from service.core.kernels import kernel
 from service.core.model import Group, Int32s, Ragged
 
 
@@ -21,7 +21,7 @@ def static_first(group: Group) -> Int32s:
     return np.concatenate([np.array(static, np.int32)[by_instance], np.array(dynamic, np.int32)[by_id]])
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def alike(offsets: Int32s, topics: Int32s) -> bool:
     """Are all rows the same, to the letter? False if there are none. offsets, topics : member → topics"""
     if len(offsets) < 2:
@@ -48,7 +48,7 @@ def topic_subscribers(group: Group, order: Int32s) -> Ragged:
     return Ragged(*_topic_subscribers(order, subscriptions.offsets, subscriptions.values, len(group.topics)))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _topic_subscribers(order: Int32s, offsets: Int32s, topics: Int32s, topics_count: int) -> tuple[Int32s, Int32s]:
     """A counting sort of the subscriptions ``topics[offsets[member]:offsets[member + 1]]`` by topic, members in order."""
     first = np.zeros(topics_count + 1, np.int32)
@@ -60,7 +60,8 @@ def _topic_subscribers(order: Int32s, offsets: Int32s, topics: Int32s, topics_co
     positions = np.empty(first[topics_count], np.int32)
     if alike(offsets, topics):  # topic after topic is how memory likes it
         for topic in range(topics_count):
-            positions[first[topic] : first[topic + 1]] = np.arange(first[topic + 1] - first[topic])
+            for position in range(first[topic + 1] - first[topic]):
+                positions[first[topic] + position] = position
         return first, positions
     cursor = first[:-1].copy()
     for position in range(len(order)):

@@ -1,12 +1,12 @@
 """When rack awareness (KIP-881) comes into play: the rule that range and both sticky assignors share."""
 
 import numpy as np
-from numba import njit
 
+from service.core.kernels import inner_kernel, kernel
 from service.core.model import Bools, Int32s
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def on_rack(racks_of: Int32s, racks: Int32s, partition: int, rack: int) -> bool:
     """Has the partition a replica on the rack?
 
@@ -18,7 +18,7 @@ def on_rack(racks_of: Int32s, racks: Int32s, partition: int, rack: int) -> bool:
     return False
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def racks_matter(consumer_racks: Bools, first: int, stop: int, racks_of: Int32s, racks: Int32s) -> bool:
     """Is there something to gain from racks for the partitions ``first`` … ``stop - 1``?
 

@@ -27,12 +27,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from service.core.assignors.classic.members import static_first, topic_subscribers
 from service.core.assignors.classic.racks import on_rack, racks_matter
+from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Assignment, Bools, Group, Int32s, Ragged, RaggedArrays
-from service.core.ragged import grouped, grouped_arrays
+from service.core.ragged import grouped, grouped_arrays, put
 
 
 def assign(group: Group) -> Assignment:
@@ -169,7 +169,7 @@ def _matching(group: Group, racks: Ragged, order: Int32s, subscribers: Ragged) -
     return _Matching(matters, sets, together)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _where_racks_matter(
     rack_at: Int32s, racks_count: int, subscribers_of: Int32s, subscribers: Int32s, first: Int32s, racks_of: Int32s, racks: Int32s
 ) -> tuple[Bools, Bools]:
@@ -194,7 +194,7 @@ def _where_racks_matter(
     return matters, racked
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _owners_in_ranges(order: Int32s, subscribers_of: Int32s, subscribers: Int32s, first: Int32s) -> Int32s:
     """The owner of each partition where racks do not matter, or NONE where nobody subscribes: int32[partitions].
 
@@ -220,7 +220,7 @@ def _owners_in_ranges(order: Int32s, subscribers_of: Int32s, subscribers: Int32s
     return owners
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _owners_on_racks(
     order: Int32s,
     member_racks: Int32s,
@@ -266,11 +266,11 @@ def _owners_on_racks(
         _share_out_the_rest(pattern, counts, quota, extra)
         owner_of_id = circle[pattern]
         for topic in alike:
-            owners[first[topic] : first[topic + 1]] = owner_of_id
+            put(owner_of_id, owners, first[topic])
     return owners
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _match_together(
     pattern: Int32s,
     counts: Int32s,
@@ -319,7 +319,7 @@ def _match_together(
     return extra
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _match_alone(
     pattern: Int32s,
     counts: Int32s,
@@ -351,7 +351,7 @@ def _match_alone(
     return extra
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _share_out_the_rest(pattern: Int32s, counts: Int32s, quota: int, extra: int) -> None:
     """Step 2: to each subscriber the first free ids, as far as it has room. Arguments as in ``_match_together``.
 

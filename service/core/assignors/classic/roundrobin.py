@@ -14,10 +14,10 @@ Source: org.apache.kafka.clients.consumer.RoundRobinAssignor (Apache Kafka 4.3.1
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from service.core.assignors.classic.members import static_first, topic_subscribers
 from service.core.errors import KafkaAssignorFails
+from service.core.kernels import kernel
 from service.core.model import NONE, Assignment, Group, Int32s
 from service.core.ragged import grouped
 
@@ -55,7 +55,7 @@ def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
     }
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _owners(order: Int32s, subscribers_of: Int32s, subscribers: Int32s, first: Int32s) -> Int32s:
     """The owner of each partition, or NONE where nobody subscribes: int32[partitions].
 

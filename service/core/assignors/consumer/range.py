@@ -15,9 +15,9 @@ Source: org.apache.kafka.coordinator.group.assignor.RangeAssignor (Apache Kafka 
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from service.core.assignors.classic.members import alike, static_first, topic_subscribers
+from service.core.kernels import kernel
 from service.core.model import Assignment, Group, Int32s, Ragged
 
 
@@ -65,7 +65,7 @@ def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
     }
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _ranges(order: Int32s, subscribers_of: Int32s, subscribers: Int32s, first: Int32s) -> tuple[Int32s, Int32s]:
     """What each member gets, as offsets int32[members + 1] and partitions.
 
@@ -101,7 +101,7 @@ def _ranges(order: Int32s, subscribers_of: Int32s, subscribers: Int32s, first: I
     return offsets, partitions
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _ranges_alike(order: Int32s, topics: Int32s, first: Int32s) -> tuple[Int32s, Int32s]:
     """``_ranges`` where all members subscribe to the same topics: what each gets follows from its position alone.
 

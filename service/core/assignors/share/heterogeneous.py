@@ -5,13 +5,13 @@ release since 4.2.0).
 """
 
 import numpy as np
-from numba import njit
 
 from service.core.assignors.classic.members import topic_subscribers
 from service.core.assignors.coordinator import TopicIds
 from service.core.assignors.share.share_out import by_spread, owned_entries, rows_of, share_out
+from service.core.kernels import kernel
 from service.core.model import NONE, Assignment, Group, Int32s, Ragged
-from service.core.ragged import grouped_arrays
+from service.core.ragged import grouped_arrays, put
 
 
 def assign(group: Group, order: Int32s, ids: TopicIds) -> Assignment:
@@ -29,7 +29,7 @@ def assign(group: Group, order: Int32s, ids: TopicIds) -> Assignment:
     )
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _share_out_by_topic(
     order: Int32s, first: Int32s, subscribers_of: Int32s, subscribers: Int32s, entry_of: Int32s, entries: Int32s
 ) -> tuple[Int32s, Int32s]:
@@ -62,9 +62,8 @@ def _share_out_by_topic(
         base = first[topic]
         subscribers_of_topic = subscribers[subscribers_of[topic] : subscribers_of[topic + 1]]
         if len(subscribers_of_topic) == 0:
-            numbers[end : end + len(mine)] = numbers_of_entries[mine]
-            partitions[end : end + len(mine)] = entries[mine]
-            end += len(mine)
+            put(numbers_of_entries[mine], numbers, end)
+            end = put(entries[mine], partitions, end)
             continue
         ids = by_spread(np.arange(first[topic + 1] - base, dtype=np.int32))
         key_of = np.empty(len(ids), np.int32)
@@ -73,10 +72,10 @@ def _share_out_by_topic(
             subscribers_of_topic, numbers_of_entries[mine], key_of[entries[mine] - base], ids, scratch, base
         )
         kept = mine[stays]
-        numbers[end : end + len(kept)] = numbers_of_entries[kept]
-        partitions[end : end + len(kept)] = entries[kept]
-        end += len(kept)
-        numbers[end : end + len(given_numbers)] = given_numbers
-        partitions[end : end + len(given_numbers)] = ids[given_keys] + base
-        end += len(given_numbers)
+        put(numbers_of_entries[kept], numbers, end)
+        end = put(entries[kept], partitions, end)
+        put(given_numbers, numbers, end)
+        for key in given_keys:
+            partitions[end] = ids[key] + base
+            end += 1
     return rows_of(order, numbers[:end], partitions[:end])

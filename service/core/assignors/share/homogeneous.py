@@ -9,12 +9,12 @@ release since 4.2.0).
 """
 
 import numpy as np
-from numba import njit
 
 from service.core.assignors.coordinator import TopicIds, member_order, topic_ids, topic_order
 from service.core.assignors.share.share_out import owned_entries, rows_of, share_out
 from service.core.jvm.hashing import java_hash_codes
 from service.core.jvm.ordering import DEFAULT_CAPACITY, iteration_order
+from service.core.kernels import kernel
 from service.core.model import NONE, Assignment, Group, Int32s, Ragged
 
 
@@ -97,7 +97,7 @@ def _topic_id_partition_hashes(group: Group, ids: TopicIds) -> Int32s:
     return partitions.view(np.int32)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _entered(first: Int32s, topics: Int32s, entries: Int32s) -> Int32s:
     """The partitions of ``topics`` in the order in which they come to be in the HashMap: owned ones, then the rest."""
     is_entered = np.zeros(first[-1], np.bool_)
@@ -119,7 +119,7 @@ def _entered(first: Int32s, topics: Int32s, entries: Int32s) -> Int32s:
     return partitions
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _share_out_together(
     order: Int32s, members: Int32s, entry_of: Int32s, entry_keys: Int32s, partition_of_key: Int32s, key_hashes: Int32s
 ) -> tuple[Int32s, Int32s]:

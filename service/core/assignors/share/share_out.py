@@ -11,12 +11,12 @@ Plain-Python twin: tests/reference/server_assignors.py.
 import math
 
 import numpy as np
-from numba import njit
 
 from service.core.assignors.coordinator import TopicIds, target_rows
 from service.core.jvm.ordering import DEFAULT_CAPACITY, hash_order
+from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Group, Int32s
-from service.core.ragged import grouped_arrays
+from service.core.ragged import grouped_arrays, put
 
 
 def owned_entries(group: Group, order: Int32s, ids: TopicIds, topics: Int32s) -> tuple[Int32s, Int32s]:
@@ -26,7 +26,7 @@ def owned_entries(group: Group, order: Int32s, ids: TopicIds, topics: Int32s) ->
     return _owned_in_order(order, topics, first, topic_of, owned.offsets, owned.values, ids.hashes, ids.ranks)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _owned_in_order(
     order: Int32s, topics: Int32s, first: Int32s, topic_of: Int32s, owned_of: Int32s, owned: Int32s, hashes: Int32s, ranks: Int32s
 ) -> tuple[Int32s, Int32s]:
@@ -48,12 +48,12 @@ def _owned_in_order(
                 entries[end] = partition
                 end += 1
         if end - start > 1:
-            entries[start:end] = target_rows(entries[start:end], topic_of, first, hashes, ranks, place)[2]
+            put(target_rows(entries[start:end], topic_of, first, hashes, ranks, place)[2], entries, start)
         entry_of[number + 1] = end
     return entry_of, entries[:end]
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def share_out(
     numbers: Int32s, entry_numbers: Int32s, entry_keys: Int32s, key_hashes: Int32s, scratch: Int32s, base: int
 ) -> tuple[Int32s, Int32s, Int32s]:
@@ -100,7 +100,7 @@ def share_out(
     return np.flatnonzero(stays).astype(np.int32), additions[0], additions[1]
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _revoke_from_members(
     entry_numbers: Int32s, entry_keys: Int32s, key_hashes: Int32s, desired: Int32s, counts: Int32s, stays: Bools
 ) -> None:
@@ -125,7 +125,7 @@ def _revoke_from_members(
         start = stop
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _revoke_from_partition(entries: Int32s, over: int, entry_numbers: Int32s, counts: Int32s, stays: Bools) -> None:
     """Of one partition's members so many go, in the order of its HashSet.
 
@@ -140,7 +140,7 @@ def _revoke_from_partition(entries: Int32s, over: int, entry_numbers: Int32s, co
         counts[owners[i]] -= 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _give(  # noqa: C901 (a kernel)
     below: Int32s,
     sharing: int,
@@ -205,7 +205,7 @@ def _give(  # noqa: C901 (a kernel)
     return numbers[:count], keys[:count]
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def by_spread(numbers: Int32s) -> Int32s:
     """Small Integers (ascending) as a HashSet larger than any of them gives them: ascending, as far as 65,535."""
     if len(numbers) == 0 or numbers[-1] < 1 << 16:
@@ -213,7 +213,7 @@ def by_spread(numbers: Int32s) -> Int32s:
     return numbers[np.argsort(numbers ^ (numbers >> 16), kind="mergesort")]
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def rows_of(order: Int32s, numbers: Int32s, partitions: Int32s) -> tuple[Int32s, Int32s]:
     """Offsets int32[members + 1] and partitions, from the number of the member that has each."""
     offsets = np.zeros(len(order) + 1, np.int32)

@@ -11,9 +11,9 @@ from itertools import product
 from typing import Final
 
 import numpy as np
-from numba import njit
 
 from service.core.jvm.random import JavaRandom
+from service.core.kernels import kernel
 from service.core.model import NONE, Cluster, Int32s, PlacementRequest
 from service.core.placers.admin_utils import (
     fill_rack_aware,
@@ -69,7 +69,7 @@ def _draws(cluster: Cluster, placement: Int32s, first_id: int, partition_0_leade
     return misfit(draws, cluster, placement, placed(rows, start, int(shifts[0]))[agreed] if agreed < rows else placement[0], by)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _lengths(racks: Int32s, brokers: int, first_id: int, start: int, shifts: Int32s, positions: Int32s) -> Int32s:
     """int32[shifts], how many of the first rows each shift gives.
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
-from numba import njit
 
 from service.core.jvm.random import JavaRandom, RandomState, next_int_below
+from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Int32s
 
 TRIES: Final = 1 << 18
@@ -44,7 +44,7 @@ def find_seed(sequence: Sequence[tuple[int, int]], gives: Callable[[JavaRandom],
     return None
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _next_seed(bounds: Int32s, values: Int32s, number: int) -> tuple[int, np.uint64]:
     """The next number from ``number`` on whose state gives the draws, and that state; -1 if TRIES are reached."""
     state = np.empty(1, np.uint64)
@@ -56,7 +56,7 @@ def _next_seed(bounds: Int32s, values: Int32s, number: int) -> tuple[int, np.uin
     return -1, np.uint64(0)
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _draws(state: RandomState, bounds: Int32s, values: Int32s) -> bool:
     for i in range(len(bounds)):
         drawn = next_int_below(state, bounds[i])
@@ -65,7 +65,7 @@ def _draws(state: RandomState, bounds: Int32s, values: Int32s) -> bool:
     return True
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _state_before(bound: int, value: int, number: np.uint64) -> np.uint64:
     """State ``number`` of those before a ``nextInt(bound)`` that gives ``value``."""
     mixed = (number + np.uint64(1)) * _SPREAD

@@ -23,9 +23,9 @@ from math import prod
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
 
 from service.core.jvm.random import JavaRandom
+from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Cluster, Int32s, PlacementRequest
 from service.core.placers.draws import Draws, RandomDraws
 from service.core.placers.striped import Model, model_of, place_from, place_on
@@ -125,7 +125,7 @@ def _every(cluster: Cluster, request: PlacementRequest) -> tuple[int, Iterator[I
 STRIPED: Final = RandomDraws(_draws_of, _every, lambda cluster: partial(place_on, model_of(cluster), cluster))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _turns(  # noqa: C901 (a kernel)
     lists: Int32s,
     places: Int32s,
@@ -177,7 +177,7 @@ def _turns(  # noqa: C901 (a kernel)
     return len(placement), 0
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _walks(
     lists: Int32s, sizes: Int32s, rack_list: Int32s, rack_offset: int, unfenced: int, placement: Int32s
 ) -> tuple[int, int, bool]:
@@ -216,7 +216,7 @@ def _walks(
     return len(placement), 0, True
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _walk(  # noqa: C901, PLR0912 (a kernel)
     lists: Int32s,
     sizes: Int32s,
@@ -270,7 +270,7 @@ def _walk(  # noqa: C901, PLR0912 (a kernel)
     return len(rows), 0, depth
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _given(rack: int, epoch: int, leads: bool, sizes: Int32s, used: Int32s, last_epoch: Int32s) -> int:  # noqa: FBT001
     """The list of this rack that gives its next broker; NONE if none has a broker left."""
     for i in (2 * rack + 1, 2 * rack):
@@ -281,7 +281,7 @@ def _given(rack: int, epoch: int, leads: bool, sizes: Int32s, used: Int32s, last
     return NONE
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _choose(
     stands: Bools,
     target: int,

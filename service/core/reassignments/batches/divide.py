@@ -12,9 +12,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 
 from service.core.errors import Clash, Infeasible, InvalidQuestion
+from service.core.kernels import kernel
 from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
 from service.core.reassignments.batches.detours import fill_with_detours
 from service.core.reassignments.batches.model import Batches, Detour, Limits, Steps, Traffic
@@ -108,7 +108,7 @@ def _check_sources(placements: Placements, copies: Int64s, sources: Int32s) -> N
         raise Infeasible(detail, (Clash("fenced", detail),), ("Bring one of its brokers back.", "Exclude its topic."))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _changes(now_of: Int32s, now: Int32s, then_of: Int32s, then: Int32s) -> tuple[Int64s, Bools]:
     """int64[partitions], the copies of each; bool[partitions], whether its list changes."""
     count = len(now_of) - 1
@@ -122,7 +122,7 @@ def _changes(now_of: Int32s, now: Int32s, then_of: Int32s, then: Int32s) -> tupl
     return copies, changed
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _sources(now_of: Int32s, now: Int32s, live: Bools) -> Int32s:
     """int32[partitions], the broker that each partition is copied from: its leader, the first live one; or NONE."""
     sources = np.full(len(now_of) - 1, NONE, np.int32)

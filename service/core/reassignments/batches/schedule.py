@@ -18,9 +18,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from numba import njit
 
 from service.core.errors import InvalidQuestion
+from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
 from service.core.reassignments.batches.model import MAX_BATCHES, Detour, Limits
 from service.core.reassignments.model import NO_LIMIT, Brokers, Placements
@@ -157,7 +157,7 @@ def circles(progress: Progress) -> Int32s:
     return labels
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _fill(  # noqa: C901 (a kernel)
     rows: tuple[Int32s, Int32s, Int32s, Int32s],
     partitions: tuple[Int64s, Int64s],
@@ -219,7 +219,7 @@ def _fill(  # noqa: C901 (a kernel)
     return left[:lefts]
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def within(brokers: Int32s, broker: int) -> bool:
     """Is the broker among these?"""
     for each in brokers:  # noqa: SIM110 (a kernel)

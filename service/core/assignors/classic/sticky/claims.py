@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numba import njit
 
 from service.core.assignors.classic.racks import racks_matter
 from service.core.jvm.hashing import java_hash_codes
 from service.core.jvm.ordering import iteration_order
 from service.core.jvm.sorting import java_order
+from service.core.kernels import kernel
 from service.core.model import NONE, Bools, Group, Int32s, Ragged
 from service.core.ragged import PIECE, ascending, rows_and_places
 
@@ -152,7 +152,7 @@ def _rack_aware(group: Group, racks: Ragged, counting: Bools) -> bool:
     return bool(racks_matter(consumers, 0, len(concerned), offsets, racks.values[places]))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _settle(  # noqa: C901 (a kernel)
     order: Int32s, generations: Int32s, owned_of: Int32s, owned: Int32s, first: Int32s, unknown_topics: Int32s, counting: Bools
 ) -> tuple[Int32s, Bools]:
@@ -200,7 +200,7 @@ def _settle(  # noqa: C901 (a kernel)
     return claimants, contested
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _first_other_subscription(order: Int32s, subscribed_of: Int32s, subscribed: Int32s, topics: int) -> tuple[int, Bools]:
     """The first member whose topics, unknown ones included, are not those of the first member that has any, or NONE; and those.
 

@@ -18,13 +18,13 @@ Plain-Python twin: tests/reference/sticky.py, ``constrained``.
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from service.core.assignors.classic.racks import on_rack
 from service.core.assignors.classic.sticky.claims import Claims
 from service.core.errors import KafkaAssignorFails
+from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Group, Int32s
-from service.core.ragged import grouped_arrays, indices_of
+from service.core.ragged import grouped_arrays, indices_of, put
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def solve(group: Group, claims: Claims) -> Constrained:
     return Constrained(kept, matched, free, takers, minimum, members_with_more)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _keep(
     order: Int32s,
     owners: Int32s,
@@ -158,7 +158,7 @@ def _keep(
     return kept, have, surplus, over, short, enough
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _give_up(order: Int32s, kept: Int32s, surplus: Int32s) -> None:
     """Take the last partitions in ``order`` from members with a surplus: their entries in ``kept`` become NONE.
 
@@ -176,18 +176,19 @@ def _give_up(order: Int32s, kept: Int32s, surplus: Int32s) -> None:
             left -= 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _give_up_existing(first: Int32s, kept: Int32s, surplus: Int32s) -> None:
     """``_give_up`` where all partitions exist, so that their order by (id, topic name) need not be written down.
 
     first : int32[topics + 1]   the first partition of each topic
     """
     left = surplus.sum()
-    counts = np.diff(first).astype(np.int32)
-    with_count_of, with_count = grouped_arrays(counts, counts.max() + 1)
+    counts = first[1:] - first[:-1]
+    most = counts.max()
+    with_count_of, with_count = grouped_arrays(counts, most + 1)
     topics = np.empty(len(counts), np.int32)  # those that have an id, ascending
     size = 0
-    for partition_id in range(counts.max() - 1, -1, -1):
+    for partition_id in range(most - 1, -1, -1):
         new = with_count_of[partition_id + 2]  # topics that end with this id join those that have a larger one
         at, old, size = size + new - with_count_of[partition_id + 1], size, size + new - with_count_of[partition_id + 1]
         while new > with_count_of[partition_id + 1]:
@@ -209,7 +210,7 @@ def _give_up_existing(first: Int32s, kept: Int32s, surplus: Int32s) -> None:
                     return
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _next_alive(following: Int32s, at: int) -> int:
     """The first entry from ``at`` on that is still in the queue, where ``following[i]`` is i, or beyond i if i has left it."""
     end = at
@@ -220,7 +221,7 @@ def _next_alive(following: Int32s, at: int) -> int:
     return end
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _match(  # noqa: C901, PLR0912, PLR0915 (a kernel)
     free: Int32s,
     short: Int32s,
@@ -308,7 +309,7 @@ def _match(  # noqa: C901, PLR0912, PLR0915 (a kernel)
     return matched, rest[:left], short[~gone], waiting
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _enqueue(member: int, rack: int, queue: Int32s, length: int, behind: Int32s, head: Int32s, tail: Int32s) -> int:
     """Put a member at the end of the queue, and of its rack's; returns the new length."""
     queue[length] = member
@@ -321,7 +322,7 @@ def _enqueue(member: int, rack: int, queue: Int32s, length: int, behind: Int32s,
     return length + 1
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _fewest_consumers_first(free: Int32s, rack_of: Int32s, racks_of: Int32s, racks: Int32s, racks_count: int) -> Int32s:
     """The partitions by the number of members on their racks, else in their order (sortPartitionsByRackConsumers)."""
     consumers = np.zeros(racks_count, np.int32)
@@ -336,7 +337,7 @@ def _fewest_consumers_first(free: Int32s, rack_of: Int32s, racks_of: Int32s, rac
     return free[order]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _deal(free: int, short: Int32s, enough: Int32s, have: Int32s, minimum: int) -> tuple[Int32s, bool]:
     """Step 3 (assignRoundRobin). Arguments as in ``_match``, but of ``free`` only how many there are.
 
@@ -345,8 +346,7 @@ def _deal(free: int, short: Int32s, enough: Int32s, have: Int32s, minimum: int) 
     """
     takers = np.empty(free, np.int32)
     queue = np.empty(len(short) + len(enough), np.int32)
-    queue[: len(enough)] = enough
-    head, tail = 0, len(enough)
+    head, tail = 0, put(enough, queue, 0)
     circle = short.copy()
     size, at, stay = len(circle), 0, 0
     i = _deal_rounds(takers, circle, have, minimum)
@@ -373,7 +373,7 @@ def _deal(free: int, short: Int32s, enough: Int32s, have: Int32s, minimum: int) 
     return takers, True
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _deal_rounds(takers: Int32s, circle: Int32s, have: Int32s, minimum: int) -> int:
     """Deal as long as nobody leaves the circle; returns how many partitions that are. takers, have : written"""
     if len(circle) == 0:
@@ -384,5 +384,5 @@ def _deal_rounds(takers: Int32s, circle: Int32s, have: Int32s, minimum: int) -> 
     for member in circle:
         have[member] += rounds
     for i in range(rounds):
-        takers[i * len(circle) : (i + 1) * len(circle)] = circle
+        put(circle, takers, i * len(circle))
     return rounds * len(circle)

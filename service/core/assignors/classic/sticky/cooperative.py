@@ -15,12 +15,12 @@ Source: org.apache.kafka.clients.consumer.CooperativeStickyAssignor (Apache Kafk
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from service.core.assignors.classic.sticky.constrained import Constrained
 from service.core.assignors.classic.sticky.explanation import claimants, explained, placed
 from service.core.assignors.classic.sticky.solution import Solution
 from service.core.assignors.classic.sticky.sticky import rows_of, solve
+from service.core.kernels import kernel
 from service.core.model import NONE, Assignment, Bools, Group, Int32s
 from service.core.ragged import grouped
 
@@ -61,7 +61,7 @@ def changing_hands(group: Group, solution: Solution) -> Bools:
     return _losing(group.owned.offsets, group.owned.values, new_owners, duplicates)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _changing(new_owners: Int32s, kept: Int32s, owners: Int32s, contested: Bools, any_duplicates: bool) -> Bools:  # noqa: FBT001
     """The partitions that were given, and were contested or had an owner who does not keep them.
 
@@ -75,7 +75,7 @@ def _changing(new_owners: Int32s, kept: Int32s, owners: Int32s, contested: Bools
     return changing
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _parted(new_owners: Int32s, changing: Bools) -> tuple[Int32s, Int32s]:
     """The new owners of the partitions that do not change hands, and of those that do: int32[partitions] each, else NONE.
 
@@ -91,7 +91,7 @@ def _parted(new_owners: Int32s, changing: Bools) -> tuple[Int32s, Int32s]:
     return here, later
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _losing(owned_of: Int32s, owned: Int32s, new_owners: Int32s, duplicates: Int32s) -> Bools:
     """The partitions that a claimant loses to a member that does not claim them (computePartitionsTransferringOwnership).
 

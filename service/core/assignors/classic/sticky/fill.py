@@ -7,18 +7,18 @@ Plain-Python twin: tests/reference/sticky.py, ``general``.
 from typing import Final
 
 import numpy as np
-from numba import njit
 
 from service.core.assignors.classic.sticky.heap import heapify, sink
 from service.core.assignors.classic.sticky.state import State, give
+from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Int32s, Int64s
-from service.core.ragged import grouped_arrays
+from service.core.ragged import grouped_arrays, put
 
 _FEW: Final = 4
 """So many times a look through all members is faster than a heap of them."""
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def fill(state: State, rack_aware: bool, racks_count: int) -> None:  # noqa: FBT001
     """Step 2 (maybeAssign). A topic's partitions come one after the other, so a heap of its subscribers serves them all."""
     members = len(state.counts)
@@ -37,13 +37,13 @@ def fill(state: State, rack_aware: bool, racks_count: int) -> None:  # noqa: FBT
                 give(state, partition, _with_fewest(subscribers, state.keys))
                 continue
             if place == _FEW + 1:
-                heap[: len(subscribers)] = subscribers
+                put(subscribers, heap, 0)
                 heapify(heap, len(subscribers), where, state.keys)
             give(state, partition, heap[0])
             sink(heap, len(subscribers), where, state.keys, 0)
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _with_fewest(members: Int32s, keys: Int64s) -> int:
     """The member with the smallest key."""
     best = members[0]
@@ -52,7 +52,7 @@ def _with_fewest(members: Int32s, keys: Int64s) -> int:
     return int(best)
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _fill_by_rack(state: State, racks_count: int) -> None:
     """What of step 2 can be done without mismatch: a heap for the topic's subscribers of each rack, and of none."""
     members = len(state.counts)

@@ -23,7 +23,6 @@ Plain-Python twin: tests/reference/sticky.py, ``general``.
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from service.core.assignors.classic.members import topic_subscribers
 from service.core.assignors.classic.racks import on_rack
@@ -34,6 +33,7 @@ from service.core.assignors.classic.sticky.reassign import ENDLESS, NULL_POINTER
 from service.core.assignors.classic.sticky.state import State
 from service.core.errors import KafkaAssignorFails
 from service.core.jvm.hashing import java_hash_codes, topic_partition_hash_codes
+from service.core.kernels import kernel
 from service.core.model import NONE, Group, Int32s
 
 
@@ -125,7 +125,7 @@ def solve(group: Group, claims: Claims) -> General:
     return General(kept, filled, state.new_owners, duplicates, revoked, passes, moves, restored)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _keep(
     owners: Int32s,
     topic_of: Int32s,
@@ -173,7 +173,7 @@ def _keep(
     return kept, counts, possible, revoked
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _previous_owners(order: Int32s, generations: Int32s, owned_of: Int32s, owned: Int32s, partitions: int) -> Int32s:
     """The member of an older generation, of several the newest of these, that claims each partition (prepopulate…)."""
     newest = NONE

@@ -7,12 +7,11 @@ keys : int64[members]    as in ``State``
 Plain-Python twin: tests/reference/sticky.py, ``fewest`` within ``general``, which looks through all of them.
 """
 
-from numba import njit
-
+from service.core.kernels import inner_kernel, kernel
 from service.core.model import Int32s, Int64s
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def heapify(heap: Int32s, size: int, where: Int32s, keys: Int64s) -> None:
     """Make a heap of ``heap[:size]``."""
     for at in range(size):
@@ -21,7 +20,7 @@ def heapify(heap: Int32s, size: int, where: Int32s, keys: Int64s) -> None:
         sink(heap, size, where, keys, at)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def sink(heap: Int32s, size: int, where: Int32s, keys: Int64s, at: int) -> None:
     """Restore the heap ``heap[:size]`` after the key of ``heap[at]`` has grown."""
     member = heap[at]
@@ -40,7 +39,7 @@ def sink(heap: Int32s, size: int, where: Int32s, keys: Int64s, at: int) -> None:
     where[member] = at
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def rise(heap: Int32s, where: Int32s, keys: Int64s, at: int) -> None:
     """Restore the heap after the key of ``heap[at]`` has shrunk."""
     member = heap[at]

@@ -12,10 +12,10 @@ Plain-Python twin: tests/reference/sticky.py, ``Movements``.
 from typing import Final, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from service.core.jvm.ordering import DEFAULT_CAPACITY, HEAD, KEY_COLUMNS, doubled, empty, enter, remove, threshold
 from service.core.jvm.red_black import SPREAD, Rows
+from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Int32s
 
 TOPIC: Final = 0
@@ -64,7 +64,7 @@ def no_movements(hashes: Int32s) -> Movements:
     )
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def partition_to_move(movements: Movements, topic: int, partition: int, owner: int, to: int) -> int:
     """What really moves when ``partition`` is to go from ``owner`` to ``to`` (getTheActualPartitionToBeMoved)."""
     pair = movements.pair_of[partition]
@@ -78,7 +78,7 @@ def partition_to_move(movements: Movements, topic: int, partition: int, owner: i
     return int(movements.buckets[bucket, HEAD])
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def move(movements: Movements, topic: int, partition: int, owner: int, to: int) -> Movements:
     """Record that ``partition`` goes from ``owner`` to ``to`` (movePartition)."""
     source = owner
@@ -91,7 +91,7 @@ def move(movements: Movements, topic: int, partition: int, owner: int, to: int) 
     return movements
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def copied(movements: Movements) -> Movements:
     """A copy that stays as it is."""
     return Movements(
@@ -105,7 +105,7 @@ def copied(movements: Movements) -> Movements:
     )
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def alike(a: Movements, b: Movements) -> bool:
     """Are these the same records, sets and their order included? (True only if they are.)"""
     return (
@@ -117,7 +117,7 @@ def alike(a: Movements, b: Movements) -> bool:
     )
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _equal(a: Int32s, b: Int32s) -> bool:
     """np.array_equal that stops at the first difference."""
     if len(a) != len(b):
@@ -128,7 +128,7 @@ def _equal(a: Int32s, b: Int32s) -> bool:
     return True
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _place(movements: Movements, topic: int, source: int, owner: int) -> int:
     """Where the pair is in ``slots``, or the free place where it would be."""
     slots, pairs = movements.slots, movements.pairs
@@ -142,21 +142,21 @@ def _place(movements: Movements, topic: int, source: int, owner: int) -> int:
     return int(place)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _table(movements: Movements, pair: int) -> Rows:
     """The pair's table, a view."""
     start = movements.pairs[pair, START]
     return movements.buckets[start : start + movements.pairs[pair, BUCKETS]]
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _take_out(movements: Movements, pair: int, partition: int) -> None:
     remove(partition, movements.keys, _table(movements, pair))
     movements.pairs[pair, SIZE] -= 1
     movements.pair_of[partition] = NONE
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _put_in(movements: Movements, topic: int, source: int, owner: int, partition: int) -> Movements:
     place = _place(movements, topic, source, owner)
     pair = movements.slots[place]
@@ -182,7 +182,7 @@ def _put_in(movements: Movements, topic: int, source: int, owner: int, partition
     return movements
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _with_more_pairs(movements: Movements) -> Movements:
     """Twice the room for pairs, and for their index."""
     old = movements.pairs
@@ -195,7 +195,7 @@ def _with_more_pairs(movements: Movements) -> Movements:
     return movements
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _with_table(movements: Movements, pair: int, table: Rows) -> Movements:
     """Make ``table`` the pair's table: in its room, if that is large enough, else in new room at the end."""
     row = movements.pairs[pair]

@@ -11,13 +11,14 @@ Plain-Python twin: tests/reference/sticky.py, ``general``.
 from typing import Final
 
 import numpy as np
-from numba import njit
 
 from service.core.assignors.classic.racks import on_rack
 from service.core.assignors.classic.sticky.heap import heapify, rise, sink
 from service.core.assignors.classic.sticky.movements import Movements, alike, copied, move, partition_to_move
 from service.core.assignors.classic.sticky.state import State, give
+from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Int32s
+from service.core.ragged import put
 
 SETTLED: Final = 0
 NULL_POINTER: Final = 1
@@ -28,7 +29,7 @@ _STAY: Final = -1
 _THROW: Final = -2
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def set_aside(state: State, topic_of: Int32s) -> None:
     """Step 3 for members (canConsumerParticipateInReassignment)."""
     for member in range(len(state.counts)):
@@ -43,14 +44,14 @@ def set_aside(state: State, topic_of: Int32s) -> None:
                 state.taking_part[state.duplicates[partition]] = True
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def somebody_has_two_more(state: State) -> bool:
     """Is any member that takes part two ahead of any other? Else nothing moves, provided that nothing is peculiar."""
     counts = state.counts[state.taking_part]
     return len(counts) > 0 and counts.max() - counts.min() > 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def even_out(
     state: State,
     movements: Movements,
@@ -74,11 +75,11 @@ def even_out(
     if status == SETTLED and not fresh and moves[1] > 0:
         restored = bool(_inequality(state.counts, state.taking_part) >= _inequality(counts, state.taking_part))
         if restored:
-            state.new_owners[:] = before
+            put(before, state.new_owners, 0)
     return status, at, (passes[0], passes[1]), (moves[0], moves[1]), restored
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _inequality(counts: Int32s, taking_part: Bools) -> np.int32:
     """The differences between the counts of all pairs of members, added up (getBalanceScore), in Java's int with its overflow."""
     ascending = np.sort(counts[taking_part])
@@ -88,7 +89,7 @@ def _inequality(counts: Int32s, taking_part: Bools) -> np.int32:
     return np.int32(total)
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _reassign(state: State, only_free: bool, movements: Movements) -> tuple[int, int, int, int, Movements]:  # noqa: FBT001
     """Step 4 over one list (performReassignments): passes until nothing moves.
 
@@ -116,7 +117,7 @@ def _reassign(state: State, only_free: bool, movements: Movements) -> tuple[int,
             return status, moved, passes, total, movements
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _pass(  # noqa: C901, PLR0912 (a kernel)
     state: State,
     only_free: bool,  # noqa: FBT001
@@ -187,7 +188,7 @@ def _pass(  # noqa: C901, PLR0912 (a kernel)
     return SETTLED, last, moves, movements
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _back(state: State, owner: int, previous_owner: int) -> int:
     """Does a partition go back to the member of an older generation that claims it? Then that; or _STAY, or _THROW."""
     if not state.taking_part[previous_owner]:
@@ -195,7 +196,7 @@ def _back(state: State, owner: int, previous_owner: int) -> int:
     return previous_owner if state.counts[owner] > state.counts[previous_owner] + 1 else _STAY
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _to_fewest(state: State, topic: int, partition: int, owner: int, fewest: int) -> int:
     """The same where some subscriber has been set aside, at whose sight Kafka throws if it has not found another before.
 
@@ -219,7 +220,7 @@ def _to_fewest(state: State, topic: int, partition: int, owner: int, fewest: int
     return _STAY
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _balanced(state: State, topic: int, partition: int, to: int, witness: Int32s) -> bool:  # noqa: C901, PLR0912 (a kernel)
     """Is the group balanced (isBalanced)?
 
@@ -256,7 +257,7 @@ def _balanced(state: State, topic: int, partition: int, to: int, witness: Int32s
     return True
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _could_have(state: State, member: int, partition: int) -> bool:
     """Could a subscriber of the partition have it, to make the group more equal?"""
     return bool(
@@ -268,7 +269,7 @@ def _could_have(state: State, member: int, partition: int) -> bool:
     )
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _owner_in_map(state: State, partition: int) -> int:
     """The owner that isBalanced takes into account: of two, the later one in the map of assignments."""
     owner, other = state.new_owners[partition], state.duplicates[partition]

@@ -2,8 +2,7 @@
 
 from typing import NamedTuple
 
-from numba import njit
-
+from service.core.kernels import kernel
 from service.core.model import Bools, Int32s, Int64s
 
 
@@ -46,7 +45,7 @@ class State(NamedTuple):
     taking_part: Bools
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def give(state: State, partition: int, member: int) -> None:
     """Give the partition to the member."""
     state.new_owners[partition] = member

@@ -20,12 +20,12 @@ since 4.0.0).
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
 
 from service.core.assignors.classic.members import topic_subscribers
 from service.core.assignors.coordinator import TopicIds, member_order, partition_beyond_the_end, topic_ids
 from service.core.errors import InvalidQuestion, KafkaAssignorFails
 from service.core.jvm.ordering import capacity_for_set, iteration_order
+from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Assignment, Group, Int32s, Ragged
 from service.core.ragged import grouped
 
@@ -137,7 +137,7 @@ def _refuse_beyond_the_end(group: Group, order: Int32s, ids: TopicIds) -> None:
                 )
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _kept(
     order: Int32s, first: Int32s, topic_of: Int32s, subscribed_of: Int32s, subscribed: Int32s, owned_of: Int32s, owned: Int32s
 ) -> tuple[Int32s, Int32s, int]:
@@ -169,7 +169,7 @@ def _kept(
     return owners, loads, NONE
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _shared_out(
     loads: Int32s, owners: Int32s, topics_in_order: Int32s, first: Int32s, subscribers_of: Int32s, subscribers: Int32s
 ) -> Int32s:
@@ -209,7 +209,7 @@ def _shared_out(
     return moves
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _by_load(loads: Int32s, numbers: Int32s) -> Int32s:
     """The members ``numbers`` (ascending) by load, then number."""
     n = len(numbers)
@@ -237,7 +237,7 @@ def _by_load(loads: Int32s, numbers: Int32s) -> Int32s:
     return ordered
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _fill(loads: Int32s, owner: Int32s, numbers: Int32s) -> None:
     """Give one topic's partitions that nobody has to its subscribers.
 
@@ -265,7 +265,7 @@ def _fill(loads: Int32s, owner: Int32s, numbers: Int32s) -> None:
         at += 1
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _ranges(owner: Int32s, numbers: Int32s, range_of: Int32s) -> tuple[Int32s, Int32s, Int32s]:
     """The ids of each subscriber, ascending: those of number n are ids[start[i]:stop[i]], where i = range_of[n]."""
     for i in range(len(numbers)):
@@ -284,7 +284,7 @@ def _ranges(owner: Int32s, numbers: Int32s, range_of: Int32s) -> tuple[Int32s, I
     return start, stop, ids
 
 
-@njit(nogil=True, cache=True)
+@inner_kernel
 def _balance(loads: Int32s, owner: Int32s, numbers: Int32s, range_of: Int32s) -> int:  # noqa: C901, PLR0912 (a kernel)
     """Move one topic's partitions from its most to its least loaded subscribers; returns how many.
 

@@ -21,13 +21,14 @@ Source: org.apache.kafka.coordinator.group.assignor.UniformHomogeneousAssignment
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from service.core.assignors.coordinator import member_order, partition_beyond_the_end, target_rows, topic_ids, topic_order
 from service.core.errors import KafkaAssignorFails
 from service.core.jvm.hashing import java_hash_codes
 from service.core.jvm.ordering import capacity_for_set, iteration_order
+from service.core.kernels import kernel
 from service.core.model import NONE, Assignment, Bools, Group, Int32s, Ragged
+from service.core.ragged import put
 
 
 def assign(group: Group, *, extra_stays: bool = True) -> Assignment:
@@ -129,7 +130,7 @@ def explain(group: Group, assignment: Assignment, limit: int, *, extra_stays: bo
     }
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _owners(
     order: Int32s, subscribed: Bools, first: Int32s, topic_of: Int32s, owned_of: Int32s, owned: Int32s
 ) -> tuple[Int32s, int, bool]:
@@ -158,7 +159,7 @@ def _owners(
     return owners, NONE, counting == len(owned)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _free(topics: Int32s, first: Int32s, owners: Int32s) -> Int32s:
     """The partitions of these topics that nobody has, with room behind them (NONE) for all that somebody has.
 
@@ -177,7 +178,7 @@ def _free(topics: Int32s, first: Int32s, owners: Int32s) -> Int32s:
     return free
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _kept(  # noqa: C901 (a kernel)
     order: Int32s,
     first: Int32s,
@@ -214,8 +215,7 @@ def _kept(  # noqa: C901 (a kernel)
         start = end
         owned_start, owned_stop = owned_of[order[position]], owned_of[order[position] + 1]
         if plain:
-            end += owned_stop - owned_start
-            kept[start:end] = owned[owned_start:owned_stop]
+            end = put(owned[owned_start:owned_stop], kept, start)
             owned_start = owned_stop
         for i in range(owned_start, owned_stop):
             partition = owned[i]
@@ -248,7 +248,7 @@ def _kept(  # noqa: C901 (a kernel)
     return kept_of, kept, shortfalls
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _filled(order: Int32s, kept_of: Int32s, kept: Int32s, shortfalls: Int32s, free: Int32s) -> tuple[Int32s, Int32s]:
     """What each member gets, as offsets int32[members + 1] and partitions. Arguments as ``_kept`` gives them.
 
@@ -263,10 +263,7 @@ def _filled(order: Int32s, kept_of: Int32s, kept: Int32s, shortfalls: Int32s, fr
     assigned = np.empty(len(free), np.int32)
     next_free = 0
     for position in range(members):
-        start, stop = kept_of[position], kept_of[position + 1]
-        at = offsets[order[position]]
-        assigned[at : at + stop - start] = kept[start:stop]
-        at += stop - start
-        assigned[at : at + shortfalls[position]] = free[next_free : next_free + shortfalls[position]]
+        end = put(kept[kept_of[position] : kept_of[position + 1]], assigned, offsets[order[position]])
+        put(free[next_free : next_free + shortfalls[position]], assigned, end)
         next_free += shortfalls[position]
     return offsets, assigned
