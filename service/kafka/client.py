@@ -44,6 +44,9 @@ _PASSING: Final = (
 _FATAL: Final = ("AuthenticationFailed", "UnsupportedSaslMechanism", "certificate", "alert")
 """Signs of a failure that is the same however often one tries."""
 
+_CUT_SHORT: Final = re.compile("RequestTimedOut|Request timed out")
+"""Signs of a request that the deadline ends, which does not say why those before it failed."""
+
 Answer = Any
 """A response, or the ``KafkaError`` in its place."""
 
@@ -56,8 +59,8 @@ class _Warnings(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         text = record.getMessage()
-        if text.startswith("Bootstrap failed") or "not ready" in text or (self.last and "RequestTimedOut" in text):
-            return  # without a reason: a last request that the deadline cuts short does not say why those before it failed
+        if text.startswith("Bootstrap failed") or "not ready" in text or (self.last and _CUT_SHORT.search(text)):
+            return  # without a reason
         text = re.sub(r"^.*?(?:failed|lost): (.*?)(?: \(backoff.*)?$", r"\1", text, flags=re.DOTALL)
         self.last = text
         if not self.fatal and any(sign in text for sign in _FATAL):
@@ -86,7 +89,7 @@ class ClusterClient:
             self._bootstrap(bootstrap_ms)
         except (kafka_errors.KafkaError, Unreachable, ValueError, OSError) as error:
             reason = self._warnings.fatal or self._warnings.last or str(error)
-            if "disconnected" in reason and "SASL" in self._settings.get("security_protocol", ""):
+            if re.search("disconnected|reset by peer", reason) and "SASL" in self._settings.get("security_protocol", ""):
                 # The broker's answer is lost if it closes the connection before the answer has been read.
                 reason += "; a broker disconnects a client whose credentials it refuses"
             self.close()

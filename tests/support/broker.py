@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -154,27 +154,34 @@ def running_broker(*more_properties: str) -> Iterator[Broker]:
         properties.write_text(lines, encoding="utf-8")
         logging = Path(folder, "log4j2.properties")
         logging.write_text(_LOGGING, encoding="utf-8")
-        with log.open("w", encoding="utf-8", buffering=1) as output:
-            gateway_port, process = launch_gateway(
-                classpath=":".join((*fetch(*JARS), f"{_find_spark_home()}/jars/*")),
-                jarpath=py4j_jar(),
-                # The client compiler alone: a broker that lives a minute is up in half the time.
-                javaopts=["-Xmx512m", *SHORT_LIVED, f"-Dlog4j2.configurationFile={logging}"],
-                redirect_stdout=output,
-                redirect_stderr=output,
-                die_on_exit=True,
-                return_proc=True,
-            )
-            gateway = JavaGateway(gateway_parameters=GatewayParameters(port=gateway_port, auto_convert=True))
-            try:
-                _start(gateway, str(properties), log)
-                yield Broker(f"127.0.0.1:{port}", gateway.jvm, count(), log)
-            finally:
-                _forget_objects(gateway_port)
-                gateway.close()
-                process.kill()  # its data goes with the folder: nothing to shut down in order
-                process.wait(timeout=30)  # py4j reads its output, and closes it
-                process.stdin.close()
+        options = ("-Xmx512m", f"-Dlog4j2.configurationFile={logging}")
+        with log.open("w", encoding="utf-8", buffering=1) as output, kafka_jvm(output, *options) as gateway:
+            _start(gateway, str(properties), log)
+            yield Broker(f"127.0.0.1:{port}", gateway.jvm, count(), log)
+
+
+@contextmanager
+def kafka_jvm(output: TextIO, *options: str) -> Iterator[JavaGateway]:
+    """A JVM with Kafka's classes, which is killed with the block. output : where it prints"""
+    gateway_port, process = launch_gateway(
+        classpath=":".join((*fetch(*JARS), f"{_find_spark_home()}/jars/*")),
+        jarpath=py4j_jar(),
+        # The client compiler alone: a broker that lives a minute is up in half the time.
+        javaopts=[*options, *SHORT_LIVED],
+        redirect_stdout=output,
+        redirect_stderr=output,
+        die_on_exit=True,
+        return_proc=True,
+    )
+    gateway = JavaGateway(gateway_parameters=GatewayParameters(port=gateway_port, auto_convert=True))
+    try:
+        yield gateway
+    finally:
+        _forget_objects(gateway_port)
+        gateway.close()
+        process.kill()  # its data goes with its folder: nothing to shut down in order
+        process.wait(timeout=30)  # py4j reads its output, and closes it
+        process.stdin.close()
 
 
 def _forget_objects(gateway_port: int) -> None:

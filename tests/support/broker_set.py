@@ -8,14 +8,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
-from pyspark.find_spark_home import _find_spark_home
-
-from tests.support.broker import JARS, _free_ports
-from tests.support.jvm import SHORT_LIVED, fetch, py4j_jar
+from tests.support.broker import _free_ports, kafka_jvm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from py4j.java_gateway import JavaGateway
 
 
 @dataclass(frozen=True)
@@ -32,26 +30,11 @@ def running_brokers(racks: str) -> Iterator[BrokerSet]:
     with TemporaryDirectory(prefix="kafka-", ignore_cleanup_errors=True) as folder:
         controller, *ports = _free_ports(1 + len(racks))
         log = Path(folder, "brokers.log")
-        with log.open("w", encoding="utf-8") as output:
-            gateway_port, process = launch_gateway(
-                classpath=":".join((*fetch(*JARS), f"{_find_spark_home()}/jars/*")),
-                jarpath=py4j_jar(),
-                javaopts=["-Xmx768m", *SHORT_LIVED],
-                redirect_stdout=output,
-                redirect_stderr=output,
-                die_on_exit=True,
-                return_proc=True,
-            )
-            gateway = JavaGateway(gateway_parameters=GatewayParameters(port=gateway_port, auto_convert=True))
-            try:
-                cluster_id = gateway.jvm.org.apache.kafka.common.Uuid.randomUuid().toString()
-                for node, (rack, port) in enumerate(zip(racks, ports, strict=True), 1):
-                    _start(gateway, folder, cluster_id, (node, rack, port, controller))
-                yield BrokerSet(f"127.0.0.1:{ports[0]}", dict(enumerate(racks, 1)))
-            finally:
-                gateway.close()
-                process.kill()
-                process.wait(timeout=30)  # its pipes belong to py4j's threads
+        with log.open("w", encoding="utf-8") as output, kafka_jvm(output, "-Xmx768m") as gateway:
+            cluster_id = gateway.jvm.org.apache.kafka.common.Uuid.randomUuid().toString()
+            for node, (rack, port) in enumerate(zip(racks, ports, strict=True), 1):
+                _start(gateway, folder, cluster_id, (node, rack, port, controller))
+            yield BrokerSet(f"127.0.0.1:{ports[0]}", dict(enumerate(racks, 1)))
 
 
 def _start(gateway: JavaGateway, folder: str, cluster_id: str, broker: tuple[int, str, int, int]) -> None:
