@@ -106,7 +106,7 @@ def _assignor(name: str, rows: pa.Table, quantiles: list[float]) -> dict[str, An
         "warned": _sum(pc.greater(pc.list_value_length(rows["warnings"]), 0)),
         "follow_up_rebalances": _sum(rows["follow_up_rebalance"]),
         **{name: _sum(rows[name], none=None) for name in SUMS},
-        "skew": {"mean": pc.mean(rows["skew"]).as_py(), **at},
+        "skew": {"mean": pc.mean(rows["skew"].combine_chunks().sort()).as_py(), **at},  # sorted: sums depend on the order
     }
 
 
@@ -140,6 +140,8 @@ def _sum(values: pa.ChunkedArray, none: int | None = 0) -> int | None:
 
 
 def _named(rows: pa.Table, order: list[tuple[str, str]], *columns: str) -> list[dict[str, Any]]:
-    """The first rows in that order."""
-    named: list[dict[str, Any]] = rows.sort_by(order).slice(0, NAMED).select(columns).to_pylist()
+    """The first rows in that order; of equal ones, in the order of their other columns, so that every run names the same."""
+    rows = rows.select(columns)
+    others = (each.name for each in rows.schema if each.name not in dict(order) and not pa.types.is_list(each.type))
+    named: list[dict[str, Any]] = rows.sort_by([*order, *((name, "ascending") for name in others)]).slice(0, NAMED).to_pylist()
     return named
