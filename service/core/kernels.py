@@ -1,4 +1,4 @@
-"""``kernel``, the decorator of every kernel: Numba compiles it to run without the interpreter's lock, and caches it on disk.
+"""``kernel``, the decorator of kernels: Numba compiles them to run without the interpreter's lock, and caches them on disk.
 
 ``inner_kernel`` is for those that only kernels call: they compile faster without the code that takes Python's objects apart.
 """
