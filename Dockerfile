@@ -8,37 +8,32 @@
 
 ARG PYTHON=3.13-slim-trixie
 
-FROM python:${PYTHON} AS build
+# What changes seldom comes first and what changes always comes last, so that a new version is a few small layers.
+FROM python:${PYTHON} AS dependencies
+ENV PATH=/opt/allocator/bin:$PATH \
+    PIP_DISABLE_PIP_VERSION_CHECK=1
+# With the Kafka client, a small package of Python alone, so that one image serves the service and `watch`.
+COPY requirements.lock requirements-kafka.lock /opt/allocator/
+RUN --mount=type=cache,target=/root/.cache/pip \
+    python -m venv /opt/allocator && \
+    pip install --require-hashes -r /opt/allocator/requirements.lock -r /opt/allocator/requirements-kafka.lock
+
+FROM dependencies AS build
 # Where the kernels will find what is compiled here: Numba looks by the source's path and content, and by the CPU.
 # "generic" is the baseline of the architecture, so that what one machine has compiled fits every other.
 ENV NUMBA_CACHE_DIR=/opt/kernels \
-    NUMBA_CPU_NAME=generic \
-    PIP_DISABLE_PIP_VERSION_CHECK=1 \
-    PATH=/opt/allocator/bin:$PATH
+    NUMBA_CPU_NAME=generic
 WORKDIR /src
-# With the Kafka client, a small package of Python alone, so that one image serves the service and `watch`.
-COPY requirements.lock requirements-kafka.lock ./
-RUN --mount=type=cache,target=/root/.cache/pip \
-    python -m venv /opt/allocator && \
-    pip install --require-hashes -r requirements.lock -r requirements-kafka.lock
 COPY pyproject.toml README.md LICENSE NOTICE ./
 COPY service service
 COPY partition_allocator partition_allocator
 # Outside /src, where python would take the modules from there and not from where they are installed.
 WORKDIR /
-RUN pip install --no-deps --no-build-isolation --no-cache-dir /src && \
+RUN pip wheel --no-deps --no-build-isolation --no-cache-dir --wheel-dir /wheel /src && \
+    pip install --no-deps --no-cache-dir /wheel/*.whl && \
     python -m service.server.warm
 
-FROM build AS pipeline-build
-WORKDIR /src
-COPY requirements-pipeline.lock ./
-RUN --mount=type=cache,target=/root/.cache/pip \
-    pip install --require-hashes -r requirements-pipeline.lock
-WORKDIR /
-# spark-submit takes a file: the module of the command `partition-allocator pipeline`, wherever this Python keeps it.
-RUN ln -s "$(python -c 'from importlib.util import find_spec as f; print(f("service.cli.pipeline").origin)')" /opt/allocator/pipeline.py
-
-FROM python:${PYTHON} AS pipeline
+FROM dependencies AS pipeline
 LABEL org.opencontainers.image.title="partition-allocator-pipeline" \
       org.opencontainers.image.version="0.1.0" \
       org.opencontainers.image.licenses="Apache-2.0"
@@ -48,14 +43,20 @@ RUN apt-get update && \
     apt-get install -y --no-install-recommends default-jre-headless && \
     rm -rf /var/lib/apt/lists/* && \
     useradd --uid 10001 --no-create-home --home-dir /tmp allocator
-COPY --from=pipeline-build /opt/allocator /opt/allocator
-COPY --from=build /opt/kernels /opt/kernels
+COPY requirements-pipeline.lock /opt/allocator/
+RUN --mount=type=cache,target=/root/.cache/pip \
+    pip install --require-hashes -r /opt/allocator/requirements-pipeline.lock
 COPY spark-entrypoint.sh /opt/spark-entrypoint.sh
+# Copied, not mounted: Buildah reuses the layer of a RUN whose mounted stage has changed.
+COPY --from=build /wheel /opt/allocator/wheel
+# spark-submit takes a file: the module of the command `partition-allocator pipeline`, wherever this Python keeps it.
+RUN pip install --no-deps --no-cache-dir /opt/allocator/wheel/*.whl && \
+    ln -s "$(python -c 'from importlib.util import find_spec as f; print(f("service.cli.pipeline").origin)')" /opt/allocator/pipeline.py
+COPY --from=build /opt/kernels /opt/kernels
 # XDG_CACHE_HOME: no folder for the JVM's archive of classes, which would be written at the end and lost with the container.
 ENV HOME=/tmp \
     NUMBA_CACHE_DIR=/tmp/kernels \
     NUMBA_CPU_NAME=generic \
-    PATH=/opt/allocator/bin:$PATH \
     PYSPARK_PYTHON=/opt/allocator/bin/python \
     PYTHONDONTWRITEBYTECODE=1 \
     PYTHONSAFEPATH=1 \
@@ -65,17 +66,17 @@ WORKDIR /tmp
 USER 10001:10001
 ENTRYPOINT ["/bin/sh", "/opt/spark-entrypoint.sh"]
 
-FROM python:${PYTHON}
+FROM dependencies
 LABEL org.opencontainers.image.title="partition-allocator" \
       org.opencontainers.image.version="0.1.0" \
       org.opencontainers.image.licenses="Apache-2.0"
-COPY --from=build /opt/allocator /opt/allocator
+COPY --from=build /wheel /opt/allocator/wheel
+RUN pip install --no-deps --no-cache-dir /opt/allocator/wheel/*.whl
 COPY --from=build /opt/kernels /opt/kernels
 ENV HOME=/tmp \
     HOST=0.0.0.0 \
     NUMBA_CACHE_DIR=/tmp/kernels \
     NUMBA_CPU_NAME=generic \
-    PATH=/opt/allocator/bin:$PATH \
     PORT=8000 \
     PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1

@@ -80,8 +80,9 @@ clean: ## remove generated files
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or later is needed (PYTHON=… names it)"; exit 1; }
 	@$(PYTHON) -m venv .venv || { rm -rf .venv; echo "On Debian: apt install python3-venv"; exit 1; }
 
+# Python compiles what is imported; pip would compile all of it, which takes 20 s.
 .venv/.installed: requirements.lock pyproject.toml | .venv/bin/python
-	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/pip install -q --disable-pip-version-check --no-compile --require-hashes -r requirements.lock
 	$(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	$(BIN)/python -m service.server.warm
 	@touch $@
@@ -95,5 +96,5 @@ clean: ## remove generated files
 	@touch $@
 
 .venv/.dev: requirements-dev.lock .venv/.installed
-	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	$(BIN)/pip install -q --disable-pip-version-check --no-compile --require-hashes -r requirements-dev.lock
 	@touch $@

@@ -44,9 +44,10 @@ def main(arguments: list[str]) -> None:
         results += measured
         for result in measured:
             console.print(f"{result.row.name}: {result.ratio:.3g} (goal {result.row.goal})", highlight=False)
-    RESULTS.write_text(json.dumps([result.as_json() for result in results], indent=1) + "\n")
-    if WRITE_DOCS in arguments:
-        documents.write(BENCHMARKS, results, datetime.now(UTC).date().isoformat())
+        # After each benchmark: a complete run takes so long that it may be stopped.
+        RESULTS.write_text(json.dumps([result.as_json() for result in results], indent=1) + "\n")
+        if WRITE_DOCS in arguments:
+            documents.write(BENCHMARKS, results, datetime.now(UTC).date().isoformat())
     console.print()
     console.print(_table(results, skipped))
     missed = sum(not result.good for result in results)

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark import SparkContext
 from pyspark.sql import functions
 
 from benchmarks.harness import Row, benchmark, peak_megabytes
+from service.spark.cluster.executors import Executors, Processes
 from service.spark.cluster.progress import progress
 from service.spark.cluster.session import spark_session
 from service.spark.io.scan import run_scan
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from benchmarks.harness import Sides
 
 KEYS = 50_000_000
+CORES = 2
 ROW_GROUP = 1_000_000
 FOUR = ("java", "librdkafka:consistent_random", "sarama", "spark")
 TWENTY = tuple(range(10, 210, 10))
@@ -59,13 +60,11 @@ def key_file(count: int) -> str:
 
 
 @contextmanager
-def pipeline(cores: int = 2) -> Iterator[Pipeline]:
-    """A pipeline on ``cores`` cores of this machine."""
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        spark_session("benchmarks", master=f"local[{cores}]", settings={"spark.driver.memory": MEMORY}) as spark,
-    ):
-        yield Pipeline(spark, Sink(spark, folder), partial(progress, spark))
+def pipeline(cores: int) -> Iterator[Pipeline]:
+    """A pipeline on ``cores`` cores of this machine: processes, and Spark where a benchmark needs it."""
+    start = partial(spark_session, "benchmarks", master=f"local[{cores}]", settings={"spark.driver.memory": MEMORY})
+    with tempfile.TemporaryDirectory() as folder, Executors(start, Processes(cores)) as executors:
+        yield Pipeline(executors, Sink(executors, folder), partial(progress, executors))
 
 
 def ours(on: Pipeline, path: str, names: tuple[str, ...], partitions_counts: tuple[int, ...]) -> float:
@@ -87,7 +86,7 @@ def sparks(on: Pipeline, path: str) -> float:
 
 def _beside_spark(count: int, names: tuple[str, ...], partitions_counts: tuple[int, ...]) -> Iterator[Sides]:
     path = key_file(count)
-    with pipeline() as on:
+    with pipeline(CORES) as on:
         ours(on, path, names, partitions_counts)
         sparks(on, path)
         yield lambda: [ours(on, path, names, partitions_counts)], lambda: [sparks(on, path)]
@@ -130,20 +129,18 @@ def two_cores(count: int = KEYS) -> Iterator[Sides]:
 
 
 def driver_memory(count: int) -> float:
-    """Peak memory of the driver, in MB: Python and JVM together, in a process of its own."""
+    """Peak memory of the driver, in MB, in a process of its own."""
     script = f"from benchmarks.pipeline import print_driver_memory; print_driver_memory({count})"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     return float(done.stdout.splitlines()[-1])
 
 
 def print_driver_memory(count: int) -> None:
-    """Scan, and print the peaks of this process and of its JVM, which in local mode holds the executors too."""
+    """Scan, and print the peak of this process. That of the others includes the file, which they map into their memory."""
     path = key_file(count)
-    with pipeline() as on:
+    with pipeline(CORES) as on:
         ours(on, path, FOUR, TWENTY)
-        jvm = SparkContext._gateway.proc.pid  # noqa: SLF001 - PySpark has no public way
-        peaks = [peak_megabytes(pid) for pid in (os.getpid(), jvm)]
-    print(sum(peaks))
+    print(peak_megabytes(os.getpid()))
 
 
 @benchmark(

@@ -13,14 +13,13 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 from benchmarks.harness import Row, Skipped, benchmark
-from benchmarks.pipeline import FOUR, KEYS, TWENTY, key_file, ours, pipeline
+from benchmarks.pipeline import CORES, FOUR, KEYS, TWENTY, key_file, ours, pipeline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from benchmarks.harness import Sides
 
-CORES: Final = 2
 PARTITIONS: Final = 12
 TOP: Final = 20
 

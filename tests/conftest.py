@@ -33,7 +33,10 @@ SLOWEST = ("tests/spark/", "tests/chart/")
 SHARED_SPARK = "tests/spark"
 """The files of this folder go to one worker, for a second Spark would take a minute to start and to warm up."""
 
-WITHOUT_SHARED_SPARK = ("tests/spark/cluster/", "tests/spark/skew/test_follow.py")
+WITHOUT_SHARED_SPARK = (
+    "tests/spark/cluster/test_cluster.py", "tests/spark/cluster/test_connector.py", "tests/spark/cluster/test_jvm.py",
+    "tests/spark/skew/test_follow.py",
+)  # fmt: skip
 """These start their own."""
 
 

@@ -4,7 +4,6 @@ from flask import Response
 from marshmallow import Schema, fields
 
 from service.core.assignors import GROUP_PROTOCOLS
-from service.core.kafka_versions import known_to
 from service.core.partitioners import PARTITIONERS
 from service.core.placers import PLACERS
 from service.web import responses
@@ -106,7 +105,7 @@ def list_assignors() -> Response:
                     "aliases": assignor.aliases,
                     "reproduces": assignor.reproduces,
                     "summary": assignor.summary,
-                    "kafka_versions": known_to(assignor),
+                    "kafka_versions": assignor.kafka_versions,
                 }
                 for group_protocol, assignors in GROUP_PROTOCOLS.items()
                 for assignor in assignors

@@ -87,9 +87,9 @@ def _body(file: BufferedReader | None, snapshots: Sequence[BufferedReader], grou
             raise BadInput(f"{file.name}: {error}") from None
         if not isinstance(rest, dict):
             raise BadInput(f"{file.name}: not a JSON object.")
-        twice = sorted(body.keys() & rest.keys())
-        if twice:
-            raise BadInput(f"{file.name}: {', '.join(twice)}: the snapshot has these.")
+        duplicates = sorted(body.keys() & rest.keys())
+        if duplicates:
+            raise BadInput(f"{file.name}: {', '.join(duplicates)}: the snapshot has these.")
         body |= rest
     return dumps(body)
 

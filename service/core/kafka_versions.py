@@ -14,14 +14,7 @@ The brokers of 3.x had the consumer protocol as a preview, with other assignors,
 their answers are not offered.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
-
-from service.core.errors import InvalidQuestion
-
-if TYPE_CHECKING:
-    from service.core.assignors import Assignor
+from typing import Final
 
 RELEASES: Final = ("4.0.0", "4.0.1", "4.0.2", "4.1.0", "4.1.1", "4.1.2", "4.2.0", "4.2.1", "4.3.0", "4.3.1")
 """The releases whose group coordinators and classic assignors are reproduced, oldest first."""
@@ -34,19 +27,3 @@ ADMIN_UTILS: Final = ("0.10.2.1", "3.9.2", "4.0.2", LATEST)
 
 FORMATTERS: Final = (LATEST, "0.10.2.1")
 """The releases whose formatters' lines are printed, newest first; the older one has no share groups."""
-
-
-def known_to(assignor: Assignor) -> tuple[str, ...]:
-    """The releases that ``assignor`` or one of its earlier forms reproduces, oldest first."""
-    oldest = min(RELEASES.index(form.since) for form in (assignor, *assignor.earlier))
-    return RELEASES[oldest:]
-
-
-def at_release(assignor: Assignor, kafka_version: str) -> Assignor:
-    """The form of ``assignor`` in this release; raises InvalidQuestion, which lists the releases that it supports."""
-    known = known_to(assignor)
-    if kafka_version not in known:
-        detail = f"The assignor {assignor.name} does not support Kafka {kafka_version}; supported are {', '.join(known)}."
-        raise InvalidQuestion(detail, "kafka_version")
-    forms = [one for one in (assignor, *assignor.earlier) if RELEASES.index(one.since) <= RELEASES.index(kafka_version)]
-    return max(forms, key=lambda form: RELEASES.index(form.since))

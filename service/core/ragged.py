@@ -1,8 +1,9 @@
 """Ragged arrays inverted: label → indices, and value → rows."""
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Int32s, Ragged
@@ -37,10 +38,11 @@ def first_repeat(rows: Ragged, columns: int) -> int:
 
 
 @inner_kernel
-def put(values: Int32s, room: Int32s, at: int) -> int:
+def put(values: npt.NDArray[Any], room: npt.NDArray[Any], at: int) -> int:
     """Copy the values to ``room[at:]``; returns their end. An assignment to a slice takes five times as long to compile."""
+    start = np.uint64(at)  # an unsigned index is not asked whether it counts from the end, so several values are copied at once
     for i in range(len(values)):
-        room[at + i] = values[i]
+        room[start + np.uint64(i)] = values[i]
     return at + len(values)
 
 

@@ -44,27 +44,29 @@ _PASSING: Final = (
 _FATAL: Final = ("AuthenticationFailed", "UnsupportedSaslMechanism", "certificate", "alert")
 """Signs of a failure that is the same however often one tries."""
 
-_CUT_SHORT: Final = re.compile("RequestTimedOut|Request timed out")
-"""Signs of a request that the deadline ends, which does not say why those before it failed."""
+_FAILURE: Final = re.compile(r"(?!Bootstrap failed).*?(?:failed|lost): (.*?)(?: \(backoff.*)?", re.DOTALL)
+"""A log record of the library that says why a connection failed; the others only say that one did, or give advice."""
+
+_CUT_SHORT: Final = ("RequestTimedOut", "KafkaTimeout")
+"""The errors of an attempt that the deadline ends, which do not say why those before it failed."""
 
 Answer = Any
 """A response, or the ``KafkaError`` in its place."""
 
 
-class _Warnings(logging.Handler):
-    """Keeps the library's last warning, which alone says why a connection failed, and the first that no retry helps against."""
+class _Failures(logging.Handler):
+    """Keeps why the last connection failed, which the library only logs, and the first failure that no retry helps against."""
 
     last = ""
     fatal = ""
 
     def emit(self, record: logging.LogRecord) -> None:
-        text = record.getMessage()
-        if text.startswith("Bootstrap failed") or "not ready" in text or (self.last and _CUT_SHORT.search(text)):
-            return  # without a reason
-        text = re.sub(r"^.*?(?:failed|lost): (.*?)(?: \(backoff.*)?$", r"\1", text, flags=re.DOTALL)
-        self.last = text
-        if not self.fatal and any(sign in text for sign in _FATAL):
-            self.fatal = text
+        failure = _FAILURE.fullmatch(record.getMessage())
+        if failure is None or (self.last and any(error in failure[1] for error in _CUT_SHORT)):
+            return
+        self.last = failure[1]
+        if not self.fatal and any(sign in self.last for sign in _FATAL):
+            self.fatal = self.last
 
 
 class ClusterClient:
@@ -76,9 +78,9 @@ class ClusterClient:
 
     def __init__(self, bootstrap_servers: str, settings: dict[str, Any], bootstrap_ms: int = BOOTSTRAP_MS) -> None:
         defaults = {"client_id": CLIENT_ID, "request_timeout_ms": REQUEST_MS, "receive_message_max_bytes": LONGEST_RESPONSE}
-        log, self._warnings = logging.getLogger("kafka"), _Warnings(logging.WARNING)
+        log, self._failures = logging.getLogger("kafka"), _Failures(logging.WARNING)
         log.propagate = False  # every failure is told once, by this program
-        log.addHandler(self._warnings)
+        log.addHandler(self._failures)
         self._net = NetworkSelector(slow_task_threshold_secs=0)
         servers = [server.strip() for server in bootstrap_servers.split(",")]
         self._settings = {**defaults, **settings, "bootstrap_servers": servers}
@@ -88,7 +90,7 @@ class ClusterClient:
             self._manager = KafkaConnectionManager(self._net, **self._settings)
             self._bootstrap(bootstrap_ms)
         except (kafka_errors.KafkaError, Unreachable, ValueError, OSError) as error:
-            reason = self._warnings.fatal or self._warnings.last or str(error)
+            reason = self._failures.fatal or self._failures.last or str(error)
             if re.search("disconnected|reset by peer", reason) and "SASL" in self._settings.get("security_protocol", ""):
                 # The broker's answer is lost if it closes the connection before the answer has been read.
                 reason += "; a broker disconnects a client whose credentials it refuses"
@@ -100,8 +102,8 @@ class ClusterClient:
         future = self._manager.bootstrap_async(bootstrap_ms)
         while not future.is_done:
             self._net.poll(timeout_ms=POLL_MS, future=future)
-            if self._warnings.fatal:
-                raise Unreachable(self._warnings.fatal)
+            if self._failures.fatal:
+                raise Unreachable(self._failures.fatal)
         if future.exception is not None:
             raise future.exception
 
@@ -117,7 +119,7 @@ class ClusterClient:
             self._manager.close()
             self._net.run(self._settle)
         self._net.close()
-        logging.getLogger("kafka").removeHandler(self._warnings)
+        logging.getLogger("kafka").removeHandler(self._failures)
 
     async def _settle(self) -> None:
         await self._net.sleep(0)

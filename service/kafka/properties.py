@@ -61,8 +61,8 @@ def _logical_lines(text: str) -> list[str]:
     joins = False
     for raw in re.split(r"\r\n|\r|\n", text):
         line = raw.lstrip(" \t\f")
-        if not joins and (not line or line[0] in "#!"):
-            continue
+        if not (joins and lines[-1]) and (not line or line[0] in "#!"):
+            continue  # java.util.Properties looks for comments until a logical line has its first character
         trailing = len(line) - len(line.rstrip("\\"))
         content = line[:-1] if trailing % 2 else line
         if joins:
@@ -70,7 +70,7 @@ def _logical_lines(text: str) -> list[str]:
         else:
             lines.append(content)
         joins = bool(trailing % 2)
-    return lines
+    return [line for line in lines if line]
 
 
 def _unescaped(text: str) -> str:

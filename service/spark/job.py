@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
+    from service.spark.cluster.executors import Executors
     from service.spark.io.sinks import Sink
     from service.spark.report import Report
 
@@ -25,14 +26,19 @@ if TYPE_CHECKING:
 class Pipeline:
     """The environment of a job.
 
-    spark : the session
+    executors : what runs its tasks
     sink : where it writes its results
-    progress : ``with pipeline.progress("scanning"):`` shows the progress of Spark's tasks, on a terminal
+    progress : ``with pipeline.progress("scanning"):`` shows the progress of the tasks, on a terminal
     """
 
-    spark: SparkSession
+    executors: Executors
     sink: Sink
     progress: Callable[[str], AbstractContextManager[None]]
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session, which starts when it is first needed. Raises NoSpark."""
+        return self.executors.spark
 
 
 @dataclass(frozen=True)
@@ -65,6 +71,7 @@ class Job:
     sources : the sources among the parameters' values, which are checked before Spark starts
     columns : ``columns(**parameters)`` gives the columns that ``source`` must have, as far as the parameters say
     check : ``check(**parameters)`` raises an error of the core or of the pipeline before Spark starts
+    reads_parquet : whether its tasks can read plain Parquet themselves, without Spark
 
     ``job.py`` in the job's folder has ``run``. It is imported when the job runs, so that options and files are refused before
     Spark and the kernels are imported.
@@ -75,6 +82,7 @@ class Job:
     parameters: tuple[click.Parameter, ...]
     check: Callable[..., None] = lambda **_: None
     columns: Callable[..., Sequence[str]] = lambda **_: ()
+    reads_parquet: bool = False
 
     def run(self, pipeline: Pipeline, **parameters: Any) -> Outcome | None:
         """The outcome; None from a job that runs until it is stopped."""

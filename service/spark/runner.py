@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -13,12 +14,14 @@ import orjson
 import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
 
+from service.spark.cluster.executors import Executors, Processes
 from service.spark.cluster.progress import progress
 from service.spark.cluster.session import spark_session
 from service.spark.io import reading
 from service.spark.io.lock import exclusive
-from service.spark.io.sinks import Sink
+from service.spark.io.sinks import Sink, local_folder
 from service.spark.job import Pipeline
 
 if TYPE_CHECKING:
@@ -61,12 +64,14 @@ def run(
     Raises errors of the core and of the pipeline.
     """
     name = f"partition-allocator {job.name}"
-    session = spark_session(name, master=master, packages=packages, settings=settings, verbose=verbose)
-    with exclusive(into), session as spark:
-        sink = Sink(spark, into)
+    start = partial(spark_session, name, master=master, packages=packages, settings=settings, verbose=verbose)
+    may = job.reads_parquet and not (settings or packages)
+    processes = processes_of(master, [into, *(source.location for source in job.sources(parameters))]) if may else None
+    with exclusive(into), Executors(start, processes) as executors:
+        sink = Sink(executors, into)
         sink.check()
         try:
-            outcome = job.run(Pipeline(spark, sink, partial(progress, spark)), **parameters)
+            outcome = job.run(Pipeline(executors, sink, partial(progress, executors)), **parameters)
             if outcome is None:
                 return None
             places = {}
@@ -81,6 +86,21 @@ def run(
             raise reading.failure(error) from error
     text = orjson.dumps(outcome.summary, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_INDENT_2).decode() + "\n"
     return Results(text, outcome.headline, places, outcome.within_limits)
+
+
+def processes_of(master: str | None, locations: Sequence[str]) -> Processes | None:
+    """The processes that run tasks in place of ``master``; None if it must be Spark.
+
+    That is so on a cluster, under ``spark-submit``, in a process that has a session, and where data are on another machine:
+    connections to object stores do not survive a fork.
+    """
+    elsewhere = any(name in os.environ for name in ("SPARK_REMOTE", "PYSPARK_GATEWAY_PORT"))
+    local = re.fullmatch(r"local(?:\[([1-9]\d*|\*)\])?", master or "local[*]")
+    if elsewhere or local is None or any(local_folder(location) is None for location in locations):
+        return None
+    if SparkSession.getActiveSession() is not None:
+        return None
+    return Processes(len(os.sched_getaffinity(0)) if local[1] == "*" else int(local[1] or 1))
 
 
 def date() -> str:

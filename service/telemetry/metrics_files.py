@@ -62,7 +62,7 @@ class MetricsFile(MmapedDict):
 
     def write_value(self, key: str, value: float, timestamp: float) -> None:
         """See MmapedDict."""
-        if self._has_space(key):
+        if key in self._positions or self._has_space(key):
             super().write_value(key, value, timestamp)  # type: ignore[no-untyped-call]
 
     def _has_space(self, key: str) -> bool:

@@ -1,27 +1,27 @@
 """HTTP only: what flask-smorest needs to speak the contract of ``openapi.yaml``.
 
-A resource is a module with a ``Blueprint``; its view reads ``look up → run → answer``::
+A resource is a module with a ``Blueprint``; its views run the question and answer::
 
     @blueprint.post("/v1/partitions")
     @blueprint.arguments(PartitionsSchema)                      # the body; a QuestionSchema makes the question
     @blueprint.arguments(ExplainSchema, location="query")
     @blueprint.response(200, PartitionsAnswerSchema)            # documents; the view renders the answer itself
     @blueprint.doc(operationId="allocatePartitions")
-    def allocate_partitions(question, explain):
+    def allocate_partitions(question, query):
         report = decision("partition", question.partitioner.name)
         with report.compute():
-            answer = ...
+            result = ...
         report.sees(keys=...)
         report.gives(skew, subject=question.topic_name)
         with report.render():
-            return render.answer({...})
+            return respond(lambda: document(question, result))
 """
 
 from __future__ import annotations
 
 import http
 import re
-from functools import partial, wraps
+from functools import cached_property, partial, wraps
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias, cast
 
 import flask_smorest
@@ -36,7 +36,6 @@ from service.core.errors import MAX_ERRORS, AllocatorError, InvalidQuestion, Lim
 from service.core.similar import did_you_mean
 from service.web import problems
 from service.web.bodies import check_json, read_body
-from service.web.fields import Integer, Number
 from service.web.json_codec import loads
 
 if TYPE_CHECKING:
@@ -216,9 +215,14 @@ def _field(fault: InvalidQuestion) -> str:
 class QuerySchema(QuestionSchema):
     """A schema of optional parameters, and the question that they make."""
 
+    @cached_property
+    def defaults(self) -> dict[str, Any]:
+        """Of the parameters that have one."""
+        return {name: field.load_default for name, field in self.fields.items() if field.load_default is not missing}
+
     def read(self, req: Request) -> Any:
         """The question of a request. Raises 422 for faults of single parameters, and what ``question`` raises."""
-        body = {name: field.load_default for name, field in self.fields.items() if field.load_default is not missing}
+        body = self.defaults.copy()
         faults: dict[str, Any] = {}
         values = query_values(req, self)
         for name, value in values.items():
@@ -237,7 +241,7 @@ class QuerySchema(QuestionSchema):
 
 
 def _query_value(text: str, field: Any) -> Any:
-    return from_query(text) if isinstance(field, Integer | Number) else text
+    return from_query(text) if hasattr(field, "num_type") else text  # as Marshmallow's numbers have; isinstance takes a µs
 
 
 class Blueprint(flask_smorest.Blueprint):
@@ -249,6 +253,15 @@ class Blueprint(flask_smorest.Blueprint):
         super().__init__(name, import_name, **kwargs)
         if parser is not None:
             self.ARGUMENTS_PARSER = parser
+
+    def response(self, *args: Any, **kwargs: Any) -> Any:
+        """As flask-smorest's, which documents the answer; views render it themselves."""
+        return _leaving_view(super().response(*args, **kwargs))
+
+    @staticmethod
+    def doc(**kwargs: Any) -> Any:
+        """As flask-smorest's."""
+        return _leaving_view(flask_smorest.Blueprint.doc(**kwargs))
 
     def arguments(self, schema: Any, **kwargs: Any) -> Any:
         """As flask-smorest's, but with one instance of the schema for all requests: making one takes half a millisecond."""
@@ -266,6 +279,16 @@ class Blueprint(flask_smorest.Blueprint):
             return wrapper
 
         return decorate
+
+
+def _leaving_view(decorator: Callable[..., Any]) -> Callable[..., Any]:
+    """A decorator of flask-smorest that documents the view without a wrapper: each takes 2 µs of every request."""
+
+    def decorate(view: Any) -> Any:
+        view._apidoc = decorator(view)._apidoc  # noqa: SLF001 - where flask-smorest's decorators have it
+        return view
+
+    return decorate
 
 
 class Api(flask_smorest.Api):

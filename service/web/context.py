@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from flask import current_app, has_request_context, request
 from werkzeug.exceptions import ServiceUnavailable
 
 from service.config import environment_name
 from service.core.errors import LimitExceeded
-from service.web.middleware import PROGRESS, request_hooks
+from service.web.admission import RESERVED, SMALL_BYTES
+from service.web.middleware import PROGRESS
 
 if TYPE_CHECKING:
     from service.config import Settings
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 
 def settings() -> Settings:
     """The settings of the running app."""
-    return cast("Settings", current_app.extensions["settings"])
+    of_app: Settings = current_app.extensions["settings"]
+    return of_app
 
 
 def check_limit(name: str, count: int, what: str, *field: str | int) -> None:
@@ -34,35 +36,41 @@ def check_limit(name: str, count: int, what: str, *field: str | int) -> None:
 
 def reserve(size: int) -> None:
     """Reserve bytes of memory for this request until its response has been sent. Raises 413 or 503."""
-    request_hooks().reserve(size)
+    environ = request.environ
+    if environ.get(RESERVED, 0) + size > SMALL_BYTES:
+        current_app.extensions["request_hooks"].reserve(environ, size)
 
 
 def check_time() -> None:
     """Raise ServiceUnavailable if the request has taken more than its time. For loops in Python, every few milliseconds."""
     if has_request_context():
-        _check_time(request.environ[PROGRESS].started, time.perf_counter(), settings().max_request_seconds)
+        progress, now = request.environ[PROGRESS], time.perf_counter()
+        if now > progress.deadline:
+            raise _too_late(now - progress.started)
 
 
-def _check_time(started: float, now: float, allowed: int) -> None:
-    if now - started > allowed:
-        limit = environment_name("max_request_seconds")
-        raise ServiceUnavailable(
-            f"The request took {now - started:.1f} s and was aborted: the limit {limit} is {allowed} s.", retry_after=allowed
-        )
+def _too_late(seconds: float) -> ServiceUnavailable:
+    """The error of a request that has taken so long."""
+    limit, allowed = environment_name("max_request_seconds"), settings().max_request_seconds
+    return ServiceUnavailable(
+        f"The request took {seconds:.1f} s and was aborted: the limit {limit} is {allowed} s.", retry_after=allowed
+    )
 
 
 def metrics() -> Metrics:
     """The metrics of the running app."""
-    return cast("Metrics", current_app.extensions["metrics"])
+    of_app: Metrics = current_app.extensions["metrics"]
+    return of_app
 
 
 def decision(name: str, strategy: str) -> Decision:
     """The report of this request's decision ("partition", "assignment", "placement"), once its body has been read."""
-    progress, allowed = request.environ[PROGRESS], settings().max_request_seconds
+    progress = request.environ[PROGRESS]
 
     def phase_ended(phase: str, phase_started: float, now: float) -> None:
         if progress.span is not None:
             progress.span.phase(phase, phase_started, now, strategy)
-        _check_time(progress.started, now, allowed)
+        if now > progress.deadline:
+            raise _too_late(now - progress.started)
 
     return metrics().decision(name, strategy, progress.started, phase_ended)

@@ -1,39 +1,38 @@
 """Answers of a million rows, written by kernels: the string functions of Arrow take several times as long."""
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 
-from service.core.kernels import inner_kernel, kernel
+from service.core.kernels import inner_kernel
 from service.core.model import Bytes, Int32s
 from service.web.json_codec import dumps
 
 COMMA = 44
 
 
-def pieces(texts: Iterable[bytes]) -> tuple[Int32s, Bytes]:
-    """Texts end to end: int32[texts + 1] offsets and uint8[...]."""
+class Texts(NamedTuple):
+    """Texts end to end: text i is ``data[offsets[i]:offsets[i + 1]]``."""
+
+    offsets: Int32s
+    data: Bytes
+
+
+def end_to_end(texts: Iterable[bytes]) -> Texts:
+    """The texts for a kernel."""
     texts = list(texts)
     offsets = np.zeros(len(texts) + 1, np.int32)
     np.cumsum([len(text) for text in texts], out=offsets[1:])
-    return offsets, np.frombuffer(bytearray(b"".join(texts)), np.uint8)
+    return Texts(offsets, np.frombuffer(bytearray(b"".join(texts)), np.uint8))
 
 
-def opened(member: str, names: Iterable[str], then: str) -> tuple[Int32s, Bytes]:
-    """For each name the beginning of an object: ``{"topic_name":"orders","partition_ids":[``; as ``pieces`` gives them.
+def opened(member: str, names: Iterable[str], then: str) -> Texts:
+    """For each name the beginning of an object: ``{"topic_name":"orders","partition_ids":[``.
 
     then : the next member, of which a list is to follow
     """
-    return pieces(b'{"%s":%s,"%s":[' % (member.encode(), dumps(name), then.encode()) for name in names)
-
-
-@kernel
-def write(piece: Bytes, text: Bytes, at: int) -> int:
-    """Copy ``piece`` to ``text[at:]``; returns the place behind it."""
-    for byte in piece:
-        text[at] = byte
-        at += 1
-    return at
+    return end_to_end(b'{"%s":%s,"%s":[' % (member.encode(), dumps(name), then.encode()) for name in names)
 
 
 @inner_kernel

@@ -24,7 +24,8 @@ LARGE: Final = 2**16
 KEY_BYTES: Final = 24
 """Memory for each key beside its value, such as hash, partition and answer. Measured for 2,000,000: 16 if they are null."""
 
-_TEXTUAL: Final = (*columns.TEXTS, *columns.BYTES)
+TEXTUAL: Final = (*columns.TEXTS, *columns.BYTES)
+"""Formats whose keys are strings in JSON."""
 
 
 class KeyList(fields.List[Any]):
@@ -101,7 +102,7 @@ def json_value(values: Any, row: int) -> Any:
 def from_json(values: list[Any] | pa.StringArray, key_format: str) -> columns.Column:
     """The keys of a JSON list; raises InvalidQuestion for the first that does not fit the format."""
     reserve(KEY_BYTES * len(values))
-    if key_format in _TEXTUAL:
+    if key_format in TEXTUAL:
         return columns.from_text(_texts(values), key_format)
     if isinstance(values, pa.StringArray):
         values = values.to_pylist()

@@ -10,9 +10,9 @@ import os
 import re
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
-from flask import Response, current_app, request
+from flask import Response, request
 from werkzeug.exceptions import Forbidden, RequestEntityTooLarge, ServiceUnavailable, Unauthorized
 from werkzeug.wsgi import ClosingIterator
 
@@ -23,7 +23,6 @@ from service.web.admission import (
     IS_CONNECTED,
     RESERVED,
     RETRY_SECONDS,
-    SMALL_BYTES,
     AdmissionControl,
     MemoryBudget,
     Overloaded,
@@ -105,7 +104,7 @@ class Progress:
     """What is known of a request that is being answered.
 
     request_id : the caller's X-Request-ID, or one of ours
-    started : by time.perf_counter
+    started, deadline : by time.perf_counter
     rule : its URL rule; empty if no route matches
     admitted : must it leave the admission control?
     caller : who sent it, where callers are known
@@ -114,6 +113,7 @@ class Progress:
 
     request_id: str
     started: float
+    deadline: float
     rule: str = ""
     admitted: bool = False
     caller: str | None = None
@@ -130,6 +130,7 @@ class RequestHooks:
         self._credentials = Authenticator(settings, metrics.jwks_failures.inc) if checked else None
         self._admission = AdmissionControl(settings.max_concurrent, settings.max_queued)
         self._memory = MemoryBudget(settings.decision_bytes())
+        self._seconds = settings.max_request_seconds
         self._log = _access_log() if log_requests else None
         self._scopes = {rule.rule: scope_of(rule.rule) for rule in app.url_map.iter_rules()}
         self._headers = [*HEADERS, ("Strict-Transport-Security", "max-age=31536000")] if settings.tls_cert else [*HEADERS]
@@ -141,7 +142,8 @@ class RequestHooks:
         """The app, and what every answer has: added here it costs nothing, and by Flask's hooks and headers 25 µs."""
         sent_id = environ.get("HTTP_X_REQUEST_ID")
         request_id = sent_id if sent_id is not None and SANE_ID.fullmatch(sent_id) else os.urandom(16).hex()
-        environ[PROGRESS] = progress = Progress(request_id, time.perf_counter())
+        started = time.perf_counter()
+        environ[PROGRESS] = progress = Progress(request_id, started, started + self._seconds)
         code, length = 0, 0
 
         def start(status: str, headers: list[tuple[str, str]], *exc_info: Any) -> Any:
@@ -208,12 +210,9 @@ class RequestHooks:
         self._metrics.rejected.labels("full").inc()
         raise ServiceUnavailable(str(overloaded), retry_after=RETRY_SECONDS) from None
 
-    def reserve(self, size: int) -> None:
+    def reserve(self, environ: WSGIEnvironment, size: int) -> None:
         """Reserve bytes of memory until the response has been sent. Raises RequestEntityTooLarge, ServiceUnavailable."""
-        environ = request.environ
         held = environ.get(RESERVED, 0)
-        if held + size <= SMALL_BYTES:
-            return
         if held + size > self._memory.size:
             limit = environment_name("max_decision_bytes")
             raise RequestEntityTooLarge(
@@ -251,11 +250,6 @@ def _challenge(status: int, **parameters: str) -> Response:
     """An answer that asks for a bearer token."""
     challenge = ", ".join(f'{name}="{value}"' for name, value in {"realm": REALM, **parameters}.items())
     return Response(status=status, headers={"WWW-Authenticate": f"Bearer {challenge}"})
-
-
-def request_hooks() -> RequestHooks:
-    """The hooks of the running app."""
-    return cast("RequestHooks", current_app.extensions["request_hooks"])
 
 
 def security_scheme() -> dict[str, Any]:

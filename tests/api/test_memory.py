@@ -8,6 +8,7 @@ import pytest
 
 from service.app import create_app
 from service.config import Settings, memory_limit
+from service.web import context
 from service.web.middleware import RequestHooks
 
 M = 1_000_000
@@ -31,7 +32,8 @@ LARGE = {
 def reserved(monkeypatch):
     """The bytes that requests have reserved."""
     sizes = []
-    monkeypatch.setattr(RequestHooks, "reserve", lambda _, size: sizes.append(size))
+    monkeypatch.setattr(context, "SMALL_BYTES", -1)
+    monkeypatch.setattr(RequestHooks, "reserve", lambda _, __, size: sizes.append(size))
     return sizes
 
 

@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
+from service.api.rebalances.request import GroupRebalancesSchema
+from service.core.assignors import GROUP_PROTOCOLS
+from service.core.timelines.simulation import varied
+
 if TYPE_CHECKING:
     from flask.testing import FlaskClient
 
@@ -160,6 +164,27 @@ def test_comparisons_answer_what_it_would_save(client: FlaskClient) -> None:
     assert [one["totals"]["rebalances"] for one in result["comparisons"]][:2] == [1, 1 + 4 * 2]
 
 
+def test_a_change_of_assignor_is_one_of_the_protocol_that_is_compared(client: FlaskClient) -> None:
+    """The assignor range of the consumer protocol is not that of the classic one."""
+    change = event("assignor_changes", assignors=["range"])
+    with client.application.test_request_context():
+        question = GroupRebalancesSchema().load(body(events=[change], compare=[{}, {"group_protocol": "consumer"}]))
+    for variant, protocol in zip(question.variants, ("classic", "consumer"), strict=True):
+        (changed,) = varied(question.timeline, variant).events
+        assert (changed.group_protocol, changed.assignors) == (protocol, (GROUP_PROTOCOLS[protocol]["range"],))
+
+
+def test_a_member_that_has_crashed_reads_nothing(client: FlaskClient) -> None:
+    """Even if it changed its subscription in its last millisecond."""
+    owned = [{"topic_name": "t0", "partition_ids": [0, 1, 2, 3, 4, 5]}]
+    members = [{"member_id": "c1", "topic_names": [], "owned_partitions": owned}, {"member_id": "c2"}]
+    events = [event("subscription_changes", member_id="c1", topic_names=[]), event("member_crashes", member_id="c1")]
+    result = answer(client, body(members=members, events=events))
+    (rebalance,) = result["rebalances"]
+    idle_ms = rebalance["stable_at_ms"] - events[1]["at_ms"]
+    assert rebalance["idle"] == {"partition_ms": 6 * idle_ms, "longest_ms": idle_ms}
+
+
 def test_a_scale_up_derives_ids_and_says_so(client: FlaskClient) -> None:
     result = answer(client, body(events=[event("scales", members_count=4), event("scales", 90_000, members_count=1)]))
     assert len(result["derived_member_ids"]) == 2
@@ -249,7 +274,27 @@ FAULTS: list[tuple[dict[str, Any], str, str]] = [
         "/events/0/topic/topic_name",
         "exists already",
     ),
+    (
+        {
+            "events": [
+                event("assignor_changes", group_protocol="consumer"),
+                event("assignor_changes", assignors=["cooperative-sticky"]),
+            ]
+        },
+        "/events/1/assignors/0",
+        "There is no assignor 'cooperative-sticky'; known are uniform, range.",
+    ),
+    (
+        {"events": [event("assignor_changes", group_protocol="consumer") for _ in range(2)]},
+        "/events/1/group_protocol",
+        "The group's protocol is consumer; only a classic group can change its protocol.",
+    ),
     ({"compare": [{"assignor": "none"}]}, "/compare/0/assignor", "There is no assignor 'none'"),
+    (
+        {"events": [event("assignor_changes", assignors=["sticky"])], "compare": [{}, {"group_protocol": "consumer"}]},
+        "/compare/1/group_protocol",
+        "The event /events/0 does not fit this protocol: There is no assignor 'sticky'; known are uniform, range.",
+    ),
     (
         {"members": [{"member_id": m, "owned_partitions": [{"topic_name": "t0", "partition_ids": [1]}]} for m in "ab"]},
         "/members/1/owned_partitions",

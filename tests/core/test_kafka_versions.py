@@ -6,7 +6,7 @@ import pytest
 
 from service.core.assignors import GROUP_PROTOCOLS
 from service.core.errors import InvalidQuestion
-from service.core.kafka_versions import RELEASES, at_release, known_to
+from service.core.kafka_versions import RELEASES
 
 EVERY = [
     pytest.param(protocol, assignor, id=f"{protocol}-{assignor.name}")
@@ -17,18 +17,18 @@ EVERY = [
 
 @pytest.mark.parametrize(("protocol", "assignor"), EVERY)
 def test_the_newest_release_is_answered_by_the_assignor_on_offer(protocol, assignor):
-    assert at_release(assignor, RELEASES[-1]) is assignor
-    assert known_to(assignor)[0] == ("4.2.0" if protocol == "share" else "4.0.0")
+    assert assignor.at_release(RELEASES[-1]) is assignor
+    assert assignor.kafka_versions[0] == ("4.2.0" if protocol == "share" else "4.0.0")
 
 
 def test_uniform_changed_in_4_0_1():
     uniform = GROUP_PROTOCOLS["consumer"]["uniform"]
-    assert at_release(uniform, "4.0.0") is uniform.earlier[0]
-    assert at_release(uniform, "4.0.1") is uniform
+    assert uniform.at_release("4.0.0") is uniform.earlier[0]
+    assert uniform.at_release("4.0.1") is uniform
 
 
 @pytest.mark.parametrize("version", ["3.9.1", "4.1.1", "5.0.0", ""])
 def test_an_unknown_release_is_refused_with_the_known_ones(version):
     with pytest.raises(InvalidQuestion, match=r"supported are 4\.2\.0, 4\.2\.1, 4\.3\.0, 4\.3\.1") as refusal:
-        at_release(GROUP_PROTOCOLS["share"]["simple"], version)
+        GROUP_PROTOCOLS["share"]["simple"].at_release(version)
     assert refusal.value.field == ("kafka_version",)

@@ -26,6 +26,12 @@ from kafka.protocol.admin import (
 )
 from kafka.protocol.consumer import ListOffsetsRequest, ListOffsetsResponse, OffsetFetchRequest, OffsetFetchResponse
 from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse, MetadataRequest, MetadataResponse
+from kafka.protocol.sasl import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
 
 from service.kafka.messages import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
 from tests.support.wire_encoding import text, topic_partitions
@@ -40,8 +46,14 @@ VERSIONS = {
     DescribeGroupsRequest: (DescribeGroupsResponse, 6),
     ConsumerGroupDescribeRequest: (ConsumerGroupDescribeResponse, 1),
     OffsetFetchRequest: (OffsetFetchResponse, 9),
+    SaslHandshakeRequest: (SaslHandshakeResponse, 1),
+    SaslAuthenticateRequest: (SaslAuthenticateResponse, 2),
 }
 _REQUESTS = {request.API_KEY: request for request in VERSIONS}
+
+
+class HangUp(Exception):
+    """What a broker raises that closes the connection instead of answering."""
 
 
 @dataclass
@@ -86,6 +98,9 @@ class StubCluster:
             for each, (_, newest) in VERSIONS.items()
         ]
         return ApiVersionsResponse(error_code=0, api_keys=keys)
+
+    def _SaslHandshakeRequest(self, broker_id: int, request: Any) -> Any:  # noqa: N802
+        return SaslHandshakeResponse(error_code=0, mechanisms=["PLAIN"])
 
     def _MetadataRequest(self, broker_id: int, request: Any) -> Any:  # noqa: N802
         one_topic = MetadataResponse.MetadataResponseTopic
@@ -272,7 +287,10 @@ def stub_cluster(cluster: StubCluster) -> Iterator[StubCluster]:
                         return
                     bodies = cluster._bodies.setdefault((broker_id, key, version), {})
                     if frame[8:] not in bodies:
-                        response = cluster.answer(broker_id, request)
+                        try:
+                            response = cluster.answer(broker_id, request)
+                        except HangUp:
+                            return
                         tagged = response.flexible_version_q(version) and key != ApiVersionsRequest.API_KEY
                         bodies[frame[8:]] = b"\0" * tagged + response.encode(version=version)
                     body = struct.pack(">i", correlation) + bodies[frame[8:]]

@@ -1,16 +1,15 @@
-"""Why there is no connection."""
+"""Why a connection fails."""
 
 from __future__ import annotations
 
-import socket
-import threading
 import time
-from contextlib import ExitStack, suppress
+from typing import Any
 
 import pytest
 
 from service.kafka.client import ClusterClient
 from service.kafka.errors import Unreachable
+from tests.kafka.stub_cluster import HangUp, StubCluster, stub_cluster
 
 SETTINGS = {
     "security_protocol": "SASL_PLAINTEXT",
@@ -20,27 +19,24 @@ SETTINGS = {
 }
 
 
-def close_connections(server: socket.socket, seconds: float) -> None:
-    """Close each connection at once, for so many seconds; after that, answer none."""
-    until = time.monotonic() + seconds
-    with suppress(OSError), ExitStack() as held:
-        while True:
-            connection = held.enter_context(server.accept()[0])
-            if time.monotonic() < until:
-                connection.close()
+class SlowAtLast(StubCluster):
+    """Brokers that disconnect clients with the wrong password within a second, and after a second do not answer them."""
+
+    started_at = 0.0
+
+    def _SaslAuthenticateRequest(self, broker_id: int, request: Any) -> Any:  # noqa: N802 - as the request
+        self.started_at = self.started_at or time.monotonic()
+        if time.monotonic() < self.started_at + 1:
+            raise HangUp
+        time.sleep(10)
+        raise HangUp
 
 
 def test_a_request_that_the_deadline_ends_hides_no_reason() -> None:
-    """The broker closes the first connections, and is too slow for the last one."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        thread = threading.Thread(target=close_connections, args=(server, 1))
-        thread.start()
-        try:
-            address = "127.0.0.1:{1}".format(*server.getsockname())
-            with pytest.raises(
-                Unreachable, match=r"(disconnected|reset by peer); a broker disconnects a client whose credentials"
-            ):
-                ClusterClient(address, SETTINGS, bootstrap_ms=4000)
-        finally:
-            server.shutdown(socket.SHUT_RDWR)
-            thread.join()
+    """Nor does the library's warning about the password that it sends in the clear."""
+    with stub_cluster(SlowAtLast(brokers_count=1)) as cluster:
+        with pytest.raises(
+            Unreachable, match=r"(disconnected|reset by peer); a broker disconnects a client whose credentials it refuses"
+        ):
+            ClusterClient(cluster.bootstrap, SETTINGS, bootstrap_ms=4000)
+        assert cluster.requests["SaslAuthenticateRequest"] > 1

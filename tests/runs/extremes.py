@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from flask import Flask
 
 MAX_BYTES: Final = 640 * 2**20
-"""By which a process may grow; a worker with every kernel loaded holds about 350 MiB, so this is 1 GiB in all."""
+"""The service's budget for decisions, and by how much a process may grow; with every kernel it holds about 350 MiB before."""
 MAX_SECONDS: Final = 60
 BUSY: Final = 503
 """The one 5xx that is an answer: the service is full, or the request took longer than it may."""
@@ -393,7 +393,7 @@ def extreme(value: Any, draw: random.Random) -> Any:
 
 def warm_app(bodies: list[tuple[str, dict[str, Any]]]) -> Flask:
     """An app that has loaded its kernels, which the children inherit."""
-    app = create_app(Settings())
+    app = create_app(Settings(max_decision_bytes=MAX_BYTES))
     client = app.test_client()
     for path, body in bodies:
         client.post(path, json=body)

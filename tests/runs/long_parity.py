@@ -29,7 +29,6 @@ from service.api.groups.response import assignments_json
 from service.arrow.groups import in_answer_order
 from service.core.assignors import GROUP_PROTOCOLS
 from service.core.errors import InvalidQuestion, KafkaAssignorFails
-from service.core.kafka_versions import at_release
 from service.core.ragged import transposed
 from tests.support import golden, parity, server_groups
 from tests.support.groups import RACKS, group_of
@@ -61,7 +60,7 @@ class Subject:
 
 def _subject(protocol: str, name: str, kafka_class: str, release: str = KAFKA) -> Subject:
     package = "org.apache.kafka." + ("clients.consumer." if protocol == "classic" else "coordinator.group.assignor.")
-    return Subject(protocol, at_release(GROUP_PROTOCOLS[protocol][name], release), release, package + kafka_class)
+    return Subject(protocol, GROUP_PROTOCOLS[protocol][name].at_release(release), release, package + kafka_class)
 
 
 SUBJECTS = (

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 from pyspark import SparkContext
+from pyspark.sql import SparkSession
 
+from service.spark.cluster.executors import Executors
 from service.spark.cluster.progress import progress
 from service.spark.cluster.session import spark_session
 from service.spark.io.sinks import Sink
@@ -17,8 +20,6 @@ from tests.support.jvm import INTERPRETED, SHORT_LIVED
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
-
-    from pyspark.sql import SparkSession
 
 SETTINGS = INTERPRETED | {
     "spark.driver.memory": "1g",
@@ -44,9 +45,21 @@ def spark() -> Iterator[SparkSession]:
 
 
 @pytest.fixture
-def pipeline(spark: SparkSession, tmp_path: Path) -> Pipeline:
-    """What a job is given; its results go into ``tmp_path / "results"``."""
-    return Pipeline(spark, Sink(spark, str(tmp_path / "results")), partial(progress, spark))
+def pipeline(spark: SparkSession, tmp_path: Path) -> Iterator[Pipeline]:
+    """What a job is given on Spark; its results go into ``tmp_path / "results"``."""
+    with Executors(lambda: nullcontext(spark)) as executors:
+        yield Pipeline(executors, Sink(executors, str(tmp_path / "results")), partial(progress, executors))
+
+
+@pytest.fixture
+def without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands of this test do as if there were no session, and none can start."""
+    monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)
+    monkeypatch.setattr("service.spark.runner.spark_session", _start)
+
+
+def _start(*_: object, **__: object) -> NoReturn:
+    raise AssertionError("Spark starts")
 
 
 @pytest.fixture

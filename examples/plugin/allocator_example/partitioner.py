@@ -6,11 +6,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from service.core.keys.columns import SERIALIZED, byte_strings
-from service.core.partitioners import Partitioner, signs
+from service.core.partitioners import Partitioner
 from service.core.partitioners.allocation import by_hash
 from service.core.partitioners.drawing import RANDOM
 from service.core.partitioners.explicit import CHECKED
-from service.core.partitioners.model import Hash
+from service.core.partitioners.hashing_rule import MASK, Hash
 from service.core.partitioners.murmur2 import murmur2
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ TENANT = Partitioner(
     client="allocator-example 1.0",
     setting="partitioner.class",
     hash=Hash("murmur2 of the tenant", tenant_hashes),
-    sign=signs.MASK,
+    sign=MASK,
     null=RANDOM,
     empty_key="hashed",
     explicit=CHECKED,

@@ -39,7 +39,7 @@ from service.arrow.groups import (
 )
 from service.core.assignors import GROUP_PROTOCOLS, Assignor
 from service.core.errors import UnknownStrategy, raise_all
-from service.core.kafka_versions import LATEST, at_release
+from service.core.kafka_versions import LATEST
 from service.core.model import NONE
 from service.web import json_arrays, json_integer_lists, responses
 from service.web.blueprint import Parser, Parts, QuestionSchema
@@ -305,7 +305,7 @@ def _strategy(body: dict[str, Any]) -> tuple[str, Assignor, str]:
         raise UnknownStrategy("group_protocol", protocol, tuple(GROUP_PROTOCOLS))
     version = body["kafka_version"] or LATEST
     assignor = GROUP_PROTOCOLS[protocol].builtins[0] if body["assignor"] is None else _assignor(protocol, body["assignor"])
-    return protocol, at_release(assignor, version), version
+    return protocol, assignor.at_release(version), version
 
 
 def check_topics(body: dict[str, Any]) -> None:

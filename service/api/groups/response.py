@@ -15,13 +15,14 @@ from service.api.groups.request import GroupAssignment, assignment_bytes
 from service.arrow.groups import assignments_table, in_answer_order
 from service.core.kernels import kernel
 from service.core.measures import spread, weighted_load
-from service.core.model import NONE, Bytes, Group, Int32s, Ragged
+from service.core.model import NONE, Bytes, Group, Int32s, Ragged, RaggedArrays
+from service.core.ragged import put
 from service.core.rebalances.moves import Differences, Moves, differences, final_rows, follow_up, moves, within
 from service.core.rebalances.rebalance import Rebalance, rebalance
 from service.web import responses
 from service.web.context import check_time, reserve
 from service.web.fields import about
-from service.web.json_writing import COMMA, opened, pieces, write, write_number
+from service.web.json_writing import COMMA, Texts, end_to_end, opened, write_number
 from service.web.schemas import CountsSchema, LoadsSchema, counts_document
 
 
@@ -250,10 +251,10 @@ def assignments_json(group: Group, assignment: Ragged) -> orjson.Fragment:
 
 def topic_partitions_json(group: Group, partitions: Int32s) -> orjson.Fragment:
     """``[{"topic_name", "partition_ids"}]``; partitions : int32[...], ascending, existing ones."""
-    return _rows_json(group, pieces([b""]), Ragged(np.array([0, len(partitions)], np.int32), partitions), b"")
+    return _rows_json(group, end_to_end([b""]), Ragged(np.array([0, len(partitions)], np.int32), partitions), b"")
 
 
-def _rows_json(group: Group, before: tuple[Int32s, Bytes], rows: Ragged, after: bytes) -> orjson.Fragment:
+def _rows_json(group: Group, before: Texts, rows: Ragged, after: bytes) -> orjson.Fragment:
     """A list with, for each row, its own text ``before``, its partitions by topic, and ``after``."""
     names = opened("topic_name", (*group.topics.names, *group.unknown_topic_names), "partition_ids")
     closed = np.frombuffer(bytearray(after), np.uint8)
@@ -261,51 +262,43 @@ def _rows_json(group: Group, before: tuple[Int32s, Bytes], rows: Ragged, after: 
     topic_of = np.repeat(np.arange(len(first) - 1, dtype=np.int32), np.diff(first))
     if len(unknown):
         topic_of = np.concatenate([topic_of, unknown[:, 0]])
-    text = _write_rows(*before, *names, rows.offsets, rows.values, topic_of, first, unknown[:, 1].copy(), closed)
+    text = _write_rows(before, names, rows.arrays(), topic_of, first, unknown[:, 1].copy(), closed)
     return orjson.Fragment(text.tobytes())
 
 
 @kernel
 def _write_rows(  # noqa: C901 (a kernel)
-    before_of: Int32s,
-    before: Bytes,
-    names_of: Int32s,
-    names: Bytes,
-    rows_of: Int32s,
-    partitions: Int32s,
-    topic_of: Int32s,
-    first: Int32s,
-    unknown_ids: Int32s,
-    after: Bytes,
+    before: Texts, names: Texts, rows: RaggedArrays, topic_of: Int32s, first: Int32s, unknown_ids: Int32s, after: Bytes
 ) -> Bytes:
     """The text of ``_rows_json``, uint8[...].
 
-    before_of, before : the text before each row
-    names_of, names : the text that opens a topic's object
-    rows_of, partitions : row → its partitions, a topic's together
+    before, after : the text before each row, and behind every row
+    names : the text that opens each topic's object
+    rows : row → its partitions, a topic's together
     topic_of : int32[partitions]   the topic of each partition
     first : int32[topics + 1]   the first partition of each topic
     unknown_ids : int32[...]    the id of each partition that does not exist
     """
-    longest = len(before) + (len(rows_of) - 1) * (len(after) + 1) + 2 + 12 * len(partitions)
-    for row in range(len(rows_of) - 1):
+    count = len(rows.offsets) - 1
+    longest = len(before.data) + count * (len(after) + 1) + 2 + 12 * len(rows.values)
+    for row in range(count):
         topic = start = stop = NONE
-        for partition in partitions[rows_of[row] : rows_of[row + 1]]:
+        for partition in rows.values[rows.offsets[row] : rows.offsets[row + 1]]:
             if not start <= partition < stop:
                 last = topic
                 topic, start, stop, _ = _topic(partition, topic_of, first, unknown_ids)
                 if topic != last:
-                    longest += names_of[topic + 1] - names_of[topic] + 3
+                    longest += names.offsets[topic + 1] - names.offsets[topic] + 3
     text = np.empty(longest, np.uint8)
     text[0] = 91
     at = 1
-    for row in range(len(rows_of) - 1):
+    for row in range(count):
         if row > 0:
             text[at] = COMMA
             at += 1
-        at = write(before[before_of[row] : before_of[row + 1]], text, at)
+        at = put(before.data[before.offsets[row] : before.offsets[row + 1]], text, at)
         topic = start = stop = base = NONE
-        for partition in partitions[rows_of[row] : rows_of[row + 1]]:
+        for partition in rows.values[rows.offsets[row] : rows.offsets[row + 1]]:
             last = topic
             if not start <= partition < stop:
                 topic, start, stop, base = _topic(partition, topic_of, first, unknown_ids)
@@ -313,7 +306,7 @@ def _write_rows(  # noqa: C901 (a kernel)
                 if last != NONE:
                     text[at], text[at + 1], text[at + 2] = 93, 125, COMMA
                     at += 3
-                at = write(names[names_of[topic] : names_of[topic + 1]], text, at)
+                at = put(names.data[names.offsets[topic] : names.offsets[topic + 1]], text, at)
             else:
                 text[at] = COMMA
                 at += 1
@@ -321,7 +314,7 @@ def _write_rows(  # noqa: C901 (a kernel)
         if topic != NONE:
             text[at], text[at + 1] = 93, 125
             at += 2
-        at = write(after, text, at)
+        at = put(after, text, at)
     text[at] = 93
     return text[: at + 1]
 

@@ -9,7 +9,7 @@ from marshmallow import Schema, ValidationError, fields, validate, validates_sch
 
 from service.core.errors import InvalidQuestion
 from service.core.kafka_versions import LATEST
-from service.core.keys.columns import BYTES, INTEGERS, Column
+from service.core.keys.columns import INTEGERS, Column
 from service.core.keys.formats import FORMATS
 from service.core.model import Bools
 from service.core.partitioners import PARTITIONERS, Partitioner, Question, check_options
@@ -174,8 +174,7 @@ OPTIONS: Final = (
 
 def _allocation(body: dict[str, Any], records: Records) -> Allocation:
     partitioner = _partitioner(body)
-    check_options(partitioner, tuple(records.options))
-    options = records.options | _options(partitioner, body)
+    options = _options(partitioner, body, **records.options)
     column, key_format = records.read(body)
     encoding = partitioner.encoding
     if key_format not in encoding.formats:
@@ -202,8 +201,9 @@ def _partitioner(body: dict[str, Any]) -> Partitioner:
     return partitioner
 
 
-def _options(partitioner: Partitioner, body: dict[str, Any]) -> dict[str, Any]:
-    options = {name: body[name] for name in OPTIONS if body.get(name) is not None}
+def _options(partitioner: Partitioner, body: dict[str, Any], **options: Any) -> dict[str, Any]:
+    """The options of the question: those given, which the records have, and the body's. Raises InvalidQuestion."""
+    options |= {name: body[name] for name in OPTIONS if body.get(name) is not None}
     if body.get("window") is not None:
         options["window"] = (body["window"]["start"], body["window"]["size"])
     check_options(partitioner, tuple(options))
@@ -226,7 +226,7 @@ def _records(body: dict[str, Any]) -> Records:
 
 def _json_value(key: str | None, key_format: str) -> Any:
     """A query's text as the JSON value of its format; other text as it is, for the format to refuse."""
-    if key is None or key_format in ("string", "uuid", *BYTES):
+    if key is None or key_format in keys.TEXTUAL:
         return key
     if key_format in INTEGERS:
         return from_query(key)

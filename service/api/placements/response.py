@@ -15,9 +15,10 @@ from service.core.kernels import kernel
 from service.core.measures import Spread
 from service.core.model import Bytes, Cluster, Int32s
 from service.core.placers.load import Load, broker_load, rack_load
+from service.core.ragged import put
 from service.web.fields import about
 from service.web.json_codec import dumps
-from service.web.json_writing import COMMA, write, write_number
+from service.web.json_writing import COMMA, write_number
 from service.web.responses import json_lists, json_objects
 from service.web.schemas import CountsSchema, counts_document
 
@@ -235,12 +236,12 @@ def _write_rows(before: Bytes, between: Bytes, after: Bytes, ids: Int32s, replic
         if row > 0:
             text[at] = COMMA
             at += 1
-        at = write_number(ids[row], text, write(before, text, at))
-        at = write(between, text, at)
+        at = write_number(ids[row], text, put(before, text, at))
+        at = put(between, text, at)
         for i in range(replicas.shape[1]):
             if i > 0:
                 text[at] = COMMA
                 at += 1
             at = write_number(replicas[row, i], text, at)
-        at = write(after, text, at)
+        at = put(after, text, at)
     return text[:at]

@@ -10,7 +10,7 @@ from service.api.rebalances.world import Names, read_timeline, stable_group
 from service.arrow.groups import partitions_total, subscriptions_total
 from service.core.assignors import GROUP_PROTOCOLS, Assignor
 from service.core.errors import UnknownStrategy
-from service.core.kafka_versions import LATEST, at_release
+from service.core.kafka_versions import LATEST
 from service.core.timelines.model import Event, Timeline, Timing
 from service.core.timelines.simulation import Variant
 from service.web.blueprint import Parts, QuestionSchema
@@ -215,8 +215,8 @@ class GroupRebalancesSchema(QuestionSchema):
             check_limit("max_partitions", most * partitions, "partitions × rebalances", "detail")
         answered = partitions * 100 + members * 1_000 if detail == "assignments" else 0
         reserve(most * (2_000 + answered) + 200 * partitions + 2_000 * members)
-        names = Names.of(body)
-        events = tuple(_event(i, event, names, body) for i, event in enumerate(body["events"]))
+        names, changes = Names.of(body), _assignor_changes(body, protocol)
+        events = tuple(_event(event, names, changes.get(i)) for i, event in enumerate(body["events"]))
         timeline = read_timeline(body, names, protocol, assignor, timing, events, detail)
         return RebalancesQuestion(
             kafka_version=body["kafka_version"],
@@ -266,21 +266,30 @@ def _resolved(protocol: str | None, assignor: str | None, default: str, version:
     if protocol not in GROUP_PROTOCOLS:
         raise UnknownStrategy("group_protocol", protocol, tuple(GROUP_PROTOCOLS))
     registry = GROUP_PROTOCOLS[protocol]
-    return protocol, at_release(registry.builtins[0] if assignor is None else registry[assignor], version or LATEST)
+    return protocol, (registry.builtins[0] if assignor is None else registry[assignor]).at_release(version or LATEST)
 
 
 def _variants(body: dict[str, Any], protocol: str, assignor: Assignor) -> tuple[Variant, ...]:
     """The variants, by default with the protocol and the assignor of the body. Raises ValidationError."""
-    variants, faults = [], {}
+    strategies, faults = [], {}
     for i, row in enumerate(body["compare"]):
         if row["assignor"] is None and row["group_protocol"] in (None, protocol):
-            variants.append(Variant(protocol, assignor, row["static"]))
+            strategies.append((protocol, assignor))
             continue
         try:
-            resolved = _resolved(row["group_protocol"], row["assignor"], protocol, body["kafka_version"])
-            variants.append(Variant(*resolved, row["static"]))
+            strategies.append(_resolved(row["group_protocol"], row["assignor"], protocol, body["kafka_version"]))
         except UnknownStrategy as error:
             faults[i] = {error.kind: [error.detail]}
+    if faults:
+        raise ValidationError({"compare": faults})
+    variants = []
+    for i, (row, strategy) in enumerate(zip(body["compare"], strategies, strict=True)):
+        try:
+            variants.append(Variant(*strategy, row["static"], _assignor_changes(body, strategy[0])))
+        except UnknownStrategy as error:
+            if strategy[0] == protocol:
+                raise
+            faults[i] = {"group_protocol": [f"The event /events/{error.field[1]} does not fit this protocol: {error.detail}"]}
     if faults:
         raise ValidationError({"compare": faults})
     return tuple(variants)
@@ -313,9 +322,13 @@ def _check_events(events: list[dict[str, Any]], protocol: str) -> None:
     for i, event in enumerate(events):
         if i and event["at_ms"] < events[i - 1]["at_ms"]:
             faults[i] = {"at_ms": ["Earlier than the event before it."]}
-        if "group_protocol" in event and protocol != "classic":
-            faults[i] = {"group_protocol": [f"The group's protocol is {protocol}; only a classic group can change its protocol."]}
-        if "assignors" in event and protocol == "share":
+        if "group_protocol" in event:
+            if protocol != "classic":
+                detail = f"The group's protocol is {protocol}; only a classic group can change its protocol."
+                faults[i] = {"group_protocol": [detail]}
+            else:
+                protocol = event["group_protocol"]
+        elif "assignors" in event and protocol == "share":
             faults[i] = {"assignors": ["The assignor of a share group is the broker's."]}
     if faults:
         raise ValidationError({"events": faults})
@@ -336,8 +349,28 @@ def _size(body: dict[str, Any]) -> tuple[int, int, int]:
     return partitions, members, steps
 
 
-def _event(i: int, body: dict[str, Any], names: Names, whole: dict[str, Any]) -> Event:
-    """Event i, its names turned into indices."""
+def _assignor_changes(body: dict[str, Any], protocol: str) -> dict[int, tuple[str, Assignor]]:
+    """The protocol and the assignor that each assignor_changes of the events leads to, by the event's number.
+
+    protocol : of the group at 0 ms. Only a classic group changes it; any other one restarts its members.
+    Raises UnknownStrategy for an assignor that the protocol does not have by then.
+    """
+    changes = {}
+    for i, event in enumerate(body["events"]):
+        if event["type"] != "assignor_changes":
+            continue
+        if protocol == "classic":
+            protocol = event.get("group_protocol") or protocol
+        try:
+            changes[i] = _resolved(protocol, (event.get("assignors") or [None])[0], protocol, body["kafka_version"])
+        except UnknownStrategy as error:
+            error.field = ("events", i, "assignors", 0)
+            raise
+    return changes
+
+
+def _event(body: dict[str, Any], names: Names, change: tuple[str, Assignor] | None) -> Event:
+    """An event, its names turned into indices. change : see ``_assignor_changes``"""
     fields: dict[str, Any] = {
         name: body[name]
         for name in (
@@ -347,20 +380,13 @@ def _event(i: int, body: dict[str, Any], names: Names, whole: dict[str, Any]) ->
             "for_ms",
             "new_member_id",
             "members_count",
-            "group_protocol",
             "partitions_count",
         )
         if name in body
     }
-    if body["type"] == "assignor_changes":
+    if change is not None:
         fields |= {"down_ms": body.get("down_ms", 0), "pause_ms": body.get("pause_ms", 60_000)}
-        protocol = body.get("group_protocol") or whole["group_protocol"] or "classic"
-        try:
-            _, assignor = _resolved(protocol, (body.get("assignors") or [None])[0], protocol, whole["kafka_version"])
-        except UnknownStrategy as error:
-            error.field = ("events", i, "assignors", 0)
-            raise
-        return Event(**fields, assignors=(assignor,))
+        return Event(**fields, group_protocol=change[0], assignors=(change[1],))
     fields |= {name: body[name] for name in ("down_ms", "pause_ms") if name in body}
     if "member" in body:
         fields["member"] = names.new_member(body["member"])

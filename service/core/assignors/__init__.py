@@ -4,11 +4,7 @@ An assignor is a plain function ``Group → Assignment``. Those of an installed 
 ``partition_allocator.assignors.<group protocol>`` (docs/plugins.md).
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from service.core.assignors import plugins
 from service.core.assignors.classic import range as classic_range
@@ -17,27 +13,11 @@ from service.core.assignors.classic.sticky import cooperative as classic_coopera
 from service.core.assignors.classic.sticky import sticky as classic_sticky
 from service.core.assignors.consumer import range as consumer_range
 from service.core.assignors.consumer.uniform import uniform
+from service.core.assignors.model import Assignor
 from service.core.assignors.share import simple
-from service.core.model import Assignment, Group
-from service.core.registry import Registry, Strategy
+from service.core.registry import Registry
 
-
-@dataclass(frozen=True)
-class Assignor(Strategy):
-    """One way to assign a group.
-
-    explain : how ``run`` arrived at its answer, as a JSON object: ``(group, its answer, most entries of a list)``; None if
-        there is nothing to explain
-    warnings : sentences that a reader of the answer to a group must know; None if there never are any
-    since : the oldest Kafka release (see ``kafka_versions``) that gives these answers
-    earlier : the forms in which older releases had it; see ``kafka_versions.at_release``
-    """
-
-    explain: Callable[[Group, Assignment, int], dict[str, Any]] | None = None
-    warnings: Callable[[Group], list[str]] | None = None
-    since: str = "4.0.0"
-    earlier: tuple[Assignor, ...] = ()
-
+__all__ = ["GROUP_PROTOCOLS", "Assignor"]
 
 CLASSIC: Final[tuple[Assignor, ...]] = (
     Assignor(

@@ -9,6 +9,7 @@ import binascii
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -36,6 +37,26 @@ class TopicIds:
 
     hashes: Int32s
     ranks: Int32s
+
+
+class TopicArrays(NamedTuple):
+    """Topics as a kernel gets them.
+
+    first : int32[topics + 1]       the first partition of each topic
+    topic_of : int32[partitions]    the topic of each partition
+    hashes, ranks : int32[topics]   see TopicIds
+    """
+
+    first: Int32s
+    topic_of: Int32s
+    hashes: Int32s
+    ranks: Int32s
+
+    @classmethod
+    def of(cls, topics: Topics, ids: TopicIds) -> "TopicArrays":
+        """The arrays of these topics."""
+        topic_of = np.repeat(np.arange(len(topics), dtype=np.int32), topics.partitions_counts())
+        return cls(topics.first, topic_of, ids.hashes, ids.ranks)
 
 
 def topic_ids(topics: Topics) -> TopicIds:
@@ -163,27 +184,20 @@ def partition_beyond_the_end(group: Group, subscribed: Bools) -> tuple[int, int,
 
 
 @inner_kernel
-def target_rows(  # noqa: C901 (a kernel)
-    partitions: Int32s, topic_of: Int32s, first: Int32s, hashes: Int32s, ranks: Int32s, place: Int32s
-) -> tuple[Int32s, Int32s, Int32s]:
+def target_order(partitions: Int32s, table: TopicArrays, place: Int32s) -> Int32s:  # noqa: C901 (a kernel)
     """One member's target assignment in Java's order: a HashMap of topic ids, in each a HashSet of partition ids.
 
     partitions : int32[...]   what the member owns, in the order of its list, none twice, all existing
-    topic_of : int32[partitions]   the topic of each partition; first : int32[topics + 1]
-    hashes, ranks : int32[topics]   see TopicIds
     place : int32[topics]   scratch, all NONE; left so
-
-    Returns the topics in order, int32[rows + 1] offsets, and the partitions in order.
 
     Reproduces Assignment.fromRecord (Apache Kafka 4.3.1). Plain-Python twin: tests/reference/server_assignors.py.
     """
+    first, topic_of = table.first, table.topic_of
     n = len(partitions)
     if n > 0:
         only = topic_of[partitions[0]]
         if partitions[n - 1] < first[only + 1] and _in_order(partitions, first[only], _capacity(n)):
-            offsets = np.zeros(2, np.int32)
-            offsets[1] = n
-            return np.full(1, only, np.int32), offsets, partitions
+            return partitions
     # A topic's partitions most often stand together.
     topics = np.empty(len(partitions), np.int32)
     sizes = np.empty(len(partitions), np.int32)
@@ -201,7 +215,7 @@ def target_rows(  # noqa: C901 (a kernel)
         sizes[place[topic]] += i - start
     topics = topics[:rows]
     if rows > 1:
-        topics = topics[hash_order(hashes[topics], ranks[topics], int(DEFAULT_CAPACITY), False, topics[:0])]
+        topics = topics[hash_order(table.hashes[topics], table.ranks[topics], int(DEFAULT_CAPACITY), False, topics[:0])]
     offsets = np.zeros(rows + 1, np.int32)
     for row in range(rows):
         offsets[row + 1] = offsets[row] + sizes[place[topics[row]]]
@@ -217,8 +231,9 @@ def target_rows(  # noqa: C901 (a kernel)
         cursor[row] += 1
     for row in range(rows):
         place[topics[row]] = NONE
-        _order_ids(ordered[offsets[row] : offsets[row + 1]], first[topics[row]])
-    return topics, offsets, ordered
+        if offsets[row + 1] - offsets[row] > 1:
+            _order_ids(ordered[offsets[row] : offsets[row + 1]], first[topics[row]])
+    return ordered
 
 
 @inner_kernel

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from service.core.kafka_versions import known_to
+from service.core.kafka_versions import RELEASES
 from service.core.model import Assignment, Ragged
 from service.core.registry import BrokenRule
 
 if TYPE_CHECKING:
-    from service.core.assignors import Assignor
+    from service.core.assignors.model import Assignor
     from service.core.model import Group, Int32s
     from service.core.registry import Plugin
 
@@ -30,7 +30,7 @@ def guard(assignor: Assignor, plugin: Plugin, *, sharing: bool = False) -> Assig
     """
     if assignor.earlier:
         raise ValueError("earlier is for the releases of Kafka itself")
-    known_to(assignor)
+    RELEASES.index(assignor.since)
     return replace(
         assignor,
         run=plugin.guarded(assignor.run, partial(checked, sharing=sharing)),

@@ -16,7 +16,8 @@ import numpy.typing as npt
 from service.core.keys import columns
 from service.core.keys.columns import Column
 from service.core.model import Bools, Int32s
-from service.core.partitioners.model import HashingRule, Partitioner
+from service.core.partitioners.hashing_rule import HashingRule
+from service.core.partitioners.model import Partitioner
 
 UNDECIDED: Final = -1
 """The partition of a record whose partition depends on a counter or a random number, not on its key."""

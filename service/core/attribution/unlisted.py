@@ -15,17 +15,17 @@ from service.core.attribution.probe_keys import PROBES
 from service.core.keys import columns
 from service.core.keys.columns import Column, Encoding
 from service.core.model import Keys
-from service.core.partitioners import signs
+from service.core.partitioners import hashing_rule
 from service.core.partitioners.crc32 import CRC32
 from service.core.partitioners.fnv1a import FNV1A
 from service.core.partitioners.hash_codes import ARRAY, OBJECT
+from service.core.partitioners.hashing_rule import Hash, HashingRule, Sign
 from service.core.partitioners.kafkajs_legacy import LEGACY
-from service.core.partitioners.model import Hash, HashingRule, Sign
 from service.core.partitioners.murmur2 import MURMUR2, MURMUR2_SEED_0
 from service.core.partitioners.murmur3 import MURMUR3
 
 HASHES: Final = (MURMUR2, CRC32, FNV1A, MURMUR3, OBJECT, MURMUR2_SEED_0, ARRAY, LEGACY)
-SIGNS: Final = (signs.MASK, signs.UNSIGNED, signs.REM_NEG, signs.PMOD)
+SIGNS: Final = (hashing_rule.MASK, hashing_rule.UNSIGNED, hashing_rule.REM_NEG, hashing_rule.PMOD)
 
 LARGEST_NUMBER: Final = 2**33
 """Whole numbers from here on have no exact remainder in ``observations.matches``."""
@@ -45,7 +45,7 @@ def unlisted(known: Iterable[PartitionerClass], column: Column, key_format: str,
         of_hash = [rule.sign for rule in rules if rule.hash is hash_keys and rule.encoding is encoding]
         for sign in SIGNS:
             # abs0 and rem-neg differ for one hash of 4 billion.
-            is_known = sign in of_hash or (sign is signs.REM_NEG and signs.ABS0 in of_hash)
+            is_known = sign in of_hash or (sign is hashing_rule.REM_NEG and hashing_rule.ABS0 in of_hash)
             if not is_known and key_format in encoding.formats:
                 classes.append(PartitionerClass((), HashingRule(encoding, hash_keys, sign, None, empty_as_null=False)))
     return tuple(classes[:most])
@@ -93,7 +93,7 @@ def _of_whole_numbers(column: Column, key_format: str) -> list[HashingRule]:
     for kind in ("string", "int", "long"):
         if kind != key_format and not (kind == "int" and (numbers >= 2**31).any()):
             encoding = _encoding(kind, key_format)
-            for hash_keys, sign in ((MURMUR2, signs.MASK), (CRC32, signs.UNSIGNED)):
+            for hash_keys, sign in ((MURMUR2, hashing_rule.MASK), (CRC32, hashing_rule.UNSIGNED)):
                 named = Hash(f"{hash_keys.name}, of the number as {kind}", hash_keys.run)
                 rules.append(HashingRule(encoding, named, sign, None, empty_as_null=False))
     return rules

@@ -3,7 +3,7 @@
 
 A line says what a client does with a key that it hashes (hash and sign rule), with a record that has no key (null rule) and with
 an empty key, and which setting selects the partitioner. Each hash is in a module of its name, Java's own in hash_codes.py; the
-sign rules are in signs.py, the rules for records without a key in nulls.py, counting.py and drawing.py. ``allocate`` runs one of
+sign rules are in hashing_rule.py, the rules for records without a key in nulls.py, counting.py and drawing.py. ``allocate`` runs one of
 the partitioners.
 """
 
@@ -13,13 +13,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from service.core.keys import columns
-from service.core.partitioners import counting, drawing, explicit, plugins, signs
-from service.core.partitioners.allocation import allocate, by_hash, by_spark_hash, by_token, ignoring_keys
+from service.core.partitioners import counting, drawing, explicit, hashing_rule, plugins
+from service.core.partitioners.allocation import allocate, by_hash, by_spark_hash, by_token, check_options, ignoring_keys
 from service.core.partitioners.crc32 import CRC32
 from service.core.partitioners.fnv1a import FNV1A
 from service.core.partitioners.hash_codes import ARRAY, OBJECT, STRING
 from service.core.partitioners.kafkajs_legacy import LEGACY
-from service.core.partitioners.model import AS_NULL, HASHED, Answer, NullRule, Partitioner, Question, check_options
+from service.core.partitioners.model import AS_NULL, HASHED, Answer, NullRule, Partitioner, Question
 from service.core.partitioners.murmur2 import MURMUR2, MURMUR2_SEED_0
 from service.core.partitioners.murmur3 import CASSANDRA, MURMUR3, SPARK
 from service.core.partitioners.nulls import NO_NULL, SPARK_NULL, ZERO, as_empty
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from service.core.keys.columns import Encoding
-    from service.core.partitioners.model import ExplicitRule, Hash, Sign
+    from service.core.partitioners.hashing_rule import Hash, Sign
+    from service.core.partitioners.model import ExplicitRule
 
 __all__ = ["PARTITIONERS", "Answer", "Partitioner", "Question", "allocate", "check_options"]
 
@@ -82,7 +83,8 @@ _PLATFORMATIC, _CASSANDRA = "@platformatic/kafka 1.35.0", "cassandra-all 5.0.9"
 _PYTHON, _AIO = "kafka-python 3.0.12", "aiokafka 0.14.0"
 _PRODUCER = "org.apache.kafka.clients.producer."
 _CLASS, _P, _B, _R = "partitioner.class", "Producer.Partitioner", "Writer.Balancer", "RecordPartitioner"
-_MASK, _UNSIGNED, _REM_NEG, _ABS0, _PMOD = signs.MASK, signs.UNSIGNED, signs.REM_NEG, signs.ABS0, signs.PMOD
+_MASK, _UNSIGNED, _REM_NEG = hashing_rule.MASK, hashing_rule.UNSIGNED, hashing_rule.REM_NEG
+_ABS0, _PMOD = hashing_rule.ABS0, hashing_rule.PMOD
 _RR = counting.JAVA_ROUND_ROBIN
 _XJ, _X08, _XJS = explicit.JAVA, explicit.JAVA_0_8, explicit.UNCHECKED
 _KIP = "BuiltInPartitioner, KIP-794"

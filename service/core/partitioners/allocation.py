@@ -5,10 +5,11 @@ from typing import cast
 
 import numpy as np
 
-from service.core.errors import InvalidQuestion
+from service.core.errors import InvalidQuestion, raise_all
 from service.core.model import Bools, Int32s, Int64s
 from service.core.partitioners import explicit, nulls
-from service.core.partitioners.model import Answer, Hash, HashingRule, Partitioner, Question
+from service.core.partitioners.hashing_rule import Hash, HashingRule
+from service.core.partitioners.model import Answer, Partitioner, Question
 
 
 def allocate(partitioner: Partitioner, question: Question) -> Answer:
@@ -24,6 +25,16 @@ def allocate(partitioner: Partitioner, question: Question) -> Answer:
     if partitions is None or named is None:
         return answer
     return replace(answer, partitions=np.where(named, partitions, answer.partitions))
+
+
+def check_options(partitioner: Partitioner, names: tuple[str, ...]) -> None:
+    """Raise InvalidQuestion for those of these options that the partitioner does not use."""
+    unknown = [name for name in names if name not in partitioner.options]
+    if unknown:
+        known = ", ".join(partitioner.options) or "no options"
+        raise_all(
+            InvalidQuestion(f"The partitioner {partitioner.name} has no option {name}; it has {known}.", name) for name in unknown
+        )
 
 
 def _check(question: Question) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 
 from service.core.kernels import kernel
 from service.core.model import Bytes, Int32s, Keys
-from service.core.partitioners.model import Hash
+from service.core.partitioners.hashing_rule import Hash
 
 
 def fnv1a(keys: Keys) -> Int32s:

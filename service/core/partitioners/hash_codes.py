@@ -4,7 +4,7 @@ import numpy as np
 
 from service.core.jvm import hashing
 from service.core.model import Int32s, Keys
-from service.core.partitioners.model import Hash
+from service.core.partitioners.hashing_rule import Hash
 
 
 def _object_hash_codes(encoded: Keys, key_format: str) -> Int32s:

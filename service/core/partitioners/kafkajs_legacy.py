@@ -9,7 +9,7 @@ import numpy as np
 
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import Bytes, Int32s, Keys
-from service.core.partitioners.model import Hash
+from service.core.partitioners.hashing_rule import Hash
 
 _M = float(0x5BD1E995)
 _SEED = 0x9747B28C

@@ -1,15 +1,14 @@
-"""The question, the answer, and the description of a partitioner: its rules for keys, null keys and explicit partitions."""
+"""The question, the answer, and the description of a partitioner: its rules for null keys and explicit partitions."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
-import numpy as np
-
-from service.core.errors import AllocatorError, InvalidQuestion, raise_all
+from service.core.errors import AllocatorError
 from service.core.keys.columns import Encoding
 from service.core.model import Bools, Int32s, Int64s, Keys
+from service.core.partitioners.hashing_rule import Hash, HashingRule, Sign
 from service.core.registry import Strategy
 
 
@@ -85,68 +84,6 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Hash:
-    """A hash function: ``run(keys, key_format)`` → int32[n] (int64[n] for Cassandra's tokens)."""
-
-    name: str
-    run: Callable[[Keys, str], Int32s]
-
-
-@dataclass(frozen=True)
-class Sign:
-    """How a hash becomes a partition: ``run(hashes, partitions_count)`` → int32[n].
-
-    ``before_modulo`` is its first step, for an int or an int64[n]: the partition is its result's mathematical modulo.
-    """
-
-    name: str
-    rule: str
-    run: Callable[[Int32s, int], Int32s]
-    before_modulo: Callable[[Any], Any]
-
-
-@dataclass(frozen=True)
-class HashingRule:
-    """The part of a partitioner that depends on the key.
-
-    ::
-
-        key ── encoding ──→ bytes ── hash ──→ int32 ── sign rule ──→ not negative ── modulo ──→ partition
-
-    A record without a key is either hashed as some fixed value (``null_hash``), or its partition does not depend on keys at all.
-
-    encoding : how the client turns a key into the bytes that it hashes
-    null_hash : the hash that stands for a record without a key; None where a counter or a random number decides
-    empty_as_null : is a record with an empty key treated as one without a key?
-    """
-
-    encoding: Encoding
-    hash: Hash
-    sign: Sign
-    null_hash: int | None
-    empty_as_null: bool
-
-    def unhashed(self, keys: Keys) -> Bools | None:
-        """bool[n], the records whose key is not hashed; None if there are none."""
-        unhashed = None if keys.valid is None else ~keys.valid
-        if self.empty_as_null:
-            empty = keys.offsets[1:] == keys.offsets[:-1]
-            if empty.any():
-                unhashed = empty if unhashed is None else unhashed | empty
-        return unhashed
-
-    def settle(self, hashes: Int32s, keys: Keys) -> tuple[Int32s, Bools | None]:
-        """The hashes, int32[n], with ``null_hash`` where the key is not hashed; and the records without a hash, as ``unhashed``.
-
-        hashes : int32[n], of all keys; those of keys that are not hashed may have any value
-        """
-        unhashed = self.unhashed(keys)
-        if unhashed is None or self.null_hash is None:
-            return hashes, unhashed
-        return np.where(unhashed, np.int32(self.null_hash), hashes), None
-
-
-@dataclass(frozen=True)
 class NullRule:
     """Where records go whose key is not hashed.
 
@@ -218,17 +155,7 @@ class Partitioner(Strategy):
         null_hash = None if self.null.counts_as is None else self.null.counts_as()
         return HashingRule(self.encoding, self.hash, self.sign, null_hash, self.empty_key == AS_NULL)
 
-    @property
+    @cached_property
     def gives_tokens(self) -> bool:
         """Are its answers tokens, int64[n], instead of partitions?"""
         return self.hash is not None and self.sign is None
-
-
-def check_options(partitioner: Partitioner, names: tuple[str, ...]) -> None:
-    """Raise InvalidQuestion for those of these options that the partitioner does not use."""
-    known = ", ".join(partitioner.options) or "no options"
-    raise_all(
-        InvalidQuestion(f"The partitioner {partitioner.name} has no option {name}; it has {known}.", name)
-        for name in names
-        if name not in partitioner.options
-    )

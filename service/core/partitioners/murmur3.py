@@ -14,7 +14,7 @@ from numba import njit
 
 from service.core.kernels import kernel
 from service.core.model import Bytes, Int32s, Int64s, Keys
-from service.core.partitioners.model import Hash
+from service.core.partitioners.hashing_rule import Hash
 from service.core.partitioners.words import long_word, word
 
 SPARK_SEED = 42

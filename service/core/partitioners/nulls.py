@@ -1,7 +1,8 @@
 """Records without a key that have a fixed hash, or are refused."""
 
 from service.core.keys import columns
-from service.core.partitioners.model import Hash, NullRule
+from service.core.partitioners.hashing_rule import Hash
+from service.core.partitioners.model import NullRule
 from service.core.partitioners.murmur3 import SPARK_SEED
 
 NO_NULL = NullRule("refused: there is always a key", None)

@@ -7,38 +7,17 @@ from one, as one CreateTopics request does. Those of an installed plug-in come t
 ``partition_allocator.placers`` (docs/plugins.md).
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-from service.core.jvm.random import JavaRandom
-from service.core.kafka_versions import ADMIN_UTILS, LATEST
-from service.core.model import Cluster, PlacementRequest
+from service.core.kafka_versions import ADMIN_UTILS
 from service.core.placers import admin_utils, balanced, explanations, modulo, plugins, reassign_generate, striped
-from service.core.placers.draws import RandomDraws, nothing_drawn
 from service.core.placers.draws import admin_utils as admin_utils_draws
+from service.core.placers.draws import nothing_drawn
 from service.core.placers.draws import striped as striped_draws
-from service.core.registry import Registry, Strategy
+from service.core.placers.model import Placer
+from service.core.registry import Registry
 
-
-@dataclass(frozen=True)
-class Placer(Strategy):
-    """One way to place replicas.
-
-    kafka_versions : the releases whose answers it can give
-    forms : the forms of a request that it supports, each by the field that marks it
-    options : the fields of PlacementRequest, beyond the counts and the first id, that it uses
-    draws : what it draws at random, where that can be told from a placement; None: nothing, or it is not known
-    explain : how ``run`` arrives at its answer, as a JSON object: ``(cluster, request, generator as before the run, most
-        entries of a list)``; None if there is nothing to explain
-    """
-
-    kafka_versions: tuple[str, ...] = (LATEST,)
-    forms: tuple[str, ...] = ("partitions_count", "topics")
-    options: tuple[str, ...] = ()
-    draws: RandomDraws | None = None
-    explain: Callable[[Cluster, PlacementRequest, JavaRandom, int], dict[str, Any]] | None = None
-
+__all__ = ["PLACERS", "Placer"]
 
 BUILT_IN: Final[tuple[Placer, ...]] = (
     Placer(

@@ -18,6 +18,7 @@ Ties go to the broker with the lower id. Nothing is drawn. Plain-Python twin, by
 
 from dataclasses import replace
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
@@ -120,6 +121,21 @@ def _lead(placement: Int32s, leaders: Int64s, weights: Int64s) -> None:
         leaders[row[0]] += 1
 
 
+class _Shares(NamedTuple):
+    """What the brokers get so far.
+
+    loads, weights, racks, ranks : as for ``_numbers``
+    numbers, of_rack : int64[brokers], int64[racks], how many replicas each gets; written
+    """
+
+    loads: Int64s
+    weights: Int64s
+    racks: Int32s
+    ranks: Int32s
+    numbers: Int64s
+    of_rack: Int64s
+
+
 @kernel
 def _numbers(loads: Int64s, weights: Int64s, racks: Int32s, ranks: Int32s, partitions: int, factor: int) -> Int64s:
     """int64[brokers], how many replicas each broker gets.
@@ -127,38 +143,28 @@ def _numbers(loads: Int64s, weights: Int64s, racks: Int32s, ranks: Int32s, parti
     loads : int64[brokers], what they have; weights : int64[brokers]; racks : int32[brokers], ascending from 0
     ranks : int32[brokers], decides ties
     """
-    count, racks_count = len(loads), racks[-1] + 1
-    numbers, of_rack = np.zeros(count, np.int64), np.zeros(racks_count, np.int64)
+    racks_count = racks[-1] + 1
+    shares = _Shares(loads, weights, racks, ranks, np.zeros(len(loads), np.int64), np.zeros(racks_count, np.int64))
     left = partitions * factor
     if factor > racks_count:  # each rack has a replica of each partition
         for rack in range(racks_count):
-            left -= _give(loads, weights, racks, ranks, numbers, of_rack, rack, partitions, partitions, partitions)
-        _give(loads, weights, racks, ranks, numbers, of_rack, NONE, left, partitions, partitions * factor)
+            left -= _give(shares, rack, partitions, partitions, partitions)
+        _give(shares, NONE, left, partitions, partitions * factor)
     else:
-        _give(loads, weights, racks, ranks, numbers, of_rack, NONE, left, partitions, partitions)
-    return numbers
+        _give(shares, NONE, left, partitions, partitions)
+    return shares.numbers
 
 
 @kernel
-def _give(
-    loads: Int64s,
-    weights: Int64s,
-    racks: Int32s,
-    ranks: Int32s,
-    numbers: Int64s,
-    of_rack: Int64s,
-    only: int,
-    replicas: int,
-    most: int,
-    most_of_rack: int,
-) -> int:
+def _give(shares: _Shares, only: int, replicas: int, most: int, most_of_rack: int) -> int:
     """Give replicas one by one where the sum grows least, to the brokers of the rack ``only``, or of all; returns how many.
 
     most, most_of_rack : replicas of a broker and of a rack
     """
-    heap = np.empty(len(loads), np.int32)
+    loads, weights, racks, ranks, numbers, of_rack = shares
+    heap = np.empty(len(racks), np.int32)
     size = 0
-    for broker in range(len(loads)):
+    for broker in range(len(racks)):
         if only == NONE or only == racks[broker]:
             heap[size] = broker
             size += 1
@@ -180,7 +186,7 @@ def _give(
 
 @inner_kernel
 def _sink(heap: Int32s, size: int, place: int, loads: Int64s, weights: Int64s, ranks: Int32s, numbers: Int64s) -> None:
-    """Restore the heap below this place."""
+    """Restore the heap below this place. ``_Shares``, whose references are counted at each step, would take ten times as long."""
     while True:
         first = place
         for child in (2 * place + 1, 2 * place + 2):

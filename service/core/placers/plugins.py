@@ -17,7 +17,7 @@ from service.core.registry import BrokenRule
 if TYPE_CHECKING:
     from service.core.jvm.random import JavaRandom
     from service.core.model import Cluster, Int32s, PlacementRequest
-    from service.core.placers import Placer
+    from service.core.placers.model import Placer
     from service.core.registry import Plugin
 
 

@@ -29,7 +29,7 @@ from service.core.keys import columns
 from service.core.keys.columns import Column, Encoding
 from service.core.model import Bools, Int32s, Int64s, Keys
 from service.core.partitioners import PARTITIONERS
-from service.core.partitioners.model import Hash, HashingRule
+from service.core.partitioners.hashing_rule import Hash, HashingRule
 from service.core.partitioners.murmur3 import cassandra_tokens
 from service.core.sizing.distinct_keys import MAX_KEYS, DistinctKeys
 

@@ -25,11 +25,37 @@ CELL_SHIFT: Final = 20
 
 
 class Slots(NamedTuple):
-    """Keys with their weights: the slots of a table, or rows that are to be put into one. See FrequentKeys."""
+    """Keys with their weights: the slots of a table, or rows that are to be put into one.
+
+    key_hashes : int64[slots]   0 is a free slot
+    weights : int64[slots]      the greatest possible weight
+    errors : int64[slots]       by how much that may be too large
+    """
 
     key_hashes: Int64s
     weights: Int64s
     errors: Int64s
+
+    @classmethod
+    def free(cls, count: int) -> Slots:
+        """A table without keys. count : a power of two"""
+        return cls(*(np.zeros(count, np.int64) for _ in cls._fields))
+
+
+class Cells(NamedTuple):
+    """The filter before the table.
+
+    weights : int64[cells]   the greatest possible weight of a key that is not in the table, at most ``error``
+    listed : bool[cells]     is a key of this cell in the table? For most cells none is, and the table need not be searched
+    """
+
+    weights: Int64s
+    listed: Bools
+
+    @classmethod
+    def of(cls, weights: Int64s) -> Cells:
+        """Cells before an empty table. weights : as many as a power of two"""
+        return cls(weights, np.zeros(len(weights), np.bool_))
 
 
 @dataclass
@@ -46,27 +72,13 @@ class FrequentKeys:
     total weight W of many light keys it is about W ÷ CELLS, and all but a few percent never enter (Homem & Carvalho, "Finding
     top-k elements in data streams", 2010).
 
-    key_hashes : int64[SLOTS]   0 is a free slot
-    weights : int64[SLOTS]        the greatest possible weight
-    errors : int64[SLOTS]         by how much that may be too large
-    cells : int64[CELLS]          the greatest possible weight of a key that is not in the table, at most ``error``
-    listed : bool[CELLS]          is a key of this cell in the table? For most cells none is, and the table need not be searched
+    held : the slots in use
     """
 
-    key_hashes: Int64s = field(default_factory=lambda: np.zeros(SLOTS, np.int64))
-    weights: Int64s = field(default_factory=lambda: np.zeros(SLOTS, np.int64))
-    errors: Int64s = field(default_factory=lambda: np.zeros(SLOTS, np.int64))
-    cells: Int64s = field(default_factory=lambda: np.zeros(CELLS, np.int64))
-    listed: Bools = field(init=False)
+    slots: Slots = field(default_factory=lambda: Slots.free(SLOTS))
+    cells: Cells = field(default_factory=lambda: Cells.of(np.zeros(CELLS, np.int64)))
     held: int = 0
     error: int = 0
-
-    def __post_init__(self) -> None:
-        self.listed = np.zeros(len(self.cells), np.bool_)
-
-    def slots(self) -> Slots:
-        """The table."""
-        return Slots(self.key_hashes, self.weights, self.errors)
 
     def add(self, key_hashes: Int64s, weights: Int64s, risen: Bools, risen_above: int) -> None:
         """Add keys, which may repeat.
@@ -78,20 +90,20 @@ class FrequentKeys:
         while True:
             entered, self.held = count_frequent(
                 key_hashes[done:], weights if len(weights) == 1 else weights[done:], self.error, risen_above, self.held,
-                self.slots(), self.cells, self.listed, risen[done:],
+                self.slots, self.cells, risen[done:],
             )  # fmt: skip
             done += entered
             if done == len(key_hashes):
                 return
-            median = int(np.median(self.weights[self.key_hashes != 0]))
+            median = int(np.median(self.slots.weights[self.slots.key_hashes != 0]))
             self._forget(max(median, self.error + self.error // STEP))
 
     def merged(self, other: FrequentKeys) -> FrequentKeys:
         """The list of both streams. A key in only one list may have the weight of its cell in the other."""
-        known = np.union1d(self.key_hashes, other.key_hashes)
+        known = np.union1d(self.slots.key_hashes, other.slots.key_hashes)
         known = known[known != 0]
         weights, errors = (a + b for a, b in zip(self.weights_of(known), other.weights_of(known), strict=True))
-        both = FrequentKeys(cells=self.cells + other.cells, error=self.error + other.error)
+        both = FrequentKeys(cells=Cells.of(self.cells.weights + other.cells.weights), error=self.error + other.error)
         if len(known) > SLOTS // 4:
             both.error = max(both.error, int(np.partition(weights, -(SLOTS // 4))[-(SLOTS // 4)]))
         both.held = both._put(Slots(known, weights, errors))
@@ -99,30 +111,31 @@ class FrequentKeys:
 
     def weights_of(self, key_hashes: Int64s) -> tuple[Int64s, Int64s]:
         """int64[n] twice: the greatest possible weights of these keys, and by how much they may be too large."""
-        order = np.argsort(self.key_hashes)
-        at = order[np.searchsorted(self.key_hashes, key_hashes, sorter=order).clip(max=SLOTS - 1)]
-        known = self.key_hashes[at] == key_hashes
-        elsewhere = self.cells[key_hashes.view(np.uint64) >> np.uint64(CELL_SHIFT) & np.uint64(len(self.cells) - 1)]
-        return np.where(known, self.weights[at], elsewhere), np.where(known, self.errors[at], elsewhere)
+        listed, weights, errors = self.slots
+        order = np.argsort(listed)
+        at = order[np.searchsorted(listed, key_hashes, sorter=order).clip(max=SLOTS - 1)]
+        known, of_cells = listed[at] == key_hashes, self.cells.weights
+        elsewhere = of_cells[key_hashes.view(np.uint64) >> np.uint64(CELL_SHIFT) & np.uint64(len(of_cells) - 1)]
+        return np.where(known, weights[at], elsewhere), np.where(known, errors[at], elsewhere)
 
     def surest(self, count: int) -> tuple[Int64s, Int64s]:
         """At most ``count`` keys whose weight is known to within a tenth, heaviest first: key hashes, least possible weights."""
-        least = self.weights - self.errors
-        slots = np.flatnonzero((self.key_hashes != 0) & (self.weights > 0) & (self.errors * 10 <= self.weights))
-        slots = slots[np.argsort(-least[slots], kind="stable")[:count]]
-        return self.key_hashes[slots], least[slots]
+        key_hashes, weights, errors = self.slots
+        least = weights - errors
+        sure = np.flatnonzero((key_hashes != 0) & (weights > 0) & (errors * 10 <= weights))
+        sure = sure[np.argsort(-least[sure], kind="stable")[:count]]
+        return key_hashes[sure], least[sure]
 
     def _forget(self, weight: int) -> None:
         """Return the keys that weigh no more than this to their cells."""
-        before = self.slots()
-        self.key_hashes, self.weights, self.errors = (np.zeros(SLOTS, np.int64) for _ in range(3))
+        before, self.slots = self.slots, Slots.free(SLOTS)
         self.error = weight
         self.held = self._put(before)
 
     def _put(self, keys: Slots) -> int:
         """Put the keys that weigh more than ``error`` into the table, which is empty, and the others into their cells."""
-        self.listed[:] = False
-        return put(keys, self.error, self.slots(), self.cells, self.listed)
+        self.cells.listed[:] = False
+        return put(keys, self.error, self.slots, self.cells)
 
 
 @njit(nogil=True, cache=True, inline="always")
@@ -132,23 +145,23 @@ def cell(key_hash: np.int64, cells: int) -> np.int64:
 
 
 @kernel
-def put(keys: Slots, above: int, slots: Slots, cells: Int64s, listed: Bools) -> int:
+def put(keys: Slots, above: int, slots: Slots, cells: Cells) -> int:
     """Put the keys that weigh more than ``above`` into an empty table, and the others into their cells.
 
     keys : distinct; a key hash of 0 is skipped
-    slots : as many as a power of two; cells, listed : int64[cells], bool[cells], of a power of two
     Returns the number of slots in use.
     """
     key_hashes, weights, errors = keys
     table, table_weights, table_errors = slots
+    filtered, listed = cells
     mask = len(table) - 1
     held = 0
     for i in range(len(key_hashes)):
         if key_hashes[i] == 0:
             continue
-        c = cell(key_hashes[i], len(cells))
+        c = cell(key_hashes[i], len(filtered))
         if weights[i] <= above:
-            cells[c] = max(cells[c], weights[i])
+            filtered[c] = max(filtered[c], weights[i])
             continue
         slot = np.int64(np.uint64(key_hashes[i]) & np.uint64(mask))
         while table[slot] != 0:
@@ -161,39 +174,38 @@ def put(keys: Slots, above: int, slots: Slots, cells: Int64s, listed: Bools) -> 
 
 @kernel
 def count_frequent(
-    key_hashes: Int64s, weights: Int64s, error: int, risen_above: int, held: int,
-    slots: Slots, cells: Int64s, listed: Bools, risen: Bools,
-) -> tuple[int, int]:  # fmt: skip
+    key_hashes: Int64s, weights: Int64s, error: int, risen_above: int, held: int, slots: Slots, cells: Cells, risen: Bools
+) -> tuple[int, int]:
     """Count rows until one needs a slot and half of them are in use.
 
     key_hashes : int64[n]; weights : int64[n], or int64[1] if all are equal; error : the highest value of a cell
-    slots : as many as a power of two; cells, listed : int64[cells], bool[cells], of a power of two
     risen : bool[n], set to True where the least possible weight of the row's key rises above ``risen_above``
     Returns the number of rows done, and the number of slots in use. Plain-Python twin: tests/reference/counter.py.
     """
     table, table_weights, table_errors = slots
+    filtered, listed = cells
     mask = len(table) - 1
     step = 1 if len(weights) > 1 else 0
     for i in range(len(key_hashes)):
         key_hash, weight = key_hashes[i], weights[i * step]
-        c = cell(key_hash, len(cells))
-        light = cells[c] + weight <= error
+        c = cell(key_hash, len(filtered))
+        light = filtered[c] + weight <= error
         if light and not listed[c]:
-            cells[c] += weight
+            filtered[c] += weight
             continue
         slot = np.int64(np.uint64(key_hash) & np.uint64(mask))
         while table[slot] != 0 and table[slot] != key_hash:
             slot = (slot + 1) & mask
         if table[slot] == 0:
             if light:
-                cells[c] += weight
+                filtered[c] += weight
                 continue
             if held == len(table) // 2:
                 return i, held
             held += 1
             table[slot] = key_hash
             listed[c] = True
-            table_weights[slot] = table_errors[slot] = cells[c]
+            table_weights[slot] = table_errors[slot] = filtered[c]
         before = table_weights[slot]
         table_weights[slot] = before + weight
         least = before - table_errors[slot]

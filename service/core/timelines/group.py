@@ -240,8 +240,8 @@ class GroupTimeline(ABC):
     def _assignor_changes(self, event: Event) -> None:
         names = [member.name for member in self.running()]
         old = self.timeline.assignor if not self.members.all else self.members.all[-1].assignors[0]
-        if event.group_protocol is not None or self.protocol != "classic":
-            bounces: list[dict[str, Any]] = [{"protocol": event.group_protocol or self.protocol, "assignors": event.assignors}]
+        if event.group_protocol != "classic":
+            bounces: list[dict[str, Any]] = [{"protocol": event.group_protocol, "assignors": event.assignors}]
         else:
             # Until all members support the new assignor, the group uses the old one; only then may the old one go.
             both = (*event.assignors, *(assignor for assignor in (old,) if assignor not in event.assignors))

@@ -51,6 +51,7 @@ class Event:
     """One event; only the fields of its type (see docs/rebalances.md) have a meaning.
 
     topic : an index into ``World.names``; ``topics`` likewise
+    assignors, group_protocol : of the members from then on
     """
 
     at_ms: int
@@ -66,7 +67,7 @@ class Event:
     partitions_count: int = 0
     members_count: int = 0
     assignors: tuple[Assignor, ...] = ()
-    group_protocol: str | None = None
+    group_protocol: str = ""
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """A timeline from its start to its end."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Final
@@ -90,11 +91,16 @@ def simulate(timeline: Timeline, tick: Tick = lambda: None) -> Outcome:
 
 @dataclass(frozen=True)
 class Variant:
-    """A way to run the group. static : must all members have a ``group.instance.id`` (True), none (False), or as given (None)?"""
+    """A way to run the group.
+
+    static : must all members have a ``group.instance.id`` (True), none (False), or as given (None)?
+    changes : number of an event that changes the assignor → the protocol and the assignor of the group from then on
+    """
 
     group_protocol: str
     assignor: Assignor
     static: bool | None
+    changes: Mapping[int, tuple[str, Assignor]]
 
 
 def varied(timeline: Timeline, variant: Variant) -> Timeline:
@@ -108,13 +114,15 @@ def varied(timeline: Timeline, variant: Variant) -> Timeline:
         group_protocol=variant.group_protocol,
         assignor=variant.assignor,
         group=group,
-        events=tuple(_varied(event, static=static) for event in timeline.events),
+        events=tuple(_varied(event, variant.changes.get(i), static=static) for i, event in enumerate(timeline.events)),
         detail="totals",
         most_explained=0,
     )
 
 
-def _varied(event: Event, *, static: bool | None) -> Event:
+def _varied(event: Event, change: tuple[str, Assignor] | None, *, static: bool | None) -> Event:
+    if change is not None:
+        return replace(event, group_protocol=change[0], assignors=(change[1],))
     if event.member is None or static is None:
         return event
     instance_id = (event.member.instance_id or event.member.member_id) if static else None

@@ -6,9 +6,8 @@ which knows Kafka's exception for it.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -58,8 +57,7 @@ VALUE_MEMBER: Final = np.frombuffer(b',"value":', np.uint8)
 OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET, COMMA = b"{}[],"
 
 
-@dataclass(frozen=True)
-class RecordTexts:
+class RecordTexts(NamedTuple):
     """Lines of JSON, one for each record that could be read: record_type, record_name, key, value_version and value.
 
     kind : int8[n]           UNREAD, TOMBSTONE or VALUE
@@ -99,41 +97,41 @@ def read_share_group_state_records(keys: Keys, values: Keys, reserve: Callable[[
 def _read(keys: Keys, values: Keys, tables: Tables, reserve: Callable[[int], None]) -> RecordTexts:
     n = len(keys)
     reserve(64 * n)
-    kind, numbers = np.zeros(n, np.int8), np.zeros((2, n), np.int16)
-    offsets, spans = np.zeros(n + 1, np.int64), np.zeros((2, n, 2), np.int64)
+    numbers, offsets, spans = np.zeros((2, n), np.int16), np.zeros(n + 1, np.int64), np.zeros((2, n, 2), np.int64)
     size = 256 * n + FIRST_BYTES * int(values.offsets[-1] - values.offsets[0])
     reserve(size)
-    text, row, records = np.empty(size, np.uint8), 0, (keys.arrays(), values.arrays())
-    while (row := _write_lines(*records, tables, row, kind, numbers, offsets, spans, text)) < n:
-        reserve(2 * len(text))
-        text = np.concatenate((text, np.empty(len(text) + 1024, np.uint8)))
-    return RecordTexts(kind, numbers[0], numbers[1], offsets, spans[0], spans[1], text)
+    texts = RecordTexts(np.zeros(n, np.int8), numbers[0], numbers[1], offsets, spans[0], spans[1], np.empty(size, np.uint8))
+    row, records = 0, (keys.arrays(), values.arrays())
+    while (row := _write_lines(*records, tables, row, texts)) < n:
+        reserve(2 * len(texts.text))
+        texts = texts._replace(text=np.concatenate((texts.text, np.empty(len(texts.text) + 1024, np.uint8))))
+    return texts
 
 
 # ---- kernels -------------------------------------------------------------------------------------------------------------
 
 
+class _Source(NamedTuple):
+    """A key or a value that is read: it ends at ``data[end]``, and is of this version, with tagged fields if that is flexible."""
+
+    data: Bytes
+    end: Int64
+    version: Int64
+    flexible: bool
+
+
 @kernel
-def _write_lines(
-    keys: KeyArrays,
-    values: KeyArrays,
-    tables: Tables,
-    first: Int64,
-    kind: npt.NDArray[np.int8],
-    numbers: Int16s,
-    offsets: Int64s,
-    spans: Int64s,
-    text: Bytes,
-) -> Int64:
-    """Write the lines from row ``first`` on, as RecordTexts has them; returns the first row for which there is no room.
+def _write_lines(keys: KeyArrays, values: KeyArrays, tables: Tables, first: Int64, texts: RecordTexts) -> Int64:
+    """Write the lines from row ``first`` on; returns the first row that does not fit.
 
     Reproduces CoordinatorRecordJsonConverters and the classes generated from Kafka's message definitions (Apache Kafka 4.3.1).
     Plain-Python twin: service.core.wire.coordinator_records itself.
     """
     stack = np.zeros((DEPTH, 6), np.int64)
-    for i in range(first, len(kind)):
-        start = offsets[i]
-        offsets[i + 1] = start
+    text = texts.text
+    for i in range(first, len(texts.kind)):
+        start = texts.offsets[i]
+        texts.offsets[i + 1] = start
         at, end = np.int64(keys.offsets[i]), np.int64(keys.offsets[i + 1])
         if not keys.valid[i] or end - at < 2:
             continue
@@ -141,30 +139,31 @@ def _write_lines(
         if number < 0 or number >= len(tables.types) or tables.types[number, 0] < 0:
             continue
         to = _put_text(tables, tables.heads[number], text, start)
-        spans[0, i, 0] = to
-        at, to = _document(tables, tables.types[number, 0], np.int64(0), False, keys.data, at + 2, end, text, to, stack)
-        spans[0, i, 1] = to
+        texts.key[i, 0] = to
+        key = _Source(keys.data, end, np.int64(0), False)
+        at, to = _document(tables, tables.types[number, 0], key, at + 2, text, to, stack)
+        texts.key[i, 1] = to
         if at < 0:
             continue
         to = put(VERSION_MEMBER, text, to)
         if values.valid[i]:
             at, end = np.int64(values.offsets[i]), np.int64(values.offsets[i + 1])
-            version, spans[1, i, 0], to = _write_value(tables, number, values.data, at, end, text, to, stack)
+            version, texts.value[i, 0], to = _write_value(tables, number, values.data, at, end, text, to, stack)
             if version < 0:
                 continue
-            numbers[1, i] = version
+            texts.version[i] = version
         else:
             to = put(VALUE_MEMBER, text, put(NULL, text, to))
-            spans[1, i, 0] = to
+            texts.value[i, 0] = to
             to = put(NULL, text, to)
-        spans[1, i, 1] = to
+        texts.value[i, 1] = to
         to = put_byte(CLOSE_BRACE, text, to)
         if to > len(text):
             return i
-        kind[i] = VALUE if values.valid[i] else TOMBSTONE
-        numbers[0, i] = number
-        offsets[i + 1] = to
-    return len(kind)
+        texts.kind[i] = VALUE if values.valid[i] else TOMBSTONE
+        texts.record_type[i] = number
+        texts.offsets[i + 1] = to
+    return len(texts.kind)
 
 
 @inner_kernel
@@ -179,27 +178,18 @@ def _write_value(
     if version < 0 or version > tables.types[number, 3]:
         return np.int64(-1), to, to
     start = put(VALUE_MEMBER, text, put_number(version, text, to))
-    flexible = bool(version >= tables.types[number, 2])
-    at, to = _document(tables, tables.types[number, 1], version, flexible, data, at + 2, end, text, start, stack)
+    value = _Source(data, end, version, bool(version >= tables.types[number, 2]))
+    at, to = _document(tables, tables.types[number, 1], value, at + 2, text, start, stack)
     return version if at >= 0 else np.int64(-1), start, to
 
 
 @inner_kernel
 def _document(
-    tables: Tables,
-    row: Int64,
-    version: Int64,
-    flexible: Int64,
-    data: Bytes,
-    at: Int64,
-    end: Int64,
-    text: Bytes,
-    to: Int64,
-    stack: Int64s,
+    tables: Tables, row: Int64, source: _Source, at: Int64, text: Bytes, to: Int64, stack: Int64s
 ) -> tuple[Int64, Int64]:
-    """Write the message at ``row`` of the table, which begins at ``data[at]``.
+    """Write the message at ``row`` of the table, which begins at ``at`` of the source.
 
-    Returns its end in ``data`` and in ``text``: -1 for malformed data, and beyond ``text`` where there is no room.
+    Returns its end in the source and in ``text``: -1 for malformed data, and beyond ``text`` if it does not fit.
     stack : int64[DEPTH, 6]   for each message or array that is open its row, the next field or the elements left, the tagged
         fields left (-1: not there yet), the tagged field that is being read (-1: none), and where its member and its value begin
     """
@@ -207,7 +197,7 @@ def _document(
     while True:
         kind, nullable = fields[row, KIND], fields[row, NULLABLE]
         if kind in (MESSAGE, ARRAY):
-            length, at = _size(kind, fields[row, TAG], nullable, flexible, data, at, end)
+            length, at = _size(kind, fields[row, TAG], nullable, source, at)
             if length < 0 or at < 0:
                 to = put(NULL, text, to)
             else:
@@ -216,14 +206,14 @@ def _document(
                 stack[depth, TAGS_LEFT], stack[depth, TAGGED], stack[depth, MEMBER] = -1, -1, to
                 depth += 1
         else:
-            at, to = _leaf(kind, nullable, flexible, data, at, end, text, to)
+            at, to = _leaf(kind, nullable, source, at, text, to)
         row = np.int64(-1)
         while row < 0:  # until something else follows, close what is complete
             if at < 0 or depth == 0:
                 return at, to
             frame = stack[depth - 1]
             if fields[frame[ROW], KIND] == MESSAGE:
-                row, at, to = _next_member(tables, version, flexible, data, at, end, text, to, frame)
+                row, at, to = _next_member(tables, source, at, text, to, frame)
             else:
                 row, to = _next_element(tables, text, to, frame)
             if row < 0:
@@ -243,34 +233,24 @@ def _next_element(tables: Tables, text: Bytes, to: Int64, frame: Int64s) -> tupl
 
 
 @inner_kernel
-def _next_member(
-    tables: Tables,
-    version: Int64,
-    flexible: Int64,
-    data: Bytes,
-    at: Int64,
-    end: Int64,
-    text: Bytes,
-    to: Int64,
-    frame: Int64s,
-) -> tuple[Int64, Int64, Int64]:
-    """The row of a message's next field, whose name is written, or -1 at its end; and the ends in ``data`` and ``text``."""
+def _next_member(tables: Tables, source: _Source, at: Int64, text: Bytes, to: Int64, frame: Int64s) -> tuple[Int64, Int64, Int64]:
+    """The row of a message's next field, whose name is written, or -1 at its end; and the ends in the source and ``text``."""
     fields = tables.fields
     first = fields[frame[ROW], FIRST]
     last = first + fields[frame[ROW], COUNT]
     if frame[TAGS_LEFT] < 0:
         for part in range(frame[NEXT], last):
-            if fields[part, TAG] < 0 and fields[part, SINCE] <= version <= fields[part, UNTIL]:
+            if fields[part, TAG] < 0 and fields[part, SINCE] <= source.version <= fields[part, UNTIL]:
                 frame[NEXT] = part + 1
                 return part, at, _put_name(tables, part, text, to)
         frame[NEXT], frame[TAGS_LEFT] = first, 0
-        if flexible:
-            frame[TAGS_LEFT], at = varint_at(data, at, end)
+        if source.flexible:
+            frame[TAGS_LEFT], at = varint_at(source.data, at, source.end)
     elif frame[TAGGED] >= 0:
         if _is_text(tables, fields[frame[TAGGED], DEFAULT], text, frame[START], to):
             to = frame[MEMBER]
         frame[TAGGED] = -1
-    part, at = _next_tagged(fields, first, last, data, at, end, frame)
+    part, at = _next_tagged(fields, first, last, source, at, frame)
     if part < 0:
         return part, at, put_byte(CLOSE_BRACE, text, to)
     frame[MEMBER] = to
@@ -279,20 +259,18 @@ def _next_member(
 
 
 @inner_kernel
-def _next_tagged(
-    fields: Int64s, first: Int64, last: Int64, data: Bytes, at: Int64, end: Int64, frame: Int64s
-) -> tuple[Int64, Int64]:
-    """The row of a message's next tagged field that is known, or -1; and its place in ``data``, or else the message's end."""
+def _next_tagged(fields: Int64s, first: Int64, last: Int64, source: _Source, at: Int64, frame: Int64s) -> tuple[Int64, Int64]:
+    """The row of a message's next tagged field that is known, or -1; and its place in the source, or else the message's end."""
     while at >= 0 and frame[TAGS_LEFT]:
         frame[TAGS_LEFT] -= 1
-        tag, at = varint_at(data, at, end)
-        size, at = varint_at(data, at, end)
+        tag, at = varint_at(source.data, at, source.end)
+        size, at = varint_at(source.data, at, source.end)
         part = _tagged_field(fields, first, last, tag)
         if part >= frame[NEXT] and at >= 0:
             frame[NEXT], frame[TAGGED] = part + 1, part
             return part, at
         # A field that is known is repeated, or comes after one with a higher tag, which no writer does.
-        if at < 0 or size > end - at or part >= 0:
+        if at < 0 or size > source.end - at or part >= 0:
             return np.int64(-1), np.int64(-1)
         at += size
     return np.int64(-1), at
@@ -316,16 +294,16 @@ def _put_name(tables: Tables, part: Int64, text: Bytes, to: Int64) -> Int64:
 
 
 @inner_kernel
-def _size(kind: Int64, tag: Int64, nullable: Int64, flexible: Int64, data: Bytes, at: Int64, end: Int64) -> tuple[Int64, Int64]:
+def _size(kind: Int64, tag: Int64, nullable: Int64, source: _Source, at: Int64) -> tuple[Int64, Int64]:
     """The length of an array, 0 for a message, -1 for null; and the end of what says so, or -1."""
-    length = np.int64(0)
+    length, end = np.int64(0), source.end
     if kind == ARRAY:
-        length, at = _length(kind, flexible, data, at, end)
+        length, at = _length(kind, source, at)
     elif nullable and tag >= 0:
-        length, at = varint_at(data, at, end)
+        length, at = varint_at(source.data, at, end)
         length = np.int64(-1 if length == 0 else 0)
     elif nullable:
-        length = np.int64(-1 if at < end and data[at] >= 128 else 0)
+        length = np.int64(-1 if at < end and source.data[at] >= 128 else 0)
         at = at + 1 if at < end else np.int64(-1)
     if at < 0 or length > end - at or (length < 0 and not nullable):
         return length, np.int64(-1)
@@ -333,51 +311,42 @@ def _size(kind: Int64, tag: Int64, nullable: Int64, flexible: Int64, data: Bytes
 
 
 @inner_kernel
-def _length(kind: Int64, flexible: Int64, data: Bytes, at: Int64, end: Int64) -> tuple[Int64, Int64]:
+def _length(kind: Int64, source: _Source, at: Int64) -> tuple[Int64, Int64]:
     """The length of a string, bytes or an array, negative for null, and its end, or -1."""
-    if flexible:
-        length, at = varint_at(data, at, end)
+    if source.flexible:
+        length, at = varint_at(source.data, at, source.end)
         return length - 1, at
     size = 2 if kind == TEXT else 4
-    if end - at < size:
+    if source.end - at < size:
         return np.int64(0), np.int64(-1)
-    return number_at(data, at, size), at + size
+    return number_at(source.data, at, size), at + size
 
 
 @inner_kernel
-def _leaf(
-    kind: Int64,
-    nullable: Int64,
-    flexible: Int64,
-    data: Bytes,
-    at: Int64,
-    end: Int64,
-    text: Bytes,
-    to: Int64,
-) -> tuple[Int64, Int64]:
+def _leaf(kind: Int64, nullable: Int64, source: _Source, at: Int64, text: Bytes, to: Int64) -> tuple[Int64, Int64]:
     """Write a string, bytes, a Uuid or a number; returns as ``_document``."""
-    malformed = np.int64(-1)
+    malformed, data = np.int64(-1), source.data
     if kind in (TEXT, BLOB):
-        length, at = _length(kind, flexible, data, at, end)
-        if at < 0 or length > end - at or (length < 0 and not nullable):
+        length, at = _length(kind, source, at)
+        if at < 0 or length > source.end - at or (length < 0 and not nullable):
             return malformed, to
         if length < 0:
             return at, put(NULL, text, to)
         if kind == BLOB:
             return at + length, put_base64(data, at, length, text, to)
         return (at + length, put_string(data, at, length, text, to)) if is_text(data, at, length) else (malformed, to)
-    return _fixed(kind, data, at, end, text, to)
+    return _fixed(kind, source, at, text, to)
 
 
 @inner_kernel
-def _fixed(kind: Int64, data: Bytes, at: Int64, end: Int64, text: Bytes, to: Int64) -> tuple[Int64, Int64]:
+def _fixed(kind: Int64, source: _Source, at: Int64, text: Bytes, to: Int64) -> tuple[Int64, Int64]:
     """Write a Uuid or a number; returns as ``_document``."""
     size = np.int64(16 if kind == UUID else 2 if kind == UNSIGNED else kind - NUMBER)
-    if end - at < size:
+    if source.end - at < size:
         return np.int64(-1), to
     if kind == UUID:
-        return at + size, put_uuid(data, at, text, to)
-    number = number_at(data, at, size)
+        return at + size, put_uuid(source.data, at, text, to)
+    number = number_at(source.data, at, size)
     return at + size, put_number(number & 0xFFFF if kind == UNSIGNED else number, text, to)
 
 

@@ -1,14 +1,14 @@
-"""A progress bar on a terminal: the tasks of Spark's active stages."""
+"""A progress bar on a terminal: the tasks of Spark's active stages, or those of processes."""
 
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from pyspark import SparkContext
-from pyspark.sql import SparkSession
+from pyspark import StatusTracker
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from service.spark.cluster.executors import Executors
 from service.spark.cluster.session import is_connect
 
 SECONDS = 0.2
@@ -16,17 +16,17 @@ SECONDS = 0.2
 
 
 @contextmanager
-def progress(spark: SparkSession, what: str) -> Iterator[None]:
-    """Show the progress of what Spark runs meanwhile, if standard error is a terminal."""
+def progress(executors: Executors, what: str) -> Iterator[None]:
+    """Show the progress of the tasks that run meanwhile, if standard error is a terminal."""
     console = Console(stderr=True)
-    if not console.is_terminal or is_connect(spark):
+    if not console.is_terminal or (executors.has_spark and is_connect(executors.spark)):
         # Spark Connect has its own bar.
         yield
         return
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("tasks"))
     done = threading.Event()
     with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as bar:
-        watcher = threading.Thread(target=_watch, args=(spark.sparkContext, bar, what, done), daemon=True)
+        watcher = threading.Thread(target=_watch, args=(executors, bar, what, done), daemon=True)
         watcher.start()
         try:
             yield
@@ -35,18 +35,26 @@ def progress(spark: SparkSession, what: str) -> Iterator[None]:
             watcher.join()
 
 
-def _watch(context: SparkContext, bar: Progress, what: str, done: threading.Event) -> None:
-    """Move the bar until ``done``: completed ÷ all tasks of the stages so far."""
+def _watch(executors: Executors, bar: Progress, what: str, done: threading.Event) -> None:
+    """Move the bar until ``done``: completed ÷ all tasks of the stages so far, and of processes."""
     task = bar.add_task(what, total=None)
-    tracker = context.statusTracker()
     stages: dict[int, tuple[int, int]] = {}
     while not done.wait(SECONDS):
-        for stage in tracker.getActiveStageIds():
-            info = tracker.getStageInfo(stage)
-            if info is not None:
-                stages[stage] = (info.numCompletedTasks, info.numTasks)
-        active = set(tracker.getActiveStageIds())
-        for stage in stages.keys() - active:
-            stages[stage] = (stages[stage][1], stages[stage][1])
-        if stages:
-            bar.update(task, completed=sum(n for n, _ in stages.values()), total=sum(n for _, n in stages.values()))
+        if executors.has_spark:
+            _update(stages, executors.spark.sparkContext.statusTracker())
+        counts = [*stages.values()]
+        if executors.processes is not None:
+            counts.append((executors.processes.finished, executors.processes.tasks))
+        if total := sum(tasks for _, tasks in counts):
+            bar.update(task, completed=sum(finished for finished, _ in counts), total=total)
+
+
+def _update(stages: dict[int, tuple[int, int]], tracker: StatusTracker) -> None:
+    """Stage → its completed tasks, and all; a stage that is no longer active is complete."""
+    for stage in tracker.getActiveStageIds():
+        info = tracker.getStageInfo(stage)
+        if info is not None:
+            stages[stage] = (info.numCompletedTasks, info.numTasks)
+    active = set(tracker.getActiveStageIds())
+    for stage in stages.keys() - active:
+        stages[stage] = (stages[stage][1], stages[stage][1])

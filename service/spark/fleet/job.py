@@ -1,11 +1,14 @@
 """``fleet``: assigns every group by several assignors; places every topic, and audits its current placement."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow.dataset import dataset
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
@@ -37,14 +40,12 @@ class TableOutcome:
     """What one of the two tables contributes to the outcome.
 
     place : where its results are
-    rejected : its rows that could not be read; None if there are none
     """
 
     summary: dict[str, Any]
     sections: list[Section]
     headline: dict[str, str]
     place: str
-    rejected: DataFrame | None
 
 
 def run(
@@ -67,9 +68,9 @@ def run(
     if topics is not None:
         outcomes["topics"] = _topics(pipeline, topics, brokers, placer)
         tables[PLACEMENTS] = outcomes["topics"].place
-    rejected = [outcome.rejected for outcome in outcomes.values() if outcome.rejected is not None]
-    if rejected:
-        tables[REJECTED_ROWS] = rejected[0] if len(rejected) == 1 else rejected[0].unionByName(rejected[1])
+    with_rejected = [tables[name] for name, of in zip(tables, outcomes.values(), strict=True) if of.summary["wrong_rows"]]
+    if with_rejected:
+        tables[REJECTED_ROWS] = _rejected(pipeline, with_rejected)
     else:
         pipeline.sink.remove(REJECTED_ROWS)
     sections = [section for outcome in outcomes.values() for section in outcome.sections]
@@ -90,10 +91,10 @@ def run(
 def _groups(pipeline: Pipeline, source: Source, assignors: tuple[Choice, ...], body_column: str | None) -> TableOutcome:
     body_column = body_column or ("value" if source.format == "kafka" else None)
     if body_column is None:
-        scan = ScanSource.of(pipeline.spark, source, (), optional=assignments.COLUMNS)
+        scan = ScanSource.of(pipeline.executors, source, (), optional=assignments.COLUMNS)
         _check(source, partial(assignments.check_columns, scan.schema))
     else:
-        scan = ScanSource.of(pipeline.spark, source, (body_column,))
+        scan = ScanSource.of(pipeline.executors, source, (body_column,))
     assign = partial(assignments.assign_groups, choices=assignors or None, body_column=body_column)
     place = _write(pipeline, "assigning groups", scan, assign, assignments.RESULT, ASSIGNMENTS)
     results = pipeline.sink.columns(ASSIGNMENTS, fleet_summary.GROUP_COLUMNS)
@@ -104,12 +105,12 @@ def _groups(pipeline: Pipeline, source: Source, assignors: tuple[Choice, ...], b
         "rejected rows": number(summary["wrong_rows"]),
     }
     sections = fleet_report.group_sections(summary, fleet_summary.QUANTILES, curves)
-    summary["group_assignments"] = requests.questions(scan.frame, results, body_column, fleet_summary.NAMED)
-    return TableOutcome(summary, sections, headline, place, _rejected(pipeline, place, summary["wrong_rows"]))
+    summary["group_assignments"] = requests.questions(scan, results, body_column, fleet_summary.NAMED)
+    return TableOutcome(summary, sections, headline, place)
 
 
 def _topics(pipeline: Pipeline, source: Source, brokers: Source | None, placer: str | None) -> TableOutcome:
-    scan = ScanSource.of(pipeline.spark, source, (), optional=placements.COLUMNS)
+    scan = ScanSource.of(pipeline.executors, source, (), optional=placements.COLUMNS)
     cluster = None if brokers is None else _brokers(pipeline, brokers)
     _check(source, partial(placements.check_columns, scan.schema, brokers_apart=cluster is not None))
     put = partial(placements.place_topics, placer=placer, brokers=cluster)
@@ -123,7 +124,7 @@ def _topics(pipeline: Pipeline, source: Source, brokers: Source | None, placer: 
         "leaders to change": number(audit["leader_changes"]),
     }
     sections = fleet_report.topic_sections(summary)
-    return TableOutcome(summary, sections, headline, place, _rejected(pipeline, place, summary["wrong_rows"]))
+    return TableOutcome(summary, sections, headline, place)
 
 
 def _brokers(pipeline: Pipeline, source: Source) -> list[dict[str, Any]]:
@@ -159,19 +160,28 @@ def _write(
     name: str,
 ) -> str:
     """Write the rows that ``function`` gives as the table ``name``. Returns where it is."""
-    spark = pipeline.spark
-    at_a_time = "spark.sql.execution.arrow.maxRecordsPerBatch"
+    with pipeline.progress(what), _small_batches(pipeline) if scan.files is None else nullcontext():
+        return pipeline.sink.mapped(name, scan.few_rows(function, ROWS_AT_A_TIME), result)
+
+
+@contextmanager
+def _small_batches(pipeline: Pipeline) -> Iterator[None]:
+    """Let Spark give ROWS_AT_A_TIME to a task."""
+    spark, at_a_time = pipeline.spark, "spark.sql.execution.arrow.maxRecordsPerBatch"
     before = spark.conf.get(at_a_time)
     spark.conf.set(at_a_time, str(ROWS_AT_A_TIME))
     try:
-        with pipeline.progress(what):
-            return pipeline.sink.mapped(name, *scan.few_rows(function, ROWS_AT_A_TIME), result)
+        yield
     finally:
         spark.conf.set(at_a_time, str(before))
 
 
-def _rejected(pipeline: Pipeline, place: str, count: int) -> DataFrame | None:
-    """The rows of a table of results that could not be read, with the reason; None if ``count`` is 0."""
-    if not count:
-        return None
-    return pipeline.spark.read.parquet(place).where(F.col("error") == WRONG_ROW).select(F.col("detail").alias("reason"), "record")
+def _rejected(pipeline: Pipeline, places: list[str]) -> DataFrame | str:
+    """The rows of tables of results that could not be read, with the reason."""
+    if pipeline.executors.processes is None:
+        rows = pipeline.spark.read.parquet(*places).where(F.col("error") == WRONG_ROW)
+        return rows.select(F.col("detail").alias("reason"), "record")
+    columns = {"reason": pc.field("detail"), "record": pc.field("record")}
+    tables = (dataset(place.removeprefix("file://")) for place in places)
+    batches = (batch for table in tables for batch in table.to_batches(columns=columns, filter=pc.field("error") == WRONG_ROW))
+    return pipeline.sink.rejected(batches)

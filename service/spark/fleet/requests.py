@@ -1,37 +1,57 @@
 """Requests to ``/v1/group-assignments`` for the groups that another assignor would assign more evenly."""
 
-import json
+from collections.abc import Iterator
 from typing import Any
 
+import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
+from service.spark.io.scan import ScanSource
 from service.spark.io.sources import CORRUPT
 from service.spark.tasks.group_requests import present
 
 
-def questions(groups: DataFrame, results: pa.Table, body_column: str | None, most: int) -> list[dict[str, Any]]:
+def questions(groups: ScanSource, results: pa.Table, body_column: str | None, most: int) -> list[dict[str, Any]]:
     """At most ``most`` groups with an id, as bodies with the most even of the assignors tried, largest gain first.
 
     Of equally even assignors the one that moves fewest partitions.
 
-    groups, body_column : the input of ``assignments.assign_groups``
+    groups, body_column : the input of ``assignments.assign_groups``, and where it is
     results : its rows, ``summary.GROUP_COLUMNS``
     """
     better = _better(results, most)
     names = list(better)
     if not names:
         return []
-    if body_column is not None:
-        text = F.col(body_column).cast("string")
-        rows = groups.where(F.get_json_object(text, "$.group_id").isin(names)).select(text.alias("body")).collect()
-        bodies = [json.loads(row["body"]) for row in rows]
-    else:
-        bodies = present(groups.where(F.col("group_id").isin(names)).drop(CORRUPT).toArrow().to_pylist())
+    bodies = _rows(groups, names) if body_column is None else _bodies(groups, body_column, names)
     by_name = {body["group_id"]: body for body in bodies}
     return [{**by_name[name], **better[name]} for name in names]
+
+
+def _rows(groups: ScanSource, names: list[str]) -> Iterator[dict[str, Any]]:
+    """The groups of these names in nested columns."""
+    for batch in groups.having("group_id", names):
+        for row in batch.to_pylist():
+            yield present({name: value for name, value in row.items() if name != CORRUPT})
+
+
+def _bodies(groups: ScanSource, column: str, names: list[str]) -> Iterator[dict[str, Any]]:
+    """The groups of these names in a column of JSON."""
+    if groups.files is None:
+        text = F.col(column).cast("string")
+        rows = groups.frame.where(F.get_json_object(text, "$.group_id").isin(names)).select(text.alias(column)).toArrow()
+        yield from map(orjson.loads, rows[column].to_pylist())
+        return
+    for batch in groups.batches():
+        for text in batch.column(column).to_pylist():
+            try:
+                body = orjson.loads(text or b"null")
+            except orjson.JSONDecodeError:
+                continue  # it is among the rejected rows
+            if isinstance(body, dict) and body.get("group_id") in names:
+                yield body
 
 
 def _better(results: pa.Table, most: int) -> dict[str, dict[str, str]]:

@@ -30,13 +30,13 @@ def of_groups(results: pa.Table) -> tuple[dict[str, Any], dict[str, Sequence[flo
     done = _done(results)
     own = done.filter(pc.field("own"))
     by_assignor = _by_assignor(done)
-    curves = {name: _quantiles(rows["skew"]) for name, rows in by_assignor.items()}
+    curves = {names: _quantiles(rows["skew"]) for names, rows in by_assignor.items()}
     failed = pc.field("error").is_valid()
     summary: dict[str, Any] = {
         "groups": len(own),
         **{name: _sum(own[name]) for name in ("members", "partitions")},
         "wrong_rows": len(results) - len(done),
-        "assignors": [_assignor(name, rows, curves[name]) for name, rows in by_assignor.items()],
+        "assignors": [_assignor(*names, rows, curves[names]) for names, rows in by_assignor.items()],
         "most_skewed": _named(
             own.filter(~failed), [("skew", "descending"), ("group_id", "ascending")],
             "group_id", "assignor", "partitions", "members", "skew",
@@ -46,7 +46,7 @@ def of_groups(results: pa.Table) -> tuple[dict[str, Any], dict[str, Sequence[flo
             "group_id", "group_protocol", "assignor", "error", "detail",
         ),
     }  # fmt: skip
-    return summary, {name: curve for name, curve in curves.items() if curve}
+    return summary, {":".join(names): curve for names, curve in curves.items() if curve}
 
 
 def of_topics(results: pa.Table) -> dict[str, Any]:
@@ -79,24 +79,21 @@ def of_topics(results: pa.Table) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _by_assignor(done: pa.Table) -> dict[str, pa.Table]:
-    """The results of each "protocol:assignor" that was tried."""
+def _by_assignor(done: pa.Table) -> dict[tuple[str, str], pa.Table]:
+    """The results of each group_protocol and assignor that were tried."""
     tried = (
         done.group_by(["group_protocol", "assignor"])
         .aggregate([])
         .sort_by([("group_protocol", "ascending"), ("assignor", "ascending")])
     )
     return {
-        f"{each['group_protocol']}:{each['assignor']}": done.filter(
-            (pc.field("group_protocol") == each["group_protocol"]) & (pc.field("assignor") == each["assignor"])
-        )
-        for each in tried.to_pylist()
+        (protocol, assignor): done.filter((pc.field("group_protocol") == protocol) & (pc.field("assignor") == assignor))
+        for protocol, assignor in zip(*tried.to_pydict().values(), strict=True)
     }
 
 
-def _assignor(name: str, rows: pa.Table, quantiles: list[float]) -> dict[str, Any]:
+def _assignor(protocol: str, assignor: str, rows: pa.Table, quantiles: list[float]) -> dict[str, Any]:
     """The summary's entry for one assignor and its results."""
-    protocol, _, assignor = name.partition(":")
     at = {name: quantiles[i] if quantiles else None for name, i in (("min", 0), ("median", 25), ("p90", 45), ("max", 50))}
     return {
         "group_protocol": protocol,

@@ -1,6 +1,6 @@
 """One scan of a source: tasks get batches of its columns, and the driver merges what each task computed.
 
-Executors read plain Parquet themselves (``splits.py``); from any other source they get the batches from Spark.
+Tasks read plain Parquet themselves (``splits.py``); from any other source they get the batches from Spark.
 """
 
 from __future__ import annotations
@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from service.spark.cluster.session import cores, is_local
+import pyarrow as pa
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from service.spark.cluster.executors import ProcessTasks, SparkTasks
 from service.spark.errors import WrongSource
 from service.spark.io import reading, sources
 from service.spark.io.sinks import REJECTED_ROWS
@@ -17,11 +20,11 @@ from service.spark.io.sources import CORRUPT
 from service.spark.tasks import results, splits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
+    from service.spark.cluster.executors import Executors
     from service.spark.io.sinks import Sink
     from service.spark.io.sources import Source
     from service.spark.tasks.results import P, Scan
@@ -48,10 +51,10 @@ class ScanSource:
     """A source that a scan reads.
 
     required, optional : the columns that the job needs, and those that it reads where they exist
-    files : plain Parquet that executors read themselves, with sizes; None where Spark reads
+    files : plain Parquet that tasks read themselves, with sizes; None where Spark reads
     """
 
-    spark: SparkSession
+    executors: Executors
     source: Source
     required: tuple[str, ...]
     optional: tuple[str, ...]
@@ -59,11 +62,11 @@ class ScanSource:
 
     @staticmethod
     def of(
-        spark: SparkSession, source: Source, columns: Iterable[str], *, optional: Iterable[str] = (), plain: bool = True
+        executors: Executors, source: Source, columns: Iterable[str], *, optional: Iterable[str] = (), plain: bool = True
     ) -> ScanSource:
-        """These columns of a source. plain : whether executors may read plain Parquet themselves"""
-        files = _plain_files(spark, source) if plain else None
-        return ScanSource(spark, source, tuple(dict.fromkeys(columns)), tuple(optional), files)
+        """These columns of a source. plain : whether tasks may read plain Parquet themselves"""
+        files = _plain_files(executors, source) if plain else None
+        return ScanSource(executors, source, tuple(dict.fromkeys(columns)), tuple(optional), files)
 
     @cached_property
     def columns(self) -> list[str]:
@@ -72,7 +75,7 @@ class ScanSource:
 
     @cached_property
     def _records(self) -> DataFrame:
-        frame = reading.read(self.spark, self.source)
+        frame = reading.read(self.executors.spark, self.source)
         reading.require(frame, self.required, self.source)
         return frame
 
@@ -98,50 +101,80 @@ class ScanSource:
         """The column of the rows that Spark could not read as records; None where there is none."""
         return CORRUPT if self.files is None and CORRUPT in self.schema.names else None
 
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The records of the files, one after another. Raises WrongSource."""
+        whole = [splits.Split(path, 0, size) for path, size in self.files or ()]
+        return _readable(splits.batches_of(whole, self.columns))
+
     def first(self) -> list[pa.RecordBatch]:
         """A few records; none of a topic, which Spark would read to its end. Raises WrongSource."""
         if self.files is not None:
-            whole = [splits.Split(path, 0, size) for path, size in self.files]
-            try:
-                batch = next(splits.batches_of(whole, self.columns), None)
-            except splits.ParquetError as error:
-                raise WrongSource(str(error)) from None
+            batch = next(self.batches(), None)
             return [batch.slice(0, FIRST_RECORDS)] if batch is not None else []
         if self.source.format == "kafka":
             return []
         batches: list[pa.RecordBatch] = self.frame.select(*self.columns).limit(FIRST_RECORDS).toArrow().to_batches()
         return batches
 
-    def results(self, scan: Scan) -> tuple[DataFrame, int]:
-        """The rows of ``results.SCHEMA``, and the largest number of tasks that give them."""
-        count = cores(self.spark)
+    def having(self, column: str, values: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The records with one of a few texts in ``column``. Raises WrongSource."""
         if self.files is None:
-            frame = self.frame.coalesce(TASKS_PER_CORE * count)
-            return frame.mapInArrow(scan.of_batches, results.TYPES), TASKS_PER_CORE * count
-        long_tasks = sum(size for _, size in self.files) // TASK_BYTES
-        tasks = splits.splits(self.files, min(TASKS_PER_CORE * count, max(count, long_tasks)))
-        return self._numbers(tasks).mapInArrow(splits.SplitReader(scan, tasks), results.TYPES), len(tasks)
+            yield from self.frame.where(F.col(column).isin(values)).toArrow().to_batches()
+            return
+        for location, _ in self.files:
+            yield from _readable(splits.having(location, self.columns, column, values))
 
-    def few_rows(self, function: ArrowFunction, rows: int) -> tuple[DataFrame, ArrowFunction]:
-        """A frame, and the function that gives ``function`` its records, ``rows`` at a time: each may take long.
+    def tasks(self, scan: Scan) -> SparkTasks | ProcessTasks:
+        """Tasks that give the rows of ``results.SCHEMA``."""
+        cores = self.executors.cores
+        if self.files is None:
+            count = TASKS_PER_CORE * cores
+            return SparkTasks(scan.of_batches, count, self.frame.coalesce(count))
+        long_tasks = sum(size for _, size in self.files) // TASK_BYTES
+        parts = splits.splits(self.files, min(TASKS_PER_CORE * cores, max(cores, long_tasks)))
+        return self.executors.numbered(splits.SplitReader(scan, parts), len(parts))
+
+    def few_rows(self, function: ArrowFunction, rows: int) -> SparkTasks | ProcessTasks:
+        """Tasks that give ``function`` the records, ``rows`` at a time: each may take long.
 
         Where Spark reads, ``spark.sql.execution.arrow.maxRecordsPerBatch`` decides how many.
         """
-        count = LONG_TASKS_PER_CORE * cores(self.spark)
+        count = LONG_TASKS_PER_CORE * self.executors.cores
         if self.files is None:
-            return self.frame.repartition(count), function
-        tasks = splits.splits(self.files, count)
-        return self._numbers(tasks), splits.RowReader(function, self.columns, rows, tasks)
-
-    def _numbers(self, tasks: Sequence[object]) -> DataFrame:
-        return self.spark.range(0, len(tasks), 1, len(tasks))
+            return SparkTasks(function, count, self.frame.repartition(count))
+        parts = splits.splits(self.files, count)
+        return self.executors.numbered(splits.RowReader(function, self.columns, rows, parts), len(parts))
 
 
 def run_scan(source: ScanSource, scan: Scan, merged: Callable[[Iterable[bytes]], P], sink: Sink) -> tuple[P, dict[str, int]]:
     """What all tasks computed, merged, and the number of rejected rows by reason; the rows themselves become a table."""
-    rows, tasks = source.results(scan)
-    groups = -(-tasks // MERGED_BY_DRIVER)
-    rows = rows.persist()
+    tasks = source.tasks(scan)
+    match tasks:
+        case ProcessTasks():
+            partials, reasons = _in_processes(tasks, sink)
+        case SparkTasks():
+            partials, reasons = _by_spark(tasks, merged, sink)
+    if not reasons:
+        sink.remove(REJECTED_ROWS)
+    return merged(partials), reasons
+
+
+def _in_processes(tasks: ProcessTasks, sink: Sink) -> tuple[list[bytes], dict[str, int]]:
+    """What each task computed, and the rejected rows by reason, which this writes if there are any."""
+    rows = tasks.run(results.SCHEMA)
+    partials = [value for batch in rows.to_batches() if not batch["partial"].null_count for value in batch["partial"].to_pylist()]
+    rejected = [batch.select(["reason", "record"]) for batch in rows.to_batches() if batch["partial"].null_count]
+    if not rejected:
+        return partials, {}
+    sink.rejected(rejected)
+    counts = pa.Table.from_batches(rejected).group_by("reason").aggregate([([], "count_all")]).sort_by("reason")
+    return partials, dict(zip(*(counts[name].to_pylist() for name in ("reason", "count_all")), strict=True))
+
+
+def _by_spark(tasks: SparkTasks, merged: Callable[[Iterable[bytes]], P], sink: Sink) -> tuple[list[bytes], dict[str, int]]:
+    """The same as ``_in_processes``; executors merge the results of many tasks."""
+    groups = -(-tasks.count // MERGED_BY_DRIVER)
+    rows = tasks.rows(results.SCHEMA).persist()
     try:
         of_tasks = rows.where("partial is not null").select("partial", "rejected")
         if groups > 1:
@@ -154,20 +187,28 @@ def run_scan(source: ScanSource, scan: Scan, merged: Callable[[Iterable[bytes]],
         reasons = rejected.groupBy("reason").count().collect() if any_rejected else []
         if reasons:
             sink.frame(REJECTED_ROWS, rejected)
-        else:
-            sink.remove(REJECTED_ROWS)
     finally:
         rows.unpersist()
-    return merged(partials), {row["reason"]: int(row["count"]) for row in reasons}
+    return partials, {row["reason"]: int(row["count"]) for row in reasons}
 
 
-def _plain_files(spark: SparkSession, source: Source) -> list[tuple[str, int]] | None:
-    """The files of plain Parquet that the executors can read themselves; None if Spark has to."""
+def _readable(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same batches. Raises WrongSource for a file that cannot be read."""
+    try:
+        yield from batches
+    except splits.ParquetError as error:
+        raise WrongSource(str(error)) from None
+
+
+def _plain_files(executors: Executors, source: Source) -> list[tuple[str, int]] | None:
+    """The files of plain Parquet that tasks can read themselves; None if Spark has to."""
     if source.format != "parquet" or source.options:
         return None
     if "://" not in source.location:
-        if not is_local(spark):
+        if not executors.is_local:
             return None  # a path on the executors' machines, or in HDFS: Spark can tell
-    elif any(name.startswith("spark.hadoop.fs.") and ".vectored." not in name for name in spark.conf.getAll):
+    elif executors.processes is None and any(
+        name.startswith("spark.hadoop.fs.") and ".vectored." not in name for name in executors.spark.conf.getAll
+    ):
         return None  # only Spark has these credentials and endpoints; it sets .vectored. by itself
     return splits.files(source.location)

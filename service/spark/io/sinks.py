@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
@@ -19,21 +20,24 @@ import pyarrow.parquet as pq
 from py4j.protocol import Py4JError
 from pyarrow import fs
 from pyspark.errors import PySparkException
-from pyspark.sql.pandas.types import from_arrow_schema
 
-from service.spark.cluster.session import cores, is_connect, is_local
+from service.spark.cluster.executors import SparkTasks
+from service.spark.cluster.session import is_connect
 from service.spark.errors import NoSpark
 from service.spark.tasks.splits import ParquetWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
-    from service.spark.tasks.splits import ArrowFunction
+    from service.spark.cluster.executors import Executors, ProcessTasks
 
 REJECTED_ROWS: Final = "quarantine.parquet"
 """The table of the rows that could not be read, with the reason: no row is dropped silently."""
+
+REJECTED: Final = pa.schema({"reason": pa.string(), "record": pa.string()})
+"""Its columns."""
 
 PROBES: Final = 64
 """At most as many tasks check that they can read the results' folder."""
@@ -43,7 +47,7 @@ PROBES: Final = 64
 class Sink:
     """The folder ``into``: a path on this machine, or a URL of Spark's file systems (``s3a://…``, ``hdfs://…``)."""
 
-    spark: SparkSession
+    executors: Executors
     into: str
 
     @property
@@ -53,15 +57,15 @@ class Sink:
 
     def check(self) -> None:
         """Raise NoSpark if the folder is on this machine and executors on others would write to one of the same name."""
-        if self.folder is None or is_local(self.spark):
+        if self.folder is None or self.executors.is_local:
             return
         self.folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="partition-allocator-", dir=self.folder.absolute()) as folder:
             Path(folder).chmod(0o755)
-            for task in range(min(cores(self.spark), PROBES)):
+            for task in range(min(self.executors.cores, PROBES)):
                 (Path(folder) / f"{task}.txt").write_text("probe\n")
             try:
-                self.spark.read.text(f"file://{folder}").collect()
+                self.executors.spark.read.text(f"file://{folder}").collect()
             except (PySparkException, Py4JError):
                 raise NoSpark(
                     f"{self.into} is a folder on this machine, which the executors cannot read: set --into to a folder that all "
@@ -79,30 +83,43 @@ class Sink:
         frame.write.mode("overwrite").parquet(target)
         return target
 
-    def mapped(self, name: str, frame: DataFrame, function: ArrowFunction, schema: pa.Schema) -> str:
-        """Write the rows of ``schema`` that ``function`` gives for a frame's batches, as ``frame`` does. Returns its URL.
+    def mapped(self, name: str, tasks: SparkTasks | ProcessTasks, schema: pa.Schema) -> str:
+        """Write the rows of ``schema`` that tasks give, as ``frame`` does. Returns its URL.
 
-        To a folder that all machines see, executors write Parquet themselves, which spares the JVM nested rows.
+        To a folder that all machines see, the tasks write Parquet themselves, which spares the JVM nested rows.
         """
-        if self.folder is None:
-            return self.frame(name, frame.mapInArrow(function, from_arrow_schema(schema)))
+        if self.folder is None and isinstance(tasks, SparkTasks):
+            return self.frame(name, tasks.rows(schema))
+        with self._replaced(name) as folder:
+            writers = replace(tasks, function=ParquetWriter(tasks.function, schema, str(folder)))
+            finished = writers.run(ParquetWriter.RESULT)["file"].to_pylist()
+            for file in folder.iterdir():
+                if file.name not in finished:
+                    file.unlink()  # of a task that failed and was run again
+            return f"file://{folder.with_name(name)}"
+
+    def rejected(self, batches: Iterable[pa.RecordBatch]) -> str:
+        """Write rejected rows, of REJECTED, to a folder on this machine, as ``frame`` does. Returns the table's URL."""
+        with self._replaced(REJECTED_ROWS) as folder:
+            list(ParquetWriter(lambda _: iter(batches), REJECTED, str(folder))(iter(())))
+            return f"file://{folder.with_name(REJECTED_ROWS)}"
+
+    @contextmanager
+    def _replaced(self, name: str) -> Iterator[Path]:
+        """An empty folder, which becomes the table ``name`` of the folder on this machine."""
+        assert self.folder is not None  # noqa: S101
         target = self.folder.absolute() / name
         unfinished = target.with_name(f".{name}.unfinished")
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir(parents=True)
-        rows = frame.mapInArrow(ParquetWriter(function, schema, str(unfinished)), ParquetWriter.RESULT).collect()
-        finished = {row["file"] for row in rows}
-        for file in unfinished.iterdir():
-            if file.name not in finished:
-                file.unlink()  # of a task that failed and was run again
+        yield unfinished
         _delete(target)
         unfinished.rename(target)
-        return f"file://{target}"
 
     def columns(self, name: str, columns: Sequence[str]) -> pa.Table:
         """Some columns of a table that ``mapped`` wrote."""
         if self.folder is None:
-            return self.spark.read.parquet(self.at(name)).select(*columns).toArrow()
+            return self.executors.spark.read.parquet(self.at(name)).select(*columns).toArrow()
         return pq.read_table(self.folder / name, columns=list(columns))
 
     def table(self, name: str, table: pa.Table) -> str:
@@ -142,7 +159,7 @@ class Sink:
         return self.at(name)
 
     def _remove(self, name: str) -> None:
-        if is_connect(self.spark):
+        if is_connect(self.executors.spark):
             files, path = arrow_file(self.at(name))
             match files.get_file_info(path).type:
                 case fs.FileType.Directory:
@@ -154,7 +171,7 @@ class Sink:
             hadoop.delete(path, True)
 
     def _create(self, name: str, data: bytes) -> None:
-        if is_connect(self.spark):
+        if is_connect(self.executors.spark):
             files, path = arrow_file(self.at(name))
             with files.open_output_stream(path) as stream:
                 stream.write(data)
@@ -168,7 +185,7 @@ class Sink:
 
     def _hadoop(self, name: str) -> tuple[Any, Any]:
         """Hadoop's file system of the folder, and the path of ``name`` in it."""
-        context: Any = self.spark.sparkContext
+        context: Any = self.executors.spark.sparkContext
         path = context._jvm.org.apache.hadoop.fs.Path(self.at(name))  # noqa: SLF001 - PySpark has no public way there
         return path.getFileSystem(context._jsc.hadoopConfiguration()), path  # noqa: SLF001
 

@@ -45,7 +45,7 @@ def run(
     **_: Any,
 ) -> Outcome:
     """Estimate the partition count if it is not given, then scan the source once."""
-    scan_source = ScanSource.of(pipeline.spark, source, (key_column, partition_column))
+    scan_source = ScanSource.of(pipeline.executors, source, (key_column, partition_column))
     key_format = check_format(scan_source.schema.field(key_column).type, key_format)
     kind = scan_source.schema.field(partition_column).type
     if not (pa.types.is_integer(kind) or is_text(kind)):
@@ -58,8 +58,9 @@ def run(
         raise InvalidQuestion(f"{len(writers.classes)} distinct writers; at most {MAX_CLASSES} can be told apart")
     check_keys(scan_source.first(), (key_column,), "", key_format, source)
     if partitions_count is None:
+        frame = scan_source.frame
         with pipeline.progress(f"counting the partitions of {source}"):
-            scan = replace(scan, partitions_count=_partitions_count(scan_source.frame, scan, source))
+            scan = replace(scan, partitions_count=_partitions_count(frame, scan, source))
     with pipeline.progress(f"scanning {source}"):
         result, rejected = run_scan(scan_source, scan, merged, pipeline.sink)
     summary = _summary(scan, result, rejected, counted=partitions_count is None)

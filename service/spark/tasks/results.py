@@ -12,11 +12,7 @@ from typing import Final, Generic, Protocol, TypeVar
 
 import pyarrow as pa
 
-TYPES: Final = "partial binary, rejected long, reason string, record string"
-"""The columns, as Spark names their types."""
-
 SCHEMA: Final = pa.schema([("partial", pa.binary()), ("rejected", pa.int64()), ("reason", pa.string()), ("record", pa.string())])
-"""The same for Arrow."""
 
 
 class Scan(Protocol):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from uuid import uuid4
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
@@ -89,7 +90,7 @@ class ParquetWriter:
     schema: pa.Schema
     folder: str
 
-    RESULT: ClassVar[str] = "file string"
+    RESULT: ClassVar[pa.Schema] = pa.schema({"file": pa.string()})
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Write one file."""
@@ -97,7 +98,7 @@ class ParquetWriter:
         with pq.ParquetWriter(Path(self.folder) / name, self.schema, compression="zstd") as file:
             for table in _row_groups(self.function(batches)):
                 file.write_table(table)
-        yield pa.record_batch({"file": [name]})
+        yield pa.record_batch([[name]], schema=self.RESULT)
 
 
 def _row_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
@@ -195,6 +196,20 @@ def few_rows_of(of: Sequence[Split], columns: Sequence[str], rows: int) -> Itera
                     row += batch.num_rows
                     if row >= last:
                         break
+
+
+def having(location: str, columns: Sequence[str], column: str, texts: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """The records of a file with one of these texts in ``column``. Raises ParquetError.
+
+    Of the row groups without such a record only ``column`` is read.
+    """
+    chosen = pa.array(texts, pa.string())
+    with _parquet(location) as (file, _):
+        for g in range(file.num_row_groups):
+            if not pc.any(pc.is_in(file.read_row_group(g, [column]).column(0).cast(pa.string()), chosen)).as_py():
+                continue
+            for batch in _read(file, location, [g], columns, BATCH_ROWS):
+                yield batch.filter(pc.is_in(batch.column(column).cast(pa.string()), chosen))
 
 
 def _spans(file: pq.ParquetFile, size: int) -> list[tuple[int, int]]:

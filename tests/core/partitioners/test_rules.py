@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from service.core.errors import InvalidQuestion
 from service.core.jvm.random import JavaRandom
-from service.core.partitioners import PARTITIONERS, Question, allocate, check_options, signs
+from service.core.partitioners import PARTITIONERS, Question, allocate, check_options, hashing_rule
 from service.core.partitioners.counting import _emptiest
 from service.core.partitioners.drawing import _sticky_turns
 from service.core.partitioners.explanation import explain
@@ -34,11 +34,11 @@ def asked(partitioner, keys, n, **options):
 @pytest.mark.parametrize(
     ("sign", "twin"),
     [
-        (signs.MASK, twins.mask),
-        (signs.UNSIGNED, twins.unsigned),
-        (signs.REM_NEG, twins.rem_neg),
-        (signs.ABS0, twins.abs0),
-        (signs.PMOD, twins.pmod),
+        (hashing_rule.MASK, twins.mask),
+        (hashing_rule.UNSIGNED, twins.unsigned),
+        (hashing_rule.REM_NEG, twins.rem_neg),
+        (hashing_rule.ABS0, twins.abs0),
+        (hashing_rule.PMOD, twins.pmod),
     ],
     ids=lambda value: getattr(value, "name", ""),
 )
@@ -212,4 +212,4 @@ def test_two_billion_partitions_need_no_memory():
 @given(st.integers(1, 2**31 - 1), st.integers(0, 2**32 - 1), st.integers(-1, 1))
 def test_the_modulo_is_right_beside_every_multiple(n, value, offset):
     values = [value, min(max(value // n * n + offset, 0), 2**32 - 1)]
-    assert signs._modulo(np.array(values, np.uint32), n, np.uint32(0xFFFFFFFF)).tolist() == [value % n for value in values]
+    assert hashing_rule._modulo(np.array(values, np.uint32), n, np.uint32(0xFFFFFFFF)).tolist() == [value % n for value in values]

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 from service.core.errors import InvalidQuestion
 from service.core.keys import columns as keys
-from service.core.partitioners import PARTITIONERS, Question, allocate, signs
+from service.core.partitioners import PARTITIONERS, Question, allocate, hashing_rule
 from service.core.partitioners.model import AS_NULL
 from service.core.sizing import frequent_keys
 from service.core.sizing.counter import PAIRED, TOGETHER, KeyCounter, add_up, count_up, key_hashes_of
 from service.core.sizing.distinct_keys import enter, find
-from service.core.sizing.frequent_keys import FrequentKeys, count_frequent, put
+from service.core.sizing.frequent_keys import Cells, FrequentKeys, Slots, count_frequent, put
 from service.core.sizing.plans import Limits, Rates, plans
 from service.core.sizing.random_baseline import heaviest_of_few, heaviest_touched
 from tests.reference import counter as plain
@@ -118,7 +118,7 @@ def test_counts_of_other_questions_are_not_merged():
 def test_a_residue_tells_every_divisors_partition(hashes, n, times):
     """What KeyCounter rests on: every sign rule ends in a modulo."""
     array = np.array(hashes, np.int32)
-    for sign in (signs.MASK, signs.UNSIGNED, signs.REM_NEG, signs.ABS0, signs.PMOD):
+    for sign in (hashing_rule.MASK, hashing_rule.UNSIGNED, hashing_rule.REM_NEG, hashing_rule.ABS0, hashing_rule.PMOD):
         assert (sign.run(array, n * times) % n).tolist() == sign.run(array, n).tolist()
 
 
@@ -235,7 +235,7 @@ MANY_LIGHT_KEYS = [(number * 0x9E3779B97F4A7C15 % 2**63 + 1, 1) for number in ra
 @example(MANY_LIGHT_KEYS, 100)
 def test_frequent_keys_are_counted_as_by_a_plain_table(rows, batch):
     slots, cells = 16, 4
-    frequent = FrequentKeys(*(np.zeros(size, np.int64) for size in (slots, slots, slots, cells)))
+    frequent = FrequentKeys(Slots.free(slots), Cells.of(np.zeros(cells, np.int64)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(frequent_keys, "SLOTS", slots)
         for start in range(0, len(rows), batch):
@@ -258,7 +258,7 @@ def test_merged_lists_of_frequent_keys_hold_every_weight_between_their_bounds(on
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(frequent_keys, "SLOTS", 16)
         for rows in (one, other):
-            lists.append(FrequentKeys(*(np.zeros(size, np.int64) for size in (16, 16, 16, 4))))
+            lists.append(FrequentKeys(Slots.free(16), Cells.of(np.zeros(4, np.int64))))
             columns = np.array(rows, np.int64).reshape(-1, 2)
             lists[-1].add(columns[:, 0].copy(), columns[:, 1].copy(), np.zeros(len(rows), np.bool_), 0)
         merged = lists[0].merged(lists[1])

@@ -41,6 +41,7 @@ CHANGES: tuple[Body, ...] = (
     {"assignors": ["range"], "pause_ms": 500},
     {"group_protocol": "consumer", "down_ms": 4_000, "pause_ms": 9_000},
 )
+CHANGES_OF_CONSUMERS: tuple[Body, ...] = ({"assignors": ["range"], "pause_ms": 500},)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -76,12 +77,13 @@ def bodies(draw: st.DrawFn, groups: tuple[tuple[str, str], ...] = GROUPS) -> Bod
                 owner = draw(st.sampled_from(members))
                 own = owner.setdefault("owned_partitions", [])
                 own.append({"topic_name": topic["topic_name"], "partition_ids": [i]})
-    events, ids, at = [], [one["member_id"] for one in members], 0
+    events, ids, at, changes = [], [one["member_id"] for one in members], 0, CHANGES
     for i in range(draw(st.integers(0, 8))):
         at += draw(st.sampled_from((0, 1, 700, 3_000, 10_000, 50_000, 400_000)))
         event = draw(_events(ids, names, i))
         if protocol == "classic" and draw(st.integers(0, 9)) == 0:
-            event = {"type": "assignor_changes", **draw(st.sampled_from(CHANGES))}
+            event = {"type": "assignor_changes", **draw(st.sampled_from(changes))}
+            changes = CHANGES_OF_CONSUMERS if "group_protocol" in event else changes
         events.append({"at_ms": at, **event} if "member" not in event else {"at_ms": at, **event, "member": member(100 + i)})
         if "member" in event:
             ids.append(f"c{100 + i}")

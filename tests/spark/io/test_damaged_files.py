@@ -75,15 +75,17 @@ def test_a_file_that_cannot_be_opened_is_named(tmp_path):
     ("how", "place", "reader"),
     [
         ("empty", "first", "pyarrow"),
-        ("page", "first", "pyarrow"),
-        ("truncated", "second", "pyarrow"),
+        ("page", "first", "processes"),
+        ("truncated", "second", "processes"),
         ("header", "second", "pyarrow"),
         ("magic", "first", "spark"),
         ("page", "second", "spark"),
     ],
 )
-def test_a_job_ends_with_the_file_and_the_fault(tmp_path, how, place, reader):
+def test_a_job_ends_with_the_file_and_the_fault(request, tmp_path, how, place, reader):
     """The first file is read by the driver, the second only by executors."""
+    if reader == "processes":
+        request.getfixturevalue("without_spark")
     folder = tmp_path / "records"
     folder.mkdir()
     bad, good = ("a.parquet", "b.parquet") if place == "first" else ("b.parquet", "a.parquet")

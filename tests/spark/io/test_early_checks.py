@@ -50,11 +50,8 @@ def test_what_cannot_be_read_is_named(tmp_path, name, content, text):
         checked(tmp_path / name, "key")
 
 
-def test_the_command_ends_before_spark_starts(tmp_path, monkeypatch):
-    def start(*_, **__):
-        raise AssertionError("Spark starts")
-
-    monkeypatch.setattr("service.spark.runner.spark_session", start)
+@pytest.mark.usefixtures("without_spark")
+def test_the_command_ends_before_spark_starts(tmp_path):
     (tmp_path / "a.csv").write_text("id,n\n1,2\n")
     for job in ("skew", "mismatch", "load"):
         done = CliRunner().invoke(main, ["pipeline", job, str(tmp_path / "a.csv"), "--into", str(tmp_path / "out")])

@@ -15,7 +15,7 @@ from service.core.assignors.share.share_out import owned_entries, rows_of, share
 from service.core.jvm.hashing import java_hash_codes
 from service.core.jvm.ordering import DEFAULT_CAPACITY, iteration_order
 from service.core.kernels import kernel
-from service.core.model import NONE, Assignment, Group, Int32s, Ragged
+from service.core.model import NONE, Assignment, Group, Int32s, Ragged, RaggedArrays
 
 
 def assign(group: Group, order: Int32s, ids: TopicIds) -> Assignment:
@@ -31,7 +31,7 @@ def assign(group: Group, order: Int32s, ids: TopicIds) -> Assignment:
     key_of = np.empty(group.topics.partitions_count, np.int32)
     key_of[keys] = np.arange(len(keys), dtype=np.int32)
     members = np.arange(len(group), dtype=np.int32)
-    return Assignment(Ragged(*_share_out_together(order, members, entry_of, key_of[entries], keys, hashes[keys])))
+    return Assignment(Ragged(*_share_out_together(order, members, RaggedArrays(entry_of, entries), key_of, keys, hashes[keys])))
 
 
 def order_is_certain(group: Group) -> bool:
@@ -121,16 +121,22 @@ def _entered(first: Int32s, topics: Int32s, entries: Int32s) -> Int32s:
 
 @kernel
 def _share_out_together(
-    order: Int32s, members: Int32s, entry_of: Int32s, entry_keys: Int32s, partition_of_key: Int32s, key_hashes: Int32s
+    order: Int32s, members: Int32s, owned: RaggedArrays, key_of: Int32s, partition_of_key: Int32s, key_hashes: Int32s
 ) -> tuple[Int32s, Int32s]:
-    """What each member gets, as offsets int32[members + 1] and partitions. Arguments as for ``share_out``."""
-    entry_numbers = np.empty(len(entry_keys), np.int32)
+    """What each member gets, as offsets int32[members + 1] and partitions.
+
+    owned : number → partitions, in Java's order
+    key_of, partition_of_key : int32[partitions]   a partition's place in the HashMap of partitions, and the other way round
+    The others are as for ``share_out``.
+    """
+    entries = owned.values
+    entry_numbers = np.empty(len(entries), np.int32)
     for number in range(len(members)):
-        entry_numbers[entry_of[number] : entry_of[number + 1]] = number
+        entry_numbers[owned.offsets[number] : owned.offsets[number + 1]] = number
     scratch = np.full((4, len(members)), NONE, np.int32)
-    stays, numbers, keys = share_out(members, entry_numbers, entry_keys, key_hashes, scratch, 0)
+    stays, numbers, keys = share_out(members, entry_numbers, key_of[entries], key_hashes, scratch, 0)
     return rows_of(
         order,
         np.concatenate((entry_numbers[stays], numbers)),
-        np.concatenate((partition_of_key[entry_keys[stays]], partition_of_key[keys])),
+        np.concatenate((entries[stays], partition_of_key[keys])),
     )

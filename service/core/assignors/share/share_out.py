@@ -9,48 +9,59 @@ Plain-Python twin: tests/reference/server_assignors.py.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
-from service.core.assignors.coordinator import TopicIds, target_rows
+from service.core.assignors.coordinator import TopicArrays, TopicIds, target_order
 from service.core.jvm.ordering import DEFAULT_CAPACITY, hash_order
 from service.core.kernels import inner_kernel, kernel
-from service.core.model import NONE, Bools, Group, Int32s
+from service.core.model import NONE, Bools, Group, Int32s, RaggedArrays
 from service.core.ragged import grouped_arrays, put
 
 
 def owned_entries(group: Group, order: Int32s, ids: TopicIds, topics: Int32s) -> tuple[Int32s, Int32s]:
     """int32[members + 1], int32[...]: what the member of each number owns of ``topics``, as Kafka comes by it."""
-    first, owned = group.topics.first, group.owned
-    topic_of = np.repeat(np.arange(len(ids.hashes), dtype=np.int32), np.diff(first))
-    return _owned_in_order(order, topics, first, topic_of, owned.offsets, owned.values, ids.hashes, ids.ranks)
+    return _owned_in_order(order, topics, TopicArrays.of(group.topics, ids), group.owned.arrays())
 
 
 @kernel
-def _owned_in_order(
-    order: Int32s, topics: Int32s, first: Int32s, topic_of: Int32s, owned_of: Int32s, owned: Int32s, hashes: Int32s, ranks: Int32s
-) -> tuple[Int32s, Int32s]:
-    """What ``owned_entries`` gives; hashes, ranks : int32[topics], see TopicIds."""
-    is_target = np.zeros(len(hashes), np.bool_)
+def _owned_in_order(order: Int32s, topics: Int32s, table: TopicArrays, owned: RaggedArrays) -> tuple[Int32s, Int32s]:
+    """What ``owned_entries`` gives."""
+    existing, topic_of = table.first[-1], table.topic_of
+    is_target = np.zeros(len(table.hashes), np.bool_)
     is_target[topics] = True
-    place = np.full(len(hashes), NONE, np.int32)
-    last_number = np.full(first[-1], NONE, np.int32)
+    place = np.full(len(table.hashes), NONE, np.int32)
+    last_number = np.full(existing, NONE, np.int32)
     entry_of = np.zeros(len(order) + 1, np.int32)
-    entries = np.empty(len(owned), np.int32)
+    entries = np.empty(len(owned.values), np.int32)
     end = 0
     for number in range(len(order)):
         member = order[number]
         start = end
-        for i in range(owned_of[member], owned_of[member + 1]):
-            partition = owned[i]
-            if partition < first[-1] and last_number[partition] != number and is_target[topic_of[partition]]:
+        for i in range(owned.offsets[member], owned.offsets[member + 1]):
+            partition = owned.values[i]
+            if partition < existing and last_number[partition] != number and is_target[topic_of[partition]]:
                 last_number[partition] = number
                 entries[end] = partition
                 end += 1
         if end - start > 1:
-            put(target_rows(entries[start:end], topic_of, first, hashes, ranks, place)[2], entries, start)
+            put(target_order(entries[start:end], table, place), entries, start)
         entry_of[number + 1] = end
     return entry_of, entries[:end]
+
+
+class _Members(NamedTuple):
+    """What all members have, by number.
+
+    desired, counts : int32[members]         how many partitions each is to have, and has
+    last_had, last_given : int32[members]    the last partition that each was known to have, and was given, plus ``base``
+    """
+
+    desired: Int32s
+    counts: Int32s
+    last_had: Int32s
+    last_given: Int32s
 
 
 @inner_kernel
@@ -70,7 +81,8 @@ def share_out(
     Reproduces the steps of SimpleHomogeneousAssignmentBuilder.build and TopicAssignmentPartialBuilder.build (Apache Kafka 4.3.1).
     Plain-Python twin: tests/reference/server_assignors.py.
     """
-    desired, counts, last_had, last_given = scratch[0], scratch[1], scratch[2], scratch[3]
+    members = _Members(scratch[0], scratch[1], scratch[2], scratch[3])
+    desired, counts = members.desired, members.counts
     keys, size = len(key_hashes), len(numbers)
     sharing = (size + keys - 1) // keys if keys else 0
     ratio = sharing * keys / size
@@ -83,31 +95,27 @@ def share_out(
         counts[number] += 1
 
     stays = np.ones(len(entry_numbers), np.bool_)
-    _revoke_from_members(entry_numbers, entry_keys, key_hashes, desired, counts, stays)
-    entries_of, entries = grouped_arrays(entry_keys, keys)
+    _revoke_from_members(entry_numbers, entry_keys, key_hashes, members, stays)
     shared = np.zeros(keys, np.int32)
-    for key in range(keys):
-        start, stop = entries_of[key], entries_of[key + 1]
-        for i in range(start, stop):
-            shared[key] += stays[entries[i]]
-        if shared[key] > sharing:
-            _revoke_from_partition(entries[start:stop], shared[key] - sharing, entry_numbers, counts, stays)
-            shared[key] = sharing
+    for entry in range(len(entry_keys)):
+        shared[entry_keys[entry]] += stays[entry]
+    # Mostly a partition is for one member, and no two have it: then nobody has a partition that is yet to be given.
+    undisputed = sharing <= 1 and (keys == 0 or shared.max() <= 1)
+    owners = entry_numbers[:0] if undisputed else _owners(entry_numbers, entry_keys, sharing, shared, members, stays)
 
     below = by_spread(numbers)
     below = below[counts[below] < desired[below]]
-    additions = _give(below, sharing, shared, entry_numbers[entries[stays[entries]]], desired, counts, last_had, last_given, base)
-    return np.flatnonzero(stays).astype(np.int32), additions[0], additions[1]
+    given_numbers, given_keys = _give(below, sharing, shared, owners, members, base)
+    return np.flatnonzero(stays).astype(np.int32), given_numbers, given_keys
 
 
 @inner_kernel
-def _revoke_from_members(
-    entry_numbers: Int32s, entry_keys: Int32s, key_hashes: Int32s, desired: Int32s, counts: Int32s, stays: Bools
-) -> None:
+def _revoke_from_members(entry_numbers: Int32s, entry_keys: Int32s, key_hashes: Int32s, members: _Members, stays: Bools) -> None:
     """Of each member's partitions, those over what it is to have go, in the order of its HashSet.
 
     Reproduces revokeOverfilledMembers (Apache Kafka 4.3.1).
     """
+    desired, counts = members.desired, members.counts
     start = 0
     while start < len(entry_numbers):
         number = entry_numbers[start]
@@ -126,6 +134,27 @@ def _revoke_from_members(
 
 
 @inner_kernel
+def _owners(entry_numbers: Int32s, entry_keys: Int32s, sharing: int, shared: Int32s, members: _Members, stays: Bools) -> Int32s:
+    """int32[...], the members that each partition keeps, partition after partition; those over ``sharing`` are revoked.
+
+    shared : int32[partitions]   how many members each partition has; written, as are ``members`` and ``stays``
+    """
+    entries_of, entries = grouped_arrays(entry_keys, len(shared))
+    owners = np.empty(len(entries), np.int32)
+    end = 0
+    for key in range(len(shared)):
+        of_key = entries[entries_of[key] : entries_of[key + 1]]
+        if shared[key] > sharing:
+            _revoke_from_partition(of_key, shared[key] - sharing, entry_numbers, members.counts, stays)
+            shared[key] = sharing
+        for entry in of_key:
+            if stays[entry]:
+                owners[end] = entry_numbers[entry]
+                end += 1
+    return owners[:end]
+
+
+@inner_kernel
 def _revoke_from_partition(entries: Int32s, over: int, entry_numbers: Int32s, counts: Int32s, stays: Bools) -> None:
     """Of one partition's members so many go, in the order of its HashSet.
 
@@ -141,46 +170,35 @@ def _revoke_from_partition(entries: Int32s, over: int, entry_numbers: Int32s, co
 
 
 @kernel
-def _give(  # noqa: C901 (a kernel)
-    below: Int32s,
-    sharing: int,
-    shared: Int32s,
-    owners: Int32s,
-    desired: Int32s,
-    counts: Int32s,
-    last_had: Int32s,
-    last_given: Int32s,
-    base: int,
-) -> tuple[Int32s, Int32s]:
+def _give(below: Int32s, sharing: int, shared: Int32s, owners: Int32s, members: _Members, base: int) -> tuple[Int32s, Int32s]:
     """Give partitions with too few members to members with too few: who is given what, int32[...] each.
 
     below : int32[...]            the numbers of the members with too few, in the order of their HashSet
     sharing : how many members each partition is to have
-    shared, owners : int32[partitions], int32[...]   how many it has, and which, partition after partition
-    desired, counts : int32[all members]   what each is to have, and has; the latter written
-    last_had, last_given, base : see ``share_out``
+    shared, owners : int32[partitions], int32[...]   how many it has, and which, partition after partition; ``owners`` is not read
+                                                     where ``sharing`` is 1
+    members : written; base : see ``share_out``
 
     Reproduces assignRemainingPartitions (Apache Kafka 4.3.1).
     """
+    counts, last_had, last_given = members.counts, members.last_had, members.last_given
     # A linked list: following[i] comes after below[i]; following[end] is the first.
     end = len(below)
     following = np.arange(1, end + 2, dtype=np.int32)
     following[end] = 0
     before = end
     gave = False  # to anybody, since the start of the list
-    total_missing = 0
-    for have in shared:
-        total_missing += sharing - have
+    total_missing = sharing * len(shared) - shared.sum()
     numbers = np.empty(total_missing, np.int32)
     keys = np.empty(total_missing, np.int32)
     count = first_owner = 0
     for key in range(len(shared)):
         if following[end] == end or (following[before] == end and not gave):
             break  # nobody has too few, or none of those could take any last time round: Kafka never starts again
-        for i in range(first_owner, first_owner + shared[key]):
+        missing = sharing - shared[key]
+        for i in range(first_owner, first_owner + shared[key] if missing else 0):
             last_had[owners[i]] = base + key
         first_owner += shared[key]
-        missing = sharing - shared[key]
         while missing > 0:
             if following[before] == end:
                 if not gave or following[end] == end:
@@ -198,7 +216,7 @@ def _give(  # noqa: C901 (a kernel)
                 counts[number] += 1
             missing -= 1
             gave = True
-            if counts[number] >= desired[number]:
+            if counts[number] >= members.desired[number]:
                 following[before] = following[at]
             else:
                 before = at

@@ -20,7 +20,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import product
 from math import prod
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -177,6 +177,14 @@ def _turns(  # noqa: C901 (a kernel)
     return len(placement), 0
 
 
+class _Supply(NamedTuple):
+    """How many brokers each list has, and how many it has given for the partition of a round that last asked it."""
+
+    sizes: Int32s
+    used: Int32s
+    last_epoch: Int32s
+
+
 @kernel
 def _walks(
     lists: Int32s, sizes: Int32s, rack_list: Int32s, rack_offset: int, unfenced: int, placement: Int32s
@@ -186,21 +194,21 @@ def _walks(
     rack_list : int32[racks], the order in the first round; rack_offset : before the first row
     """
     racks = len(rack_list)
-    used, last_epoch = np.zeros(len(sizes), np.int32), np.zeros(len(sizes), np.int32)
-    used_before, last_epoch_before = used.copy(), last_epoch.copy()
+    supply = _Supply(sizes, np.zeros(len(sizes), np.int32), np.zeros(len(sizes), np.int32))
+    used_before, last_epoch_before = supply.used.copy(), supply.last_epoch.copy()
     order, choices, options = rack_list.copy(), np.zeros(racks, np.int32), np.zeros(racks, np.int32)
     a_round = unfenced if unfenced > 1 else len(placement)
     for first in range(0, len(placement), max(1, a_round)):
         rows = placement[first : first + a_round]
-        used_before[:], last_epoch_before[:] = used, last_epoch
+        used_before[:], last_epoch_before[:] = supply.used, supply.last_epoch
         choices[:] = 0
         best_row, best_replica, tries = -1, 0, max(1, min(MAX_ORDERS, MAX_STEPS // (rows.size + racks)))
         while True:
             if first > 0:
                 order[:] = NONE
-            used[:], last_epoch[:] = used_before, last_epoch_before
+            supply.used[:], supply.last_epoch[:] = used_before, last_epoch_before
             offset = (rack_offset + first) % racks
-            row, replica, depth = _walk(lists, sizes, order, offset, rows, used, last_epoch, choices, options)
+            row, replica, depth = _walk(lists, supply, order, offset, rows, choices, options)
             if row == len(rows):
                 break
             if row > best_row or (row == best_row and replica > best_replica):
@@ -218,15 +226,7 @@ def _walks(
 
 @inner_kernel
 def _walk(  # noqa: C901, PLR0912 (a kernel)
-    lists: Int32s,
-    sizes: Int32s,
-    order: Int32s,
-    rack_offset: int,
-    rows: Int32s,
-    used: Int32s,
-    last_epoch: Int32s,
-    choices: Int32s,
-    options: Int32s,
+    lists: Int32s, supply: _Supply, order: Int32s, rack_offset: int, rows: Int32s, choices: Int32s, options: Int32s
 ) -> tuple[int, int, int]:
     """Go round the racks once for each replica of a round; returns the row and column that does not fit, and the choices made.
 
@@ -248,21 +248,21 @@ def _walk(  # noqa: C901, PLR0912 (a kernel)
                     at = at + 1 if at + 1 < racks else 0
                     continue
                 if order[at] == NONE:
-                    rack = _choose(stands, target, epoch, replica == 0, sizes, used, last_epoch, choices[depth])
+                    rack = _choose(stands, target, epoch, replica == 0, supply, choices[depth])
                     options[depth] = 0 if rack == NONE else racks + 1
                     depth += 1
                     if rack == NONE:
                         return epoch, replica, depth
                     order[at], stands[rack] = rack, True
-                source = _given(order[at], epoch, replica == 0, sizes, used, last_epoch)
+                source = _given(order[at], epoch, replica == 0, supply)
                 if source != NONE:
                     break
                 at = at + 1 if at + 1 < racks else 0
             if source != target:
                 return epoch, replica, depth
-            if last_epoch[target] != epoch:
-                last_epoch[target], used[target] = epoch, 0
-            used[target] += 1
+            if supply.last_epoch[target] != epoch:
+                supply.last_epoch[target], supply.used[target] = epoch, 0
+            supply.used[target] += 1
             if replica == 0:
                 leader_at, at = at, start
             else:
@@ -271,10 +271,10 @@ def _walk(  # noqa: C901, PLR0912 (a kernel)
 
 
 @inner_kernel
-def _given(rack: int, epoch: int, leads: bool, sizes: Int32s, used: Int32s, last_epoch: Int32s) -> int:  # noqa: FBT001
+def _given(rack: int, epoch: int, leads: bool, supply: _Supply) -> int:  # noqa: FBT001
     """The list of this rack that gives its next broker; NONE if none has a broker left."""
     for i in (2 * rack + 1, 2 * rack):
-        if sizes[i] > 0 and (last_epoch[i] != epoch or used[i] < sizes[i]):
+        if supply.sizes[i] > 0 and (supply.last_epoch[i] != epoch or supply.used[i] < supply.sizes[i]):
             return int(i)
         if leads:
             break
@@ -282,23 +282,14 @@ def _given(rack: int, epoch: int, leads: bool, sizes: Int32s, used: Int32s, last
 
 
 @inner_kernel
-def _choose(
-    stands: Bools,
-    target: int,
-    epoch: int,
-    leads: bool,  # noqa: FBT001
-    sizes: Int32s,
-    used: Int32s,
-    last_epoch: Int32s,
-    choice: int,
-) -> int:
+def _choose(stands: Bools, target: int, epoch: int, leads: bool, supply: _Supply, choice: int) -> int:  # noqa: FBT001
     """Of the racks that can stand at an unknown place number ``choice``; NONE if there are not so many.
 
     stands : bool[racks], those whose place is known; target : the list that must give the next broker
     """
     for i in range(-1, len(stands)):
         rack = target // 2 if i < 0 else i
-        if stands[rack] or _given(rack, epoch, leads, sizes, used, last_epoch) != (target if i < 0 else NONE):
+        if stands[rack] or _given(rack, epoch, leads, supply) != (target if i < 0 else NONE):
             continue
         if choice == 0:
             return int(rack)

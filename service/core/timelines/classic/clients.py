@@ -198,6 +198,8 @@ class ClassicTimeline(ClassicCoordinator):
     def _join_with_new_subscription(self, member: Member) -> None:
         """ConsumerCoordinator.rejoinNeededOrPending: the joinedSubscription is no longer the subscription."""
         number, columns = member.number, self.members
+        if columns.died[number] != NEVER:
+            return
         waits = self._state == PREPARING and columns.joins[number] <= self.clock.now
         changed = columns.topics[number] != columns.joined[number]
         if waits:

@@ -31,7 +31,7 @@ from service.arrow.groups import (
 )
 from service.core.assignors import GROUP_PROTOCOLS
 from service.core.errors import AllocatorError, InvalidQuestion, KafkaError, PluginFailed, UnknownStrategy
-from service.core.kafka_versions import LATEST, at_release
+from service.core.kafka_versions import LATEST
 from service.core.rebalances.rebalance import rebalance
 from service.spark.tasks.nested_columns import (
     CORRUPT,
@@ -121,7 +121,7 @@ class Choice:
         """The assignor as that release has it; raises UnknownStrategy, InvalidQuestion."""
         if self.group_protocol not in GROUP_PROTOCOLS:
             raise UnknownStrategy("group_protocol", self.group_protocol, tuple(GROUP_PROTOCOLS))
-        return at_release(GROUP_PROTOCOLS[self.group_protocol][self.assignor], kafka_version)
+        return GROUP_PROTOCOLS[self.group_protocol][self.assignor].at_release(kafka_version)
 
 
 def check_columns(schema: pa.Schema) -> None:

@@ -16,6 +16,7 @@ Plain-Python twin: tests/reference/sticky.py, ``constrained``.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -78,11 +79,10 @@ def solve(group: Group, claims: Claims) -> Constrained:
         )
     counts = group.topics.partitions_counts()
     minimum, members_with_more = divmod(int(counts[claims.topics[: len(counts)]].sum()), len(group))
-    racks = claims.partition_racks
+    racks = _Racks(len(group.rack_ids), claims.racks, *claims.partition_racks.arrays())
     kept, have, surplus, over, is_short, has_enough = _keep(
-        claims.second_order, claims.owners, claims.contested, claims.racks, racks.offsets, racks.values,
-        minimum, members_with_more,
-    )  # fmt: skip
+        claims.second_order, claims.owners, claims.contested, racks, minimum, members_with_more
+    )
     if surplus.any():
         if len(group.unknown_partitions):
             _give_up(np.lexsort((claims.topic_of, claims.partition_ids)).astype(np.int32), kept, surplus)
@@ -92,10 +92,7 @@ def solve(group: Group, claims: Claims) -> Constrained:
     free = indices_of(claims.free(group, kept, np.arange(len(claims.topics), dtype=np.int32)))
     matched = np.empty(0, np.int32)
     if claims.rack_aware:
-        matched, free, short, enough = _match(
-            free, short, enough, have, claims.racks, racks.offsets, racks.values, len(group.rack_ids),
-            minimum, members_with_more, over,
-        )  # fmt: skip
+        matched, free, short, enough = _match(free, short, enough, have, racks, minimum, members_with_more - over)
     takers, all_dealt = _deal(len(free), short, enough, have, minimum)
     if not all_dealt:
         raise KafkaAssignorFails(
@@ -109,21 +106,27 @@ def solve(group: Group, claims: Claims) -> Constrained:
     return Constrained(kept, matched, free, takers, minimum, members_with_more)
 
 
+class _Racks(NamedTuple):
+    """The racks of a group.
+
+    size : how many there are
+    of_members : int32[members]   each member's rack, or NONE
+    offsets, values : partition → racks of its replicas
+    """
+
+    size: int
+    of_members: Int32s
+    offsets: Int32s
+    values: Int32s
+
+
 @kernel
 def _keep(
-    order: Int32s,
-    owners: Int32s,
-    contested: Bools,
-    rack_of: Int32s,
-    racks_of: Int32s,
-    racks: Int32s,
-    minimum: int,
-    members_with_more: int,
+    order: Int32s, owners: Int32s, contested: Bools, racks: _Racks, minimum: int, members_with_more: int
 ) -> tuple[Int32s, Int32s, Int32s, int, Bools, Bools]:
     """Step 1 (assignOwnedPartitions), but for the choice of partitions that members with too many give up.
 
     order : int32[members]   the order in which members are looked at
-    rack_of : int32[members]; racks_of, racks : partition → racks
 
     Returns who could keep each partition, how many each member keeps, how many of them it has too many, how many members have
     the maximum, who is short of the minimum, and who has the minimum and may get one more.
@@ -134,11 +137,13 @@ def _keep(
     for partition in range(len(owners)):
         # A contested partition has an owner if a still newer claim came after; but it is not kept either.
         member = NONE if contested[partition] else owners[partition]
-        if member != NONE and rack_of[member] != NONE and not on_rack(racks_of, racks, partition, rack_of[member]):
-            member = NONE
-        kept[partition] = member
         if member != NONE:
-            have[member] += 1
+            rack = racks.of_members[member]
+            if rack == NONE or on_rack(racks.offsets, racks.values, partition, rack):
+                have[member] += 1
+            else:
+                member = NONE
+        kept[partition] = member
     over = 0
     surplus = np.zeros(members, np.int32)
     short = np.zeros(members, np.bool_)
@@ -210,9 +215,106 @@ def _give_up_existing(first: Int32s, kept: Int32s, surplus: Int32s) -> None:
                     return
 
 
+class _Circle(NamedTuple):
+    """The members short of the minimum by rack: *entries* are their places in the list, rack by rack.
+
+    offsets, places : rack → places, ascending
+    following : int32[entries + 1]   ``following[i]`` is i, or beyond i if entry i has left the circle
+    gone : bool[members]             has the member at this place left it?
+    """
+
+    offsets: Int32s
+    places: Int32s
+    following: Int32s
+    gone: Bools
+
+
+class _Queue(NamedTuple):
+    """The members at the minimum, in the order in which they came to it; within it the queue of each rack.
+
+    members : int32[...]         the member of each entry; NONE where none has come yet, and for those that have one more
+    behind : int32[...]          the next entry of its rack, or NONE
+    head, tail : int32[racks]    the rack's first and last entry, or NONE
+    """
+
+    members: Int32s
+    behind: Int32s
+    head: Int32s
+    tail: Int32s
+
+
+@kernel
+def _match(
+    free: Int32s, short: Int32s, enough: Int32s, have: Int32s, racks: _Racks, minimum: int, more: int
+) -> tuple[Int32s, Int32s, Int32s, Int32s]:
+    """Step 2 (assignRackAwareRoundRobin).
+
+    free : int32[...]            the partitions that are left, ascending
+    short, enough : int32[...]   the members of the two lists, by member_id
+    have : int32[members]        how many partitions each member has; written
+    more : how many members may still get more than the minimum
+
+    Kafka looks through the lists for every partition. Here each rack has its own part of them: the members short of the minimum
+    who are on it (a place in the circle is found by bisection, who has left by union-find), and a queue of those at the minimum.
+
+    Returns the member given to each partition, and what is then left of ``free``, ``short`` and ``enough``.
+    """
+    matched = np.full(len(racks.offsets) - 1, NONE, np.int32)
+    rest = np.empty(len(free), np.int32)
+    left = at = length = 0
+    offsets, places = grouped_arrays(racks.of_members[short], racks.size)
+    circle = _Circle(offsets, places, np.arange(len(places) + 1, dtype=np.int32), np.zeros(len(short), np.bool_))
+    members, behind = np.full(len(short) + len(enough), NONE, np.int32), np.full(len(short) + len(enough), NONE, np.int32)
+    queue = _Queue(members, behind, np.full(racks.size, NONE, np.int32), np.full(racks.size, NONE, np.int32))
+    for member in enough:
+        length = _enqueue(queue, length, member, racks.of_members[member])
+    for partition in _fewest_consumers_first(free, racks):
+        here = _nearest(circle, at, racks, partition)
+        entry = _first_entry(queue, racks, partition) if here == NONE and more > 0 else NONE
+        if here != NONE:
+            place = circle.places[here]
+            member, at = short[place], place + 1
+            if have[member] + 1 >= minimum:
+                circle.following[here] = here + 1
+                circle.gone[place] = True
+                if more > 0:
+                    length = _enqueue(queue, length, member, racks.of_members[member])
+        elif entry != NONE:
+            member = queue.members[entry]
+            queue.head[racks.of_members[member]] = queue.behind[entry]
+            queue.members[entry] = NONE
+            more -= 1
+        else:
+            rest[left] = partition
+            left += 1
+            continue
+        matched[partition] = member
+        have[member] += 1
+    return matched, rest[:left], short[~circle.gone], queue.members[(queue.members != NONE) & (more > 0)]
+
+
+@inner_kernel
+def _nearest(circle: _Circle, at: int, racks: _Racks, partition: int) -> int:
+    """The entry of the first member from place ``at`` on, round the circle, who is on a rack of the partition, or NONE."""
+    size = nearest = len(circle.gone)
+    entry = NONE
+    for i in range(racks.offsets[partition], racks.offsets[partition + 1]):
+        start, stop = circle.offsets[racks.values[i]], circle.offsets[racks.values[i] + 1]
+        here = _next_alive(circle.following, int(start + np.searchsorted(circle.places[start:stop], at)))
+        if here >= stop:
+            here = _next_alive(circle.following, int(start))
+        if here < stop:
+            distance = circle.places[here] - at
+            if distance < 0:
+                distance += size
+            if distance < nearest:
+                nearest, entry = distance, here
+    return entry
+
+
 @inner_kernel
 def _next_alive(following: Int32s, at: int) -> int:
-    """The first entry from ``at`` on that is still in the queue, where ``following[i]`` is i, or beyond i if i has left it."""
+    """The first entry from ``at`` on that has not left, where ``following[i]`` is i, or beyond i if i has left."""
     end = at
     while following[end] != end:
         end = following[end]
@@ -221,119 +323,42 @@ def _next_alive(following: Int32s, at: int) -> int:
     return end
 
 
-@kernel
-def _match(  # noqa: C901, PLR0912, PLR0915 (a kernel)
-    free: Int32s,
-    short: Int32s,
-    enough: Int32s,
-    have: Int32s,
-    rack_of: Int32s,
-    racks_of: Int32s,
-    racks: Int32s,
-    racks_count: int,
-    minimum: int,
-    members_with_more: int,
-    over: int,
-) -> tuple[Int32s, Int32s, Int32s, Int32s]:
-    """Step 2 (assignRackAwareRoundRobin).
-
-    free : int32[...]            the partitions that are left, ascending
-    short, enough : int32[...]   the members of the two lists, by member_id
-    have : int32[members]        how many partitions each member has; written
-
-    Kafka looks through the lists for every partition. Here each rack has its own part of them: the members short of the minimum
-    who are on it (a place in the circle is found by bisection, who has left by union-find), and a queue of those at the minimum.
-
-    Returns the member given to each partition, and what is then left of ``free``, ``short`` and ``enough``.
-    """
-    free = _fewest_consumers_first(free, rack_of, racks_of, racks, racks_count)
-    matched = np.full(len(racks_of) - 1, NONE, np.int32)
-    rest = np.empty(len(free), np.int32)
-    left = 0
-
-    circle = np.empty(len(short), np.int32)
-    for i in range(len(short)):
-        circle[i] = rack_of[short[i]]
-    places_of, places = grouped_arrays(circle, racks_count)
-    following = np.arange(len(places) + 1, dtype=np.int32)
-    at = 0
-    gone = np.zeros(len(short), np.bool_)
-
-    # The queue of members at the minimum, and within it that of each rack.
-    queue = np.empty(len(short) + len(enough), np.int32)
-    behind = np.full(len(queue), NONE, np.int32)
-    head = np.full(racks_count, NONE, np.int32)
-    tail = np.full(racks_count, NONE, np.int32)
-    served = np.zeros(len(queue), np.bool_)
-    length = 0
-    for member in enough:
-        length = _enqueue(member, rack_of[member], queue, length, behind, head, tail)
-
-    for partition in free:
-        nearest, nearest_place, entry = len(short), NONE, NONE
-        for i in range(racks_of[partition], racks_of[partition + 1]):
-            rack = racks[i]
-            start, stop = places_of[rack], places_of[rack + 1]
-            here = _next_alive(following, int(start + np.searchsorted(places[start:stop], at)))
-            if here >= stop:
-                here = _next_alive(following, int(start))
-            if here < stop:
-                distance = places[here] - at
-                if distance < 0:
-                    distance += len(short)
-                if distance < nearest:
-                    nearest, nearest_place = distance, here
-            if head[rack] != NONE and (entry == NONE or head[rack] < entry):
-                entry = head[rack]
-        if nearest_place != NONE:
-            place = places[nearest_place]
-            member = short[place]
-            at = place + 1
-            if have[member] + 1 >= minimum:
-                following[nearest_place] = nearest_place + 1
-                gone[place] = True
-                if over < members_with_more:
-                    length = _enqueue(member, rack_of[member], queue, length, behind, head, tail)
-        elif entry != NONE and over < members_with_more:
-            member = queue[entry]
-            head[rack_of[member]] = behind[entry]
-            served[entry] = True
-            over += 1
-        else:
-            rest[left] = partition
-            left += 1
-            continue
-        matched[partition] = member
-        have[member] += 1
-    waiting = queue[:length][~served[:length]] if over < members_with_more else queue[:0]
-    return matched, rest[:left], short[~gone], waiting
+@inner_kernel
+def _first_entry(queue: _Queue, racks: _Racks, partition: int) -> int:
+    """The first entry of the queue on a rack of the partition, or NONE."""
+    first = NONE
+    for i in range(racks.offsets[partition], racks.offsets[partition + 1]):
+        entry = queue.head[racks.values[i]]
+        if entry != NONE and (first == NONE or entry < first):
+            first = entry
+    return first
 
 
 @inner_kernel
-def _enqueue(member: int, rack: int, queue: Int32s, length: int, behind: Int32s, head: Int32s, tail: Int32s) -> int:
+def _enqueue(queue: _Queue, length: int, member: int, rack: int) -> int:
     """Put a member at the end of the queue, and of its rack's; returns the new length."""
-    queue[length] = member
+    queue.members[length] = member
     if rack != NONE:
-        if head[rack] == NONE:
-            head[rack] = length
+        if queue.head[rack] == NONE:
+            queue.head[rack] = length
         else:
-            behind[tail[rack]] = length
-        tail[rack] = length
+            queue.behind[queue.tail[rack]] = length
+        queue.tail[rack] = length
     return length + 1
 
 
 @inner_kernel
-def _fewest_consumers_first(free: Int32s, rack_of: Int32s, racks_of: Int32s, racks: Int32s, racks_count: int) -> Int32s:
+def _fewest_consumers_first(free: Int32s, racks: _Racks) -> Int32s:
     """The partitions by the number of members on their racks, else in their order (sortPartitionsByRackConsumers)."""
-    consumers = np.zeros(racks_count, np.int32)
-    for rack in rack_of:
+    consumers = np.zeros(racks.size, np.int32)
+    for rack in racks.of_members:
         if rack != NONE:
             consumers[rack] += 1
     totals = np.zeros(len(free), np.int32)
     for i in range(len(free)):
-        for j in range(racks_of[free[i]], racks_of[free[i] + 1]):
-            totals[i] += consumers[racks[j]]
-    _, order = grouped_arrays(totals, len(rack_of) + 1)
+        for j in range(racks.offsets[free[i]], racks.offsets[free[i] + 1]):
+            totals[i] += consumers[racks.values[j]]
+    _, order = grouped_arrays(totals, len(racks.of_members) + 1)
     return free[order]
 
 

@@ -22,12 +22,19 @@ from typing import Any
 
 import numpy as np
 
-from service.core.assignors.coordinator import member_order, partition_beyond_the_end, target_rows, topic_ids, topic_order
+from service.core.assignors.coordinator import (
+    TopicArrays,
+    member_order,
+    partition_beyond_the_end,
+    target_order,
+    topic_ids,
+    topic_order,
+)
 from service.core.errors import KafkaAssignorFails
 from service.core.jvm.hashing import java_hash_codes
 from service.core.jvm.ordering import capacity_for_set, iteration_order
 from service.core.kernels import kernel
-from service.core.model import NONE, Assignment, Bools, Group, Int32s, Ragged
+from service.core.model import NONE, Assignment, Bools, Group, Int32s, Ragged, RaggedArrays
 from service.core.ragged import put
 
 
@@ -56,19 +63,16 @@ def assign(group: Group, *, extra_stays: bool = True) -> Assignment:
             f"{group.member_ids[member]!r} owns partition {partition_id} of {topics.names[topic]!r}, which has "
             f"{topics.partitions_counts()[topic]} (/members/{member}/owned_partitions)"
         )
-    topic_of = np.repeat(np.arange(len(topics), dtype=np.int32), topics.partitions_counts())
-    owners, duplicate, plain = _owners(order, subscribed, topics.first, topic_of, group.owned.offsets, group.owned.values)
+    table, owned = TopicArrays.of(topics, ids), group.owned.arrays()
+    owners, duplicate, plain = _owners(order, subscribed, table, owned)
     if duplicate != NONE:
-        topic = int(topic_of[duplicate])
+        topic = int(table.topic_of[duplicate])
         raise _left_over(
             f"more than one member owns partition {duplicate - topics.first[topic]} of {topics.names[topic]!r}, which no target "
             "assignment of a consumer group allows (/members)"
         )
     free = _free(in_order, topics.first, owners)
-    kept_of, kept, shortfalls = _kept(
-        order, topics.first, topic_of, group.owned.offsets, group.owned.values,
-        owners, free, ids.hashes, ids.ranks, extra_stays, plain,
-    )  # fmt: skip
+    kept_of, kept, shortfalls = _kept(order, table, owned, owners, free, extra_stays, plain)
     return Assignment(Ragged(*_filled(order, kept_of, kept, shortfalls, free)))
 
 
@@ -131,39 +135,38 @@ def explain(group: Group, assignment: Assignment, limit: int, *, extra_stays: bo
 
 
 @kernel
-def _owners(
-    order: Int32s, subscribed: Bools, first: Int32s, topic_of: Int32s, owned_of: Int32s, owned: Int32s
-) -> tuple[Int32s, int, bool]:
+def _owners(order: Int32s, subscribed: Bools, table: TopicArrays, owned: RaggedArrays) -> tuple[Int32s, int, bool]:
     """The position of the member that has each partition, or NONE: int32[partitions]; and a partition that two have, or NONE.
 
     And is it plain: does all that members have exist, count, and stand in their lists once?
 
     order : int32[members]              the member at each position
     subscribed : bool[topics]           partitions of other topics count as nobody's
-    first : int32[topics + 1]           the first partition of each topic
-    topic_of : int32[partitions]
-    owned_of, owned : int32[members + 1], int32[...]   member → partitions it has; those from ``first[-1]`` on do not exist
+    owned : member → partitions it has; those from ``table.first[-1]`` on do not exist
     """
-    owners = np.full(first[-1], NONE, np.int32)
+    existing = table.first[-1]
+    owners = np.full(existing, NONE, np.int32)
     all_count, counting = subscribed.all(), 0
     for position in range(len(order)):
         member = order[position]
-        for i in range(owned_of[member], owned_of[member + 1]):
-            partition = owned[i]
-            if partition < first[-1] and (all_count or subscribed[topic_of[partition]]):
+        for i in range(owned.offsets[member], owned.offsets[member + 1]):
+            partition = owned.values[i]
+            if partition < existing and (all_count or subscribed[table.topic_of[partition]]):
                 if owners[partition] == NONE:
                     owners[partition] = position
                     counting += 1
                 elif owners[partition] != position:
                     return owners, partition, False
-    return owners, NONE, counting == len(owned)
+    return owners, NONE, counting == len(owned.values)
 
 
 @kernel
 def _free(topics: Int32s, first: Int32s, owners: Int32s) -> Int32s:
     """The partitions of these topics that nobody has, with room behind them (NONE) for all that somebody has.
 
-    topics : int32[...]   the subscribed topics, in order; first, owners : as for ``_owners``
+    topics : int32[...]       the subscribed topics, in order
+    first : int32[topics + 1]   the first partition of each topic
+    owners : what ``_owners`` gives
     """
     total = 0
     for topic in topics:
@@ -179,25 +182,15 @@ def _free(topics: Int32s, first: Int32s, owners: Int32s) -> Int32s:
 
 
 @kernel
-def _kept(  # noqa: C901 (a kernel)
-    order: Int32s,
-    first: Int32s,
-    topic_of: Int32s,
-    owned_of: Int32s,
-    owned: Int32s,
-    owners: Int32s,
-    free: Int32s,
-    hashes: Int32s,
-    ranks: Int32s,
-    extra_stays: bool,  # noqa: FBT001
-    plain: bool,  # noqa: FBT001
-) -> tuple[Int32s, Int32s, Int32s]:
+def _kept(
+    order: Int32s, table: TopicArrays, owned: RaggedArrays, owners: Int32s, free: Int32s,
+    extra_stays: bool, plain: bool,  # noqa: FBT001
+) -> tuple[Int32s, Int32s, Int32s]:  # fmt: skip
     """What the member at each position keeps (int32[members + 1] offsets, int32[...] partitions), and how many more it is to get.
 
-    order, first, topic_of, owned_of, owned : as for ``_owners``
+    order, owned : as for ``_owners``
     owners, plain : what ``_owners`` gives; ``owners`` is overwritten
     free : what ``_free`` gives; what members give up is appended
-    hashes, ranks : int32[topics]       see TopicIds
 
     Reproduces UniformHomogeneousAssignmentBuilder.maybeRevokePartitions. Plain-Python twin: tests/reference/server_assignors.py.
     """
@@ -208,37 +201,27 @@ def _kept(  # noqa: C901 (a kernel)
     kept = np.empty(len(free), np.int32)
     kept_of = np.zeros(members + 1, np.int32)
     shortfalls = np.zeros(members, np.int32)
-    place = np.full(len(first) - 1, NONE, np.int32)
+    place = np.full(len(table.hashes), NONE, np.int32)
     end = 0
     quota, extra = divmod(len(free), members)
     for position in range(members):
         start = end
-        owned_start, owned_stop = owned_of[order[position]], owned_of[order[position] + 1]
+        of_member = owned.values[owned.offsets[order[position]] : owned.offsets[order[position] + 1]]
         if plain:
-            end = put(owned[owned_start:owned_stop], kept, start)
-            owned_start = owned_stop
-        for i in range(owned_start, owned_stop):
-            partition = owned[i]
-            if partition < first[-1] and owners[partition] == position:
-                owners[partition] = NONE  # so that a partition listed twice counts once
-                kept[end] = partition
-                end += 1
-        has_extra = extra > 0
-        room = quota + has_extra
-        if end - start <= room:
-            room -= end - start
+            end = put(of_member, kept, start)
         else:
-            topics, offsets, partitions = target_rows(kept[start:end], topic_of, first, hashes, ranks, place)
-            end = start
-            for row in range(len(topics)):
-                keeps = min(room, offsets[row + 1] - offsets[row])
-                for i in range(offsets[row], offsets[row] + keeps):
-                    kept[end] = partitions[i]
+            for partition in of_member:
+                if partition < len(owners) and owners[partition] == position:
+                    owners[partition] = NONE  # so that a partition listed twice counts once
+                    kept[end] = partition
                     end += 1
-                for i in range(offsets[row] + keeps, offsets[row + 1]):
-                    free[end_of_free] = partitions[i]
-                    end_of_free += 1
-                room -= keeps
+        has_extra = extra > 0
+        room = quota + has_extra - (end - start)
+        if room < 0:
+            in_order = target_order(kept[start:end], table, place)
+            end_of_free = put(in_order[room:], free, end_of_free)
+            end = put(in_order[:room], kept, start)
+            room = 0
         if extra_stays and room > 0 and has_extra and members - position > extra:
             room -= 1
             has_extra = False

@@ -1,0 +1,131 @@
+"""The part of a partitioner that depends on the key: hash, sign rule, and what stands for a record without a key.
+
+Each client deals with the sign of a 32-bit hash in its own way. A sign rule makes the hash a number that is not negative, and
+takes it modulo the partition count; only Spark's takes the mathematical modulo of the signed hash. With h = -5 and 3 partitions:
+mask 2147483643 % 3 = 0, unsigned 4294967291 % 3 = 2, rem-neg 5 % 3 = 2, abs0 5 % 3 = 2, pmod 1.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from service.core.kernels import kernel
+from service.core.keys.columns import Encoding
+from service.core.model import Bools, Int32s, Keys
+
+
+@dataclass(frozen=True)
+class Hash:
+    """A hash function: ``run(keys, key_format)`` → int32[n] (int64[n] for Cassandra's tokens)."""
+
+    name: str
+    run: Callable[[Keys, str], Int32s]
+
+
+@dataclass(frozen=True)
+class Sign:
+    """How a hash becomes a partition: ``run(hashes, partitions_count)`` → int32[n].
+
+    ``before_modulo`` is its first step, for an int or an int64[n]: the partition is its result's mathematical modulo.
+    """
+
+    name: str
+    rule: str
+    run: Callable[[Int32s, int], Int32s]
+    before_modulo: Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class HashingRule:
+    """The part of a partitioner that depends on the key.
+
+    ::
+
+        key ── encoding ──→ bytes ── hash ──→ int32 ── sign rule ──→ not negative ── modulo ──→ partition
+
+    A record without a key is either hashed as some fixed value (``null_hash``), or its partition does not depend on keys at all.
+
+    encoding : how the client turns a key into the bytes that it hashes
+    null_hash : the hash that stands for a record without a key; None where a counter or a random number decides
+    empty_as_null : is a record with an empty key treated as one without a key?
+    """
+
+    encoding: Encoding
+    hash: Hash
+    sign: Sign
+    null_hash: int | None
+    empty_as_null: bool
+
+    def unhashed(self, keys: Keys) -> Bools | None:
+        """bool[n], the records whose key is not hashed; None if there are none."""
+        unhashed = None if keys.valid is None else ~keys.valid
+        if self.empty_as_null:
+            empty = keys.offsets[1:] == keys.offsets[:-1]
+            if empty.any():
+                unhashed = empty if unhashed is None else unhashed | empty
+        return unhashed
+
+    def settle(self, hashes: Int32s, keys: Keys) -> tuple[Int32s, Bools | None]:
+        """The hashes, int32[n], with ``null_hash`` where the key is not hashed; and the records without a hash, as ``unhashed``.
+
+        hashes : int32[n], of all keys; those of keys that are not hashed may have any value
+        """
+        unhashed = self.unhashed(keys)
+        if unhashed is None or self.null_hash is None:
+            return hashes, unhashed
+        return np.where(unhashed, np.int32(self.null_hash), hashes), None
+
+
+_ALL, _WITHOUT_SIGN = np.uint32(0xFFFFFFFF), np.uint32(0x7FFFFFFF)
+
+
+def _mask(hashes: Int32s, n: int) -> Int32s:
+    return _modulo(hashes.view(np.uint32), n, _WITHOUT_SIGN)
+
+
+def _unsigned(hashes: Int32s, n: int) -> Int32s:
+    return _modulo(hashes.view(np.uint32), n, _ALL)
+
+
+def _magnitude(hashes: Int32s, n: int) -> Int32s:
+    # np.abs leaves MIN_VALUE as it is, which as uint32 is 2^31.
+    return _modulo(np.abs(hashes).view(np.uint32), n, _ALL)
+
+
+def _abs0(hashes: Int32s, n: int) -> Int32s:
+    return _modulo(np.abs(hashes).view(np.uint32), n, _WITHOUT_SIGN)
+
+
+def _pmod(hashes: Int32s, n: int) -> Int32s:
+    # For h < 0 the result is n - 1 - (-1 - h) % n, and -1 - h is ~h: so the same loop computes it.
+    negative = hashes >> np.int32(31)  # -1 or 0
+    remainders = _modulo((hashes ^ negative).view(np.uint32), n, _ALL)
+    return (remainders ^ negative) + (negative & np.int32(n))  # ~r + n, or r
+
+
+MASK = Sign("mask", "(h & 0x7fffffff) % n", _mask, lambda h: h & 0x7FFFFFFF)
+UNSIGNED = Sign("unsigned", "(h as uint32) % n", _unsigned, lambda h: h % 2**32)
+REM_NEG = Sign("rem-neg", "|h % n|, the remainder having the sign of h", _magnitude, abs)
+ABS0 = Sign("abs0", "abs(h) % n, where abs(-2147483648) is 0", _abs0, lambda h: abs(h) & 0x7FFFFFFF)
+PMOD = Sign("pmod", "the mathematical modulo of the signed h", _pmod, lambda h: h)
+
+
+@kernel
+def _modulo(values: npt.NDArray[np.uint32], n: int, bits: np.uint32) -> Int32s:
+    """The loop. values : uint32[...]; n : 1 … 2147483647. Returns int32[...], ``(values & bits) % n``.
+
+    By a float64 reciprocal, which vectorises where a division does not: the quotient is right or one too small.
+    """
+    remainders = np.empty(len(values), np.int32)
+    reciprocal = 1.0 / n
+    for i in range(len(values)):
+        value = np.int64(values[i] & bits)
+        # r >= 0: a quotient below an integer is at least 1 / n below it, and the error is less than value / n / 2⁵¹ < 1 / n.
+        r = value - np.int64(np.float64(value) * reciprocal) * n
+        if r >= n:
+            r -= n
+        remainders[i] = r
+    return remainders

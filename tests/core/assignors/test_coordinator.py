@@ -1,0 +1,41 @@
+"""What a group coordinator hands to its assignors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from service.core.assignors.coordinator import member_order, topic_ids
+from service.core.assignors.share.share_out import owned_entries
+from service.core.jvm.ordering import capacity_for_set, iteration_order
+from tests.support.groups import group_of
+
+PARTITIONS = 20_000
+
+
+def entries(partition_ids):
+    """What one member owns of one topic, as Kafka comes by it."""
+    owned = [{"topic_name": "t", "partition_ids": partition_ids}]
+    topics = [{"topic_name": "t", "partitions_count": PARTITIONS}]
+    group = group_of({"topics": topics, "members": [{"member_id": "m", "topic_names": ["t"], "owned_partitions": owned}]})
+    return owned_entries(group, member_order(group), topic_ids(group.topics), np.zeros(1, np.int32))[1].tolist()
+
+
+@given(st.sampled_from((1, 16, 64, 128)).flatmap(lambda step: st.lists(st.integers(0, 99).map(step.__mul__), unique=True)))
+@settings(max_examples=300)
+def test_the_ids_of_a_topic_are_in_the_order_of_a_hash_set(partition_ids):
+    """Few or many, in buckets of their own or in one, where they make a tree or double the table."""
+    ids = np.array(partition_ids, np.int32)
+    order = iteration_order(ids, capacity=capacity_for_set(len(ids)), ranks=ids)
+    assert entries(partition_ids) == ids[order].tolist()
+
+
+@pytest.mark.parametrize("count", [8, 9, 12, 13, 24, 32, 33])
+def test_ids_in_one_bucket(count):
+    """Nine double the table, and ten make a tree, which has another order."""
+    ids = np.arange(count, dtype=np.int32)[::-1] * 256
+    expected = ids[iteration_order(ids, capacity=capacity_for_set(count), ranks=ids)].tolist()
+    assert entries(ids.tolist()) == expected
+    assert (expected == ids.tolist()) == (count <= 9)
