@@ -24,10 +24,13 @@ HEAD_SECONDS: Final = 10.0
 """Time limit for a request's head, TLS handshake included."""
 
 STALL_SECONDS: Final = 5.0
-"""How far a body may fall behind BODY_RATE."""
+"""How far a body or a response may fall behind MIN_RATE."""
 
-BODY_RATE: Final = 64 * 2**10
-"""Minimum rate of a body, in bytes per second. The whole body and the whole response have the time limit of a request each."""
+MIN_RATE: Final = 64 * 2**10
+"""Minimum rate of a body, in bytes per second, and of a response that keeps memory from other requests.
+
+The whole body and the whole response have the time limit of a request each.
+"""
 
 MAX_HEAD_BYTES: Final = 64 * 2**10
 """Largest head of a request; a larger one gets a 431."""
@@ -67,6 +70,7 @@ class Connection:
     """Receives one request at a time and sends its response.
 
     deadline : time.monotonic() until which the loop waits for the client
+    stall_deadline : time.monotonic() at which the body or the response will be too far behind MIN_RATE
     transit : bytes of body and unsent response that the worker has on its account for this connection
     reserved : bytes of the response that the app has on its own account, until ``close_response`` is called
     keep_alive : whether a next request may follow the response
@@ -76,7 +80,7 @@ class Connection:
     def __init__(self, cfg: Config, sock: socket, client: Any, server: Any, max_body_bytes: int) -> None:
         self.cfg, self.client, self.server = cfg, client, server
         self.sock: Any = sock  # an SSLSocket after the first step of a handshake
-        self.deadline, self.transit, self.reserved, self.keep_alive = 0.0, 0, 0, False
+        self.deadline, self.stall_deadline, self.transit, self.reserved, self.keep_alive = 0.0, 0.0, 0, 0, False
         self.close_response: Callable[[], object] = nothing
         self.unsent: deque[bytes] = deque()
         self.request: Request | None = None
@@ -124,14 +128,13 @@ class Connection:
         self._parser.feed(data)
         if not had_head:
             self._head_bytes += len(data)
-            self._body_deadline, self._stall_deadline = now + self.cfg.timeout, now + STALL_SECONDS
+            self._body_deadline, self.stall_deadline = now + self.cfg.timeout, now + STALL_SECONDS
         if not self.head_complete:
             if self._head_bytes > MAX_HEAD_BYTES:
                 raise http.LimitRequestHeaders
             return False
-        progress = (self._body.tell() - body_bytes) / BODY_RATE
-        self._stall_deadline = min(self._stall_deadline + progress, now + STALL_SECONDS)
-        self.deadline = min(self._body_deadline, self._stall_deadline)
+        self._progress(self._body.tell() - body_bytes, now)
+        self.deadline = min(self._body_deadline, self.stall_deadline)
         if self._body.tell() > self._max_body_bytes:  # in chunks; the app refuses it when it has read that much
             self._parser.should_keep_alive = False
         elif not self._parser.is_complete:
@@ -139,6 +142,10 @@ class Connection:
         self._leftover = self._parser.remaining()
         self.request = Request.received(self._parser, self._body.getvalue(), is_ssl=self.cfg.is_ssl)
         return True
+
+    def _progress(self, size: int, now: float) -> None:
+        """Move the stall deadline for so many bytes received or sent."""
+        self.stall_deadline = min(self.stall_deadline + size / MIN_RATE, now + STALL_SECONDS)
 
     def _next_data(self, buffer: bytearray) -> bytes | memoryview:
         """What came with the request before, or what the socket has now. Raises the OSErrors of ``receive``."""
@@ -182,6 +189,8 @@ class Connection:
 
     def sendall(self, data: bytes) -> None:
         """Queue data for ``send``. Gunicorn's Response takes this object for a socket."""
+        if not self.unsent:
+            self.stall_deadline = time.monotonic() + STALL_SECONDS
         if self.unsent and len(self.unsent[-1]) + len(data) <= IO_BYTES:
             self.unsent[-1] += data
         else:
@@ -192,7 +201,9 @@ class Connection:
         if not self.unsent:
             return
         with suppress(BlockingIOError):
-            self._sent += self.sock.send(memoryview(self.unsent[0])[self._sent : self._sent + IO_BYTES])
+            sent = self.sock.send(memoryview(self.unsent[0])[self._sent : self._sent + IO_BYTES])
+            self._sent += sent
+            self._progress(sent, time.monotonic())
         if self._sent == len(self.unsent[0]):
             self.unsent.popleft()
             self._sent = 0

@@ -25,7 +25,7 @@ from gunicorn.util import close as close_socket
 from gunicorn.workers.gthread import ThreadWorker
 
 from service.server.connection import HEAD_SECONDS, IO_BYTES, Connection, nothing
-from service.web.admission import IS_CONNECTED, RESERVED
+from service.web.admission import BUDGET, IS_CONNECTED, RESERVED
 from service.web.json_codec import dumps
 from service.web.problems import MEDIA_TYPE, TYPE_PREFIX, kebab
 
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from concurrent.futures import Future
     from socket import socket
+
+    from service.web.admission import MemoryBudget
 
 logger = logging.getLogger(__name__)
 
@@ -261,6 +263,16 @@ class Worker(ThreadWorker):  # type: ignore[misc]
                 self._refuse(conn, 408, "Request Timeout", "The body arrived too slowly.")
             elif step:
                 self._drop(conn)
+        self._drop_stalled(now)
+
+    def _drop_stalled(self, now: float) -> None:
+        """Drop responses that their clients do not take, oldest first, until the requests that wait for memory can go on."""
+        budget: MemoryBudget = self.wsgi.extensions[BUDGET]
+        while budget.shortage():
+            stalled = next((conn for conn in self.waiting if conn.reserved and conn.stall_deadline <= now), None)
+            if stalled is None:
+                return
+            self._drop(stalled)
 
     def murder_keepalived(self, force: bool = False) -> None:  # noqa: FBT001, FBT002 (Gunicorn's)
         """Close all connections in the loop, if ``force``; see ThreadWorker."""

@@ -29,6 +29,9 @@ RESERVED: Final = "allocator.reserved_bytes"
 CONNECTION_CHECK_SECONDS: Final = 0.5
 """Seconds between two checks whether the client of a queued request is still there."""
 
+BUDGET: Final = "memory_budget"
+"""Key of the app's extensions: its MemoryBudget."""
+
 IS_CONNECTED: Final = "allocator.is_connected"
 """Key of the WSGI environment: a function that returns whether the client is still connected; our server alone sets it."""
 
@@ -97,6 +100,7 @@ class MemoryBudget:
         self._free = size
         self._seconds = seconds
         self._changed = Condition()
+        self._waited_for = 0
         self._holder_waits = False
 
     def reserve(self, size: int, held: int = 0) -> None:
@@ -110,7 +114,9 @@ class MemoryBudget:
                 if self._holder_waits:
                     raise Overloaded("The service is at its memory limit.")
                 self._holder_waits = True
+            self._waited_for += size
             fits = self._changed.wait_for(lambda: size <= self._free, self._seconds)
+            self._waited_for -= size
             if held:
                 self._holder_waits = False
             if not fits:
@@ -122,3 +128,8 @@ class MemoryBudget:
         with self._changed:
             self._free += size
             self._changed.notify_all()
+
+    def shortage(self) -> int:
+        """The bytes to be released before every request that waits can go on."""
+        with self._changed:
+            return max(0, self._waited_for - self._free)

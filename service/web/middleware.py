@@ -20,6 +20,7 @@ from service.auth.authenticator import Authenticator
 from service.auth.principals import SCOPES, NotAuthenticated
 from service.config import environment_name
 from service.web.admission import (
+    BUDGET,
     IS_CONNECTED,
     RESERVED,
     RETRY_SECONDS,
@@ -129,7 +130,7 @@ class RequestHooks:
         checked = settings.auth != "off" and settings.has_credentials()
         self._credentials = Authenticator(settings, metrics.jwks_failures.inc) if checked else None
         self._admission = AdmissionControl(settings.max_concurrent, settings.max_queued)
-        self._memory = MemoryBudget(settings.decision_bytes())
+        self._memory = app.extensions[BUDGET] = MemoryBudget(settings.decision_bytes())
         self._seconds = settings.max_request_seconds
         self._log = _access_log() if log_requests else None
         self._scopes = {rule.rule: scope_of(rule.rule) for rule in app.url_map.iter_rules()}

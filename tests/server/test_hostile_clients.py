@@ -37,7 +37,7 @@ def tight():
         "ALLOCATOR_WORKERS": "1",
         "ALLOCATOR_MAX_BODY_BYTES": "1048576",
         "ALLOCATOR_MAX_DECISION_BYTES": "300000000",
-        "ALLOCATOR_MAX_REQUEST_SECONDS": "6",
+        "ALLOCATOR_MAX_REQUEST_SECONDS": "10",
         "ALLOCATOR_KEEP_ALIVE_SECONDS": "4",
         "SCRIPT_NAME": "/prefix",
     }
@@ -116,31 +116,33 @@ def test_nobody_waits_for_hostile_clients_over_tls(tmp_path):
 
 @pytest.mark.slow
 def test_a_body_has_a_deadline_as_a_whole(tight):
-    """However steadily it comes: 150 kB/s here."""
+    """However steadily it comes: 80 kB/s here."""
     with connection(tight) as sock:
         sock.sendall(HEAD + b"Content-Length: 1000000\r\n\r\n")
         start = time.monotonic()
         sock.settimeout(0.1)
         answer = b""
         while not answer and time.monotonic() - start < 20:
-            sock.sendall(b"[" * 10_000)
+            sock.sendall(b"[" * 8_000)
             with suppress(TimeoutError):
                 answer = sock.recv(65536)
         assert answer.startswith(b"HTTP/1.1 408 ")
-        assert 5 < time.monotonic() - start < 15
+        assert 9 < time.monotonic() - start < 18
 
 
 @pytest.mark.slow
 def test_responses_that_nobody_reads_make_room_for_others(tight):
-    """Each is 22 MB, and they would be 900 MB in all; the worker keeps 300 MB of them, each for 6 s."""
+    """Each is 22 MB, and they would be 530 MB in all; the worker keeps 300 MB of them, and drops the oldest after 5 s."""
     placement = {"placer": "striped", "partitions_count": 250_000, "replication_factor": 1, "brokers": [{"broker_id": 0}]}
     body = json.dumps(placement).encode()
     request = HEAD.replace(b"partitions", b"replica-placements") + b"Content-Length: %d\r\n\r\n" % len(body) + body
     with ExitStack() as stack:
-        for _ in range(40):
+        for _ in range(24):
             sock = stack.enter_context(connection(tight, receive_buffer=2048))
+            start = time.monotonic()
             sock.sendall(request)
             assert sock.recv(100).startswith(b"HTTP/1.1 200 OK")
+            assert time.monotonic() - start < 8, "sooner than the time limit of a response"
         status = Path(f"/proc/{tight.workers()[0]}/status").read_text()
         assert int(status.split("VmRSS:")[1].split()[0]) < 1_000 * 1024
         assert_prompt(tight, 1)

@@ -86,13 +86,18 @@ def test_a_queued_request_whose_client_is_gone_makes_room():
 def test_memory_is_reserved_and_waited_for():
     budget, reserved = MemoryBudget(100), []
     budget.reserve(60)
+    assert not budget.shortage()
     waiting = threading.Thread(target=lambda: (budget.reserve(50), reserved.append(50)))
     waiting.start()
     budget.reserve(40)  # what fits does not wait for what does not
     assert not reserved
+    while not (shortage := budget.shortage()):
+        time.sleep(0.001)
+    assert shortage == 50
     budget.release(60)
     waiting.join(5)
     assert reserved
+    assert not budget.shortage()
     budget.release(50)
     budget.release(40)
     budget.reserve(100)
