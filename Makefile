@@ -84,7 +84,6 @@ clean: ## remove generated files
 .venv/.installed: requirements.lock pyproject.toml | .venv/bin/python
 	$(BIN)/pip install -q --disable-pip-version-check --no-compile --require-hashes -r requirements.lock
 	$(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
-	$(BIN)/python -m service.server.warm
 	@touch $@
 
 # There are no wheels of these; go.sum pins their sources. The version is the one that the server reports.
@@ -95,6 +94,8 @@ clean: ## remove generated files
 	    helm.sh/helm/v3/cmd/helm k8s.io/kubernetes/cmd/kube-apiserver
 	@touch $@
 
+# With the kernels compiled, which a server would do after its start.
 .venv/.dev: requirements-dev.lock .venv/.installed
 	$(BIN)/pip install -q --disable-pip-version-check --no-compile --require-hashes -r requirements-dev.lock
+	$(BIN)/python -m service.server.warm
 	@touch $@

@@ -9,10 +9,11 @@ from flask import Flask, Response, request
 from service.config import Settings
 from service.server import serving
 from service.telemetry import metrics_files
+from service.web.admission import BUDGET, MemoryBudget
 
 app = Flask(__name__)
 app.config["MAX_CONTENT_LENGTH"] = Settings().max_body_bytes
-app.extensions["settings"] = Settings()  # for the worker
+app.extensions |= {"settings": Settings(), BUDGET: MemoryBudget(0)}  # for the worker
 
 
 @app.get("/echo")

@@ -14,8 +14,8 @@ from service.web.middleware import PAGE_POLICY
 from service.web.problems import problem
 
 NOT_READY = (
-    "The kernels are not loaded. Start the service by `partition-allocator serve`, which loads them before it accepts requests. "
-    "In another WSGI server, call service.server.warm.warm() before app.extensions['warm'].set()."
+    "Kernels are being compiled, which takes a minute or two after an installation. In a WSGI server other than "
+    "`partition-allocator serve`, call service.server.warm.warm() before app.extensions['warm'].set()."
 )
 
 blueprint = Blueprint("operations", __name__)
@@ -58,7 +58,7 @@ def live() -> Response:
 
 @blueprint.get("/readyz")
 def ready() -> Response:
-    """The kernels are loaded: the first decision will be as fast as the next."""
+    """The kernels are compiled: no request waits for a compiler."""
     if not current_app.extensions["warm"].is_set():
         return problem(503, "not-ready", "Not ready", NOT_READY)
     return Response("ready\n", mimetype="text/plain")

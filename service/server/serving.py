@@ -1,17 +1,21 @@
-"""The service under Gunicorn: workers forked from one process that has loaded every kernel."""
+"""The service under Gunicorn: workers forked from one process that has loaded every kernel, if they had been compiled before."""
 
 import atexit
 import ctypes
 import ipaddress
 import os
 import resource
+import select
 import shutil
+import signal
 import ssl
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 from flask import Flask
@@ -22,7 +26,7 @@ from service.app import create_app
 from service.auth.authenticator import Authenticator
 from service.auth.principals import InvalidCredentials
 from service.config import Settings, environment_name
-from service.server.warm import warm
+from service.server.warm import NotCompiled, load_kernels
 from service.server.worker import Worker
 from service.telemetry import logs
 from service.telemetry.metrics_files import FOLDER_VARIABLE
@@ -52,6 +56,10 @@ partition-allocator serves on {{url}}   (reference: {{url}}/docs, metrics: {{url
   curl {{url}}/v1/replica-placements {JSON_HEADER} -d '{{{{"placer": "striped",
     "partitions_count": 3, "replication_factor": 2,
     "brokers": [{{{{"broker_id": 0, "rack_id": "a"}}}}, {{{{"broker_id": 1, "rack_id": "b"}}}}]}}}}'
+"""
+COMPILING = """
+Kernels are being compiled, once for this installation. For a minute or two, the first request of each kind takes some
+seconds longer, and /readyz says that the service is not ready.
 """
 
 
@@ -89,7 +97,7 @@ def serve(settings: Settings, host: str, port: int) -> None:
         worker_tmp_dir="/dev/shm" if Path("/dev/shm").is_dir() else None,  # noqa: S108 - heartbeats stay off the disk
         control_socket_disable=True,
         loglevel="warning",
-        when_ready=lambda _: _welcome(url, loopback=loopback),
+        when_ready=lambda arbiter: _welcome(url, loopback=loopback, compiling=arbiter.app.compilation is not None),
         child_exit=lambda _, worker: mark_process_dead(worker.pid),  # type: ignore[no-untyped-call]
         **tls,
     ).run()
@@ -132,12 +140,12 @@ def _share_heaps() -> None:
         mallopt(M_TRIM_THRESHOLD, FREE_BYTES)
 
 
-def _welcome(url: str, *, loopback: bool) -> None:
+def _welcome(url: str, *, loopback: bool, compiling: bool) -> None:
     """Print where the service is: with commands to paste for somebody who tries it out, otherwise as a line of the log."""
     if loopback:
-        print(WELCOME.format(url=url), flush=True)  # noqa: T201 - this is the command's output
+        print(WELCOME.format(url=url) + COMPILING * compiling, flush=True)  # noqa: T201 - this is the command's output
     else:
-        logs.access_log().info("serving", url=url)
+        logs.access_log().info("serving", url=url, ready=not compiling)
 
 
 def _is_loopback(host: str) -> bool:
@@ -183,6 +191,7 @@ class _Server(BaseApplication):  # type: ignore[misc]
         self._settings, self._log_requests = settings, log_requests
         self._metrics_folder = metrics_folder
         self._options = options
+        self.compilation: _Compilation | None = None
         super().__init__()
 
     def load_config(self) -> None:
@@ -190,10 +199,40 @@ class _Server(BaseApplication):  # type: ignore[misc]
             self.cfg.set(name, value)
 
     def load(self) -> Flask:
-        warm(self._settings)
+        try:
+            load_kernels(self._settings)
+        except NotCompiled:
+            self.compilation = _Compilation()
         app = create_app(self._settings, log_requests=self._log_requests, metrics_folder=self._metrics_folder)
-        app.extensions["warm"].set()
+        if self.compilation:
+            app.extensions["warm"] = self.compilation
+        else:
+            app.extensions["warm"].set()
         return app
+
+
+class _Compilation:
+    """A process that compiles what is not cached, at a low priority, while the workers answer already.
+
+    What a request needs before that is compiled by its worker.
+    """
+
+    COMMAND: ClassVar = "import os; os.nice(10); from service.server.warm import compile_kernels; compile_kernels()"
+
+    def __init__(self) -> None:
+        self._ended, inherited = os.pipe()
+        command = [sys.executable, "-c", self.COMMAND]
+        self._process = subprocess.Popen(command, pass_fds=(inherited,), process_group=0)  # noqa: S603 - our own
+        os.close(inherited)  # so that only the process holds it open
+        atexit.register(self._end, os.getpid())
+
+    def is_set(self) -> bool:
+        """Whether the workers find all kernels in the cache. They ask too."""
+        return bool(select.select([self._ended], (), (), 0)[0])
+
+    def _end(self, owner: int) -> None:
+        if os.getpid() == owner and self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGTERM)
 
 
 def _metrics_folder() -> Path:

@@ -1,7 +1,7 @@
 """Loads every kernel: from Numba's cache if it was compiled before; otherwise it is compiled now and cached.
 
-``python -m service.server.warm`` compiles at set-up and at build, in two processes. A server calls ``warm`` before it forks its
-workers, so that no request waits for a compiler. A test checks that no golden vector's request compiles anything.
+``python -m service.server.warm`` compiles at set-up and at build, in two processes. A server calls ``load_kernels`` before it
+forks its workers, so that no request waits for a compiler. A test checks that no golden vector's request compiles anything.
 """
 
 import gc
@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+from numba.core import event
 from numba.core.caching import IndexDataCacheFile
 from werkzeug.test import Client
 
@@ -44,8 +45,28 @@ ONE_OF_EACH_ENCODING = ("java", "spark", "scala-0.8", "pulsar")
 """A format takes the same kernels in all partitioners that encode keys alike, so one of each is enough."""
 
 
+class NotCompiled(BaseException):
+    """A kernel is not in Numba's cache. No Exception, so that the app does not answer it as a fault of the request."""
+
+
+class _Refusal(event.Listener):
+    """Raises NotCompiled instead of having a kernel compiled."""
+
+    def on_start(self, _: event.Event) -> None:
+        raise NotCompiled
+
+    def on_end(self, _: event.Event) -> None:
+        """Nothing has been compiled."""
+
+
+def load_kernels(settings: Settings) -> None:
+    """Load every kernel from Numba's cache. Raises NotCompiled at the first that is not there."""
+    with event.install_listener("numba:compile", _Refusal()):
+        warm(settings)
+
+
 def warm(settings: Settings | None = None) -> None:
-    """Send every strategy requests so small that only loading its kernels takes time.
+    """Send every strategy requests so small that only loading its kernels takes time, or compiling them where that is needed.
 
     They go to an app of their own, whose metrics are thrown away. A strategy that rejects its request has loaded what rejects it.
     """

@@ -5,8 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 
 import pytest
+import requests
+
+from service.server.serving import _Compilation
+from tests.support.serving import serving
 
 LOAD_AND_ASK = """
 import gc
@@ -78,3 +83,26 @@ def test_processes_that_compile_at_once_lose_nothing(tmp_path):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(tmp_path), os.environ.get("PYTHONPATH", ".")))}
     done = subprocess.run([sys.executable, "-c", COMPILE], check=True, capture_output=True, text=True, env=environment)
     assert done.stdout.split() == ["36", "0"]
+
+
+@pytest.mark.slow
+def test_a_server_whose_kernels_are_not_compiled_answers_while_they_are(tmp_path):
+    """And its end is theirs: otherwise the compilers would keep its output open."""
+    start = time.monotonic()
+    with serving(until="/healthz", ALLOCATOR_WORKERS="1", NUMBA_CACHE_DIR=str(tmp_path)) as server:
+        assert time.monotonic() - start < 30, "less than compiling takes"
+        query = {"key": "order-1", "partitions_count": 6}
+        assert requests.get(f"{server.url}/v1/partitions", params=query, timeout=60).json()["partitions"] == [4]
+        response = requests.get(f"{server.url}/readyz", timeout=5)
+        assert (response.status_code, response.json()["type"]) == (503, "urn:partition-allocator:problem:not-ready")
+    assert "Kernels are being compiled" in server.output
+    assert server.process.returncode == 0
+
+
+def test_a_server_is_ready_when_the_compiler_has_ended(monkeypatch):
+    monkeypatch.setattr(_Compilation, "COMMAND", "import time; time.sleep(0.5)")
+    compilation = _Compilation()
+    assert not compilation.is_set()
+    compilation._process.wait(30)
+    assert compilation.is_set()
+    compilation._end(os.getpid())

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,10 +57,11 @@ def free_port() -> int:
 
 
 @contextmanager
-def serving(*, verify: str | None = None, **environment: str) -> Iterator[Server]:
+def serving(*, verify: str | None = None, until: str = "/readyz", **environment: str) -> Iterator[Server]:
     """``partition-allocator serve`` with these settings, ready; stopped by SIGTERM at the end.
 
     verify : the certificates to trust, where the settings say TLS
+    until : what the server answers with 200 when it may be used
     """
     port = free_port()
     process = subprocess.Popen(
@@ -73,7 +74,7 @@ def serving(*, verify: str | None = None, **environment: str) -> Iterator[Server
     )
     server = Server(process, f"{'https' if verify else 'http'}://127.0.0.1:{port}")
     try:
-        _wait_until_ready(server, verify)
+        _wait_for(server, until, verify)
         yield server
     finally:
         process.send_signal(signal.SIGTERM)
@@ -85,17 +86,16 @@ def serving(*, verify: str | None = None, **environment: str) -> Iterator[Server
             raise
 
 
-def _wait_until_ready(server: Server, verify: str | None, seconds: float = 120) -> None:
+def _wait_for(server: Server, path: str, verify: str | None, seconds: float = 120) -> None:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if server.process.poll() is not None:
             raise RuntimeError(f"the server ended: {server.process.communicate()[0]}")
-        try:
-            if requests.get(f"{server.url}/readyz", timeout=5, verify=verify).ok:
+        with suppress(requests.ConnectionError):
+            if requests.get(server.url + path, timeout=5, verify=verify).ok:
                 return
-        except requests.ConnectionError:
-            time.sleep(0.05)
-    raise TimeoutError("the server did not become ready")
+        time.sleep(0.05)
+    raise TimeoutError(f"the server did not answer {path}")
 
 
 @contextmanager
