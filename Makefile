@@ -2,6 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 export PORT ?= 8000
+# Some containers set it; every command would compile all modules again, which takes seconds.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help run test test-fast boundscheck parity extremes fuzz soak lint format openapi chart chart-tools bench demo pipeline-demo lock clean
 .DEFAULT_GOAL := help
