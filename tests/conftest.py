@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from flask.testing import FlaskClient
     from xdist.remote import Producer
     from xdist.scheduler import LoadFileScheduling
+    from xdist.workermanage import WorkerController
 
     from tests.support.broker import Broker
     from tests.support.serving import Server
@@ -39,6 +40,12 @@ WITHOUT_SHARED_SPARK = (
 )  # fmt: skip
 """These start their own."""
 
+WAITING = ("tests/core/timelines/test_live.py", "tests/kafka/", "tests/server/")
+"""These tests wait for servers and for time to pass, more than they compute. A third worker runs them and no others: it uses what
+the other two leave of two cores."""
+
+THIRD_WORKER = "gw2"
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the slowest folders first."""
@@ -47,7 +54,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling | None:
-    """``--dist loadfile``, but for the files that share a Spark."""
+    """``--dist loadfile``, but for the files that share a Spark, and for those that wait."""
     if config.getvalue("dist") != "loadfile":
         return None
     from xdist.scheduler import LoadFileScheduling  # noqa: PLC0415 (only where there are workers)
@@ -56,6 +63,21 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFil
         def _split_scope(self, nodeid: str) -> str:
             shared = nodeid.startswith(f"{SHARED_SPARK}/") and not nodeid.startswith(WITHOUT_SHARED_SPARK)
             return SHARED_SPARK if shared else super()._split_scope(nodeid)
+
+        def _assign_work_unit(self, node: WorkerController) -> None:
+            if (own := self._next_for(node)) is not None:
+                self.workqueue.move_to_end(own, last=False)
+            super()._assign_work_unit(node)
+
+        def _reschedule(self, node: WorkerController) -> None:
+            if node.gateway.id == THIRD_WORKER and self._next_for(node) is None:
+                node.shutdown()
+            else:
+                super()._reschedule(node)
+
+        def _next_for(self, node: WorkerController) -> str | None:
+            waits = node.gateway.id == THIRD_WORKER
+            return next((scope for scope in self.workqueue if scope.startswith(WAITING) == waits), None)
 
     return Scheduling(config, log)
 
