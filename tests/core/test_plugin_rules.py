@@ -20,7 +20,7 @@ from service.core.partitioners.model import Hash
 from service.core.partitioners.murmur2 import MURMUR2
 from service.core.placers import PLACERS
 from service.core.placers import plugins as placer_plugins
-from service.core.registry import Plugin
+from service.core.registry import BrokenRule, Plugin
 from tests.support.groups import bodies, group_of
 from tests.support.questions import keys_of
 
@@ -77,6 +77,26 @@ def test_members_of_a_share_group_share_a_partition_but_none_has_it_twice():
     assert assign(Assignment(ragged([3, 0, 4], [2, 1, 0])), sharing=True).rows.values.tolist() == [3, 0, 4, 2, 1, 0]
     with pytest.raises(PluginBrokeARule, match="partition 1 of topic 't' is assigned twice to member 'b'"):
         assign(Assignment(ragged([3, 0, 4], [2, 1, 1])), sharing=True)
+
+
+def test_members_of_a_share_group_keep_what_nobody_subscribes_to_if_they_own_it():
+    """Kafka's own assignor leaves it with them, where the members subscribe to different topics."""
+    owned = [{"topic_name": "u", "partition_ids": [0]}]
+    group = group_of(
+        {
+            "topics": [{"topic_name": "t", "partitions_count": 2}, {"topic_name": "u", "partitions_count": 2}],
+            "members": [
+                {"member_id": "a", "topic_names": ["t"], "owned_partitions": owned},
+                {"member_id": "b", "topic_names": ["t", "unknown"]},
+            ],
+        }
+    )
+    kept = GROUP_PROTOCOLS["share"]["simple"].run(group)
+    assert max(kept.rows.row(0)) == 2
+    assert plugins.checked(kept, group, sharing=True).rows.values.tolist() == kept.rows.values.tolist()
+    for rows, sharing in ((kept.rows, False), (ragged([0], [1, 2]), True), (ragged([0, 3], [1]), True)):
+        with pytest.raises(BrokenRule, match=r"of topic 'u' is assigned to member '[ab]', which does not subscribe to the topic"):
+            plugins.checked(Assignment(rows), group, sharing=sharing)
 
 
 def test_wider_integers_become_the_cores_and_withheld_partitions_count():

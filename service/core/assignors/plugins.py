@@ -1,8 +1,9 @@
 """What an assignor from a plug-in must obey: checked for each of its answers, for none of a built-in's.
 
 *Rules*: ``rows`` and ``withheld`` have a row for each member and hold partitions that exist; a member gets only partitions of
-topics to which it subscribes; a partition goes to one member, in share groups to any number of them, but to each once; and every
-partition of a topic that has a subscriber goes to a member.
+topics to which it subscribes, but in share groups may keep those of topics without subscribers, as with Kafka's own assignor; a
+partition goes to one member, in share groups to any number of them, but to each once; and every partition of a topic that has a
+subscriber goes to a member.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from service.core.registry import BrokenRule
 
 if TYPE_CHECKING:
     from service.core.assignors.model import Assignor
-    from service.core.model import Group, Int32s
+    from service.core.model import Bools, Group, Int32s
     from service.core.registry import Plugin
 
 
@@ -54,11 +55,12 @@ def checked(assignment: Any, group: Group, *, sharing: bool) -> Assignment:
         members = np.concatenate([members, withheld.row_of_each_value()])
         partitions = np.concatenate([partitions, withheld.values])
     topic_of, _ = group.topic_partitions(np.arange(group.topics.partitions_count, dtype=np.int32))
-    _check_subscriptions(group, members, partitions, topic_of)
-    _check_repeats(group, members, partitions, sharing=sharing)
     subscribed = np.zeros(len(group.topics) + len(group.unknown_topic_names), np.bool_)
     subscribed[group.subscriptions.values] = True
-    forgotten = subscribed[topic_of] & (np.bincount(partitions, minlength=len(topic_of)) == 0)
+    has_subscribers = subscribed[topic_of]
+    _check_subscriptions(group, members, partitions, topic_of, may_keep=~has_subscribers & sharing)
+    _check_repeats(group, members, partitions, sharing=sharing)
+    forgotten = has_subscribers & (np.bincount(partitions, minlength=len(topic_of)) == 0)
     if forgotten.any():
         raise BrokenRule(f"{_name(group, np.argmax(forgotten))} has subscribers and is assigned to none of them")
     return Assignment(rows, withheld)
@@ -84,16 +86,22 @@ def _is_integers(array: Any) -> bool:
     return isinstance(array, np.ndarray) and array.ndim == 1 and array.dtype.kind in "iu"
 
 
-def _check_subscriptions(group: Group, members: Int32s, partitions: Int32s, topic_of: Int32s) -> None:
-    topics = np.int64(len(group.topics) + len(group.unknown_topic_names))
-    allowed = group.subscriptions.row_of_each_value() * topics + group.subscriptions.values
-    foreign = ~np.isin(members * topics + topic_of[partitions], allowed)
+def _check_subscriptions(group: Group, members: Int32s, partitions: Int32s, topic_of: Int32s, *, may_keep: Bools) -> None:
+    """may_keep : bool[partitions], those that need no subscription of a member that owns them."""
+    foreign = ~_among(members, topic_of[partitions], group.subscriptions)
+    foreign &= ~(may_keep[partitions] & _among(members, partitions, group.owned))
     if foreign.any():
         at = int(np.argmax(foreign))
         raise BrokenRule(
             f"{_name(group, partitions[at])} is assigned to member {group.member_ids[members[at]]!r}, "
             "which does not subscribe to the topic"
         )
+
+
+def _among(members: Int32s, values: Int32s, rows: Ragged) -> Bools:
+    """bool[members]: is each value in the row of the member beside it?"""
+    width = np.int64(max(values.max(initial=0), rows.values.max(initial=0))) + 1
+    return np.isin(members * width + values, rows.row_of_each_value() * width + rows.values)
 
 
 def _check_repeats(group: Group, members: Int32s, partitions: Int32s, *, sharing: bool) -> None:
