@@ -9,13 +9,11 @@ import select
 import shutil
 import signal
 import ssl
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pyarrow as pa
 from flask import Flask
@@ -26,7 +24,7 @@ from service.app import create_app
 from service.auth.authenticator import Authenticator
 from service.auth.principals import InvalidCredentials
 from service.config import Settings, environment_name
-from service.server.warm import NotCompiled, load_kernels
+from service.server.warm import NotCompiled, compile_kernels, load_kernels
 from service.server.worker import Worker
 from service.telemetry import logs
 from service.telemetry.metrics_files import FOLDER_VARIABLE
@@ -217,13 +215,17 @@ class _Compilation:
     What a request needs before that is compiled by its worker.
     """
 
-    COMMAND: ClassVar = "import os; os.nice(10); from service.server.warm import compile_kernels; compile_kernels()"
-
     def __init__(self) -> None:
-        self._ended, inherited = os.pipe()
-        command = [sys.executable, "-c", self.COMMAND]
-        self._process = subprocess.Popen(command, pass_fds=(inherited,), process_group=0)  # noqa: S603 - our own
-        os.close(inherited)  # so that only the process holds it open
+        self._ended, held = os.pipe()
+        self._process = os.fork()
+        if not self._process:
+            os.nice(10)
+            try:
+                compile_kernels()
+            finally:
+                os._exit(0)
+        os.setpgid(self._process, self._process)  # a group with the processes that it starts
+        os.close(held)  # so that only they hold it open
         atexit.register(self._end, os.getpid())
 
     def is_set(self) -> bool:
@@ -231,8 +233,8 @@ class _Compilation:
         return bool(select.select([self._ended], (), (), 0)[0])
 
     def _end(self, owner: int) -> None:
-        if os.getpid() == owner and self._process.poll() is None:
-            os.killpg(self._process.pid, signal.SIGTERM)
+        if os.getpid() == owner and not self.is_set():
+            os.killpg(self._process, signal.SIGTERM)
 
 
 def _metrics_folder() -> Path:
