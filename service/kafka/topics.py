@@ -11,17 +11,19 @@ ListOffsets                  where each partition begins and ends; asked of its 
 from __future__ import annotations
 
 import base64
+import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
+from kafka import errors as kafka_errors
 from kafka.protocol.admin import DescribeClusterRequest, DescribeLogDirsRequest
 from kafka.protocol.consumer import ListOffsetsRequest
 from kafka.protocol.metadata import MetadataRequest
 
-from service.kafka.client import NO_ERROR, ClusterClient, kafka_error, reason
+from service.kafka.client import NO_ERROR, PAUSE_SECONDS, ClusterClient, kafka_error, reason
 from service.kafka.errors import Unreachable
 
 if TYPE_CHECKING:
@@ -31,6 +33,16 @@ EARLIEST: Final = -2
 LATEST: Final = -1
 PARTITIONS_PER_REQUEST: Final = 5000
 NO_LEADER: Final = -1
+SETTLING_SECONDS: Final = 3.0
+"""How long a broker is asked again for partitions that it does not lead yet, as in the moment after a topic was created."""
+_SETTLING: Final = {
+    error.errno
+    for error in (
+        kafka_errors.UnknownTopicOrPartitionError,
+        kafka_errors.LeaderNotAvailableError,
+        kafka_errors.NotLeaderForPartitionError,
+    )
+}
 _NO_ID: Final = UUID(int=0)
 _DESCRIBE: Final = 8
 """AclOperation.DESCRIBE."""
@@ -188,28 +200,55 @@ def read_offsets(
 ) -> dict[str, list[int | None]]:
     """An offset of every partition, by topic: None where its leader does not tell. timestamp : EARLIEST or LATEST"""
     offsets: dict[str, list[int | None]] = {topic["topic_name"]: [None] * topic["partitions_count"] for topic in topics}
-    requests = list(_offset_requests(topics, timestamp, field, not_known))
-    for (broker_id, request), answer in zip(requests, client.ask(requests), strict=True):
-        if isinstance(answer, Exception):
-            why = f"broker {broker_id}: {reason(answer)}"
-            for topic in request.topics:
-                not_known.add(field, why, topic.name)
-            continue
-        for topic in answer.topics:
-            row = offsets[topic.name]
-            for partition in topic.partitions:
-                if partition.error_code == NO_ERROR:
-                    row[partition.partition_index] = partition.offset
+    requests = _offset_requests(topics, timestamp, field, not_known)
+    until = time.monotonic() + SETTLING_SECONDS
+    while requests:
+        asked, requests = requests, []
+        for (broker_id, request), answer in zip(asked, client.ask(asked), strict=True):
+            if isinstance(answer, Exception):
+                why = f"broker {broker_id}: {reason(answer)}"
+                for topic in request.topics:
+                    not_known.add(field, why, topic.name)
+                continue
+            refused: dict[str, list[int]] = defaultdict(list)
+            for name, partition_id, error_code in _put_offsets(answer, offsets):
+                if error_code in _SETTLING and time.monotonic() < until:
+                    refused[name].append(partition_id)
                 else:
-                    not_known.add(field, reason(kafka_error(partition.error_code)), topic.name)
+                    not_known.add(field, reason(kafka_error(error_code)), name)
+            if refused:
+                requests.append((broker_id, _offset_request([_offsets_of(*each, timestamp) for each in refused.items()])))
+        if requests:
+            time.sleep(PAUSE_SECONDS)
     return offsets
+
+
+def _put_offsets(answer: Any, offsets: dict[str, list[int | None]]) -> Iterator[tuple[str, int, int]]:
+    """Take over what an answer tells; yields (topic, partition id, error code) of what it does not."""
+    for topic in answer.topics:
+        row = offsets[topic.name]
+        for partition in topic.partitions:
+            if partition.error_code == NO_ERROR:
+                row[partition.partition_index] = partition.offset
+            else:
+                yield topic.name, partition.partition_index, partition.error_code
+
+
+def _offset_request(topics: list[Any]) -> ListOffsetsRequest:
+    return ListOffsetsRequest(replica_id=-1, isolation_level=0, topics=topics)
+
+
+def _offsets_of(name: str, partition_ids: list[int], timestamp: int) -> Any:
+    one_topic = ListOffsetsRequest.ListOffsetsTopic
+    one_partition = one_topic.ListOffsetsPartition
+    partitions = [one_partition(partition_index=i, current_leader_epoch=-1, timestamp=timestamp) for i in partition_ids]
+    return one_topic(name=name, partitions=partitions)
 
 
 def _offset_requests(
     topics: Sequence[Document], timestamp: int, field: str, not_known: NotKnown
 ) -> list[tuple[int, ListOffsetsRequest]]:
     """Requests to each leader, of at most PARTITIONS_PER_REQUEST partitions and one topic more."""
-    one_partition = ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition
     batches: dict[int, list[tuple[int, list[Any]]]] = defaultdict(list)
     for topic in topics:
         by_leader: dict[int, list[int]] = defaultdict(list)
@@ -222,11 +261,6 @@ def _offset_requests(
             if not batches[leader] or batches[leader][-1][0] >= PARTITIONS_PER_REQUEST:
                 batches[leader].append((0, []))
             count, entries = batches[leader][-1]
-            partitions = [one_partition(partition_index=i, current_leader_epoch=-1, timestamp=timestamp) for i in ids]
-            entries.append(ListOffsetsRequest.ListOffsetsTopic(name=topic["topic_name"], partitions=partitions))
+            entries.append(_offsets_of(topic["topic_name"], ids, timestamp))
             batches[leader][-1] = count + len(ids), entries
-    return [
-        (leader, ListOffsetsRequest(replica_id=-1, isolation_level=0, topics=entries))
-        for leader, of_leader in batches.items()
-        for _, entries in of_leader
-    ]
+    return [(leader, _offset_request(entries)) for leader, of_leader in batches.items() for _, entries in of_leader]

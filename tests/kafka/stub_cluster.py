@@ -62,6 +62,7 @@ class StubCluster:
 
     hang_up_on : requests on which the last broker closes the connection, and listens no more
     first_port : of the first broker; default: a free one, as of the others
+    settles_after : how many ListOffsets requests are refused for the first partition of each topic
     """
 
     brokers_count: int = 3
@@ -71,6 +72,7 @@ class StubCluster:
     members_count: int = 2
     hang_up_on: tuple[type, ...] = ()
     first_port: int = 0
+    settles_after: int = 0
     ports: list[int] = field(default_factory=list)
     requests: dict[str, int] = field(default_factory=dict)
     _bodies: dict[Any, dict[bytes, bytes]] = field(default_factory=dict)
@@ -170,6 +172,7 @@ class StubCluster:
     def _ListOffsetsRequest(self, broker_id: int, request: Any) -> Any:  # noqa: N802
         one_topic = ListOffsetsResponse.ListOffsetsTopicResponse
         one_partition = one_topic.ListOffsetsPartitionResponse
+        self.settles_after -= 1
         return ListOffsetsResponse(
             topics=[
                 one_topic(
@@ -177,7 +180,7 @@ class StubCluster:
                     partitions=[
                         one_partition(
                             partition_index=partition.partition_index,
-                            error_code=0,
+                            error_code=6 if self.settles_after >= 0 and partition.partition_index == 0 else 0,
                             timestamp=-1,
                             offset=5 if partition.timestamp == -1 else 0,
                             leader_epoch=1,
@@ -285,7 +288,8 @@ def stub_cluster(cluster: StubCluster) -> Iterator[StubCluster]:
                     if broker_id == len(servers) and isinstance(request, cluster.hang_up_on):
                         servers[-1].socket.close()
                         return
-                    bodies = cluster._bodies.setdefault((broker_id, key, version), {})
+                    settled = cluster.settles_after < 0
+                    bodies = cluster._bodies.setdefault((broker_id, key, version), {}) if settled else {}
                     if frame[8:] not in bodies:
                         try:
                             response = cluster.answer(broker_id, request)

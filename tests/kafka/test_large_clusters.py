@@ -73,6 +73,16 @@ def test_broker_that_goes_away_in_the_middle(tmp_path: Path, request_type: type,
     assert done.stderr == b""
 
 
+@pytest.mark.parametrize(("settles_after", "first"), [(5, 5), (1_000, None)])
+def test_topic_that_has_just_been_created(settles_after: int, first: int | None) -> None:
+    """Its brokers do not lead it yet. What they do not lead after a while is in not_known."""
+    with stub_cluster(StubCluster(settles_after=settles_after)) as cluster, ClusterClient(cluster.bootstrap, {}) as client:
+        snapshot = take_snapshot(client, Extent())
+    assert [topic["log_end_offsets"] for topic in snapshot["topics"]] == [[first, 5, 5, 5]] * 10
+    refused = {entry["field"] for entry in snapshot["not_known"] if entry["reason"] == "NOT_LEADER_FOR_PARTITION"}
+    assert refused == (set() if first else {"topics[].log_start_offsets", "topics[].log_end_offsets"})
+
+
 def test_groups_of_the_stub_are_alike() -> None:
     """Its range assignments are Java's, so that the other tests are about real answers."""
     with stub_cluster(StubCluster()) as cluster, ClusterClient(cluster.bootstrap, {}) as client:
