@@ -199,14 +199,18 @@ def target_order(partitions: Int32s, table: TopicArrays, place: Int32s) -> Int32
         if partitions[n - 1] < first[only + 1] and _in_order(partitions, first[only], _capacity(n)):
             return partitions
     # A topic's partitions most often stand together.
-    topics = np.empty(len(partitions), np.int32)
-    sizes = np.empty(len(partitions), np.int32)
-    rows = i = 0
-    while i < len(partitions):
-        topic = topic_of[partitions[i]]
+    topics = np.empty(n, np.int32)
+    sizes = np.empty(n, np.int32)
+    run_topics = np.empty(n, np.int32)
+    run_starts = np.empty(n + 1, np.int32)
+    rows = runs = i = topic = 0
+    while i < n:
+        topic = _topic_after(topic, partitions[i], first, topic_of)
         start = i
+        run_topics[runs], run_starts[runs] = topic, start
+        runs += 1
         i += 1
-        while i < len(partitions) and first[topic] <= partitions[i] < first[topic + 1]:
+        while i < n and first[topic] <= partitions[i] < first[topic + 1]:
             i += 1
         if place[topic] == NONE:
             place[topic] = rows
@@ -222,18 +226,28 @@ def target_order(partitions: Int32s, table: TopicArrays, place: Int32s) -> Int32
     cursor = offsets.copy()
     for row in range(rows):
         place[topics[row]] = row
-    ordered = np.empty(len(partitions), np.int32)
-    row = 0
-    for partition in partitions:
-        if not first[topics[row]] <= partition < first[topics[row] + 1]:
-            row = place[topic_of[partition]]
-        ordered[cursor[row]] = partition
-        cursor[row] += 1
+    ordered = np.empty(n, np.int32)
+    run_starts[runs] = n
+    for run in range(runs):
+        row = place[run_topics[run]]
+        for i in range(run_starts[run], run_starts[run + 1]):
+            ordered[cursor[row]] = partitions[i]
+            cursor[row] += 1
     for row in range(rows):
         place[topics[row]] = NONE
         if offsets[row + 1] - offsets[row] > 1:
             _order_ids(ordered[offsets[row] : offsets[row + 1]], first[topics[row]])
     return ordered
+
+
+@inner_kernel
+def _topic_after(topic: int, partition: int, first: Int32s, topic_of: Int32s) -> int:
+    """The topic of a partition, which most often is a few topics further on: that is read sooner than ``topic_of``."""
+    if partition >= first[topic]:
+        for near in range(topic, min(topic + 4, len(first) - 1)):
+            if partition < first[near + 1]:
+                return near
+    return int(topic_of[partition])
 
 
 @inner_kernel

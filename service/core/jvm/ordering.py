@@ -163,6 +163,47 @@ def _counted(hashes: Int32s, length: int, compute: bool) -> Int32s:  # noqa: FBT
 
 
 @kernel
+def order_in_large_table(hashes: Int32s, ranks: Int32s, length: int) -> Int32s:
+    """The keys of a HashMap whose table never grows, entered with ``computeIfAbsent``.
+
+    hashes : int32[keys]   hashCode() of each key; quick if hashes that are close together stand close together
+    ranks : int32[keys]    how many keys were entered before each; NONE if it was not
+    length : the table's; a power of two
+
+    Returns int32[keys in the table], or none at all if a chain is so long that it becomes a tree.
+    """
+    mask = length - 1
+    starts = np.zeros(length + 1, np.int32)
+    for key in range(len(hashes)):
+        if ranks[key] != NONE:
+            bucket = _spread(hashes[key]) & mask
+            starts[bucket + 1] += 1
+            if starts[bucket + 1] >= _TREEIFY:
+                return ranks[:0]
+    for chain in range(length):
+        starts[chain + 1] += starts[chain]
+    order = np.empty(starts[length], np.int32)
+    for key in range(len(hashes)):
+        if ranks[key] != NONE:
+            bucket = _spread(hashes[key]) & mask
+            order[starts[bucket]] = key
+            starts[bucket] += 1
+    # Of one bucket's keys, the last comes first.
+    start = 0
+    for chain in range(length):
+        stop = int(starts[chain])
+        for i in range(start + 1, stop):
+            entered = order[i]
+            at = i
+            while at > start and ranks[order[at - 1]] < ranks[entered]:
+                order[at] = order[at - 1]
+                at -= 1
+            order[at] = entered
+        start = stop
+    return order
+
+
+@kernel
 def empty(length: int) -> Rows:
     """An empty table of that many buckets."""
     table = np.full((length, 4), NONE, np.int32)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.core.jvm.ordering import capacity_for_map, capacity_for_set, iteration_order
+from service.core.jvm.ordering import capacity_for_map, capacity_for_set, iteration_order, order_in_large_table
 from tests.reference import hash_order
 from tests.reference.java_random import signed
 from tests.support import golden, jvm
@@ -101,6 +101,22 @@ def test_counting_equals_playing(codes: list[int], shift: int, capacity: int, co
     calls = np.arange(len(codes), dtype=np.int32)
     options = {"capacity": capacity, "compute": compute}
     assert iteration_order(hashes, **options).tolist() == iteration_order(hashes, calls=calls, **options).tolist()
+
+
+@given(st.lists(st.tuples(st.integers(0, 60), st.booleans()), max_size=60), st.integers(0, 20), st.randoms(use_true_random=False))
+def test_a_table_that_never_grows_equals_the_others(keys: list[tuple[int, bool]], shift: int, random: Any) -> None:
+    """Whatever the order in which the keys are entered; where a chain becomes a tree it gives up."""
+    hashes = np.array([code << shift for code, _ in keys], np.int32)
+    entered = [key for key, (_, is_entered) in enumerate(keys) if is_entered]
+    random.shuffle(entered)
+    ranks = np.full(len(keys), -1, np.int32)
+    ranks[entered] = np.arange(len(entered))
+    partitions = np.array(entered, np.int32)
+    try:
+        expected = hash_order.iteration_order(hashes[partitions].tolist(), 128, compute=True)
+    except AssertionError:
+        expected = []
+    assert order_in_large_table(hashes, ranks, 128).tolist() == partitions[np.array(expected, np.int32)].tolist()
 
 
 def test_a_later_compute_lets_the_table_grow() -> None:

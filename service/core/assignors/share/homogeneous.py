@@ -13,7 +13,7 @@ import numpy as np
 from service.core.assignors.coordinator import TopicIds, member_order, topic_ids, topic_order
 from service.core.assignors.share.share_out import owned_entries, rows_of, share_out
 from service.core.jvm.hashing import java_hash_codes
-from service.core.jvm.ordering import DEFAULT_CAPACITY, iteration_order
+from service.core.jvm.ordering import DEFAULT_CAPACITY, iteration_order, order_in_large_table, table_length
 from service.core.kernels import kernel
 from service.core.model import NONE, Assignment, Group, Int32s, Ragged, RaggedArrays
 
@@ -25,13 +25,22 @@ def assign(group: Group, order: Int32s, ids: TopicIds) -> Assignment:
     """
     targets = _targets(group, order)
     entry_of, entries = owned_entries(group, order, ids, targets)
-    partitions = _entered(group.topics.first, targets, entries)
     hashes = _topic_id_partition_hashes(group, ids)
-    keys = partitions[iteration_order(hashes[partitions], capacity=_capacity_for(len(partitions)), compute=True)]
+    keys = _hash_map_order(_entry_ranks(group.topics.first, targets, entries), hashes)
     key_of = np.empty(group.topics.partitions_count, np.int32)
     key_of[keys] = np.arange(len(keys), dtype=np.int32)
     members = np.arange(len(group), dtype=np.int32)
     return Assignment(Ragged(*_share_out_together(order, members, RaggedArrays(entry_of, entries), key_of, keys, hashes[keys])))
+
+
+def _hash_map_order(ranks: Int32s, hashes: Int32s) -> Int32s:
+    """The partitions in the order of the HashMap. ranks : see ``_entry_ranks``; hashes : int32[partitions]"""
+    size = int(ranks.max(initial=NONE)) + 1
+    keys = order_in_large_table(hashes, ranks, table_length(_capacity_for(size)))
+    if len(keys) < size:
+        partitions = _in_order(ranks)
+        keys = partitions[iteration_order(hashes[partitions], capacity=_capacity_for(size), compute=True)]
+    return keys
 
 
 def order_is_certain(group: Group) -> bool:
@@ -44,7 +53,7 @@ def order_is_certain(group: Group) -> bool:
     order, ids = member_order(group), topic_ids(group.topics)
     targets = _targets(group, order)
     _, keys = owned_entries(group, order, ids, targets)
-    partitions = _entered(group.topics.first, targets, keys)
+    partitions = _in_order(_entry_ranks(group.topics.first, targets, keys))
     hashes = _topic_id_partition_hashes(group, ids)
     sets = [(hashes[partitions], _capacity_for(len(partitions)))]
     sets += [
@@ -98,24 +107,27 @@ def _topic_id_partition_hashes(group: Group, ids: TopicIds) -> Int32s:
 
 
 @kernel
-def _entered(first: Int32s, topics: Int32s, entries: Int32s) -> Int32s:
-    """The partitions of ``topics`` in the order in which they come to be in the HashMap: owned ones, then the rest."""
-    is_entered = np.zeros(first[-1], np.bool_)
-    total = 0
-    for topic in topics:
-        total += first[topic + 1] - first[topic]
-    partitions = np.empty(total, np.int32)
-    end = 0
+def _entry_ranks(first: Int32s, topics: Int32s, entries: Int32s) -> Int32s:
+    """int32[partitions]: how many enter the HashMap before each partition of ``topics``, first those owned; NONE elsewhere."""
+    ranks = np.full(first[-1], NONE, np.int32)
+    rank = 0
     for partition in entries:
-        if not is_entered[partition]:
-            is_entered[partition] = True
-            partitions[end] = partition
-            end += 1
+        if ranks[partition] == NONE:
+            ranks[partition] = rank
+            rank += 1
     for topic in topics:
         for partition in range(first[topic], first[topic + 1]):
-            if not is_entered[partition]:
-                partitions[end] = partition
-                end += 1
+            if ranks[partition] == NONE:
+                ranks[partition] = rank
+                rank += 1
+    return ranks
+
+
+def _in_order(ranks: Int32s) -> Int32s:
+    """The partitions that enter the HashMap, in this order. ranks : see ``_entry_ranks``"""
+    entered = np.flatnonzero(ranks != NONE).astype(np.int32)
+    partitions = np.empty(len(entered), np.int32)
+    partitions[ranks[entered]] = entered
     return partitions
 
 

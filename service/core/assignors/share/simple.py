@@ -48,10 +48,11 @@ def assign(group: Group) -> Assignment:
         return Assignment(Ragged(np.zeros(1, np.int32), np.empty(0, np.int32)))
     ids = topic_ids(group.topics)
     order = member_order(group)
+    homogeneously = is_homogeneous(group)
     subscribed = np.zeros(len(group.topics) + len(group.unknown_topic_names), np.bool_)
-    subscribed[group.subscriptions.values] = True
+    subscribed[group.subscriptions.row(0) if homogeneously else group.subscriptions.values] = True
     _refuse_beyond_the_end(group, subscribed[: len(group.topics)])
-    if is_homogeneous(group):
+    if homogeneously:
         return homogeneous.assign(group, order, ids)
     return heterogeneous.assign(group, order, ids)
 
