@@ -203,8 +203,8 @@ def read_offsets(
     requests = _offset_requests(topics, timestamp, field, not_known)
     until = time.monotonic() + SETTLING_SECONDS
     while requests:
-        asked, requests = requests, []
-        for (broker_id, request), answer in zip(asked, client.ask(asked), strict=True):
+        sent, requests = requests, []
+        for (broker_id, request), answer in zip(sent, client.ask(sent), strict=True):
             if isinstance(answer, Exception):
                 why = f"broker {broker_id}: {reason(answer)}"
                 for topic in request.topics:

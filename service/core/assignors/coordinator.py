@@ -286,6 +286,12 @@ def _in_order(partitions: Int32s, base: int, capacity: int) -> bool:
     """Is this the HashSet's order of one topic's partitions? It is if their ids ascend and all have a bucket of their own."""
     if partitions[len(partitions) - 1] - base >= min(capacity, 1 << 16):
         return False
+    return is_ascending(partitions)
+
+
+@inner_kernel
+def is_ascending(partitions: Int32s) -> bool:
+    """Is each one larger than the one before? So that none is there twice."""
     descents = 0
     for i in range(1, len(partitions)):
         descents += partitions[i] <= partitions[i - 1]

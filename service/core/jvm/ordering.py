@@ -5,6 +5,7 @@ is a chain, or a red-black tree once the chain is long and the table has 64 buck
 keys in one bucket, so they are rare, but their order depends on all past rotations, which are reproduced exactly.
 
 ``iteration_order`` counts keys into buckets if no chain can have become long, and replays every call otherwise.
+``order_in_large_table`` does the former for keys that do not stand in the order in which they are entered.
 Tests: vectors/java/hash-iteration-order, the plain twin tests/reference/hash_order.py (chains) and the running JVM (trees).
 """
 

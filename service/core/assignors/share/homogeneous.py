@@ -38,7 +38,7 @@ def _hash_map_order(ranks: Int32s, hashes: Int32s) -> Int32s:
     size = int(ranks.max(initial=NONE)) + 1
     keys = order_in_large_table(hashes, ranks, table_length(_capacity_for(size)))
     if len(keys) < size:
-        partitions = _in_order(ranks)
+        partitions = _entered(ranks)
         keys = partitions[iteration_order(hashes[partitions], capacity=_capacity_for(size), compute=True)]
     return keys
 
@@ -53,7 +53,7 @@ def order_is_certain(group: Group) -> bool:
     order, ids = member_order(group), topic_ids(group.topics)
     targets = _targets(group, order)
     _, keys = owned_entries(group, order, ids, targets)
-    partitions = _in_order(_entry_ranks(group.topics.first, targets, keys))
+    partitions = _entered(_entry_ranks(group.topics.first, targets, keys))
     hashes = _topic_id_partition_hashes(group, ids)
     sets = [(hashes[partitions], _capacity_for(len(partitions)))]
     sets += [
@@ -123,7 +123,7 @@ def _entry_ranks(first: Int32s, topics: Int32s, entries: Int32s) -> Int32s:
     return ranks
 
 
-def _in_order(ranks: Int32s) -> Int32s:
+def _entered(ranks: Int32s) -> Int32s:
     """The partitions that enter the HashMap, in this order. ranks : see ``_entry_ranks``"""
     entered = np.flatnonzero(ranks != NONE).astype(np.int32)
     partitions = np.empty(len(entered), np.int32)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from service.core.assignors.coordinator import TopicArrays, TopicIds, target_order
+from service.core.assignors.coordinator import TopicArrays, TopicIds, is_ascending, target_order
 from service.core.jvm.ordering import DEFAULT_CAPACITY, hash_order
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Group, Int32s, RaggedArrays
@@ -41,7 +41,7 @@ def _owned_in_order(order: Int32s, topics: Int32s, table: TopicArrays, owned: Ra
         member = order[number]
         start = end
         row = owned.values[owned.offsets[member] : owned.offsets[member + 1]]
-        if all_topics and _is_ascending(row, existing):
+        if all_topics and len(row) > 0 and row[-1] < existing and is_ascending(row):  # as most callers send it
             end = put(row, entries, end)
             row = row[:0]
         for partition in row:
@@ -53,15 +53,6 @@ def _owned_in_order(order: Int32s, topics: Int32s, table: TopicArrays, owned: Ra
             put(target_order(entries[start:end], table, place), entries, start)
         entry_of[number + 1] = end
     return entry_of, entries[:end]
-
-
-@inner_kernel
-def _is_ascending(partitions: Int32s, existing: int) -> bool:
-    """Are there no two equal ones, and none that does not exist? So is what most callers send."""
-    descents = 0
-    for i in range(1, len(partitions)):
-        descents += partitions[i] <= partitions[i - 1]
-    return descents == 0 and (len(partitions) == 0 or partitions[-1] < existing)
 
 
 class _Members(NamedTuple):
