@@ -71,7 +71,7 @@ class Job:
     sources : the sources among the parameters' values, which are checked before Spark starts
     columns : ``columns(**parameters)`` gives the columns that ``source`` must have, as far as the parameters say
     check : ``check(**parameters)`` raises an error of the core or of the pipeline before Spark starts
-    reads_parquet : whether its tasks can read plain Parquet themselves, without Spark
+    reads_files : whether its tasks can read plain files themselves, without Spark
 
     ``job.py`` in the job's folder has ``run``. It is imported when the job runs, so that options and files are refused before
     Spark and the kernels are imported.
@@ -82,7 +82,7 @@ class Job:
     parameters: tuple[click.Parameter, ...]
     check: Callable[..., None] = lambda **_: None
     columns: Callable[..., Sequence[str]] = lambda **_: ()
-    reads_parquet: bool = False
+    reads_files: bool = False
 
     def run(self, pipeline: Pipeline, **parameters: Any) -> Outcome | None:
         """The outcome; None from a job that runs until it is stopped."""

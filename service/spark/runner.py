@@ -65,7 +65,7 @@ def run(
     """
     name = f"partition-allocator {job.name}"
     start = partial(spark_session, name, master=master, packages=packages, settings=settings, verbose=verbose)
-    may = job.reads_parquet and not (settings or packages)
+    may = job.reads_files and not (settings or packages)
     processes = processes_of(master, [into, *(source.location for source in job.sources(parameters))]) if may else None
     with exclusive(into), Executors(start, processes) as executors:
         sink = Sink(executors, into)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack, nullcontext
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -18,6 +21,7 @@ from benchmarks import (  # noqa: F401 - importing declares the benchmarks
 )
 from benchmarks.harness import BENCHMARKS, Result, Row, benchmark, peak_bytes, seconds
 from benchmarks.harness import Skipped as NotHere
+from benchmarks.servers import serving
 from benchmarks.shapes import SCENARIOS, Shape, body_of, group_of
 from service.core.assignors import GROUP_PROTOCOLS
 from tests.support.groups import group_of as read_body
@@ -122,11 +126,21 @@ SMALL = {
 """One benchmark of each kind: its first row, and a size at which it takes no time."""
 
 
+@pytest.fixture(scope="module")
+def running():
+    """``serving`` of benchmarks.servers, with one server of each kind for all benchmarks."""
+    with ExitStack() as stack:
+        start = cache(lambda *command: stack.enter_context(serving(*command)))
+        yield lambda *command: nullcontext(start(*command))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL)
-def test_every_kind_of_benchmark_runs(name: str, monkeypatch):
+def test_every_kind_of_benchmark_runs(name: str, monkeypatch, running):
     """On a small input, once; the harness beside the project, which has its own sizes, is left to ``make bench``."""
     monkeypatch.setattr(groups, "JVM_SECONDS", 0.01)
+    for module in (partitions, groups_http):
+        monkeypatch.setattr(module, "serving", running)
     measured = next(b for b in BENCHMARKS if b.rows[0].name == name)
     rows = 1 if "sizes" in SMALL[name] else len(measured.rows)
     try:

@@ -64,10 +64,10 @@ def test_executors_import_tasks_alone(spark, write, tmp_path):
 SCAN = """
 import sys
 from service.spark.skew.tasks.scan import SkewScan
-from service.spark.tasks import splits
+from service.spark.tasks.parquet_files import ParquetFiles
 
 scan = SkewScan(("key",), "string", ("java",), (12,))
-(result,) = scan.of_batches(splits.batches_of([splits.Split(sys.argv[1], 0, 1 << 20)], ["key"]))
+(result,) = scan.of_batches(ParquetFiles([(sys.argv[1], 1 << 20)]).batches(["key"]))
 assert result.column("rejected").to_pylist() == [0]
 assert "pandas" not in sys.modules
 """

@@ -21,7 +21,7 @@ from service.core.jvm.ordering import DEFAULT_CAPACITY, capacity_for_set, hash_o
 from service.core.jvm.sorting import java_order
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Group, Int32s, Topics
-from service.core.ragged import put
+from service.core.ragged import grouped_arrays, put
 
 _URL_SAFE = bytes.maketrans(b"-_+/", b"+/??")
 """The alphabet of URLs as that of ``binascii``; what is of the latter alone becomes wrong."""
@@ -184,70 +184,56 @@ def partition_beyond_the_end(group: Group, subscribed: Bools) -> tuple[int, int,
 
 
 @inner_kernel
-def target_order(partitions: Int32s, table: TopicArrays, place: Int32s) -> Int32s:  # noqa: C901 (a kernel)
+def target_order(partitions: Int32s, table: TopicArrays, place: Int32s) -> Int32s:
     """One member's target assignment in Java's order: a HashMap of topic ids, in each a HashSet of partition ids.
 
-    partitions : int32[...]   what the member owns, in the order of its list, none twice, all existing
+    partitions : int32[...]   what the member owns, in the order of its list: one at least, none twice, all existing
     place : int32[topics]   scratch, all NONE; left so
 
     Reproduces Assignment.fromRecord (Apache Kafka 4.3.1). Plain-Python twin: tests/reference/server_assignors.py.
     """
     first, topic_of = table.first, table.topic_of
     n = len(partitions)
-    if n > 0:
-        only = topic_of[partitions[0]]
-        if partitions[n - 1] < first[only + 1] and _in_order(partitions, first[only], _capacity(n)):
-            return partitions
-    # A topic's partitions most often stand together.
+    only = topic_of[partitions[0]]
+    if partitions[n - 1] < first[only + 1] and _in_order(partitions, first[only], _capacity(n)):
+        return partitions
+    if not is_ascending(partitions):
+        partitions = _topic_by_topic(partitions, topic_of, place)
     topics = np.empty(n, np.int32)
-    sizes = np.empty(n, np.int32)
-    run_topics = np.empty(n, np.int32)
-    run_starts = np.empty(n + 1, np.int32)
-    rows = runs = i = topic = 0
-    while i < n:
-        topic = _topic_after(topic, partitions[i], first, topic_of)
-        start = i
-        run_topics[runs], run_starts[runs] = topic, start
-        runs += 1
-        i += 1
-        while i < n and first[topic] <= partitions[i] < first[topic + 1]:
-            i += 1
-        if place[topic] == NONE:
-            place[topic] = rows
-            topics[rows], sizes[rows] = topic, 0
-            rows += 1
-        sizes[place[topic]] += i - start
-    topics = topics[:rows]
-    if rows > 1:
-        topics = topics[hash_order(table.hashes[topics], table.ranks[topics], int(DEFAULT_CAPACITY), False, topics[:0])]
-    offsets = np.zeros(rows + 1, np.int32)
-    for row in range(rows):
-        offsets[row + 1] = offsets[row] + sizes[place[topics[row]]]
-    cursor = offsets.copy()
-    for row in range(rows):
-        place[topics[row]] = row
+    starts = np.zeros(n + 1, np.int32)
+    count, topic = 0, NONE
+    for i in range(n):  # no branch: how many of a topic's partitions follow each other cannot be predicted
+        before, topic = topic, topic_of[partitions[i]]
+        count += topic != before
+        topics[count - 1] = topic
+        starts[count] = i + 1
+    topics = topics[:count]
     ordered = np.empty(n, np.int32)
-    run_starts[runs] = n
-    for run in range(runs):
-        row = place[run_topics[run]]
-        for i in range(run_starts[run], run_starts[run + 1]):
-            ordered[cursor[row]] = partitions[i]
-            cursor[row] += 1
-    for row in range(rows):
-        place[topics[row]] = NONE
-        if offsets[row + 1] - offsets[row] > 1:
-            _order_ids(ordered[offsets[row] : offsets[row + 1]], first[topics[row]])
+    end = 0
+    for i in hash_order(table.hashes[topics], table.ranks[topics], int(DEFAULT_CAPACITY), False, topics[:0]):
+        start = end
+        for at in range(starts[i], starts[i + 1]):
+            ordered[end] = partitions[at]
+            end += 1
+        if end - start > 1:
+            _order_ids(ordered[start:end], first[topics[i]])
     return ordered
 
 
 @inner_kernel
-def _topic_after(topic: int, partition: int, first: Int32s, topic_of: Int32s) -> int:
-    """The topic of a partition, which most often is a few topics further on: that is read sooner than ``topic_of``."""
-    if partition >= first[topic]:
-        for near in range(topic, min(topic + 4, len(first) - 1)):
-            if partition < first[near + 1]:
-                return near
-    return int(topic_of[partition])
+def _topic_by_topic(partitions: Int32s, topic_of: Int32s, place: Int32s) -> Int32s:
+    """The partitions, those of one topic together, else in the order given. place : see ``target_order``"""
+    rows = np.empty(len(partitions), np.int32)
+    count = 0
+    for i in range(len(partitions)):
+        topic = topic_of[partitions[i]]
+        if place[topic] == NONE:
+            place[topic] = count
+            count += 1
+        rows[i] = place[topic]
+    for partition in partitions:
+        place[topic_of[partition]] = NONE
+    return partitions[grouped_arrays(rows, count)[1]]
 
 
 @inner_kernel
@@ -291,7 +277,7 @@ def _in_order(partitions: Int32s, base: int, capacity: int) -> bool:
 
 @inner_kernel
 def is_ascending(partitions: Int32s) -> bool:
-    """Is each one larger than the one before? So that none is there twice."""
+    """Is each one larger than the one before? So that none occurs twice."""
     descents = 0
     for i in range(1, len(partitions)):
         descents += partitions[i] <= partitions[i - 1]

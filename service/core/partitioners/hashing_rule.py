@@ -113,13 +113,16 @@ ABS0 = Sign("abs0", "abs(h) % n, where abs(-2147483648) is 0", _abs0, lambda h: 
 PMOD = Sign("pmod", "the mathematical modulo of the signed h", _pmod, lambda h: h)
 
 
-@kernel
 def _modulo(values: npt.NDArray[np.uint32], n: int, bits: np.uint32) -> Int32s:
-    """The loop. values : uint32[...]; n : 1 … 2147483647. Returns int32[...], ``(values & bits) % n``.
+    """int32[...], ``(values & bits) % n``. values : uint32[...]; n : 1 … 2147483647"""
+    remainders = np.empty(len(values), np.int32)  # here, as in murmur2.py
+    _take_modulo(values, n, bits, remainders)
+    return remainders
 
-    By a float64 reciprocal, which vectorises where a division does not: the quotient is right or one too small.
-    """
-    remainders = np.empty(len(values), np.int32)
+
+@kernel
+def _take_modulo(values: npt.NDArray[np.uint32], n: int, bits: np.uint32, remainders: Int32s) -> None:
+    """The loop, by a float64 reciprocal, which vectorises where a division does not: the quotient is right or one too small."""
     reciprocal = 1.0 / n
     for i in range(len(values)):
         value = np.int64(values[i] & bits)
@@ -128,4 +131,3 @@ def _modulo(values: npt.NDArray[np.uint32], n: int, bits: np.uint32) -> Int32s:
         if r >= n:
             r -= n
         remainders[i] = r
-    return remainders

@@ -1,37 +1,53 @@
 """Kafka's murmur2 (org.apache.kafka.common.utils.Utils.murmur2, 4.3.1; the same since 0.8.2)."""
 
+from typing import Final
+
 import numpy as np
 import numpy.typing as npt
+from numba.core import config
 
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import Bytes, Int32s, Keys
 from service.core.partitioners.hashing_rule import Hash
-from service.core.partitioners.words import word
+from service.core.partitioners.words import long_word, word
 
 SEED = 0x9747B28C
 _M = np.uint32(0x5BD1E995)
 _TOGETHER = 128
 """So many keys are hashed together if they have one length: the loops over fewer are short, and more leave the L1 cache."""
 
+_PAIRS = 8
+"""So many pairs of words of each key are put into rows at a time."""
+
+_FOR_ANY_CPU: Final = config.CPU_NAME == "generic"  # type: ignore[attr-defined]  # made from the environment
+"""Kernels for an architecture's baseline, as in the image: x86-64 multiplies words faster one by one than in its vectors."""
+
 UInt32s = npt.NDArray[np.uint32]
+UInt64s = npt.NDArray[np.uint64]
 
 
 def murmur2(keys: Keys, seed: int = SEED) -> Int32s:
     """Utils.murmur2 of each key; with another seed than Kafka's, the same algorithm. Returns int32[len(keys)]."""
-    return _murmur2(keys.offsets, keys.data, np.uint32(seed)).view(np.int32)
+    # NumPy's memory comes in pages of 2 MB where Linux has them, a kernel's in pages of 4 KB: first touching those takes as long
+    # as hashing.
+    hashes = np.empty(len(keys), np.uint32)
+    _murmur2(keys.offsets, keys.data, np.uint32(seed), hashes)
+    return hashes.view(np.int32)
 
 
 @kernel
-def _murmur2(offsets: Int32s, data: Bytes, seed: np.uint32) -> UInt32s:
-    """The loops. offsets : int32[n + 1]; data : uint8[...]. Returns uint32[n]. Plain-Python twin: tests/reference/hashes.py."""
-    hashes = np.empty(len(offsets) - 1, np.uint32)
+def _murmur2(offsets: Int32s, data: Bytes, seed: np.uint32, hashes: UInt32s) -> None:
+    """The loops. Plain-Python twin: tests/reference/hashes.py.
+
+    offsets : int32[n + 1]; data : uint8[...]; hashes : uint32[n], written
+    """
+    pairs = np.empty((_PAIRS, _TOGETHER), np.uint64)
     for first in range(0, len(hashes), _TOGETHER):
         some = offsets[first : first + _TOGETHER + 1]
         if _have_one_length(some):
-            _hash_together(some, data, seed, hashes[first : first + _TOGETHER])
+            _hash_together(some, data, seed, hashes[first : first + _TOGETHER], pairs)
         else:
             _hash_each(some, data, seed, hashes[first : first + _TOGETHER])
-    return hashes
 
 
 @inner_kernel
@@ -43,13 +59,17 @@ def _have_one_length(offsets: Int32s) -> bool:
 
 
 @inner_kernel
-def _hash_together(offsets: Int32s, data: Bytes, seed: np.uint32, hashes: UInt32s) -> None:
-    """Hash keys of one length: the first word of each, then the second, and so on, which LLVM makes vectors of."""
+def _hash_together(offsets: Int32s, data: Bytes, seed: np.uint32, hashes: UInt32s, pairs: UInt64s) -> None:
+    """Hash keys of one length: the first words of each, then the next, and so on, which LLVM makes vectors of.
+
+    pairs : uint64[_PAIRS, _TOGETHER]   scratch
+    """
     start, length = np.uint64(offsets[0]), np.uint64(offsets[1] - offsets[0])
     tail = length & np.uint64(3)
     for i in range(np.uint64(len(hashes))):
         hashes[i] = seed ^ np.uint32(length)
-    for at in range(start, start + length - tail, np.uint64(4)):
+    done = np.uint64(0) if _FOR_ANY_CPU else _mix_pairs(start, length, data, hashes, pairs)
+    for at in range(start + done, start + length - tail, np.uint64(4)):
         for i in range(np.uint64(len(hashes))):
             hashes[i] = _mixed(hashes[i], word(data, at + i * length))
     for at in range(tail):
@@ -57,6 +77,27 @@ def _hash_together(offsets: Int32s, data: Bytes, seed: np.uint32, hashes: UInt32
             hashes[i] ^= np.uint32(data[start + (i + np.uint64(1)) * length - tail + at]) << np.uint32(np.uint64(8) * at)
     for i in range(np.uint64(len(hashes))):
         hashes[i] = _shuffled(np.uint32(hashes[i] * _M) if tail else hashes[i])
+
+
+@inner_kernel
+def _mix_pairs(start: np.uint64, length: np.uint64, data: Bytes, hashes: UInt32s, pairs: UInt64s) -> np.uint64:
+    """Mix in all pairs of words, and return how many bytes of each key they are.
+
+    Some pairs of each key are first put into rows: one key after the other, as they are in memory, and in a loop of its own. LLVM
+    would otherwise gather words from all over the keys, which takes longer than hashing them.
+    """
+    whole = length & ~np.uint64(7)
+    for begin in range(np.uint64(0), whole, np.uint64(8 * _PAIRS)):
+        rows = min(np.uint64(_PAIRS), (whole - begin) >> np.uint64(3))
+        for i in range(np.uint64(len(hashes))):
+            at = start + i * length + begin
+            for row in range(rows):
+                pairs[row, i] = long_word(data, at + np.uint64(8) * row)
+        for row in range(rows):
+            for i in range(np.uint64(len(hashes))):
+                pair = pairs[row, i]
+                hashes[i] = _mixed(_mixed(hashes[i], np.uint32(pair)), np.uint32(pair >> np.uint64(32)))
+    return whole
 
 
 @inner_kernel

@@ -1,6 +1,6 @@
 """What runs the tasks of a job: Spark's executors or, where a job needs no more than that, processes of this machine.
 
-Spark starts when a job first needs it. A job that reads local Parquet and writes to a local folder needs none.
+Spark starts when a job first needs it. A job that reads plain local files and writes to a local folder needs none.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 import tempfile
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from multiprocessing import active_children, connection, get_context, parent_process
@@ -26,10 +26,10 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from service.core.errors import AllocatorError
 from service.spark.cluster.session import cores, is_local
 from service.spark.errors import JobFailed
-from service.spark.tasks.splits import ParquetError
+from service.spark.tasks.splits import UnreadableFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
     from pyspark.sql import DataFrame, SparkSession
@@ -65,7 +65,8 @@ class Processes:
             ProcessPoolExecutor(min(self.count, tasks), get_context("fork"), _end_with_driver) as pool,
         ):
             files = [str(Path(folder) / f"{number}.arrow") for number in range(tasks)]
-            running = [pool.submit(_run_task, function, numbers.slice(i, 1), schema, file) for i, file in enumerate(files)]
+            with _later_interrupts():
+                running = [pool.submit(_run_task, function, numbers.slice(i, 1), schema, file) for i, file in enumerate(files)]
             for task in as_completed(running):
                 try:
                     fault = task.result()
@@ -121,7 +122,7 @@ class Executors:
     """What runs the tasks of a job.
 
     start : gives Spark's session, for the time of the job
-    processes : what reads local Parquet; None: Spark does, and starts at once
+    processes : what reads plain local files; None: Spark does, and starts at once
     """
 
     start: Callable[[], AbstractContextManager[SparkSession]]
@@ -165,13 +166,23 @@ class Executors:
         self._stack.close()
 
 
+@contextmanager
+def _later_interrupts() -> Iterator[None]:
+    """Deliver Ctrl-C only at the end: a process that is just being forked may ignore it, and the driver would wait for it."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+
+
 def _run_task(function: ArrowFunction, number: pa.Array, schema: pa.Schema, file: str) -> str | None:
     """Write what a task gives. Returns why it fails; None if it does not."""
     try:
         with pa.OSFile(file, "wb") as sink, pa.ipc.new_stream(sink, schema) as stream:
             for batch in function(iter([pa.record_batch([number], ["number"])])):
                 stream.write_batch(batch)
-    except (AllocatorError, ParquetError) as error:
+    except (AllocatorError, UnreadableFile) as error:
         return str(error)
     except Exception as error:  # noqa: BLE001 - as a failure of Spark's, which has the class and the message of any
         return f"{type(error).__name__}: {error}"
@@ -183,6 +194,7 @@ def _end_with_driver() -> None:
     # A thread of the driver, such as the progress bar's, may have held the locks of its streams.
     sys.stdout = sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 - for as long as this process runs
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
     driver = parent_process()
     assert driver is not None  # noqa: S101
 

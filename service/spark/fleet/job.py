@@ -19,10 +19,10 @@ from service.spark.fleet import requests
 from service.spark.fleet import summary as fleet_summary
 from service.spark.fleet.tasks import assignments, placements
 from service.spark.fleet.tasks.assignments import WRONG_ROW, Choice
-from service.spark.io import reading
 from service.spark.io.scan import ScanSource
 from service.spark.io.sinks import REJECTED_ROWS
 from service.spark.io.sources import Source
+from service.spark.io.tables import read_table
 from service.spark.job import Outcome, Pipeline
 from service.spark.report import Report, Section, number
 from service.spark.tasks.splits import ArrowFunction
@@ -129,16 +129,14 @@ def _topics(pipeline: Pipeline, source: Source, brokers: Source | None, placer: 
 
 def _brokers(pipeline: Pipeline, source: Source) -> list[dict[str, Any]]:
     """The cluster, from a table of broker_id, rack_id and fenced, all text in CSV."""
-    frame = reading.read(pipeline.spark, source)
-    reading.require(frame, ["broker_id"], source)
-    kinds = {"broker_id": "int", "rack_id": "string", "fenced": "boolean"}
-    columns = [F.col(name).try_cast(kind).alias(name) for name, kind in kinds.items() if name in frame.columns]
-    rows = [row.asDict() for row in frame.select(*columns).limit(MOST_BROKERS + 1).collect()]
-    if not rows or len(rows) > MOST_BROKERS or any(row["broker_id"] is None for row in rows):
-        raise WrongSource(f"{source}: must have 1 to {MOST_BROKERS:,} brokers, each with an integer broker_id")
-    if len({row["broker_id"] for row in rows}) < len(rows):
+    optional = {"rack_id": pa.string(), "fenced": pa.bool_()}
+    table = read_table(pipeline.executors, source, {"broker_id": pa.int32()}, optional)
+    ids = table["broker_id"]
+    if not 0 < len(table) <= MOST_BROKERS or ids.null_count:
+        raise WrongSource(f"{source}: must have 1 to {MOST_BROKERS:,} brokers, each with a broker_id")
+    if len(ids.unique()) < len(ids):
         raise WrongSource(f"{source}: duplicate broker_id")
-    return [{"rack_id": None, "fenced": None, **row} for row in rows]
+    return [{"rack_id": None, "fenced": None, **row} for row in table.to_pylist()]
 
 
 # ---- both --------------------------------------------------------------------------------------------------------------

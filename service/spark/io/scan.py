@@ -1,6 +1,6 @@
 """One scan of a source: tasks get batches of its columns, and the driver merges what each task computed.
 
-Tasks read plain Parquet themselves (``splits.py``); from any other source they get the batches from Spark.
+Tasks read plain files themselves (``splits.py``); from any other source they get the batches from Spark.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
+from service.core.printable import printable
 from service.spark.cluster.executors import ProcessTasks, SparkTasks
 from service.spark.errors import WrongSource
-from service.spark.io import reading, sources
+from service.spark.io import plain_files, reading, sources
 from service.spark.io.sinks import REJECTED_ROWS
 from service.spark.io.sources import CORRUPT
-from service.spark.tasks import results, splits
+from service.spark.tasks import results
+from service.spark.tasks.splits import RowReader, SplitReader, UnreadableFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from service.spark.io.sinks import Sink
     from service.spark.io.sources import Source
     from service.spark.tasks.results import P, Scan
-    from service.spark.tasks.splits import ArrowFunction
+    from service.spark.tasks.splits import ArrowFunction, PlainFiles
 
 TASKS_PER_CORE: Final = 2
 """At most: with two a core, other cores take over work from a slow one."""
@@ -37,7 +39,7 @@ LONG_TASKS_PER_CORE: Final = 4
 """Where a row takes long, such as a group with a million partitions."""
 
 TASK_BYTES: Final = 2**29
-"""Of plain Parquet; a task costs a tenth of a second however little it reads, so smaller files make one task a core."""
+"""Of plain files; a task costs a tenth of a second however little it reads, so smaller files make one task a core."""
 
 FIRST_RECORDS: Final = 1000
 """Records whose keys are checked before a job starts."""
@@ -51,21 +53,21 @@ class ScanSource:
     """A source that a scan reads.
 
     required, optional : the columns that the job needs, and those that it reads where they exist
-    files : plain Parquet that tasks read themselves, with sizes; None where Spark reads
+    files : those that tasks read themselves; None where Spark reads
     """
 
     executors: Executors
     source: Source
     required: tuple[str, ...]
     optional: tuple[str, ...]
-    files: list[tuple[str, int]] | None
+    files: PlainFiles | None
 
     @staticmethod
     def of(
         executors: Executors, source: Source, columns: Iterable[str], *, optional: Iterable[str] = (), plain: bool = True
     ) -> ScanSource:
-        """These columns of a source. plain : whether tasks may read plain Parquet themselves"""
-        files = _plain_files(executors, source) if plain else None
+        """These columns of a source. plain : whether tasks may read files themselves"""
+        files = plain_files.find(executors, source) if plain else None
         return ScanSource(executors, source, tuple(dict.fromkeys(columns)), tuple(optional), files)
 
     @cached_property
@@ -90,8 +92,8 @@ class ScanSource:
         if self.files is None:
             return reading.arrow_schema(self._records)
         try:
-            schema = splits.schema(self.files[0][0])
-        except splits.ParquetError as error:
+            schema = self.files.schema()
+        except UnreadableFile as error:
             raise WrongSource(str(error)) from None
         sources.require_names(schema.names, self.required, self.source)
         return schema
@@ -103,8 +105,7 @@ class ScanSource:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The records of the files, one after another. Raises WrongSource."""
-        whole = [splits.Split(path, 0, size) for path, size in self.files or ()]
-        return _readable(splits.batches_of(whole, self.columns))
+        return _readable(self.files.batches(self.columns)) if self.files is not None else iter(())
 
     def first(self) -> list[pa.RecordBatch]:
         """A few records; none of a topic, which Spark would read to its end. Raises WrongSource."""
@@ -116,13 +117,27 @@ class ScanSource:
         batches: list[pa.RecordBatch] = self.frame.select(*self.columns).limit(FIRST_RECORDS).toArrow().to_batches()
         return batches
 
+    def table(self) -> pa.Table:
+        """All records. Raises WrongSource, also for a line that Spark cannot read as a record."""
+        if self.files is not None:
+            nothing = pa.schema([self.schema.field(name) for name in self.columns]).empty_table()
+            files = [nothing, *(pa.Table.from_batches([batch]) for batch in self.batches())]
+            try:
+                return pa.concat_tables(files, promote_options="permissive")
+            except pa.ArrowException as error:
+                raise WrongSource(f"{self.source}: its files have columns of different types: {error}") from None
+        table = self.frame.toArrow()
+        if self.corrupt is not None:
+            for line in table[self.corrupt].drop_null()[:1].to_pylist():
+                raise WrongSource(f"{self.source}: not readable as a record: {printable(line)}")
+        return table.select(self.columns)
+
     def having(self, column: str, values: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The records with one of a few texts in ``column``. Raises WrongSource."""
         if self.files is None:
             yield from self.frame.where(F.col(column).isin(values)).toArrow().to_batches()
             return
-        for location, _ in self.files:
-            yield from _readable(splits.having(location, self.columns, column, values))
+        yield from _readable(self.files.having(self.columns, column, values))
 
     def tasks(self, scan: Scan) -> SparkTasks | ProcessTasks:
         """Tasks that give the rows of ``results.SCHEMA``."""
@@ -130,9 +145,9 @@ class ScanSource:
         if self.files is None:
             count = TASKS_PER_CORE * cores
             return SparkTasks(scan.of_batches, count, self.frame.coalesce(count))
-        long_tasks = sum(size for _, size in self.files) // TASK_BYTES
-        parts = splits.splits(self.files, min(TASKS_PER_CORE * cores, max(cores, long_tasks)))
-        return self.executors.numbered(splits.SplitReader(scan, parts), len(parts))
+        long_tasks = sum(size for _, size in self.files.sizes) // TASK_BYTES
+        parts = self.files.splits(min(TASKS_PER_CORE * cores, max(cores, long_tasks)))
+        return self.executors.numbered(SplitReader(scan, self.files, parts), len(parts))
 
     def few_rows(self, function: ArrowFunction, rows: int) -> SparkTasks | ProcessTasks:
         """Tasks that give ``function`` the records, ``rows`` at a time: each may take long.
@@ -142,8 +157,8 @@ class ScanSource:
         count = LONG_TASKS_PER_CORE * self.executors.cores
         if self.files is None:
             return SparkTasks(function, count, self.frame.repartition(count))
-        parts = splits.splits(self.files, count)
-        return self.executors.numbered(splits.RowReader(function, self.columns, rows, parts), len(parts))
+        parts = self.files.splits(count)
+        return self.executors.numbered(RowReader(function, self.files, self.columns, rows, parts), len(parts))
 
 
 def run_scan(source: ScanSource, scan: Scan, merged: Callable[[Iterable[bytes]], P], sink: Sink) -> tuple[P, dict[str, int]]:
@@ -196,19 +211,5 @@ def _readable(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The same batches. Raises WrongSource for a file that cannot be read."""
     try:
         yield from batches
-    except splits.ParquetError as error:
+    except UnreadableFile as error:
         raise WrongSource(str(error)) from None
-
-
-def _plain_files(executors: Executors, source: Source) -> list[tuple[str, int]] | None:
-    """The files of plain Parquet that tasks can read themselves; None if Spark has to."""
-    if source.format != "parquet" or source.options:
-        return None
-    if "://" not in source.location:
-        if not executors.is_local:
-            return None  # a path on the executors' machines, or in HDFS: Spark can tell
-    elif executors.processes is None and any(
-        name.startswith("spark.hadoop.fs.") and ".vectored." not in name for name in executors.spark.conf.getAll
-    ):
-        return None  # only Spark has these credentials and endpoints; it sets .vectored. by itself
-    return splits.files(source.location)

@@ -24,7 +24,7 @@ from pyspark.errors import PySparkException
 from service.spark.cluster.executors import SparkTasks
 from service.spark.cluster.session import is_connect
 from service.spark.errors import NoSpark
-from service.spark.tasks.splits import ParquetWriter
+from service.spark.tasks.parquet_files import ParquetWriter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

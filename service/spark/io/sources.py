@@ -29,7 +29,7 @@ CORRUPT: Final = "_corrupt_record"
 """The column with a line of CSV or JSON that Spark could not read; null for all others."""
 
 SUFFIXES: Final = dict(parquet="parquet", csv="csv", tsv="csv", json="json", jsonl="json", ndjson="json", orc="orc")  # noqa: C408
-_COMPRESSED: Final = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate")
+COMPRESSED: Final = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate")
 _FORMAT: Final = re.compile(r"([A-Za-z][A-Za-z0-9_.-]*):(?!//)(.+)", re.DOTALL)
 KAFKA_COLUMNS: Final = ("key", "value", "topic", "partition", "offset", "timestamp")
 CONNECT_SECONDS: Final = 5.0
@@ -60,7 +60,7 @@ class Source:
         if named:
             return Source(named[1].lower(), named[2], (), options)
         stem = text.rstrip("/")
-        for ending in _COMPRESSED:
+        for ending in COMPRESSED:
             stem = stem.removesuffix(ending)
         suffix = stem.rpartition("/")[2].rpartition(".")[2].lower()
         if suffix == "tsv":

@@ -6,8 +6,6 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from service.core.attribution.equivalents import PartitionerClass, rank
 from service.core.attribution.fingerprints import MAX_CLASSES, fingerprint
@@ -20,14 +18,14 @@ from service.spark.io.scan import ScanSource, run_scan
 from service.spark.io.sources import Source
 from service.spark.job import Outcome, Pipeline
 from service.spark.mismatch import report
-from service.spark.mismatch.tasks.scan import MismatchResult, MismatchScan, merged, patterns, read_partitions, settled
+from service.spark.mismatch.tasks import count_scan
+from service.spark.mismatch.tasks.scan import MismatchResult, MismatchScan, merged, patterns, settled
 from service.spark.report import number, share
 from service.spark.tasks.key_columns import check_format, check_keys, is_text, read_keys
 
-SAMPLE_RECORDS: Final = 20_000
-"""Records, drawn at random, from which an unknown partition count is estimated."""
+MOST_PARTITIONS: Final = 1_000_000
+"""That are counted; a row with a higher partition is rejected, as it would take the memory of as many."""
 
-SEED: Final = 20_261_121
 LARGEST_COUNT: Final = 4
 """Partition counts are tried up to this multiple of the smallest possible one."""
 
@@ -44,7 +42,7 @@ def run(
     partitioners: tuple[str, ...],
     **_: Any,
 ) -> Outcome:
-    """Estimate the partition count if it is not given, then scan the source once."""
+    """Estimate the partition count if it is not given, from a scan of its own, then scan the source."""
     scan_source = ScanSource.of(pipeline.executors, source, (key_column, partition_column))
     key_format = check_format(scan_source.schema.field(key_column).type, key_format)
     kind = scan_source.schema.field(partition_column).type
@@ -58,9 +56,10 @@ def run(
         raise InvalidQuestion(f"{len(writers.classes)} distinct writers; at most {MAX_CLASSES} can be told apart")
     check_keys(scan_source.first(), (key_column,), "", key_format, source)
     if partitions_count is None:
-        frame = scan_source.frame
+        counting = count_scan.CountScan(replace(scan, partitions_count=MOST_PARTITIONS))
         with pipeline.progress(f"counting the partitions of {source}"):
-            scan = replace(scan, partitions_count=_partitions_count(frame, scan, source))
+            sample, _ = run_scan(scan_source, counting, count_scan.merged, pipeline.sink)
+        scan = replace(scan, partitions_count=_partitions_count(sample, scan, source))
     with pipeline.progress(f"scanning {source}"):
         result, rejected = run_scan(scan_source, scan, merged, pipeline.sink)
     summary = _summary(scan, result, rejected, counted=partitions_count is None)
@@ -83,26 +82,15 @@ def run(
     return Outcome(summary, tables, report.report(summary, result, str(source)), headline)
 
 
-def _partitions_count(frame: DataFrame, scan: MismatchScan, source: Source) -> int:
-    """The likeliest partition count, from a sample: the largest partition + 1, unless the writers suggest more."""
-    partition = F.col(scan.partition_column).try_cast("int")
-    kept = frame.where(partition.isNotNull() & (partition >= 0))
-    top = kept.agg(F.max(partition)).first()
-    if top is None or top[0] is None:
+def _partitions_count(sample: count_scan.RecordSample, scan: MismatchScan, source: Source) -> int:
+    """The likeliest partition count: the largest partition + 1, unless the writers suggest more."""
+    if sample.largest is None or sample.records is None:
         raise WrongSource(f"{source}: the column {scan.partition_column!r} has no partitions")
-    least = int(top[0]) + 1
-    drawn = kept.where(F.col(scan.key_column).isNotNull()).orderBy(F.rand(SEED)).limit(SAMPLE_RECORDS)
-    sample = drawn.select(scan.key_column, scan.partition_column).toArrow().combine_chunks()
-    if not sample.num_rows:
+    least = sample.largest + 1
+    if not sample.records.num_rows:
         return least
-    batch = sample.to_batches()[0]
-    column, bad = read_keys(batch.column(0), scan.key_format)
-    if bad is not None:
-        batch = batch.filter(pa.compute.invert(bad))
-        column = read_keys(batch.column(0), scan.key_format)[0]
-    if not batch.num_rows:
-        return least
-    partitions = np.asarray(read_partitions(batch.column(1))).astype(np.int32)
+    column, _ = read_keys(sample.records["key"].combine_chunks(), scan.key_format)
+    partitions = np.asarray(sample.records["partition"]).astype(np.int32)
     chosen = [PARTITIONERS[name] for name in scan.partitioners]
     observations = observe(column, scan.key_format, partitions)
     mixture = fingerprint(chosen, observations, range(least, max(LARGEST_COUNT * least, least + 64))).mixture

@@ -1,7 +1,7 @@
 """``reassign``: the plan of ``POST /v1/reassignments`` for placements that do not fit into a request.
 
-Spark reads and casts the tables. The plan is one network over all topics, so the driver computes it: a million partitions with
-three replicas are 30 MB of arrays.
+The plan is one network over all topics, so the driver reads the tables and computes it: a million partitions with three replicas
+are 30 MB of arrays.
 """
 
 from typing import Any, Final
@@ -9,9 +9,6 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
-from pyspark.sql.types import ArrayType, StructType
 
 from service.arrow.groups import NAME
 from service.arrow.reassignment_tables import moves_table
@@ -37,8 +34,8 @@ from service.core.reassignments.model import (
 )
 from service.core.reassignments.moves import moves_of
 from service.spark.errors import JobFailed, WrongSource
-from service.spark.io import reading
 from service.spark.io.sources import Source
+from service.spark.io.tables import read_table
 from service.spark.job import Outcome, Pipeline
 from service.spark.reassign.report import load_of, report_of
 from service.spark.report import number
@@ -47,18 +44,8 @@ REASSIGNMENT: Final = "reassignment.parquet"
 MOVES: Final = "moves.parquet"
 BATCHES: Final = "batches.parquet"
 
-_PLACED: Final = {"topic_name": "string", "partition_id": "int", "replicas": "array<int>"}
-_OPTIONAL: Final = {"partition_bytes": "bigint", "partition_bytes_per_second": "double"}
-_BROKER: Final = {
-    "broker_id": "int",
-    "rack_id": "string",
-    "fenced": "boolean",
-    "draining": "boolean",
-    "weight": "double",
-    "max_replicas": "bigint",
-    "capacity_bytes": "bigint",
-    "replaces": "int",
-}
+_PLACED: Final = {"topic_name": pa.string(), "partition_id": pa.int32(), "replicas": pa.list_(pa.int32())}
+_OPTIONAL: Final = {"partition_bytes": pa.int64(), "partition_bytes_per_second": pa.float64()}
 
 
 def run(
@@ -80,8 +67,9 @@ def run(
 ) -> Outcome:
     """Read both tables, plan, write."""
     with pipeline.progress("reading placements"):
-        topics = _topics(reading.read(pipeline.spark, placements), placements)
-    broker_rows = _brokers(reading.read(pipeline.spark, brokers), brokers)
+        topics = _topics(read_table(pipeline.executors, placements, _PLACED, _OPTIONAL), placements)
+    optional = {field.name: field.type for field in TARGET_BROKER if field.name != "broker_id"}
+    broker_rows = _brokers(read_table(pipeline.executors, brokers, {"broker_id": pa.int32()}, optional), brokers)
     goal = Goal(objective, racks, leaders, balance)
     try:
         ids = pc.unique(topics.field("placements").flatten().field("replicas").flatten())
@@ -118,11 +106,9 @@ def run(
 # ---- the tables that come in -------------------------------------------------------------------------------------------
 
 
-def _topics(frame: DataFrame, source: Source) -> pa.StructArray:
+def _topics(table: pa.Table, source: Source) -> pa.StructArray:
     """The placements as rows of type PLACED_TOPIC, a row for each topic. Partitions are in order of their ids."""
-    reading.require(frame, list(_PLACED), source)
-    columns = [_cast(frame, name, kind) for name, kind in (_PLACED | _OPTIONAL).items() if name in frame.columns]
-    table = frame.select(*columns).orderBy("topic_name", "partition_id").toArrow().combine_chunks()
+    table = table.sort_by([("topic_name", "ascending"), ("partition_id", "ascending")]).combine_chunks()
     wrong = next((name for name in table.column_names if table.column(name).null_count), None)
     if wrong:
         raise WrongSource(f"{source}: each row must have a {wrong}; {table.column(wrong).null_count} have none")
@@ -142,31 +128,18 @@ def _topics(frame: DataFrame, source: Source) -> pa.StructArray:
     return rows
 
 
-def _cast(frame: DataFrame, name: str, kind: str) -> Column:
-    """A column as this type; replicas may be text, as ``1,2,3`` or ``[1, 2, 3]``."""
-    column = F.col(name)
-    field = frame.schema[name].dataType
-    if name == "replicas" and not isinstance(field, ArrayType | StructType):
-        column = F.split(F.regexp_replace(column.cast("string"), r"[\[\]\s]", ""), ",")
-    return column.try_cast(kind).alias(name)
-
-
 def _chunk(column: pa.ChunkedArray) -> pa.Array:
     array = column.combine_chunks()
-    array = array if isinstance(array, pa.Array) else pa.concat_arrays(array.chunks)
-    return array.cast(pa.list_(pa.int32())) if pa.types.is_list(array.type) else array
+    return array if isinstance(array, pa.Array) else pa.concat_arrays(array.chunks)
 
 
-def _brokers(frame: DataFrame, source: Source) -> pa.StructArray:
+def _brokers(table: pa.Table, source: Source) -> pa.StructArray:
     """The cluster as rows of type TARGET_BROKER."""
-    reading.require(frame, ["broker_id"], source)
-    columns = [F.col(name).try_cast(kind).alias(name) for name, kind in _BROKER.items() if name in frame.columns]
-    table = frame.select(*columns).toArrow().combine_chunks()
     column = {name: _chunk(table.column(name)) for name in table.column_names}
     arrays = [column.get(field.name, pa.nulls(len(table), field.type)).cast(field.type) for field in TARGET_BROKER]
     rows = pa.StructArray.from_arrays(arrays, fields=list(TARGET_BROKER))
     if not plain_target_brokers(rows):
-        raise WrongSource(f"{source}: each row must have an integer broker_id, and weights and limits that are not negative")
+        raise WrongSource(f"{source}: each row must have a broker_id, and weights and limits that are not negative")
     return rows
 
 

@@ -34,4 +34,5 @@ JOB: Final = Job(
             help="Bytes per second of each broker, per direction.",
         ),
     ),
+    reads_files=True,
 )

@@ -32,6 +32,23 @@ def test_the_ids_of_a_topic_are_in_the_order_of_a_hash_set(partition_ids):
     assert entries(partition_ids) == ids[order].tolist()
 
 
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 40)), min_size=1, max_size=80, unique=True))
+@settings(max_examples=300)
+def test_a_topic_s_partitions_need_not_stand_together(owned):
+    """Topics are in the order of a HashMap that each enters where it first occurs, a topic's ids in that of a HashSet."""
+    topics = [{"topic_name": f"t{topic:02}", "partitions_count": 41} for topic in range(31)]
+    had = [{"topic_name": f"t{topic:02}", "partition_ids": [i]} for topic, i in owned]
+    group = group_of({"topics": topics, "members": [{"member_id": "m", "owned_partitions": had}]})
+    ids = topic_ids(group.topics)
+    entered = np.array(list(dict.fromkeys(topic for topic, _ in owned)), np.int32)
+    expected = []
+    for topic in entered[iteration_order(ids.hashes[entered], ranks=ids.ranks[entered])].tolist():
+        of_topic = np.array([i for of, i in owned if of == topic], np.int32)
+        order = iteration_order(of_topic, capacity=capacity_for_set(len(of_topic)), ranks=of_topic)
+        expected += (group.topics.first[topic] + of_topic[order]).tolist()
+    assert owned_entries(group, member_order(group), ids, np.arange(31, dtype=np.int32))[1].tolist() == expected
+
+
 @pytest.mark.parametrize("count", [8, 9, 12, 13, 24, 32, 33])
 def test_ids_in_one_bucket(count):
     """Nine double the table, and ten make a tree, which has another order."""

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import base64
+import os
+import subprocess
+import sys
 import zlib
 from itertools import groupby
+from random import Random
 
 import mmh3
 import numpy as np
@@ -13,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.core.jvm import hashing
+from service.core.partitioners import murmur2 as murmur2_module
 from service.core.partitioners import murmur3
 from service.core.partitioners.crc32 import crc32
 from service.core.partitioners.fnv1a import fnv1a
@@ -84,11 +89,31 @@ def test_a_kernel_is_its_twin(kernel, twin):
     check()
 
 
-@given(st.integers(0, 21), st.integers(1, 300), st.integers(0, 299), st.binary(max_size=9), st.randoms(use_true_random=False))
+LENGTHS = st.integers(0, 21) | st.sampled_from([63, 64, 65, 71, 72, 128, 135, 140])
+
+
+@given(LENGTHS, st.integers(1, 300), st.integers(0, 299), st.binary(max_size=9), st.randoms(use_true_random=False))
 def test_murmur2_of_many_keys_of_one_length_with_another_among_them_is_its_twin(length, count, place, other, random_):
     keys = [random_.randbytes(length) for _ in range(count)]
     keys[place % count] = other
     assert murmur2(keys_of(keys)).tolist() == [twins.murmur2(key) for key in keys]
+
+
+@pytest.mark.slow
+def test_murmur2_for_any_cpu_gives_the_same_hashes(tmp_path):
+    """As in the image, where it is another loop."""
+    script = "import sys; from tests.core.partitioners.test_hashes import of_lengths; print(*of_lengths())"
+    environment = {**os.environ, "NUMBA_CPU_NAME": "generic", "NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", script]
+    assert not murmur2_module._FOR_ANY_CPU
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert [int(text) for text in done.stdout.split()] == of_lengths()
+
+
+def of_lengths():
+    """The hashes of keys of lengths 0 to 80, 130 each."""
+    random_ = Random(1)
+    return murmur2(keys_of([random_.randbytes(length) for length in range(81) for _ in range(130)])).tolist()
 
 
 @given(st.lists(st.binary(max_size=40).map(lambda key: bytes(byte & 0x7F for byte in key)).filter(len), max_size=8))

@@ -16,13 +16,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from pyarrow import csv
 
 from service.cli import main
 from service.core.errors import InvalidQuestion
 from service.spark.cluster.executors import Processes
 from service.spark.errors import JobFailed
 from service.spark.runner import processes_of
-from service.spark.tasks.splits import ParquetError
+from service.spark.tasks.splits import UnreadableFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -38,7 +39,7 @@ def same(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def without_parquet(_: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    raise ParquetError("b.parquet cannot be read as Parquet: Corrupt")
+    raise UnreadableFile("b.parquet cannot be read as Parquet: Corrupt")
 
 
 def without_question(_: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -157,18 +158,29 @@ def written(folder: Path, name: str, table: pa.Table) -> str:
 
 @pytest.fixture
 def commands(tmp_path: Path) -> dict[str, list[str]]:
-    """Jobs over local Parquet, with rejected rows in each."""
+    """Jobs over local files, with rejected rows in each."""
     records = written(tmp_path, "records", pa.table(RECORDS))
     groups = written(tmp_path, "groups", pa.Table.from_pylist(GROUPS))
     bodies = written(tmp_path, "bodies", pa.table({"body": [*map(json.dumps, GROUPS), "[", None]}))
     topics = written(tmp_path, "topics", pa.Table.from_pylist(TOPICS))
+    lines, rows = (str(tmp_path / name) for name in ("records.csv", "bodies.csv"))
+    csv.write_csv(pq.read_table(records), lines)
+    csv.write_csv(pq.read_table(bodies), rows)
+    placements, brokers = (str(tmp_path / name) for name in ("placements.csv", "brokers.csv"))
+    csv.write_csv(pa.table({"topic_name": ["t"] * 9, "partition_id": [*range(9)], "replicas": ["[1, 0]"] * 9}), placements)
+    csv.write_csv(
+        pa.table({"broker_id": [*range(4)], "rack_id": [None, "a", "b", "a"], "draining": [True, *[None] * 3]}), brokers
+    )
     key = ["--key-format", "long"]
     tried = ["--assignor", "range", "--assignor", "consumer:uniform"]
     return {
         "skew": ["skew", records, "--partitions-counts", "3,12", "--current", "3", *key],
-        "mismatch": ["mismatch", records, "--partitions-count", "3", *key],
+        "mismatch": ["mismatch", records, *key],
         "fleet": ["fleet", groups, "--topics", topics, *tried],
+        "reassign": ["reassign", placements, "--brokers", brokers, "--objective", "even"],
         "bodies": ["fleet", bodies, "--body-column", "body", *tried],
+        "CSV": ["mismatch", lines, "--partitions-count", "3", *key],
+        "bodies in CSV": ["fleet", rows, "--body-column", "body", *tried],
     }
 
 
@@ -196,9 +208,12 @@ def test_the_results_are_those_of_spark(request: pytest.FixtureRequest, tmp_path
         assert in_processes.keys() == by_spark[name].keys(), name
         for file, content in in_processes.items():
             assert content == by_spark[name][file], (name, file)
-        assert in_processes["quarantine.parquet"], name
+        assert name == "reassign" or in_processes["quarantine.parquet"], name
+    assert by_spark["reassign"]["moves.parquet"]
     assert by_spark["fleet"]["summary.json"]["topics"]["wrong_rows"] > 0
     assert by_spark["fleet"]["summary.json"]["groups"]["group_assignments"]
+    of_csv, of_parquet = (by_spark[name]["summary.json"] for name in ("CSV", "mismatch"))
+    assert of_csv == of_parquet | {"partitions_count_found": False}
     assert by_spark["fleet"]["summary.json"]["groups"] == by_spark["bodies"]["summary.json"]["groups"] | {"wrong_rows": 1}
 
 

@@ -36,8 +36,8 @@ def test_where_no_archive_can_be_the_jvm_starts_without(monkeypatch, tmp_path):
 @pytest.mark.slow
 def test_standard_output_is_the_summary_alone(tmp_path):
     """Spark and the JVM print as well. The archive appears when the JVM has ended, after the command."""
-    (tmp_path / "keys.csv").write_text("key\na\nb\n")
-    command = ["pipeline", "skew", str(tmp_path / "keys.csv"), "--into", str(tmp_path / "results"), "--master", "local[1]"]
+    (tmp_path / "keys.jsonl").write_text('{"key": "a"}\n{"key": "b"}\n')
+    command = ["pipeline", "skew", str(tmp_path / "keys.jsonl"), "--into", str(tmp_path / "results"), "--master", "local[1]"]
     run = subprocess.run(
         [sys.executable, "-m", "partition_allocator", *command],
         env={**os.environ, **SHORT_LIVED_SPARK, "XDG_CACHE_HOME": str(tmp_path)},

@@ -10,7 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from service.cli import main
-from service.spark.tasks import splits
+from service.spark.tasks.parquet_files import ParquetFiles
+from service.spark.tasks.splits import UnreadableFile
 
 RECORDS = pa.table({"key": [f"key-{i * 7919 % 10_007}" for i in range(9000)], "partition": [i % 3 for i in range(9000)]})
 SPARK = ("--read-option", "mergeSchema=false")
@@ -48,8 +49,8 @@ FAULTS = {
 def test_a_damaged_file_is_named_with_its_fault(tmp_path, how):
     path = tmp_path / "records.parquet"
     damaged(path, how)
-    with pytest.raises(splits.ParquetError) as refused:
-        list(splits.batches_of([splits.Split(str(path), 0, path.stat().st_size)], ["key"]))
+    with pytest.raises(UnreadableFile) as refused:
+        list(ParquetFiles([(str(path), path.stat().st_size)]).batches(["key"]))
     assert str(refused.value).startswith(f"{path} cannot be read as Parquet: ")
     assert FAULTS[how][0] in str(refused.value)
     assert str(refused.value).isprintable()
@@ -60,13 +61,13 @@ def test_another_key_in_place_of_one_is_noticed_by_the_checksum(tmp_path):
     path = tmp_path / "records.parquet"
     pq.write_table(RECORDS, path, compression="none", use_dictionary=False, write_page_checksum=True)
     path.write_bytes(path.read_bytes().replace(b"key-7919", b"key-7918", 1))
-    with pytest.raises(splits.ParquetError, match=r"records\.parquet cannot be read as Parquet: .*CRC"):
-        list(splits.batches_of([splits.Split(str(path), 0, path.stat().st_size)], ["key"]))
+    with pytest.raises(UnreadableFile, match=r"records\.parquet cannot be read as Parquet: .*CRC"):
+        list(ParquetFiles([(str(path), path.stat().st_size)]).batches(["key"]))
 
 
 def test_a_file_that_cannot_be_opened_is_named(tmp_path):
-    with pytest.raises(splits.ParquetError, match=r"gone\.parquet cannot be read as Parquet: .*No such file"):
-        splits.schema(str(tmp_path / "gone.parquet"))
+    with pytest.raises(UnreadableFile, match=r"gone\.parquet cannot be read as Parquet: .*No such file"):
+        ParquetFiles([(str(tmp_path / "gone.parquet"), 0)]).schema()
 
 
 @pytest.mark.slow

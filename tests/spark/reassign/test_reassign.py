@@ -87,7 +87,16 @@ def test_replicas_may_be_text(pipeline: Pipeline, write: Callable[[str, str], st
     ("text", "brokers", "message"),
     [
         ("topic_name,partition_id\nt,0\n", BROKERS, "replicas"),
-        ('topic_name,partition_id,replicas\nt,0,"1"\nt,x,"1"\n', BROKERS, "each row must have a partition_id; 1 have none"),
+        (
+            'topic_name,partition_id,replicas\nt,0,"1"\nt,x,"1"\n',
+            BROKERS,
+            "partition_id of row 2 is 'x', which is not of type int32",
+        ),
+        ('topic_name,partition_id,replicas\nt,0,"1"\nt,,"1"\n', BROKERS, "each row must have a partition_id; 1 have none"),
+        ('topic_name,partition_id,replicas\nt,0,"1, b"\n', BROKERS, r"replicas of row 1 is '1, b', which is not of type list"),
+        ('topic_name,partition_id,replicas\nt,0,"1"\n', BROKERS + "4,a,maybe\n", "draining of row 6 is 'maybe', .* type bool"),
+        ('topic_name,partition_id,replicas\nt,0,"1"\n', BROKERS + "5000000000,a,\n", "broker_id of row 6 is '5000000000'"),
+        ('topic_name,partition_id,replicas\nt,0,"1"\n', BROKERS + "4\n", r"brokers\.csv: not readable as a record: 4$"),
         ('topic_name,partition_id,replicas\nt,0,"1,1"\n', BROKERS, "Duplicate broker 1."),
         ('topic_name,partition_id,replicas\nt,0,"1"\n', BROKERS + "1,a,\n", "Duplicate broker_id 1."),
         ('topic_name,partition_id,replicas\nt,0,"1"\n', BROKERS, "no column partition_bytes"),

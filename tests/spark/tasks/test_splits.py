@@ -6,7 +6,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from service.spark.tasks import splits
+from service.spark.tasks import parquet_files
+from service.spark.tasks.parquet_files import ParquetFiles, ParquetWriter
 
 RECORDS = pa.table({"key": [f"key-{i}" for i in range(20_000)], "value": ["x" * (i % 9) for i in range(20_000)]})
 
@@ -23,11 +24,11 @@ def parquet(tmp_path):
 
 def test_a_row_group_is_read_by_one_split_alone(parquet):
     """However small the splits are cut."""
-    files = splits.files(parquet)
+    files = parquet_files.find(parquet)
     for tasks in (1, 3, 50):
-        lists = splits.splits(files, tasks)
+        lists = files.splits(tasks)
         assert len(lists) <= tasks
-        batches = [batch for task in lists for batch in splits.batches_of(task, ["key"])]
+        batches = [batch for task in lists for batch in files.batches_of(task, ["key"])]
         assert pa.Table.from_batches(batches).column("key").to_pylist() == RECORDS.column("key").to_pylist()
 
 
@@ -35,8 +36,9 @@ def test_a_row_group_is_read_by_one_split_alone(parquet):
 @pytest.mark.parametrize("tasks", [1, 3, 50])
 def test_rows_that_take_long_are_divided_within_row_groups(parquet, tasks, rows):
     """Each is read once, by tasks of about as many rows."""
-    lists = splits.splits(splits.files(parquet), tasks)
-    of_tasks = [[*splits.few_rows_of(task, ["key"], rows)] for task in lists]
+    files = parquet_files.find(parquet)
+    lists = files.splits(tasks)
+    of_tasks = [[*files.few_rows_of(task, ["key"], rows)] for task in lists]
     batches = [batch for batches in of_tasks for batch in batches]
     assert pa.Table.from_batches(batches).column("key").to_pylist() == RECORDS.column("key").to_pylist()
     assert max(batch.num_rows for batch in batches) <= rows
@@ -49,8 +51,9 @@ def test_nested_types_are_those_outside_arrow(tmp_path):
     rows = [[{"name": "t", "racks": ["a", None]}], [], None]
     path = str(tmp_path / "nested.parquet")
     pq.write_table(pa.table({"topics": pa.array(rows, kind)}), path)
-    (split,) = splits.splits(splits.files(path), 1)
-    (batch,) = splits.few_rows_of(split, ["topics"], 5)
+    files = parquet_files.find(path)
+    (split,) = files.splits(1)
+    (batch,) = files.few_rows_of(split, ["topics"], 5)
     assert batch.column(0).type == pa.list_(pa.struct({"name": pa.string(), "racks": pa.large_list(pa.string())}))
     assert batch.column(0).to_pylist() == rows
 
@@ -65,24 +68,23 @@ def test_parquet_is_what_it_is_to_spark_whatever_its_writer_held(tmp_path, kind)
         held = table.cast(pa.schema([("key", pa.string_view()), ("value", pa.string_view())]))
     path = str(tmp_path / "held.parquet")
     pq.write_table(held, path)
-    assert splits.schema(path).types == [pa.string(), pa.string()]
-    (files,) = splits.splits(splits.files(path), 1)
-    assert pa.Table.from_batches(splits.batches_of(files, ["key", "value"])) == table
+    files = parquet_files.find(path)
+    assert files.schema().types == [pa.string(), pa.string()]
+    assert pa.Table.from_batches(files.batches(["key", "value"])) == table
 
 
 def test_a_file_that_lacks_a_column_of_the_others_is_named(tmp_path):
     for name, column in (("1.parquet", "key"), ("2.parquet", "keys")):
         pq.write_table(pa.table({column: ["a"]}), tmp_path / name)
-    (files,) = splits.splits(splits.files(str(tmp_path)), 1)
     with pytest.raises(ValueError, match=r"2\.parquet has no column 'key'"):
-        list(splits.batches_of(files, ["key"]))
+        list(parquet_files.find(str(tmp_path)).batches(["key"]))
 
 
 @pytest.mark.parametrize("tasks", [1, 4, 7])
 def test_every_task_reads_as_many_bytes(tasks):
     """Of one large file as of many: all of them, each once."""
     of = [("large", 842_756_784), *((f"small-{i}", 3_371_190 + i) for i in range(40)), ("empty", 0)]
-    lists = splits.splits(of, tasks)
+    lists = ParquetFiles(of).splits(tasks)
     read = [sum(split.end - split.start for split in task) for task in lists]
     assert len(read) == tasks
     assert max(read) - min(read) < tasks
@@ -92,15 +94,15 @@ def test_every_task_reads_as_many_bytes(tasks):
 
 
 def test_folders_that_are_more_than_files_are_left_to_spark(tmp_path):
-    assert splits.files(str(tmp_path / "nothing")) is None
+    assert parquet_files.find(str(tmp_path / "nothing")) is None
     pq.write_to_dataset(RECORDS, tmp_path / "by-value", partition_cols=["value"])
-    assert splits.files(str(tmp_path / "by-value")) is None
+    assert parquet_files.find(str(tmp_path / "by-value")) is None
 
 
-@pytest.mark.parametrize(("size", "row_groups"), [(splits.ROW_GROUP_BYTES, 1), (1, 5)])
+@pytest.mark.parametrize(("size", "row_groups"), [(parquet_files.ROW_GROUP_BYTES, 1), (1, 5)])
 def test_small_batches_become_few_row_groups(tmp_path, monkeypatch, size, row_groups):
-    monkeypatch.setattr(splits, "ROW_GROUP_BYTES", size)
+    monkeypatch.setattr(parquet_files, "ROW_GROUP_BYTES", size)
     batches = [pa.record_batch({"n": [3 * i, 3 * i + 1]}) for i in range(5)]
-    (written,) = splits.ParquetWriter(lambda _: iter(batches), batches[0].schema, str(tmp_path))(iter(()))
+    (written,) = ParquetWriter(lambda _: iter(batches), batches[0].schema, str(tmp_path))(iter(()))
     file = pq.ParquetFile(tmp_path / written.column("file")[0].as_py())
     assert (file.num_row_groups, file.read()) == (row_groups, pa.Table.from_batches(batches))

@@ -65,17 +65,13 @@ def _share_out_by_topic(
             put(numbers_of_entries[mine], numbers, end)
             end = put(entries[mine], partitions, end)
             continue
-        ids = by_spread(np.arange(first[topic + 1] - base, dtype=np.int32))
-        key_of = np.empty(len(ids), np.int32)
-        key_of[ids] = np.arange(len(ids), dtype=np.int32)
-        stays, given_numbers, given_keys = share_out(
-            subscribers_of_topic, numbers_of_entries[mine], key_of[entries[mine] - base], ids, scratch, base
+        ids = np.arange(first[topic + 1] - base, dtype=np.int32)
+        stays, given_numbers, given = share_out(
+            subscribers_of_topic, numbers_of_entries[mine], entries[mine] - base, by_spread(ids), ids, scratch, base
         )
         kept = mine[stays]
         put(numbers_of_entries[kept], numbers, end)
         end = put(entries[kept], partitions, end)
         put(given_numbers, numbers, end)
-        for key in given_keys:
-            partitions[end] = ids[key] + base
-            end += 1
+        end = put(given + base, partitions, end)
     return rows_of(order, numbers[:end], partitions[:end])

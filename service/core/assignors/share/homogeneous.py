@@ -11,7 +11,7 @@ release since 4.2.0).
 import numpy as np
 
 from service.core.assignors.coordinator import TopicIds, member_order, topic_ids, topic_order
-from service.core.assignors.share.share_out import owned_entries, rows_of, share_out
+from service.core.assignors.share.share_out import offsets_of, owned_entries, share_out
 from service.core.jvm.hashing import java_hash_codes
 from service.core.jvm.ordering import DEFAULT_CAPACITY, iteration_order, order_in_large_table, table_length
 from service.core.kernels import kernel
@@ -26,11 +26,9 @@ def assign(group: Group, order: Int32s, ids: TopicIds) -> Assignment:
     targets = _targets(group, order)
     entry_of, entries = owned_entries(group, order, ids, targets)
     hashes = _topic_id_partition_hashes(group, ids)
-    keys = _hash_map_order(_entry_ranks(group.topics.first, targets, entries), hashes)
-    key_of = np.empty(group.topics.partitions_count, np.int32)
-    key_of[keys] = np.arange(len(keys), dtype=np.int32)
+    partitions = _hash_map_order(_entry_ranks(group.topics.first, targets, entries), hashes)
     members = np.arange(len(group), dtype=np.int32)
-    return Assignment(Ragged(*_share_out_together(order, members, RaggedArrays(entry_of, entries), key_of, keys, hashes[keys])))
+    return Assignment(Ragged(*_share_out_together(order, members, RaggedArrays(entry_of, entries), partitions, hashes)))
 
 
 def _hash_map_order(ranks: Int32s, hashes: Int32s) -> Int32s:
@@ -133,12 +131,11 @@ def _entered(ranks: Int32s) -> Int32s:
 
 @kernel
 def _share_out_together(
-    order: Int32s, members: Int32s, owned: RaggedArrays, key_of: Int32s, partition_of_key: Int32s, key_hashes: Int32s
+    order: Int32s, members: Int32s, owned: RaggedArrays, partitions: Int32s, hashes: Int32s
 ) -> tuple[Int32s, Int32s]:
     """What each member gets, as offsets int32[members + 1] and partitions.
 
     owned : number → partitions, in Java's order
-    key_of, partition_of_key : int32[partitions]   a partition's place in the HashMap of partitions, and the other way round
     The others are as for ``share_out``.
     """
     entries = owned.values
@@ -146,9 +143,16 @@ def _share_out_together(
     for number in range(len(members)):
         entry_numbers[owned.offsets[number] : owned.offsets[number + 1]] = number
     scratch = np.full((4, len(members)), NONE, np.int32)
-    stays, numbers, keys = share_out(members, entry_numbers, key_of[entries], key_hashes, scratch, 0)
-    return rows_of(
-        order,
-        np.concatenate((entry_numbers[stays], numbers)),
-        np.concatenate((entries[stays], partition_of_key[keys])),
-    )
+    stays, numbers, given = share_out(members, entry_numbers, entries, partitions, hashes, scratch, 0)
+    offsets = offsets_of(order, scratch[1])
+    cursor = offsets[order]
+    rows = np.empty(offsets[-1], np.int32)
+    for entry in range(len(entries)):
+        if stays[entry]:
+            number = entry_numbers[entry]
+            rows[cursor[number]] = entries[entry]
+            cursor[number] += 1
+    for i in range(len(numbers)):
+        rows[cursor[numbers[i]]] = given[i]
+        cursor[numbers[i]] += 1
+    return offsets, rows

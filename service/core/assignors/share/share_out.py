@@ -39,18 +39,18 @@ def _owned_in_order(order: Int32s, topics: Int32s, table: TopicArrays, owned: Ra
     end = 0
     for number in range(len(order)):
         member = order[number]
-        start = end
         row = owned.values[owned.offsets[member] : owned.offsets[member + 1]]
-        if all_topics and len(row) > 0 and row[-1] < existing and is_ascending(row):  # as most callers send it
-            end = put(row, entries, end)
-            row = row[:0]
-        for partition in row:
-            if partition < existing and last_number[partition] != number and is_target[topic_of[partition]]:
-                last_number[partition] = number
-                entries[end] = partition
-                end += 1
-        if end - start > 1:
-            put(target_order(entries[start:end], table, place), entries, start)
+        if not (all_topics and len(row) > 0 and row[-1] < existing and is_ascending(row)):  # as most callers send it
+            stop = end
+            for partition in row:
+                if partition < existing and last_number[partition] != number and is_target[topic_of[partition]]:
+                    last_number[partition] = number
+                    entries[stop] = partition
+                    stop += 1
+            row = entries[end:stop]
+        if len(row) > 1:
+            row = target_order(row, table, place)
+        end = put(row, entries, end)
         entry_of[number + 1] = end
     return entry_of, entries[:end]
 
@@ -70,26 +70,27 @@ class _Members(NamedTuple):
 
 @inner_kernel
 def share_out(
-    numbers: Int32s, entry_numbers: Int32s, entry_keys: Int32s, key_hashes: Int32s, scratch: Int32s, base: int
-) -> tuple[Int32s, Int32s, Int32s]:
+    numbers: Int32s, entry_numbers: Int32s, entries: Int32s, partitions: Int32s, hashes: Int32s, scratch: Int32s, base: int
+) -> tuple[Bools, Int32s, Int32s]:
     """Share out partitions among members.
 
     numbers : int32[members]         the numbers of the members that share, ascending
-    entry_numbers, entry_keys : int32[entries]   who has which partition before, in Java's order, numbers ascending
-    key_hashes : int32[partitions]   hashCode() of each partition, in the order of the HashMap of partitions
-    scratch : int32[4, all members]  NONE at first, then used again
+    entry_numbers, entries : int32[entries]   who has which partition before, in Java's order, numbers ascending
+    partitions : int32[...]          those to share out, in the order of the HashMap of partitions
+    hashes : int32[all partitions]   hashCode() of each
+    scratch : int32[4, all members]  NONE at first, then used again; afterwards ``scratch[1]`` holds how many each of them has
     base : distinct from call to call, as is base + any partition
 
-    Returns the entries that stay (int32[...], ascending), and who is given what: numbers and partitions, int32[...] each.
+    Returns which entries stay (bool[entries]), and who is given what: numbers and partitions, int32[...] each.
 
     Reproduces the steps of SimpleHomogeneousAssignmentBuilder.build and TopicAssignmentPartialBuilder.build (Apache Kafka 4.3.1).
     Plain-Python twin: tests/reference/server_assignors.py.
     """
     members = _Members(scratch[0], scratch[1], scratch[2], scratch[3])
     desired, counts = members.desired, members.counts
-    keys, size = len(key_hashes), len(numbers)
-    sharing = (size + keys - 1) // keys if keys else 0
-    ratio = sharing * keys / size
+    count, size = len(partitions), len(numbers)
+    sharing = (size + count - 1) // count if count else 0
+    ratio = sharing * count / size
     for number in entry_numbers:
         desired[number] = counts[number] = 0
     for i in range(size):
@@ -99,22 +100,22 @@ def share_out(
         counts[number] += 1
 
     stays = np.ones(len(entry_numbers), np.bool_)
-    _revoke_from_members(entry_numbers, entry_keys, key_hashes, members, stays)
-    shared = np.zeros(keys, np.int32)
-    for entry in range(len(entry_keys)):
-        shared[entry_keys[entry]] += stays[entry]
+    _revoke_from_members(entry_numbers, entries, hashes, members, stays)
+    shared = np.zeros(len(hashes), np.int32)
+    for entry in range(len(entries)):
+        shared[entries[entry]] += stays[entry]
     # Mostly a partition is for one member, and no two have it: then nobody has a partition that is yet to be given.
-    undisputed = sharing <= 1 and (keys == 0 or shared.max() <= 1)
-    owners = entry_numbers[:0] if undisputed else _owners(entry_numbers, entry_keys, sharing, shared, members, stays)
+    undisputed = sharing <= 1 and (count == 0 or shared.max() <= 1)
+    owners = entry_numbers[:0] if undisputed else _owners(entry_numbers, entries, partitions, sharing, shared, members, stays)
 
     below = by_spread(numbers)
     below = below[counts[below] < desired[below]]
-    given_numbers, given_keys = _give(below, sharing, shared, owners, members, base)
-    return np.flatnonzero(stays).astype(np.int32), given_numbers, given_keys
+    given_numbers, given = _give(below, sharing, partitions, shared, owners, members, base)
+    return stays, given_numbers, given
 
 
 @inner_kernel
-def _revoke_from_members(entry_numbers: Int32s, entry_keys: Int32s, key_hashes: Int32s, members: _Members, stays: Bools) -> None:
+def _revoke_from_members(entry_numbers: Int32s, entries: Int32s, hashes: Int32s, members: _Members, stays: Bools) -> None:
     """Of each member's partitions, those over what it is to have go, in the order of its HashSet.
 
     Reproduces revokeOverfilledMembers (Apache Kafka 4.3.1).
@@ -129,29 +130,30 @@ def _revoke_from_members(entry_numbers: Int32s, entry_keys: Int32s, key_hashes: 
             if desired[number] == 0:
                 stays[start:stop] = False
             else:
-                hashes = key_hashes[entry_keys[start:stop]]
                 indices = np.arange(stop - start, dtype=np.int32)
-                for i in hash_order(hashes, indices, int(DEFAULT_CAPACITY), False, indices[:0])[:over]:
+                for i in hash_order(hashes[entries[start:stop]], indices, int(DEFAULT_CAPACITY), False, indices[:0])[:over]:
                     stays[start + i] = False
             counts[number] = desired[number]
         start = stop
 
 
 @inner_kernel
-def _owners(entry_numbers: Int32s, entry_keys: Int32s, sharing: int, shared: Int32s, members: _Members, stays: Bools) -> Int32s:
+def _owners(
+    entry_numbers: Int32s, entries: Int32s, partitions: Int32s, sharing: int, shared: Int32s, members: _Members, stays: Bools
+) -> Int32s:
     """int32[...], the members that each partition keeps, partition after partition; those over ``sharing`` are revoked.
 
-    shared : int32[partitions]   how many members each partition has; written, as are ``members`` and ``stays``
+    shared : int32[all partitions]   how many members each partition has; written, as are ``members`` and ``stays``
     """
-    entries_of, entries = grouped_arrays(entry_keys, len(shared))
+    places_of, places = grouped_arrays(entries, len(shared))
     owners = np.empty(len(entries), np.int32)
     end = 0
-    for key in range(len(shared)):
-        of_key = entries[entries_of[key] : entries_of[key + 1]]
-        if shared[key] > sharing:
-            _revoke_from_partition(of_key, shared[key] - sharing, entry_numbers, members.counts, stays)
-            shared[key] = sharing
-        for entry in of_key:
+    for partition in partitions:
+        of_partition = places[places_of[partition] : places_of[partition + 1]]
+        if shared[partition] > sharing:
+            _revoke_from_partition(of_partition, shared[partition] - sharing, entry_numbers, members.counts, stays)
+            shared[partition] = sharing
+        for entry in of_partition:
             if stays[entry]:
                 owners[end] = entry_numbers[entry]
                 end += 1
@@ -174,13 +176,16 @@ def _revoke_from_partition(entries: Int32s, over: int, entry_numbers: Int32s, co
 
 
 @kernel
-def _give(below: Int32s, sharing: int, shared: Int32s, owners: Int32s, members: _Members, base: int) -> tuple[Int32s, Int32s]:
+def _give(
+    below: Int32s, sharing: int, partitions: Int32s, shared: Int32s, owners: Int32s, members: _Members, base: int
+) -> tuple[Int32s, Int32s]:
     """Give partitions with too few members to members with too few: who is given what, int32[...] each.
 
     below : int32[...]            the numbers of the members with too few, in the order of their HashSet
     sharing : how many members each partition is to have
-    shared, owners : int32[partitions], int32[...]   how many it has, and which, partition after partition; ``owners`` is not read
-                                                     where ``sharing`` is 1
+    partitions, owners : int32[...]   those to share out, in the order of their HashMap, and which members they have, partition
+                                      after partition; ``owners`` is not read where ``sharing`` is 1
+    shared : int32[all partitions]    how many members each has
     members : written; base : see ``share_out``
 
     Reproduces assignRemainingPartitions (Apache Kafka 4.3.1).
@@ -192,17 +197,17 @@ def _give(below: Int32s, sharing: int, shared: Int32s, owners: Int32s, members: 
     following[end] = 0
     before = end
     gave = False  # to anybody, since the start of the list
-    total_missing = sharing * len(shared) - shared.sum()
+    total_missing = sharing * len(partitions) - shared.sum()
     numbers = np.empty(total_missing, np.int32)
-    keys = np.empty(total_missing, np.int32)
+    given = np.empty(total_missing, np.int32)
     count = first_owner = 0
-    for key in range(len(shared)):
+    for partition in partitions:
         if following[end] == end or (following[before] == end and not gave):
             break  # nobody has too few, or none of those could take any last time round: Kafka never starts again
-        missing = sharing - shared[key]
-        for i in range(first_owner, first_owner + shared[key] if missing else 0):
-            last_had[owners[i]] = base + key
-        first_owner += shared[key]
+        missing = sharing - shared[partition]
+        for i in range(first_owner, first_owner + shared[partition] if missing else 0):
+            last_had[owners[i]] = base + partition
+        first_owner += shared[partition]
         while missing > 0:
             if following[before] == end:
                 if not gave or following[end] == end:
@@ -210,12 +215,12 @@ def _give(below: Int32s, sharing: int, shared: Int32s, owners: Int32s, members: 
                 before, gave = end, False
             at = following[before]
             number = below[at]
-            if last_had[number] == base + key:
+            if last_had[number] == base + partition:
                 before = at
                 continue
-            if last_given[number] != base + key:  # the second time round somebody may be given what was just given
-                last_given[number] = base + key
-                numbers[count], keys[count] = number, key
+            if last_given[number] != base + partition:  # the second time round somebody may be given what was just given
+                last_given[number] = base + partition
+                numbers[count], given[count] = number, partition
                 count += 1
                 counts[number] += 1
             missing -= 1
@@ -224,7 +229,7 @@ def _give(below: Int32s, sharing: int, shared: Int32s, owners: Int32s, members: 
                 following[before] = following[at]
             else:
                 before = at
-    return numbers[:count], keys[:count]
+    return numbers[:count], given[:count]
 
 
 @inner_kernel
@@ -238,15 +243,23 @@ def by_spread(numbers: Int32s) -> Int32s:
 @inner_kernel
 def rows_of(order: Int32s, numbers: Int32s, partitions: Int32s) -> tuple[Int32s, Int32s]:
     """Offsets int32[members + 1] and partitions, from the number of the member that has each."""
-    offsets = np.zeros(len(order) + 1, np.int32)
+    counts = np.zeros(len(order), np.int32)
     for number in numbers:
-        offsets[order[number] + 1] += 1
-    for member in range(len(order)):
-        offsets[member + 1] += offsets[member]
-    cursor = offsets[:-1].copy()
+        counts[number] += 1
+    offsets = offsets_of(order, counts)
+    cursor = offsets[order]
     rows = np.empty(len(partitions), np.int32)
     for i in range(len(partitions)):
-        member = order[numbers[i]]
-        rows[cursor[member]] = partitions[i]
-        cursor[member] += 1
+        rows[cursor[numbers[i]]] = partitions[i]
+        cursor[numbers[i]] += 1
     return offsets, rows
+
+
+@inner_kernel
+def offsets_of(order: Int32s, counts: Int32s) -> Int32s:
+    """int32[members + 1], where each member's row begins. counts : int32[members]   the length of each number's row"""
+    offsets = np.zeros(len(order) + 1, np.int32)
+    offsets[order + 1] = counts
+    for member in range(len(order)):
+        offsets[member + 1] += offsets[member]
+    return offsets

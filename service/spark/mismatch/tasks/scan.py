@@ -136,14 +136,14 @@ class MismatchScan:
         result = MismatchResult(np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(w, np.int64), np.zeros(w, np.int64))
         rejected = 0
         for batch in batches:
-            readable, rejected_rows = self._readable(batch)
+            readable, rejected_rows = self.readable(batch)
             rejected += sum(rows.num_rows for rows in rejected_rows)
             yield from rejected_rows
             if readable.num_rows:
                 self._add(result, writers, expected, readable)
         yield partial(result.packed(), rejected)
 
-    def _readable(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, list[pa.RecordBatch]]:
+    def readable(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, list[pa.RecordBatch]]:
         """The readable rows, and the rejected ones with their reasons."""
         rejected = []
         if self.corrupt:
@@ -151,6 +151,7 @@ class MismatchScan:
             if corrupt.null_count < len(corrupt):
                 rejected.append(rejects(corrupt.drop_null(), "not readable as a record"))
                 batch = batch.filter(pc.is_null(corrupt))
+            batch = batch.drop_columns([self.corrupt])
         partitions = read_partitions(batch.column(self.partition_column))
         fits = pc.fill_null(pc.and_(pc.greater_equal(partitions, 0), pc.less(partitions, self.partitions_count)), False)
         bad_key = read_keys(batch.column(self.key_column), self.key_format)[1]

@@ -1,0 +1,67 @@
+"""Reads a table that the driver needs whole, such as brokers or placements, with a fixed type for each column.
+
+Text becomes the type of its column, since all of CSV is text.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from service.core.printable import printable
+from service.spark.errors import WrongSource
+from service.spark.io.scan import ScanSource
+from service.spark.tasks.key_columns import is_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from service.spark.cluster.executors import Executors
+    from service.spark.io.sources import Source
+
+
+def read_table(
+    executors: Executors, source: Source, required: Mapping[str, pa.DataType], optional: Mapping[str, pa.DataType]
+) -> pa.Table:
+    """These columns of a source, those of ``optional`` only where it has them. A list may be text, as ``1,2,3`` or ``[1, 2, 3]``.
+
+    Raises WrongSource for a column that is missing, and for a value that is not of its type; null and empty text are null.
+    """
+    table = ScanSource.of(executors, source, required, optional=optional).table()
+    types = {name: kind for name, kind in {**required, **optional}.items() if name in table.column_names}
+    return pa.table({name: _typed(table[name], kind, name, source) for name, kind in types.items()})
+
+
+def _typed(column: pa.ChunkedArray, kind: pa.DataType, name: str, source: Source) -> pa.ChunkedArray:
+    try:
+        return _cast(column, kind)
+    except pa.ArrowNotImplementedError:
+        raise WrongSource(f"{source}: the column {name!r} is {column.type}, which cannot become {kind}") from None
+    except pa.ArrowInvalid:
+        row = _first_misfit(column, kind)
+        value = printable(str(column[row].as_py()))
+        raise WrongSource(f"{source}: {name} of row {row + 1:,} is '{value}', which is not of type {kind}") from None
+
+
+def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    if is_text(column.type) and not is_text(kind):
+        column = pc.utf8_trim_whitespace(column)
+        column = pc.if_else(pc.equal(column, ""), pa.scalar(None, column.type), column)
+    if pa.types.is_list(kind) and not pa.types.is_nested(column.type):
+        column = pc.split_pattern(pc.replace_substring_regex(column.cast(pa.string()), r"[\[\]\s]", ""), ",")
+    return column.cast(kind)
+
+
+def _first_misfit(column: pa.ChunkedArray, kind: pa.DataType) -> int:
+    """The first row whose value cannot be cast; there is one."""
+    start, end = 0, len(column)
+    while end - start > 1:
+        middle = (start + end) // 2
+        try:
+            _cast(column.slice(start, middle - start), kind)
+            start = middle
+        except pa.ArrowInvalid:
+            end = middle
+    return start

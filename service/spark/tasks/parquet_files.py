@@ -1,0 +1,200 @@
+"""Plain Parquet, read with PyArrow.
+
+A row group belongs to the split that contains its middle, so the driver reads no footer but that of the first file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import ClassVar, Final
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+from service.core.printable import printable
+from service.spark.tasks.splits import BATCH_ROWS, ArrowFunction, PlainFiles, Split, UnreadableFile
+
+ROW_GROUP_BYTES: Final = 2**25
+"""Of a row group that is written, in memory."""
+
+_SCHEMES: Final = {"s3a": "s3", "s3n": "s3"}
+
+
+@dataclass(frozen=True)
+class ParquetFiles(PlainFiles):
+    """Files of plain Parquet: any that PyArrow opens, also in object stores."""
+
+    def schema(self) -> pa.Schema:
+        """The columns of the first file. Raises UnreadableFile."""
+        with _parquet(self.sizes[0][0]) as (file, _):
+            return _plain(file.schema_arrow)
+
+    def batches_of(self, of: Sequence[Split], columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The row groups of splits."""
+        for split in of:
+            with _parquet(split.location) as (file, size):
+                spans = enumerate(_spans(file, size))
+                groups = [g for g, (begin, end) in spans if split.start <= (begin + end) // 2 < split.end]
+                yield from _read(file, split.location, groups, columns, BATCH_ROWS) if groups else ()
+
+    def few_rows_of(self, of: Sequence[Split], columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+        """The rows of splits, which divide row groups.
+
+        Each split of a row group decodes it up to its own last row, which takes little time beside what is done with a row.
+        """
+        for split in of:
+            with _parquet(split.location) as (file, size):
+                for g, (begin, end) in enumerate(_spans(file, size)):
+                    count = file.metadata.row_group(g).num_rows
+                    first, last = (
+                        count * (min(max(at, begin), end) - begin) // max(end - begin, 1) for at in (split.start, split.end)
+                    )
+                    row = 0
+                    for batch in _read(file, split.location, [g], columns, rows) if first < last else ():
+                        part = batch.slice(max(first - row, 0), max(last - max(row, first), 0))
+                        if part.num_rows:
+                            yield part
+                        row += batch.num_rows
+                        if row >= last:
+                            break
+
+    def having(self, columns: Sequence[str], column: str, texts: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The records with one of these texts. Of the row groups without such a record only ``column`` is read."""
+        chosen = pa.array(texts, pa.string())
+        for location, _ in self.sizes:
+            with _parquet(location) as (file, _):
+                for g in range(file.num_row_groups):
+                    if not pc.any(pc.is_in(file.read_row_group(g, [column]).column(0).cast(pa.string()), chosen)).as_py():
+                        continue
+                    for batch in _read(file, location, [g], columns, BATCH_ROWS):
+                        yield batch.filter(pc.is_in(batch.column(column).cast(pa.string()), chosen))
+
+
+def find(location: str) -> ParquetFiles | None:
+    """The Parquet files of a path or folder; None if it holds anything else."""
+    if "://" not in location:
+        location = str(Path(location.removeprefix("file:")).absolute())
+    try:
+        system, path = _open(location)
+        info = system.get_file_info(path)
+        if info.type == fs.FileType.File:
+            return ParquetFiles([(location, info.size)])
+        if info.type != fs.FileType.Directory:
+            return None
+        path = path.rstrip("/")
+        entries = system.get_file_info(fs.FileSelector(path, recursive=True))
+    except (pa.ArrowException, OSError, ValueError):
+        return None
+    data = []
+    for info in entries:
+        parts = info.path[len(path) :].strip("/").split("/")
+        if info.type != fs.FileType.File or any(part.startswith(("_", ".")) for part in parts):
+            continue
+        if len(parts) > 1 or not parts[0].endswith(".parquet"):
+            return None  # partition columns in folder names, or a table format with its own log: left to Spark
+        data.append((f"{location.rstrip('/')}/{parts[0]}", info.size))
+    return ParquetFiles(sorted(data)) if data else None
+
+
+@dataclass(frozen=True)
+class ParquetWriter:
+    """Writes what ``function`` gives in a task as a Parquet file of its own, and gives the file's name as RESULT."""
+
+    function: ArrowFunction
+    schema: pa.Schema
+    folder: str
+
+    RESULT: ClassVar[pa.Schema] = pa.schema({"file": pa.string()})
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Write one file."""
+        name = f"part-{uuid4()}.parquet"  # not the task's number: an attempt that failed may still be writing
+        with pq.ParquetWriter(Path(self.folder) / name, self.schema, compression="zstd") as file:
+            for table in _row_groups(self.function(batches)):
+                file.write_table(table)
+        yield pa.record_batch([[name]], schema=self.RESULT)
+
+
+def _row_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """The same rows in tables of some ROW_GROUP_BYTES: every column of every row group costs its readers a step of its own."""
+    rows: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        rows.append(batch)
+        size += batch.nbytes
+        if size >= ROW_GROUP_BYTES:
+            yield pa.Table.from_batches(rows)
+            rows, size = [], 0
+    if rows:
+        yield pa.Table.from_batches(rows)
+
+
+def _spans(file: pq.ParquetFile, size: int) -> list[tuple[int, int]]:
+    """The bytes of each row group: where it begins, and where the next one does, or the file ends."""
+    begins = [_first_byte(file.metadata.row_group(g)) for g in range(file.num_row_groups)]
+    return list(pairwise([*begins, size]))
+
+
+def _read(file: pq.ParquetFile, location: str, groups: list[int], columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+    for name in columns:
+        if name not in file.schema_arrow.names:
+            raise UnreadableFile(f"{location} has no column {name!r}, which the first file has")
+    for batch in file.iter_batches(rows, groups, list(columns), use_threads=False):
+        chosen = batch.select(list(columns))
+        yield chosen.cast(_plain(chosen.schema))
+
+
+@contextmanager
+def _parquet(location: str) -> Iterator[tuple[pq.ParquetFile, int]]:
+    """A file, open, and its size. Raises UnreadableFile for what fails while it is open."""
+    try:
+        system, path = _open(location)
+        with (
+            system.open_input_file(path) as source,
+            pq.ParquetFile(source, pre_buffer=False, page_checksum_verification=True) as file,
+        ):
+            yield file, source.size()
+    except (pa.ArrowException, OSError) as error:
+        fault = printable(" ".join(str(error).split()))
+        raise UnreadableFile(f"{location} cannot be read as Parquet: {fault}") from None
+
+
+def _plain(schema: pa.Schema) -> pa.Schema:
+    """The columns' types outside Arrow: PyArrow restores the dictionary and view types that the file's writer had in memory."""
+    return pa.schema([field.with_type(_plain_type(field.type)) for field in schema], schema.metadata)
+
+
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    types = pa.types
+    if types.is_dictionary(kind):
+        return kind.value_type
+    if types.is_string_view(kind) or types.is_binary_view(kind):
+        return pa.string() if types.is_string_view(kind) else pa.binary()
+    if types.is_struct(kind):
+        return pa.struct([field.with_type(_plain_type(field.type)) for field in kind])
+    if types.is_list(kind) or types.is_large_list(kind):
+        item = kind.value_field.with_type(_plain_type(kind.value_type))
+        return pa.list_(item) if types.is_list(kind) else pa.large_list(item)
+    return kind
+
+
+def _first_byte(group: pq.RowGroupMetaData) -> int:
+    column = group.column(0)
+    dictionary = column.dictionary_page_offset
+    return int(column.data_page_offset if not dictionary else min(dictionary, column.data_page_offset))
+
+
+def _open(location: str) -> tuple[fs.FileSystem, str]:
+    """The file system and the path in it. Raises ArrowException, OSError or ValueError for an unknown scheme."""
+    scheme, separator, rest = location.partition("://")
+    if not separator:
+        return fs.LocalFileSystem(use_mmap=True), location
+    system, path = fs.FileSystem.from_uri(f"{_SCHEMES.get(scheme, scheme)}://{rest}")
+    return system, path
