@@ -17,7 +17,7 @@ from service.core.assignors.classic.members import alike
 from service.core.errors import InvalidQuestion
 from service.core.jvm import timeline
 from service.core.jvm.hashing import java_hash_codes, text_bytes, uuid_hash_codes
-from service.core.jvm.ordering import DEFAULT_CAPACITY, capacity_for_set, hash_order, iteration_order
+from service.core.jvm.ordering import DEFAULT_CAPACITY, LONGEST_CHAIN, capacity_for_set, hash_order, iteration_order
 from service.core.jvm.sorting import java_order
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Group, Int32s, Topics
@@ -209,14 +209,15 @@ def target_order(partitions: Int32s, table: TopicArrays, place: Int32s) -> Int32
         starts[count] = i + 1
     topics = topics[:count]
     ordered = np.empty(n, np.int32)
+    ends = np.empty(_capacity(n) + 1, np.int32)
     end = 0
     for i in hash_order(table.hashes[topics], table.ranks[topics], int(DEFAULT_CAPACITY), False, topics[:0]):
-        start = end
-        for at in range(starts[i], starts[i + 1]):
-            ordered[end] = partitions[at]
-            end += 1
-        if end - start > 1:
-            _order_ids(ordered[start:end], first[topics[i]])
+        start, stop = starts[i], starts[i + 1]
+        if stop - start == 1:  # a slice takes longer than the rest
+            ordered[end] = partitions[start]
+        else:
+            _put_in_order(partitions[start:stop], first[topics[i]], ordered[end:], ends)
+        end += stop - start
     return ordered
 
 
@@ -237,25 +238,30 @@ def _topic_by_topic(partitions: Int32s, topic_of: Int32s, place: Int32s) -> Int3
 
 
 @inner_kernel
-def _order_ids(partitions: Int32s, base: int) -> None:
-    """Put one topic's partitions into the order of the HashSet of their ids (partition - base), in place."""
-    n = len(partitions)
-    capacity = _capacity(n)
+def _put_in_order(partitions: Int32s, base: int, room: Int32s, ends: Int32s) -> None:
+    """Copy one topic's partitions to ``room``, in the order of the HashSet of their ids (partition - base).
+
+    ends : scratch, one longer than the HashSet's table
+    """
+    capacity = _capacity(len(partitions))
     if _in_order(partitions, base, capacity):
+        put(partitions, room, 0)
         return
-    if n > 8:
+    ends[: capacity + 1] = 0
+    for partition in partitions:
+        ends[_bucket(partition - base, capacity) + 1] += 1
+    longest = 0
+    for bucket in range(capacity):
+        longest = max(longest, ends[bucket + 1])
+        ends[bucket + 1] += ends[bucket]
+    if longest > LONGEST_CHAIN:
         ids = partitions - np.int32(base)
-        put(partitions[hash_order(ids, ids, capacity, False, ids[:0])], partitions, 0)
+        put(partitions[hash_order(ids, ids, capacity, False, ids[:0])], room, 0)
         return
-    # So few make no tree: sort them by bucket.
-    for i in range(1, n):
-        partition = partitions[i]
+    for partition in partitions:
         bucket = _bucket(partition - base, capacity)
-        at = i
-        while at > 0 and _bucket(partitions[at - 1] - base, capacity) > bucket:
-            partitions[at] = partitions[at - 1]
-            at -= 1
-        partitions[at] = partition
+        room[ends[bucket]] = partition
+        ends[bucket] += 1
 
 
 @kernel

@@ -5,7 +5,8 @@ is a chain, or a red-black tree once the chain is long and the table has 64 buck
 keys in one bucket, so they are rare, but their order depends on all past rotations, which are reproduced exactly.
 
 ``iteration_order`` counts keys into buckets if no chain can have become long, and replays every call otherwise.
-``order_in_large_table`` does the former for keys that do not stand in the order in which they are entered.
+``order_in_large_table`` does the former for keys that do not stand in the order in which they are entered, and ``first_of_set``
+only for the lowest buckets.
 Tests: vectors/java/hash-iteration-order, the plain twin tests/reference/hash_order.py (chains) and the running JVM (trees).
 """
 
@@ -21,9 +22,11 @@ from service.core.ragged import put
 DEFAULT_CAPACITY: Final = 16
 """``new HashMap()`` and ``new HashSet()``."""
 
+LONGEST_CHAIN: Final = 8
+"""A bucket of more keys is a tree, or doubles a table of fewer than 64 buckets; with ``compute``, one of eight keys is."""
+
 _LARGEST_TABLE: Final = 1 << 30
 _SMALLEST_TABLE_WITH_TREES: Final = 64
-_TREEIFY: Final = 8
 _UNTREEIFY: Final = 6
 
 _FOLLOWING, _PREVIOUS, KEY_COLUMNS = RANK + 1, RANK + 2, RANK + 3
@@ -66,8 +69,8 @@ def iteration_order(
     Returns int32[keys in the table].
     """
     if calls is None:
-        length = _length_without_trees(hashes, capacity, compute)
-        if length:
+        length = _final_length(len(hashes), capacity, compute)
+        if _are_chains(hashes, capacity, compute, length, length):
             return _counted(hashes, length, compute)
         calls = np.arange(len(hashes), dtype=np.int32)
     if ranks is None:
@@ -83,8 +86,8 @@ def hash_order(hashes: Int32s, ranks: Int32s, capacity: int, compute: bool, remo
     removed : int32[...]   keys, without duplicates
     """
     n = len(hashes)
-    length = _length_without_trees(hashes, capacity, compute)
-    if length == 0:
+    length = _final_length(n, capacity, compute)
+    if not _are_chains(hashes, capacity, compute, length, length):
         calls = np.empty(n + len(removed), np.int32)
         put(~removed, calls, put(np.arange(n, dtype=np.int32), calls, 0))
         return _played(hashes, ranks, calls, compute, capacity)
@@ -94,6 +97,34 @@ def hash_order(hashes: Int32s, ranks: Int32s, capacity: int, compute: bool, remo
     stays = np.ones(n, np.bool_)
     stays[removed] = False
     return order[stays[order]]
+
+
+@inner_kernel
+def first_of_set(hashes: Int32s, count: int) -> Int32s:
+    """The first keys of a ``new HashSet()`` to which all were added in the order of the indices; they have no natural order.
+
+    hashes : int32[keys]   hashCode() of each key
+    count : how many; 1 … all
+
+    Sorts the keys of only the lowest buckets, unless one of these may have been a tree.
+    """
+    n = len(hashes)
+    length = _final_length(n, DEFAULT_CAPACITY, False)
+    buckets = table_length(4 * (count + 2))  # more than three buckets of eight are full, so these hold enough, nearly always
+    if length >= max(2 * buckets, _SMALLEST_TABLE_WITH_TREES):
+        lowest = np.empty(n, np.int32)
+        found = 0
+        for key in range(n):
+            if (_spread(hashes[key]) & (length - 1)) < buckets:
+                lowest[found] = key
+                found += 1
+        if found >= count:
+            first = lowest[_counted(hashes[lowest[:found]], buckets, False)][:count]
+            last_bucket = int(_spread(hashes[first[-1]])) & (length - 1)
+            if _are_chains(hashes, DEFAULT_CAPACITY, False, length, last_bucket + 1):
+                return first
+    indices = np.arange(n, dtype=np.int32)
+    return hash_order(hashes, indices, DEFAULT_CAPACITY, False, indices[:0])[:count]
 
 
 @kernel
@@ -118,30 +149,44 @@ def _spread(code: np.int32) -> np.int32:
 
 
 @kernel
-def _length_without_trees(hashes: Int32s, capacity: int, compute: bool) -> int:  # noqa: FBT001
-    """The final table's length, or 0 if a chain may have become long enough for a tree before.
+def _final_length(n: int, capacity: int, compute: bool) -> int:  # noqa: FBT001
+    """The table's length after so many keys, if no long chain doubles it early."""
+    length = table_length(capacity)
+    while n > threshold(length) + compute and length < _LARGEST_TABLE:
+        length *= 2
+    return length
 
-    Between two doublings chains only grow, so it is enough to check each table just before the next doubling.
+
+@kernel
+def _are_chains(hashes: Int32s, capacity: int, compute: bool, final: int, buckets: int) -> bool:  # noqa: FBT001
+    """Can no chain of the lowest buckets have become long enough for a tree, or to double the ``final`` table early?
+
+    buckets : how many of each table are looked at
+
+    Between two doublings chains only grow, so it is enough to check each table just before the next doubling. In a table of fewer
+    than 64 buckets a long chain only doubles it early, so those do not matter if there are to be 64 buckets anyhow.
     """
     n = len(hashes)
+    longest = LONGEST_CHAIN - compute
+    if n <= longest:
+        return True
     length = table_length(capacity)
-    longest = _TREEIFY - 1 if compute else _TREEIFY
-    counts = np.zeros(2 * table_length(n), np.int32)
-    while True:
-        full = threshold(length) + 1
-        last = n <= full if compute else n < full
-        if n > longest:
-            # Buckets of a table larger than `counts` share a count, so a chain may look longer than it is, but not shorter.
-            mask = min(length, len(counts)) - 1
-            counts[: mask + 1] = 0
-            for key in range(min(n, full)):
-                bucket = _spread(hashes[key]) & mask
+    if final >= _SMALLEST_TABLE_WITH_TREES:
+        length = max(length, _SMALLEST_TABLE_WITH_TREES)
+    most = 2 * table_length(n)
+    counts = np.zeros(min(most, buckets), np.int32)
+    while length <= final:
+        # Buckets of a table larger than `most` share a count, so a chain may look longer than it is, but not shorter.
+        mask = min(length, most) - 1
+        counts[: mask + 1] = 0
+        for key in range(n if length == final else threshold(length) + 1):
+            bucket = _spread(hashes[key]) & mask
+            if bucket < buckets:
                 counts[bucket] += 1
                 if counts[bucket] > longest:
-                    return 0
-        if last or length == _LARGEST_TABLE:
-            return length
+                    return False
         length *= 2
+    return True
 
 
 @kernel
@@ -179,7 +224,7 @@ def order_in_large_table(hashes: Int32s, ranks: Int32s, length: int) -> Int32s:
         if ranks[key] != NONE:
             bucket = _spread(hashes[key]) & mask
             starts[bucket + 1] += 1
-            if starts[bucket + 1] >= _TREEIFY:
+            if starts[bucket + 1] >= LONGEST_CHAIN:
                 return ranks[:0]
     for chain in range(length):
         starts[chain + 1] += starts[chain]
@@ -265,7 +310,7 @@ def enter(key: int, compute: bool, keys: Rows, table: Rows) -> bool:  # noqa: FB
         _enter_tree(key, bucket, keys, table)
         return False
     _link(key, NONE if compute else table[bucket, _TAIL], bucket, keys, table)
-    if table[bucket, _SIZE] < (_TREEIFY if compute else _TREEIFY + 1):
+    if table[bucket, _SIZE] < LONGEST_CHAIN + 1 - compute:
         return False
     if length < _SMALLEST_TABLE_WITH_TREES:
         return True

@@ -10,12 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.core.jvm.ordering import capacity_for_map, capacity_for_set, iteration_order, order_in_large_table
+from service.core.jvm.ordering import capacity_for_map, capacity_for_set, first_of_set, iteration_order, order_in_large_table
+from service.core.kernels import kernel
 from tests.reference import hash_order
 from tests.reference.java_random import signed
 from tests.support import golden, jvm
 
 HASHES = st.lists(st.integers(-(2**31), 2**31 - 1), max_size=200, unique=True)
+
+
+@kernel
+def _first(hashes: np.ndarray, count: int) -> np.ndarray:  # type: ignore[type-arg]
+    return first_of_set(hashes, count)
 
 
 def utf16(text: str) -> list[int]:
@@ -101,6 +107,25 @@ def test_counting_equals_playing(codes: list[int], shift: int, capacity: int, co
     calls = np.arange(len(codes), dtype=np.int32)
     options = {"capacity": capacity, "compute": compute}
     assert iteration_order(hashes, **options).tolist() == iteration_order(hashes, calls=calls, **options).tolist()
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(-(2**31), 2**31 - 1), st.integers(0, 12)), max_size=60),
+    st.integers(0, 400),
+    st.integers(0, 12),
+    st.randoms(use_true_random=False),
+)
+def test_the_first_of_a_set_are_the_first_of_its_whole_order(
+    runs: list[tuple[int, int]], consecutive: int, shift: int, random: Any
+) -> None:
+    """Also where keys of the lowest buckets, or only of others, crowd so that they form trees."""
+    codes = [start + (i << shift) for start, size in [*runs, (7, consecutive)] for i in range(size)]
+    random.shuffle(codes)
+    hashes = np.array([signed(code % 2**32, 32) for code in codes], np.int32)
+    expected = iteration_order(hashes).tolist()
+    for count in {min(count, len(codes)) for count in (1, 2, 5, 40, 300)} - {0}:
+        assert _first(hashes, count).tolist() == expected[:count]
 
 
 @given(st.lists(st.tuples(st.integers(0, 60), st.booleans()), max_size=60), st.integers(0, 20), st.randoms(use_true_random=False))

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from service.core.assignors.coordinator import TopicArrays, TopicIds, is_ascending, target_order
-from service.core.jvm.ordering import DEFAULT_CAPACITY, hash_order
+from service.core.jvm.ordering import DEFAULT_CAPACITY, first_of_set, hash_order
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Group, Int32s, RaggedArrays
 from service.core.ragged import grouped_arrays, put
@@ -130,8 +130,7 @@ def _revoke_from_members(entry_numbers: Int32s, entries: Int32s, hashes: Int32s,
             if desired[number] == 0:
                 stays[start:stop] = False
             else:
-                indices = np.arange(stop - start, dtype=np.int32)
-                for i in hash_order(hashes[entries[start:stop]], indices, int(DEFAULT_CAPACITY), False, indices[:0])[:over]:
+                for i in first_of_set(hashes[entries[start:stop]], over):
                     stays[start + i] = False
             counts[number] = desired[number]
         start = stop
