@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
-import yaml
 
-from tests.support.golden import PROJECT
+from tests.contract import CONTRACT
 
-CONTRACT = yaml.safe_load((PROJECT / "openapi.yaml").read_text())
 POSTS = {path: verbs["post"] for path, verbs in CONTRACT["paths"].items() if "post" in verbs}
 VERBS = (
     *("Assign", "Audit", "Check", "Compare", "Compute", "Decode", "Find"),

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import yaml
 from openapi_spec_validator import validate
 
-from tests.support.golden import PROJECT
-
-TEXT = (PROJECT / "openapi.yaml").read_text()
-CONTRACT = yaml.safe_load(TEXT)
+from tests.contract import CONTRACT, TEXT
 
 
 def test_the_committed_file_is_what_the_app_generates(app):

@@ -20,7 +20,7 @@ import pytest
 from tests.support.golden import PROJECT
 from tests.support.programs import program
 
-PROGRAMS = ("buildah", "debootstrap", "podman", "runc")
+PROGRAMS = ("buildah", "mmdebstrap", "podman", "runc")
 """Debian's packages of the same names."""
 
 
@@ -59,12 +59,11 @@ def _import_base(name: str) -> None:
         return
     version, _, suite = name.rpartition(":")[2].split("-")
     with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder, "root")
-        _run("debootstrap", "--variant=minbase", "--include=ca-certificates,python3,python3-venv", suite, str(root))
-        assert (root / "usr" / "bin" / f"python{version}").exists(), f"Debian {suite} has another Python"
-        (root / "usr" / "bin" / "python").symlink_to("python3")
-        _run("tar", "-C", str(root), "-cf", f"{folder}/root.tar", ".")
-        _run("podman", "import", "--change", "LABEL base=debootstrap", f"{folder}/root.tar", name)
+        hooks = (f'test -e "$1/usr/bin/python{version}"', 'ln -s python3 "$1/usr/bin/python"')
+        options = [f"--customize-hook={hook}" for hook in hooks]
+        packages = "--include=ca-certificates,python3,python3-venv"
+        _run("mmdebstrap", "--variant=minbase", packages, *options, suite, f"{folder}/root.tar")
+        _run("podman", "import", f"{folder}/root.tar", name)
 
 
 def _network() -> list[str]:

@@ -26,8 +26,12 @@ ADMIN_UTILS_JARS = ("org.apache.kafka:kafka-server-common:4.0.2", f"org.apache.k
 """AdminUtils is in no release after 4.0."""
 
 
-SHORT_LIVED = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
-"""Options of a JVM that has little to do: its own compiler would take more time than it saves."""
+SHORT_LIVED = (
+    "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+    "-XX:ReservedCodeCacheSize=240m",  # with that level 48m, where Spark's code is thrown away and compiled again
+    "-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote",
+)  # fmt: skip
+"""Options of a JVM that has little to do: its own compiler would take more time than it saves, and its classes are known."""
 
 SHORT_LIVED_SPARK = {"JAVA_TOOL_OPTIONS": " ".join(SHORT_LIVED), "XDG_CACHE_HOME": os.devnull}
 """The environment of a command that starts Spark: these options for each of its JVMs, and no archive of classes at their end."""

@@ -13,7 +13,7 @@ PACKAGES = {
     "buildah": "buildah",
     "chromium": "chromium",
     "curl": "curl",
-    "debootstrap": "debootstrap",
+    "mmdebstrap": "mmdebstrap",
     "podman": "podman",
     "prometheus": "prometheus",
     "promtool": "prometheus",

