@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import TYPE_CHECKING
 
 import pytest
@@ -50,6 +51,11 @@ THIRD_WORKER = "gw2"
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the slowest folders first."""
     items.sort(key=lambda item: not item.nodeid.startswith(SLOWEST))
+
+
+def pytest_collection_finish() -> None:
+    """Leave what has been imported out of garbage collections, which takes a tenth off the time of tests in this process."""
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)
