@@ -23,6 +23,9 @@ from tests.support.programs import program
 PROGRAMS = ("buildah", "mmdebstrap", "podman", "runc")
 """Debian's packages of the same names."""
 
+MIRROR = "http://deb.debian.org/debian"
+"""Without its name, mmdebstrap would also ask the hosts of updates."""
+
 
 def check_programs() -> None:
     """Skip the test where images cannot be built, but never in CI."""
@@ -62,7 +65,7 @@ def _import_base(name: str) -> None:
         hooks = (f'test -e "$1/usr/bin/python{version}"', 'ln -s python3 "$1/usr/bin/python"')
         options = [f"--customize-hook={hook}" for hook in hooks]
         packages = "--include=ca-certificates,python3,python3-venv"
-        _run("mmdebstrap", "--variant=minbase", packages, *options, suite, f"{folder}/root.tar")
+        _run("mmdebstrap", "--variant=minbase", packages, *options, suite, f"{folder}/root.tar", MIRROR)
         _run("podman", "import", f"{folder}/root.tar", name)
 
 
