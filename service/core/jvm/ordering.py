@@ -113,13 +113,13 @@ def first_of_set(hashes: Int32s, count: int) -> Int32s:
     buckets = table_length(4 * (count + 2))  # more than three buckets of eight are full, so these hold enough, nearly always
     if length >= max(2 * buckets, _SMALLEST_TABLE_WITH_TREES):
         lowest = np.empty(n, np.int32)
-        found = 0
+        end = 0
         for key in range(n):
             if (_spread(hashes[key]) & (length - 1)) < buckets:
-                lowest[found] = key
-                found += 1
-        if found >= count:
-            first = lowest[_counted(hashes[lowest[:found]], buckets, False)][:count]
+                lowest[end] = key
+                end += 1
+        if end >= count:
+            first = lowest[_counted(hashes[lowest[:end]], buckets, False)][:count]
             last_bucket = int(_spread(hashes[first[-1]])) & (length - 1)
             if _are_chains(hashes, DEFAULT_CAPACITY, False, length, last_bucket + 1):
                 return first

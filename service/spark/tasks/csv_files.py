@@ -20,7 +20,6 @@ from pyarrow import csv as arrow_csv
 
 from service.core.kernels import kernel
 from service.core.model import Bytes
-from service.core.printable import printable
 from service.spark.tasks.splits import PlainFiles, Split, UnreadableFile
 
 BLOCK_BYTES: Final = 2**20
@@ -87,8 +86,7 @@ class CsvFile(PlainFiles):
                     read = arrow_csv.ReadOptions(use_threads=False, block_size=len(block), column_names=list(self.names))
                     yield from arrow_csv.read_csv(pa.BufferReader(block), read, parse, convert).to_batches()
             except (pa.ArrowException, OSError, _NotPlain) as error:
-                fault = printable(" ".join(str(error).split()))
-                raise UnreadableFile(f"{split.location} cannot be read as CSV: {fault}") from None
+                raise UnreadableFile.because(error, split.location, "CSV") from None
 
     def few_rows_of(self, of: Sequence[Split], columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
         """The lines of splits."""

@@ -18,7 +18,6 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from service.core.printable import printable
 from service.spark.tasks.splits import BATCH_ROWS, ArrowFunction, PlainFiles, Split, UnreadableFile
 
 ROW_GROUP_BYTES: Final = 2**25
@@ -162,8 +161,7 @@ def _parquet(location: str) -> Iterator[tuple[pq.ParquetFile, int]]:
         ):
             yield file, source.size()
     except (pa.ArrowException, OSError) as error:
-        fault = printable(" ".join(str(error).split()))
-        raise UnreadableFile(f"{location} cannot be read as Parquet: {fault}") from None
+        raise UnreadableFile.because(error, location, "Parquet") from None
 
 
 def _plain(schema: pa.Schema) -> pa.Schema:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
+from service.core.printable import printable
+
 if TYPE_CHECKING:
     from service.spark.tasks.results import Scan
 
@@ -24,6 +26,12 @@ ArrowFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 class UnreadableFile(ValueError):
     """A file that is not of its format, is damaged, or lacks a column. str() has its location and the fault, on one line."""
+
+    @classmethod
+    def because(cls, error: Exception, location: str, file_format: str) -> UnreadableFile:
+        """The one for what PyArrow or the system says."""
+        fault = printable(" ".join(str(error).split()))
+        return cls(f"{location} cannot be read as {file_format}: {fault}")
 
 
 @dataclass(frozen=True)
