@@ -192,76 +192,58 @@ def target_order(partitions: Int32s, table: TopicArrays, place: Int32s) -> Int32
 
     Reproduces Assignment.fromRecord (Apache Kafka 4.3.1). Plain-Python twin: tests/reference/server_assignors.py.
     """
-    first, topic_of = table.first, table.topic_of
-    n = len(partitions)
-    only = topic_of[partitions[0]]
+    first, n = table.first, len(partitions)
+    only = table.topic_of[partitions[0]]
     if partitions[n - 1] < first[only + 1] and _in_order(partitions, first[only], _capacity(n)):
         return partitions
-    if not is_ascending(partitions):
-        partitions = _topic_by_topic(partitions, topic_of, place)
-    topics = np.empty(n, np.int32)
-    starts = np.zeros(n + 1, np.int32)
-    count, topic = 0, NONE
-    for i in range(n):  # no branch: how many of a topic's partitions follow each other cannot be predicted
-        before, topic = topic, topic_of[partitions[i]]
-        count += topic != before
-        topics[count - 1] = topic
-        starts[count] = i + 1
-    topics = topics[:count]
-    ordered = np.empty(n, np.int32)
-    ends = np.empty(_capacity(n) + 1, np.int32)
+    sets, topics, sizes = _sets(partitions, table.topic_of, place)
+    bases = first[topics]
+    order = hash_order(table.hashes[topics], table.ranks[topics], int(DEFAULT_CAPACITY), False, topics[:0])
+    # Number the buckets of all sets, set after set, and sort by them once: a member may have a thousand small sets.
+    starts, lengths = np.empty(len(topics), np.int32), np.empty(len(topics), np.int32)
     end = 0
-    for i in hash_order(table.hashes[topics], table.ranks[topics], int(DEFAULT_CAPACITY), False, topics[:0]):
-        start, stop = starts[i], starts[i + 1]
-        if stop - start == 1:  # a slice takes longer than the rest
-            ordered[end] = partitions[start]
-        else:
-            _put_in_order(partitions[start:stop], first[topics[i]], ordered[end:], ends)
-        end += stop - start
+    for i in order:
+        starts[i], lengths[i] = end, _capacity(sizes[i]) if sizes[i] > 1 else 1
+        end += lengths[i]
+    buckets = np.empty(n, np.int32)
+    for i in range(n):
+        of = sets[i]
+        buckets[i] = starts[of] + _bucket(partitions[i] - bases[of], lengths[of])
+    bucket_of, places = grouped_arrays(buckets, end)
+    longest = 0
+    for bucket in range(end):
+        longest = max(longest, bucket_of[bucket + 1] - bucket_of[bucket])
+    if longest <= LONGEST_CHAIN:
+        return partitions[places]
+    ordered = np.empty(n, np.int32)
+    set_of, places = grouped_arrays(sets, len(topics))
+    end = 0
+    for i in order:
+        of_set = partitions[places[set_of[i] : set_of[i + 1]]]
+        ids = of_set - bases[i]
+        end = put(of_set[hash_order(ids, ids, _capacity(sizes[i]), False, ids[:0])], ordered, end)
     return ordered
 
 
 @inner_kernel
-def _topic_by_topic(partitions: Int32s, topic_of: Int32s, place: Int32s) -> Int32s:
-    """The partitions, those of one topic together, else in the order given. place : see ``target_order``"""
-    rows = np.empty(len(partitions), np.int32)
+def _sets(partitions: Int32s, topic_of: Int32s, place: Int32s) -> tuple[Int32s, Int32s, Int32s]:
+    """The set of each partition, int32[partitions], and each set's topic and size, int32[sets] both, in the order of entry.
+
+    place : see ``target_order``
+    """
+    sets = np.empty(len(partitions), np.int32)
+    topics, sizes = np.empty(len(partitions), np.int32), np.zeros(len(partitions), np.int32)
     count = 0
     for i in range(len(partitions)):
         topic = topic_of[partitions[i]]
         if place[topic] == NONE:
             place[topic] = count
+            topics[count] = topic
             count += 1
-        rows[i] = place[topic]
-    for partition in partitions:
-        place[topic_of[partition]] = NONE
-    return partitions[grouped_arrays(rows, count)[1]]
-
-
-@inner_kernel
-def _put_in_order(partitions: Int32s, base: int, room: Int32s, ends: Int32s) -> None:
-    """Copy one topic's partitions to ``room``, in the order of the HashSet of their ids (partition - base).
-
-    ends : scratch, one longer than the HashSet's table
-    """
-    capacity = _capacity(len(partitions))
-    if _in_order(partitions, base, capacity):
-        put(partitions, room, 0)
-        return
-    ends[: capacity + 1] = 0
-    for partition in partitions:
-        ends[_bucket(partition - base, capacity) + 1] += 1
-    longest = 0
-    for bucket in range(capacity):
-        longest = max(longest, ends[bucket + 1])
-        ends[bucket + 1] += ends[bucket]
-    if longest > LONGEST_CHAIN:
-        ids = partitions - np.int32(base)
-        put(partitions[hash_order(ids, ids, capacity, False, ids[:0])], room, 0)
-        return
-    for partition in partitions:
-        bucket = _bucket(partition - base, capacity)
-        room[ends[bucket]] = partition
-        ends[bucket] += 1
+        sets[i] = place[topic]
+        sizes[sets[i]] += 1
+    place[topics[:count]] = NONE
+    return sets, topics[:count], sizes[:count]
 
 
 @kernel

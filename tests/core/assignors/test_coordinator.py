@@ -32,11 +32,14 @@ def test_the_ids_of_a_topic_are_in_the_order_of_a_hash_set(partition_ids):
     assert entries(partition_ids) == ids[order].tolist()
 
 
-@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 40)), min_size=1, max_size=80, unique=True))
+@pytest.mark.parametrize(("topics_count", "step"), [(31, 1), (3, 64)], ids=["short-chains", "long-chains"])
+@given(st.data())
 @settings(max_examples=300)
-def test_a_topic_s_partitions_need_not_stand_together(owned):
+def test_a_topic_s_partitions_need_not_stand_together(topics_count, step, data):
     """Topics are in the order of a HashMap that each enters where it first occurs, a topic's ids in that of a HashSet."""
-    topics = [{"topic_name": f"t{topic:02}", "partitions_count": 41} for topic in range(31)]
+    partitions = st.tuples(st.integers(0, topics_count - 1), st.integers(0, 40).map(step.__mul__))
+    owned = data.draw(st.lists(partitions, min_size=1, max_size=80, unique=True))
+    topics = [{"topic_name": f"t{topic:02}", "partitions_count": 40 * step + 1} for topic in range(topics_count)]
     had = [{"topic_name": f"t{topic:02}", "partition_ids": [i]} for topic, i in owned]
     group = group_of({"topics": topics, "members": [{"member_id": "m", "owned_partitions": had}]})
     ids = topic_ids(group.topics)
@@ -46,7 +49,7 @@ def test_a_topic_s_partitions_need_not_stand_together(owned):
         of_topic = np.array([i for of, i in owned if of == topic], np.int32)
         order = iteration_order(of_topic, capacity=capacity_for_set(len(of_topic)), ranks=of_topic)
         expected += (group.topics.first[topic] + of_topic[order]).tolist()
-    assert owned_entries(group, member_order(group), ids, np.arange(31, dtype=np.int32))[1].tolist() == expected
+    assert owned_entries(group, member_order(group), ids, np.arange(topics_count, dtype=np.int32))[1].tolist() == expected
 
 
 @pytest.mark.parametrize("count", [8, 9, 12, 13, 24, 32, 33])
