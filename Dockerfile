@@ -12,11 +12,14 @@ ARG PYTHON=3.13-slim-trixie
 FROM python:${PYTHON} AS dependencies
 ENV PATH=/opt/allocator/bin:$PATH \
     PIP_DISABLE_PIP_VERSION_CHECK=1
-# With the Kafka client, a small package of Python alone, so that one image serves the service and `watch`.
+# With the Kafka client, a small package of Python alone, so that one image serves the service and `watch`. Libraries bring their
+# tests, a tenth of the image.
 COPY requirements.lock requirements-kafka.lock /opt/allocator/
 RUN --mount=type=cache,target=/root/.cache/pip \
     python -m venv /opt/allocator && \
-    pip install --require-hashes -r /opt/allocator/requirements.lock -r /opt/allocator/requirements-kafka.lock
+    pip install --no-compile --require-hashes -r /opt/allocator/requirements.lock -r /opt/allocator/requirements-kafka.lock && \
+    find /opt/allocator -type d -name tests -prune -exec rm -r {} + && \
+    python -m compileall -q /opt/allocator/lib
 
 FROM dependencies AS build
 # Where the kernels will find what is compiled here: Numba looks by the source's path and content, and by the CPU.
@@ -45,7 +48,9 @@ RUN apt-get update && \
     useradd --uid 10001 --no-create-home --home-dir /tmp allocator
 COPY requirements-pipeline.lock /opt/allocator/
 RUN --mount=type=cache,target=/root/.cache/pip \
-    pip install --require-hashes -r /opt/allocator/requirements-pipeline.lock
+    pip install --no-compile --require-hashes -r /opt/allocator/requirements-pipeline.lock && \
+    find /opt/allocator -type d -name tests -prune -exec rm -r {} + && \
+    python -m compileall -q /opt/allocator/lib
 COPY spark-entrypoint.sh /opt/spark-entrypoint.sh
 # Copied, not mounted: Buildah reuses the layer of a RUN whose mounted stage has changed.
 COPY --from=build /wheel /opt/allocator/wheel
