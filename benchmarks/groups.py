@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from benchmarks.harness import Sides
-    from service.core.model import Group, Ragged
+    from service.core.model import Assignment, Group
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Subject:
         return f"{self.protocol}-{self.name}"
 
     @property
-    def run(self) -> Callable[[Group], Ragged]:
+    def run(self) -> Callable[[Group], Assignment]:
         """Ours."""
         return GROUP_PROTOCOLS[self.protocol][self.name].run
 

@@ -73,14 +73,18 @@ def assignor(kafka_class: str) -> Iterator[Callable[[dict[str, Any]], dict[str, 
             with suppress(BrokenPipeError):  # the missing answer is reported below
                 questions.write(json.dumps(question) + "\n")
                 questions.flush()
+            return answer()
+
+        def answer() -> dict[str, Any]:
             line = answers.readline()
             if not line:
                 errors.seek(0)
                 raise RuntimeError(f"{PROGRAM.name} {kafka_class} ended: {errors.read()[-2000:]}")
-            answer: dict[str, Any] = json.loads(line)
-            return answer
+            read: dict[str, Any] = json.loads(line)
+            return read
 
         try:
+            answer()  # once the program is compiled, so that it takes no time from what is measured meanwhile
             yield ask
         finally:
             process.kill()

@@ -72,6 +72,8 @@ public final class TimeAssignors {
         PrintStream out = new PrintStream(System.out, false, StandardCharsets.UTF_8);
         System.setOut(System.err);  // where the assignors' log goes
         Object assignor = Class.forName(args[0]).getDeclaredConstructor().newInstance();
+        out.println("{}");
+        out.flush();
         for (String line = in.readLine(); line != null; line = in.readLine()) {
             JsonNode question = JSON.readTree(line);
             line = null;
