@@ -205,17 +205,21 @@ def target_order(partitions: Int32s, table: TopicArrays, place: Int32s) -> Int32
     for i in order:
         starts[i], lengths[i] = end, _capacity(sizes[i]) if sizes[i] > 1 else 1
         end += lengths[i]
-    buckets = np.empty(n, np.int32)
+    buckets, ends = np.empty(n, np.int32), np.zeros(end + 1, np.int32)
     for i in range(n):
         of = sets[i]
         buckets[i] = starts[of] + _bucket(partitions[i] - bases[of], lengths[of])
-    bucket_of, places = grouped_arrays(buckets, end)
+        ends[buckets[i] + 1] += 1
     longest = 0
     for bucket in range(end):
-        longest = max(longest, bucket_of[bucket + 1] - bucket_of[bucket])
-    if longest <= LONGEST_CHAIN:
-        return partitions[places]
+        longest = max(longest, ends[bucket + 1])
+        ends[bucket + 1] += ends[bucket]
     ordered = np.empty(n, np.int32)
+    if longest <= LONGEST_CHAIN:
+        for i in range(n):  # grouped_arrays would take twice the memory, and small sets have eight buckets a partition
+            ordered[ends[buckets[i]]] = partitions[i]
+            ends[buckets[i]] += 1
+        return ordered
     set_of, places = grouped_arrays(sets, len(topics))
     end = 0
     for i in order:
