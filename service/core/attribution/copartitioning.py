@@ -108,7 +108,7 @@ def check(topic: Topic) -> None:
         raise InvalidQuestion(f"The partitioner {partitioner.name} gives tokens, not partitions.", "partitioner")
     if topic.key_format not in partitioner.encoding.formats:
         known = ", ".join(partitioner.encoding.formats)
-        detail = f"The partitioner {partitioner.name} takes no {topic.key_format} keys, but {known}."
+        detail = f"The partitioner {partitioner.name} does not accept {topic.key_format} keys; it accepts {known}."
         raise InvalidQuestion(detail, "key_format")
 
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from service.core.attribution import repeats
 from service.core.keys import columns
 from service.core.keys.columns import Column
 from service.core.model import Bools, Int32s
@@ -76,7 +77,7 @@ def classify(
         elif rule is None:
             excluded.append((partitioner.name, "gives tokens, not partitions"))
         elif key_format not in rule.encoding.formats:
-            excluded.append((partitioner.name, f"takes no {key_format} keys"))
+            excluded.append((partitioner.name, f"does not accept {key_format} keys"))
         else:
             of_null = rule.null_hash if has_null else None
             of_empty = (rule.empty_as_null, rule.null_hash if rule.empty_as_null else None) if has_empty else None
@@ -127,7 +128,16 @@ class Hashes:
 
 
 def hash_all(classes: tuple[PartitionerClass, ...], column: Column, key_format: str) -> Hashes:
-    """The hashes of every class. Each encoding and each hash function runs once."""
+    """The hashes of every class. Each encoding and each hash function runs once, and once for a long key that repeats."""
+    if repeated := repeats.distinct(column):
+        distinct, index = repeated
+        few = _hash_all(classes, distinct, key_format)
+        undecided = tuple(None if without_hash is None else without_hash[index] for without_hash in few.undecided)
+        return Hashes(classes, tuple(values[index] for values in few.hashes), undecided)
+    return _hash_all(classes, column, key_format)
+
+
+def _hash_all(classes: tuple[PartitionerClass, ...], column: Column, key_format: str) -> Hashes:
     encoded: dict[Any, Any] = {}
     hashed: dict[Any, Int32s] = {}
     hashes, undecided = [], []

@@ -18,16 +18,24 @@ import numpy.typing as npt
 
 from service.core.attribution.binomial import NEVER, log_tail, samples_until, smallest
 from service.core.attribution.equivalents import PartitionerClass, PartitionerClasses, classify, hash_all, rank
-from service.core.attribution.mixtures import SIGNIFICANCE, Mixture, Patterns, fit, unmix
-from service.core.attribution.observations import EMPTY_KEY, NO_KEY, Observations, find_patterns, first_rows, matches, sample
+from service.core.attribution.mixtures import SIGNIFICANCE, Mixture, Patterns, likelihoods, log_likelihood, unmix
+from service.core.attribution.observations import (
+    EMPTY_KEY,
+    NO_KEY,
+    Observations,
+    find_pairs,
+    find_patterns,
+    first_rows,
+    matches,
+    sample,
+)
 from service.core.attribution.probe_keys import probe_keys
+from service.core.attribution.shares import Floats, Interval, intervals
 from service.core.attribution.unlisted import probe_numbers, unlisted, whole_numbers
 from service.core.errors import InvalidQuestion
 from service.core.keys.columns import Column
-from service.core.model import Int32s, Int64s
+from service.core.model import Bools, Int32s, Int64s
 from service.core.partitioners.model import Partitioner
-
-Floats = npt.NDArray[np.float64]
 
 SAMPLE: Final = 2048
 """Distinct pairs with which every partition count is tried."""
@@ -79,6 +87,7 @@ class Fingerprint:
     candidates : the likeliest first; where several counts are possible, only those that are not ruled out
     candidates_count : how many are not ruled out
     more_samples : how many leave one answer; 0 if there is one; NEVER if no number does; None if nothing explains the records
+    intervals : of the share of each component of the mixture, 95 %; last, of chance_share
     examples : for each component of the mixture, the first rows that it explains and no other does; last, those that none does
     writers : for each component of the mixture, or else the first candidate, the names of all partitioners that put every key
         where it does at this partition count; those in use first
@@ -92,6 +101,7 @@ class Fingerprint:
     candidates: tuple[Candidate, ...]
     candidates_count: int
     more_samples: int | None
+    intervals: tuple[Interval, ...]
     examples: tuple[tuple[int, ...], ...]
     writers: tuple[tuple[str, ...], ...]
 
@@ -208,7 +218,8 @@ def _try(classes: tuple[PartitionerClass, ...], observations: Observations, part
     dividends, partitions = sample(classes, observations, SAMPLE)
     counts = np.arange(partitions_counts.start, partitions_counts.stop, dtype=np.int64)
     decided = np.count_nonzero(~np.isnan(dividends), axis=1).astype(np.int64)
-    return Trials(counts, matches(dividends, partitions, counts), decided, len(partitions))
+    tried = np.ones((len(classes), len(counts)), np.bool_)
+    return Trials(counts, matches(dividends, partitions, counts, tried), decided, len(partitions))
 
 
 def _of_all_pairs(patterns: dict[int, Patterns]) -> Trials:
@@ -239,7 +250,9 @@ def _judge(
     in_answer[answer, column] = True
     surviving = _surviving(case, likelihoods >= max(mixture.log_likelihood, likelihoods[answer[0], column]) - WORSE)
     surviving[:, column] |= in_answer[:, column] & (len(mixture.components) > 0)
-    agreements = {k: _agreements(case, k) for k in answer}
+    tried = surviving.copy()
+    tried[:, column] = True
+    agreements = {k: _agreements(case, k, tried) for k in answer}
     agreeing = agreements[answer[0]].copy()
     for component in mixture.components if len(mixture.components) > 1 else ():
         for k in _substitutes(case, answer, component.class_index):
@@ -268,7 +281,7 @@ def _judge(
     )
     return Fingerprint(
         verdict, classified, most_candidates is not None, case.hypotheses, mixture, candidates, int(surviving.sum()),
-        None if verdict == "unexplained" else more, _examples(case, most_examples), writers,
+        None if verdict == "unexplained" else more, _intervals(case), _examples(case, most_examples), writers,
     )  # fmt: skip
 
 
@@ -291,18 +304,21 @@ def _candidate(trials: Trials, k: int, c: int, *, ruled_out: bool, agreeing: flo
     return Candidate(k, n, pairs, decided, log_tail(pairs, decided, 1 / n), ruled_out, more)
 
 
-def _agreements(case: Case, class_index: int) -> Floats:
-    """float64[classes, counts]: the share of random keys that each puts where this class does at the likeliest count."""
+def _agreements(case: Case, class_index: int, tried: Bools) -> Floats:
+    """float64[classes, counts]: the share of random keys that each puts where this class does at the likeliest count.
+
+    tried : bool[classes, counts]; 0 where False. Few candidates survive, and of all of them this would take most of the time.
+    """
     hashes = hash_all(case.classes, case.probes, case.observations.key_format)
     partitions = hashes.partitions(case.mixture.partitions_count)[class_index]
-    return matches(hashes.dividends(), partitions, case.trials.counts) / len(partitions)
+    return matches(hashes.dividends(), partitions, case.trials.counts, tried) / len(partitions)
 
 
 def _substitutes(case: Case, answer: list[int], class_index: int) -> list[int]:
     """The classes that explain the records nearly as well in the place of this one."""
     others = [k for k in answer if k != class_index]
     enough = case.mixture.log_likelihood - WORSE
-    return [k for k in range(len(case.classes)) if k not in answer and fit(case.patterns, [*others, k])[1] >= enough]
+    return [k for k in range(len(case.classes)) if k not in answer and log_likelihood(case.patterns, [*others, k]) >= enough]
 
 
 def _more_samples(case: Case, first: Candidate, agreeing: Floats) -> int:
@@ -330,6 +346,14 @@ def _verdict(case: Case, first: Candidate, more: int) -> str:
     return "undecided" if first.pairs == first.of or more else "unexplained"
 
 
+def _intervals(case: Case) -> tuple[Interval, ...]:
+    mixture = case.mixture
+    classes = tuple(case.classes[component.class_index] for component in mixture.components)
+    patterns, pairs = find_pairs(classes, case.observations, mixture.partitions_count)
+    shares = np.array([*(component.share for component in mixture.components), mixture.chance_share])
+    return intervals(likelihoods(patterns, list(range(len(classes)))), shares, pairs)
+
+
 def _examples(case: Case, most: int) -> tuple[tuple[int, ...], ...]:
     bits = [1 << component.class_index for component in case.mixture.components]
     masks = [(sum(bits), bit) for bit in bits]
@@ -345,4 +369,4 @@ def _examples(case: Case, most: int) -> tuple[tuple[int, ...], ...]:
 def explain(result: Fingerprint, observations: Observations) -> Int32s:
     """int32[classes, n]: where each class puts each key at the likeliest partition count, or ``equivalents.UNDECIDED``."""
     hashes = hash_all(result.partitioners.classes, observations.column, observations.key_format)
-    return hashes.partitions(result.mixture.partitions_count)
+    return hashes.partitions(result.mixture.partitions_count)[:, observations.pair_indices]

@@ -10,7 +10,7 @@ Method
     count, because its hash is unrelated to the hash that placed the pair. So of u pairs that the classes chosen so far do not
     explain, it explains a binomial number, k. As long as P(X ≥ k), times the number of hypotheses, is at most SIGNIFICANCE for
     any class, the class with the smallest is added. At the end, classes that the others make unnecessary are dropped.
-    The shares are those of the maximum likelihood (expectation-maximisation). The rest is what classes explain only by chance:
+    The shares, of records, are those of the maximum likelihood (``shares``). The rest is what classes explain only by chance:
     records whose partition the caller named, or that were placed by a partitioner that ignores keys.
 """
 
@@ -19,16 +19,13 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from service.core.attribution.binomial import log_tail
+from service.core.attribution.shares import Floats, most_likely
 from service.core.model import Bools, Int64s
 
 SIGNIFICANCE: Final = 0.001
 """Highest probability under chance of a result that counts as more than chance."""
-
-ROUNDS: Final = 500
-"""Most rounds of expectation-maximisation; the shares converge long before."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +70,7 @@ class Mixture:
     """The classes that wrote a topic.
 
     components : the classes, the largest share first; empty if no class explains more than chance does
-    chance_share : of the observations, those that the classes explain only by chance
+    chance_share : of the observations, those that no class wrote; 0 if assuming some does not raise the likelihood
     unexplained : pairs that no component explains
     log_likelihood : of all pairs, natural logarithm
     """
@@ -99,14 +96,15 @@ def unmix(patterns: Patterns, hypotheses: int) -> Mixture:
         others = [other for other in chosen if other != k]
         if others and _test(patterns, others, k)[2] > allowed:
             chosen = others
-    weights, likelihood = fit(patterns, chosen)
+    shares = most_likely(likelihoods(patterns, chosen), patterns.observations)
     components = [
         Component(k, *_test(patterns, [other for other in chosen if other != k], k), share=float(share))
-        for k, share in zip(chosen, weights, strict=False)
+        for k, share in zip(chosen, shares, strict=False)
     ]
     components.sort(key=lambda component: (-component.share, component.class_index))
     unexplained = int(patterns.pairs[_left(patterns, chosen)].sum())
-    return Mixture(patterns.partitions_count, tuple(components), float(weights[-1]), unexplained, likelihood)
+    likelihood = log_likelihood(patterns, chosen)
+    return Mixture(patterns.partitions_count, tuple(components), float(shares[-1]), unexplained, likelihood)
 
 
 def _left(patterns: Patterns, classes: list[int]) -> Bools:
@@ -125,25 +123,15 @@ def _test(patterns: Patterns, chosen: list[int], another: int) -> tuple[int, int
     return successes, trials, log_tail(successes, trials, 1 / partitions) if partitions > 1 else 0.0
 
 
-def fit(patterns: Patterns, classes: list[int]) -> tuple[npt.NDArray[np.float64], float]:
-    """The shares of maximum likelihood, float64[classes + 1], the last that of chance; and the logarithm of the likelihood.
-
-    The likelihood is that of the distinct pairs, because a repeated pair is not new evidence; the shares are of the observations.
-    """
+def likelihoods(patterns: Patterns, classes: list[int]) -> Floats:
+    """float64[patterns, classes + 1], the probability of a pair's partition if a class, or last chance, placed the record."""
     chance = 1 / patterns.partitions_count
-    likelihood = np.full((len(patterns.pairs), len(classes) + 1), chance)
-    undecided = patterns.undecided[:, classes]
-    likelihood[:, :-1] = np.where(undecided, chance, patterns.explained[:, classes])
-    total = max(int(patterns.pairs.sum()), 1)
-    weights = np.full(len(classes) + 1, 1 / (len(classes) + 1))
-    for _ in range(ROUNDS):
-        joint = likelihood * weights
-        updated = patterns.pairs @ (joint / joint.sum(axis=1, keepdims=True)) / total
-        converged = np.abs(updated - weights).max() < 1e-9
-        weights = updated
-        if converged:
-            break
-    joint = likelihood * weights
-    of_pattern = joint.sum(axis=1, keepdims=True)
-    shares = patterns.observations @ (joint / of_pattern) / max(int(patterns.observations.sum()), 1)
-    return shares, float(patterns.pairs @ np.log(of_pattern[:, 0]))
+    result = np.full((len(patterns.pairs), len(classes) + 1), chance)
+    result[:, :-1] = np.where(patterns.undecided[:, classes], chance, patterns.explained[:, classes])
+    return result
+
+
+def log_likelihood(patterns: Patterns, classes: list[int]) -> float:
+    """The natural logarithm of the highest likelihood of the distinct pairs: a repeated pair is not new evidence."""
+    of_patterns = likelihoods(patterns, classes)
+    return float(patterns.pairs @ np.log(of_patterns @ most_likely(of_patterns, patterns.pairs)))

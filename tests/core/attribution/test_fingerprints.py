@@ -15,9 +15,10 @@ from service.core.attribution import mixtures
 from service.core.attribution.binomial import NEVER
 from service.core.attribution.equivalents import UNDECIDED, classify, hash_all
 from service.core.attribution.fingerprints import DOUBT, SAMPLE, fingerprint
-from service.core.attribution.mixtures import Patterns, fit, unmix
+from service.core.attribution.mixtures import Patterns, likelihoods, log_likelihood, unmix
 from service.core.attribution.observations import explained_by, find_patterns, first_rows, matches, observe
 from service.core.attribution.probe_keys import PROBES, probe_keys
+from service.core.attribution.shares import most_likely
 from service.core.partitioners import PARTITIONERS
 from tests.reference import fingerprints as twin
 from tests.support.golden import lines
@@ -60,8 +61,9 @@ KEYED = [one.name for one in PARTITIONERS if one.hash is not None and one.sign i
 )
 def test_matches_are_counted_as_the_twin_counts_them(dividends, partitions, counts):
     values = np.array([[np.nan if d is None else d for d in row] for row in dividends], np.float64)
-    counted = matches(values, np.array(partitions, np.int32), np.array(counts, np.int64))
-    assert counted.tolist() == twin.matches(dividends, partitions, counts)
+    tried = np.arange(len(values) * len(counts)).reshape(len(values), len(counts)) % 3 != 1
+    counted = matches(values, np.array(partitions, np.int32), np.array(counts, np.int64), tried)
+    assert counted.tolist() == (tried * np.array(twin.matches(dividends, partitions, counts))).tolist()
 
 
 @given(
@@ -79,8 +81,12 @@ def test_a_pair_counts_once_however_often_it_was_seen(pairs):
     often = Counter(pairs)
     assert seen.pairs == len(often)
     assert seen.keys == len({key for key, _ in pairs if key is not None})
-    assert {pairs[row]: int(times) for row, times in enumerate(seen.times) if times} == often
-    assert all(pairs.index(pairs[row]) == row for row in np.flatnonzero(seen.times))
+    assert {pairs[row]: int(times) for row, times in zip(seen.rows, seen.times, strict=True)} == often
+    assert seen.rows.tolist() == sorted(pairs.index(pair) for pair in often)
+    assert [pairs[seen.rows[i]] for i in seen.pair_indices] == pairs
+    assert [seen.rows[seen.key_indices.tolist().index(i)] for i in seen.key_indices] == [
+        next(row for row in seen.rows if pairs[row][0] == pairs[of][0]) for of in seen.rows
+    ]
 
 
 @given(st.lists(st.tuples(st.sampled_from([None, "", "a", "b", "c", "d"]), st.integers(0, 4)), min_size=1, max_size=60))
@@ -127,11 +133,12 @@ def test_examples_are_the_first_that_fit():
     st.lists(st.tuples(st.booleans(), st.booleans(), st.integers(1, 50)), min_size=1, max_size=4, unique_by=lambda row: row[:2]),
     st.integers(2, 40),
 )
-def test_shares_are_those_of_the_greatest_likelihood(rows, n):
+def test_the_likelihood_is_the_greatest_of_any_shares(rows, n):
     """No other shares, on a grid, are likelier; and the likelihood is that of a plain sum."""
     explained = np.array([row[:2] for row in rows], np.bool_)
     pairs = np.array([row[2] for row in rows], np.int64)
-    shares, likelihood = fit(Patterns(n, explained, np.zeros_like(explained), pairs, pairs), [0, 1])
+    patterns = Patterns(n, explained, np.zeros_like(explained), pairs, pairs)
+    shares, likelihood = most_likely(likelihoods(patterns, [0, 1]), pairs), log_likelihood(patterns, [0, 1])
     assert shares.sum() == pytest.approx(1)
     plain = [row[:2] for row in rows for _ in range(row[2])]
     assert likelihood == pytest.approx(twin.log_likelihood(plain, list(shares[:2]), n), abs=1e-3)
