@@ -32,6 +32,7 @@ from service.core.partitioners import PARTITIONERS
 from service.core.partitioners.hashing_rule import Hash, HashingRule
 from service.core.partitioners.murmur3 import cassandra_tokens
 from service.core.sizing.distinct_keys import MAX_KEYS, DistinctKeys
+from service.core.sizing.random_baseline import Weights
 
 BLOCK: Final = 2**16
 """Keys per block, so that their hashes and weights stay in the processor's cache."""
@@ -131,13 +132,15 @@ class KeyCounter:
         column : n keys; null is a record without a key
         records, sizes : int64[n], the records and bytes that each row stands for; None: one record, and unknown bytes
         key_hashes : int64[n], ``key_hashes_of`` the serialized keys, if the caller already has them
-        Raises InvalidQuestion if a partitioner takes no such keys, or if the totals exceed 2^62.
+        Raises InvalidQuestion if a partitioner does not accept such keys, or if the totals exceed 2^62.
         """
         rules = [hashing_rule(name) for name in self.names]
         for name, rule in zip(self.names, rules, strict=True):
             if key_format not in rule.encoding.formats:
                 known = ", ".join(rule.encoding.formats)
-                raise InvalidQuestion(f"The partitioner {name} takes no {key_format} keys, but {known}.", "key_format")
+                raise InvalidQuestion(
+                    f"The partitioner {name} does not accept {key_format} keys; it accepts {known}.", "key_format"
+                )
         n = columns.length(column)
         self.has_bytes |= sizes is not None
         for start in range(0, n, BLOCK):
@@ -282,6 +285,21 @@ class KeyCounter:
             self._hashes[p] = self.entries(self.names[p])[2]
         return self._hashes[p]
 
+    def placed(self, name: str) -> Int64s:
+        """int64[2], the records and bytes that this partitioner places by a hash."""
+        return self.all + self.keyless - self.without_key(name)
+
+    def weights(self, name: str, column: int | None) -> Weights:
+        """The weights of the keys that this partitioner hashes, by RECORDS or BYTES; None: each key weighs 1.
+
+        Beyond ``max_keys`` the least possible ones of the frequent keys, and an estimate. The records without a key are one more
+        key if they have a hash.
+        """
+        if column is None:
+            return Weights.equal(len(self._distinct_hashes(self.names.index(name))))  # a sample is as uneven as that many keys
+        unhashed = _empty_key() if hashing_rule(name).empty_as_null else 0
+        return self.distinct.weights_by(column, unhashed).and_one(self.as_one_key(name)[column])
+
     def entries(self, name: str) -> tuple[Int64s, Int64s, Int32s]:
         """The distinct keys that are held and that this partitioner hashes.
 
@@ -293,7 +311,7 @@ class KeyCounter:
         hashes = np.ascontiguousarray(hashes[:, _functions(rules).index((rule.encoding, rule.hash))])
         if not rule.empty_as_null:
             return key_hashes, weights, hashes
-        hashed = key_hashes != key_hashes_of(columns.byte_strings([b""]))[0]
+        hashed = key_hashes != _empty_key()
         return key_hashes[hashed], weights[hashed], hashes[hashed]
 
 
@@ -305,12 +323,19 @@ def key_hashes_of(keys: Keys) -> Int64s:
     return tokens
 
 
+def _empty_key() -> int:
+    """The key hash of the empty key."""
+    return int(key_hashes_of(columns.byte_strings([b""]))[0])
+
+
 def hashing_rule(name: str) -> HashingRule:
     """What a partitioner does with keys; raises UnknownStrategy, or InvalidQuestion if it ignores keys or gives tokens."""
     partitioner = PARTITIONERS[name]
     rule = partitioner.hashing_rule
     if rule is None:
-        reason = "looks at no key, so that no count moves any" if partitioner.hash is None else "gives tokens, not partitions"
+        reason = (
+            "ignores keys, so partition counts cannot be compared" if partitioner.hash is None else "gives tokens, not partitions"
+        )
         raise InvalidQuestion(f"The partitioner {name} {reason}.", "partitioners")
     return rule
 

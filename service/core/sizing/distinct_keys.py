@@ -29,6 +29,9 @@ MAX_KEYS: Final = 2**20
 NAMED: Final = 256
 """How many of the heaviest keys are known by their bytes, not only by their key hash."""
 
+LEAST: Final = -(2**63)
+"""The least key hash."""
+
 RECORDS, BYTES = 0, 1
 """The columns of weights."""
 
@@ -53,7 +56,8 @@ class DistinctKeys:
     hashes : int32[slots, functions]
     held : slots in use
     names : key hash → the key's bytes, for the heaviest keys
-    risen_above : the least weight of a named key, by records and by bytes; a lighter key needs no name
+    lightest : int64[2, 2], the weight and the key hash of the lightest named key, by records and by bytes, once there are NAMED;
+        a key needs a name if it is heavier, or as heavy with a smaller key hash
     frequent : the frequent keys by records and by bytes, once there is a sample
     """
 
@@ -65,7 +69,7 @@ class DistinctKeys:
     hashes: Int32s = field(init=False)
     held: int = 0
     names: dict[int, bytes] = field(default_factory=dict)
-    risen_above: Int64s = field(default_factory=lambda: np.zeros(2, np.int64))
+    lightest: Int64s = field(default_factory=lambda: np.array([[0, LEAST], [0, LEAST]]))
     frequent: tuple[FrequentKeys, FrequentKeys] | None = None
 
     def __post_init__(self) -> None:
@@ -116,7 +120,7 @@ class DistinctKeys:
         for column, frequent in enumerate(self.frequent):
             of_column = np.ascontiguousarray(weights[done if len(weights) > 1 else 0 :, column])
             if of_column.any():
-                frequent.add(key_hashes[done:], of_column, risen[done:], int(self.risen_above[column]))
+                frequent.add(key_hashes[done:], of_column, risen[done:], int(self.lightest[column, 0]))
         self._name(key_hashes, risen, name)
 
     def sample(self, key_hashes: Int64s, weights: Int64s, hashes: Sequence[Int32s], done: int = 0) -> Int64s:
@@ -158,21 +162,26 @@ class DistinctKeys:
     def heaviest(self, column: int, count: int) -> list[tuple[bytes, int, int]]:
         """The heaviest keys by RECORDS or BYTES: bytes, greatest possible weight, and the error by which that may be too large.
 
-        In descending order of the least possible weight.
+        In descending order of the least possible weight, then in ascending order of the bytes. While ``level`` is 0, one counter
+        names the same keys in whatever order and batches they came. A merge names every key that was named before; a key that
+        was among the NAMED heaviest of no part has no name.
         """
-        known = np.array(sorted(self.names), np.int64)
-        weights, errors = self._weights_of(known, column)
-        order = np.argsort(errors - weights, kind="stable")[:count]
-        return [(self.names[int(known[i])], int(weights[i]), int(errors[i])) for i in order if weights[i] > 0]
+        known = np.array([*self.names], np.int64)
+        weights, errors = (of.tolist() for of in self._weights_of(known, column))
+        keys = sorted(zip(self.names.values(), weights, errors, strict=True), key=lambda key: (key[2] - key[1], key[0]))
+        return [key for key in keys[:count] if key[1] > 0]
 
-    def weights_for_chance(self, column: int) -> Weights:
-        """The weights of the keys by RECORDS or BYTES; beyond ``max_keys`` those of the frequent keys and an estimate."""
+    def weights_by(self, column: int, without: int = 0) -> Weights:
+        """The weights of the keys by RECORDS or BYTES; beyond ``max_keys`` those of the frequent keys and an estimate.
+
+        without : the key hash of a key to leave out; 0: none
+        """
         key_hashes, weights, _ = self.entries()
         if self.frequent is None:
-            return Weights.of(weights[:, column])
+            return Weights.of(weights[key_hashes != without, column])
         known, heavy = self.frequent[column].surest(HEAVY)
-        light = weights[~np.isin(key_hashes, known), column]
-        return Weights.of(light, 2.0**self.level, heavy.astype(np.float64))
+        light = weights[~np.isin(key_hashes, known) & (key_hashes != without), column]
+        return Weights.of(light, 2.0**self.level, heavy[known != without].astype(np.float64))
 
     def _enter(self, key_hashes: Int64s, weights: Int64s, hashes: Int32s, risen: Bools) -> int:
         """Enter rows until the table is full at ``max_keys``; returns the number of rows that were entered."""
@@ -180,7 +189,7 @@ class DistinctKeys:
         while True:
             room = min(self.max_keys, len(self.key_hashes) // 2)
             entered, self.held = enter(
-                Entries(key_hashes[done:], weights[done:], hashes[done:]), self.level, self.risen_above, room, self.held,
+                Entries(key_hashes[done:], weights[done:], hashes[done:]), self.level, self.lightest, room, self.held,
                 self._table(), risen[done:],
             )  # fmt: skip
             done += entered
@@ -198,7 +207,7 @@ class DistinctKeys:
         self.key_hashes, self.weights = np.zeros(slots, np.int64), np.zeros((slots, 2), np.int64)
         self.hashes = np.zeros((slots, self.functions), np.int32)
         _, self.held = enter(
-            held, self.level, np.full(2, 2**62, np.int64), slots // 2, 0, self._table(), np.zeros(len(held.key_hashes), np.bool_)
+            held, self.level, np.full((2, 2), 2**62), slots // 2, 0, self._table(), np.zeros(len(held.key_hashes), np.bool_)
         )
 
     def _as_frequent(self) -> tuple[FrequentKeys, FrequentKeys]:
@@ -211,7 +220,7 @@ class DistinctKeys:
         return lists
 
     def _name(self, key_hashes: Int64s, risen: Bools, name: Callable[[int], bytes | None]) -> None:
-        """Name the keys whose weight rose above that of the lightest named key.
+        """Name the keys that rose above the lightest named key.
 
         Both weights only grow, so a key without a name has not risen above the lightest since.
         """
@@ -235,8 +244,10 @@ class DistinctKeys:
             weights = self._at_least(known, column)
             order = np.argsort(-weights, kind="stable")[:NAMED]
             keep.update(known[order[weights[order] > 0]].tolist())
-            if len(order) == NAMED:
-                self.risen_above[column] = max(self.risen_above[column], weights[order[-1]])
+            if len(order) == NAMED and weights[order[-1]] > 0:
+                weight, key_hash = weights[order[-1]], known[order[-1]]
+                if (weight, ~key_hash) > (self.lightest[column, 0], ~self.lightest[column, 1]):
+                    self.lightest[column] = weight, key_hash
         self.names = {key_hash: names[key_hash] for key_hash in keep}
 
     def _at_least(self, key_hashes: Int64s, column: int) -> Int64s:
@@ -261,11 +272,12 @@ def _of_rows(rows: Int64s, weights: Int64s, hashes: Sequence[Int32s]) -> tuple[I
 
 
 @kernel
-def enter(rows: Entries, level: int, risen_above: Int64s, room: int, held: int, slots: Entries, risen: Bools) -> tuple[int, int]:
+def enter(rows: Entries, level: int, lightest: Int64s, room: int, held: int, slots: Entries, risen: Bools) -> tuple[int, int]:
     """Enter rows into the table until one needs a slot and ``room`` slots are in use.
 
     level : of the sample
-    risen_above : int64[2]   ``risen[i]``, bool[n], becomes True when a weight of row i's key rises above this
+    lightest : int64[2, 2]   a weight and a key hash, by column. ``risen[i]``, bool[n], becomes True when a weight of row i's key
+        rises above that weight, or reaches it and the key hash is smaller
     slots : as many as a power of two
     Returns the number of rows done, and the number of slots in use. Plain-Python twin: tests/reference/counter.py.
     """
@@ -291,7 +303,8 @@ def enter(rows: Entries, level: int, risen_above: Int64s, room: int, held: int, 
             before = table_weights[slot, column]
             after = before + weights[i, column]
             table_weights[slot, column] = after
-            if before <= risen_above[column] < after:
+            least = lightest[column, 0] + (key_hash >= lightest[column, 1])  # the least weight above
+            if before < least <= after:
                 risen[i] = True
     return len(key_hashes), held
 

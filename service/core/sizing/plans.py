@@ -1,15 +1,24 @@
-"""Partition counts compared for a topic: how even each one is, what moves, and which count keeps the limits."""
+"""Partition counts compared for a topic: how even each one is and why, what moves, and which limits it keeps."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from math import floor
+from functools import cache
+from typing import Final, Literal
 
 import numpy as np
 
+from service.core.errors import InvalidQuestion
 from service.core.measures import Spread, spread
 from service.core.model import Int64s
-from service.core.sizing.counter import KeyCounter, Moved
+from service.core.sizing.counter import KeyCounter, Moved, hashing_rule
 from service.core.sizing.distinct_keys import BYTES, RECORDS
 from service.core.sizing.random_baseline import RandomSkew, Weights, random_skew
+
+EVEN: Final = 1.1
+"""Up to this skew a load counts as even, and up to this many times the mean a key does not count as hot."""
+
+Verdict = Literal["even", "hot-keys", "chance", "partitioner"]
+"""The cause of a skew; see ``Measure.verdict``."""
 
 
 @dataclass(frozen=True)
@@ -40,24 +49,48 @@ class Measure:
     counts : int64[partitions]
     gini : 0 if all partitions have the same load, near 1 if one has all of it
     empty_partitions : the number of partitions with nothing
-    floor : the skew that the heaviest key alone causes; no partitioner is below it at this count
+    heaviest : the weight of the heaviest key, or the least possible one
+    floor : a lower bound of the skew of any partitioner at this count (``Weights.least_maximum``): the heaviest key alone, or
+        keys of which two must share a partition
+    hot_keys : the number of keys that weigh more than EVEN × the mean of a partition, each by itself
+    hot_share : their share of the load
     chance : the skew that random partitions would give
+    others : the most that chance puts on a partition of the other keys alone, ÷ the mean of all; 0.0 where no verdict needs it
     """
 
     counts: Int64s
     spread: Spread
     gini: float
     empty_partitions: int
+    heaviest: int
     floor: float
+    hot_keys: int
+    hot_share: float
     chance: RandomSkew
+    others: float
 
     @property
-    def verdict(self) -> str:
-        """Is the skew "chance", "above chance" or "below chance", at 99 %?"""
-        slack = 1e-9 * self.spread.skew  # the same number, summed in another order
-        if self.spread.skew > self.chance.high + slack:
-            return "above chance"
-        return "below chance" if self.spread.skew < self.chance.low - slack else "chance"
+    def verdict(self) -> Verdict:
+        """The cause of the skew: the first of these that applies.
+
+        even : the skew is at most EVEN
+        hot-keys : ``floor`` is above EVEN, and the skew at most EVEN × ``floor``, so that no partitioner does notably better
+        partitioner : the skew is above the band of chance
+        hot-keys : there are hot keys, and the skew is above ``others``: without them, no partition would be as full by chance
+        partitioner : the skew is below the band: the partitioner is more even than chance
+        chance : the skew is in the band
+        """
+        skew = self.spread.skew
+        slack = 1e-9 * skew  # the same number, summed in another order
+        if skew <= EVEN:
+            return "even"
+        if self.floor > EVEN and skew <= EVEN * self.floor:
+            return "hot-keys"
+        if skew > self.chance.high + slack:
+            return "partitioner"
+        if self.hot_keys and skew > self.others + slack:
+            return "hot-keys"
+        return "partitioner" if skew < self.chance.low - slack else "chance"
 
 
 @dataclass(frozen=True)
@@ -66,6 +99,7 @@ class Plan:
 
     keys, records, bytes : bytes is None where they are not known
     moved : None if the current count is not known
+    needs_new_topic : is the count below the current one? Kafka cannot remove partitions. None if the current one is not known
     multiple : is the count a multiple of the current count c? Then partition p splits into p, p + c, p + 2c …
     busiest : the rates into the busiest partition
     meets : limit → is it kept?
@@ -77,27 +111,10 @@ class Plan:
     records: Measure
     bytes: Measure | None
     moved: Moved | None
+    needs_new_topic: bool | None
     multiple: bool | None
     busiest: Rates
     meets: dict[str, bool]
-
-
-@dataclass(frozen=True)
-class Reach:
-    """Which limits the counts of one partitioner keep.
-
-    smallest : limit → the smallest of the counts that keeps it; "all" → the smallest that keeps every limit; None: none does
-    recommended : the smallest of the counts that keeps every limit and is no smaller than the topic's; None: none does, or there
-        are no limits
-    needs_new_topic : the smallest that keeps every limit, if it is below the topic's: Kafka cannot remove partitions
-    out_of_reach : limit → why no count can keep it, or above which count none can
-    """
-
-    partitioner: str
-    smallest: dict[str, int | None]
-    recommended: int | None
-    needs_new_topic: int | None
-    out_of_reach: dict[str, str]
 
 
 def gini(counts: Int64s) -> float:
@@ -110,38 +127,38 @@ def gini(counts: Int64s) -> float:
     return float((ranks * np.sort(counts)).sum()) / (n * total)
 
 
+def check_not_empty(counter: KeyCounter, *field: str) -> None:
+    """Raise InvalidQuestion if no partitioner hashes any record, since every count would keep every limit. field : of the keys"""
+    if not any(counter.placed(name)[0] for name in counter.names):
+        reason = "no record has a key" if counter.records + counter.keyless[0] else "there are no records"
+        raise InvalidQuestion(f"There is nothing to plan: {reason}.", *field)
+
+
 def plans(counter: KeyCounter, rates: Rates, limits: Limits) -> list[Plan]:
     """Each partitioner with each count, in the order of the counter's parameters."""
-    weights = {
-        "keys": Weights.equal(counter.distinct.held),  # a sample of keys is as uneven as that many keys
-        "records": counter.distinct.weights_for_chance(RECORDS),
-        "bytes": counter.distinct.weights_for_chance(BYTES),
-    }
+    chance = cache(random_skew)
+    weights: dict[tuple[bool, bool], dict[str, Weights]] = {}  # those of partitioners that hash the same keys are the same
     result = []
-    chances: dict[tuple[str, int, int], RandomSkew] = {}
     for name in counter.names:
-        as_one_key = dict(zip(("records", "bytes"), counter.as_one_key(name), strict=True))
-        for n in counter.partitions_counts:
-            of_plan = {}
-            for what, of in weights.items():
-                if what == "bytes" and not counter.has_bytes:
-                    continue
-                parameters = (what, n, as_one_key.get(what, 0))
-                if parameters not in chances:
-                    chances[parameters] = random_skew(of.and_one(as_one_key.get(what, 0)), n)
-                of_plan[what] = chances[parameters]
-            result.append(_plan(counter, name, n, of_plan, rates, limits))
+        rule = hashing_rule(name)
+        hashed = (rule.null_hash is None, rule.empty_as_null)
+        if hashed not in weights:
+            weights[hashed] = {"keys": counter.weights(name, None), "records": counter.weights(name, RECORDS)}
+            if counter.has_bytes:
+                weights[hashed]["bytes"] = counter.weights(name, BYTES)
+        result += [_plan(counter, name, n, weights[hashed], chance, rates, limits) for n in counter.partitions_counts]
     return result
 
 
-def _plan(counter: KeyCounter, name: str, n: int, chances: dict[str, RandomSkew], rates: Rates, limits: Limits) -> Plan:
+Chance = Callable[[Weights, int], RandomSkew]
+"""``random_skew``, which need not compute an answer again."""
+
+
+def _plan(
+    counter: KeyCounter, name: str, n: int, weights: dict[str, Weights], chance: Chance, rates: Rates, limits: Limits
+) -> Plan:
     totals = counter.totals(name, n)._asdict()
-    heaviest = {
-        "keys": min(1, counter.distinct.held),
-        "records": _heaviest(counter, name, RECORDS),
-        "bytes": _heaviest(counter, name, BYTES),
-    }
-    measures = {what: measure(totals[what], heaviest[what], chance) for what, chance in chances.items()}
+    measures = {what: measure(totals[what], of, chance) for what, of in weights.items()}
     records, sizes = measures["records"], measures.get("bytes")
     busiest = Rates(
         _busiest(records, counter.records, rates.records_per_second), _busiest(sizes, counter.bytes, rates.bytes_per_second)
@@ -161,33 +178,35 @@ def _plan(counter: KeyCounter, name: str, n: int, chances: dict[str, RandomSkew]
         records=records,
         bytes=sizes,
         moved=None if current is None else counter.moved(name, n),
+        needs_new_topic=None if current is None else n < current,
         multiple=None if current is None else n % current == 0,
         busiest=busiest,
         meets=meets,
     )
 
 
-def measure(counts: Int64s, heaviest: int, chance: RandomSkew) -> Measure:
+def measure(counts: Int64s, weights: Weights, chance: Chance = random_skew) -> Measure:
     """How a load is distributed over the partitions.
 
-    counts : int64[partitions]
-    heaviest : the least possible weight of the heaviest key
+    counts : int64[partitions]; weights : of the keys, or least possible ones
     """
-    total = int(counts.sum())
+    n, total = len(counts), int(counts.sum())
+    of, expected = spread(counts), chance(weights, n)
+    least = max(1.0, weights.least_maximum(n) * n / total) if total else 1.0
+    hot_keys, light = weights.divided(EVEN * total / n)
+    others = chance(light, n).high * light.total / total if hot_keys and EVEN < of.skew <= expected.high else 0.0
     return Measure(
         counts=counts,
-        spread=spread(counts),
+        spread=of,
         gini=gini(counts),
         empty_partitions=int((counts == 0).sum()),
-        floor=max(1.0, heaviest * len(counts) / total) if total else 1.0,
-        chance=chance,
+        heaviest=int(weights.heavy.max(initial=0.0)),
+        floor=least,
+        hot_keys=hot_keys,
+        hot_share=float(weights.heavy[:hot_keys].sum()) / max(total, 1),
+        chance=expected,
+        others=others,
     )
-
-
-def _heaviest(counter: KeyCounter, name: str, column: int) -> int:
-    """The least possible weight of the heaviest key. Records without a key count as one key if they have a hash."""
-    heaviest = max((weight - error for _, weight, error in counter.distinct.heaviest(column, 1)), default=0)
-    return max(heaviest, counter.as_one_key(name)[column])
 
 
 def _busiest(load: Measure | None, total: int, rate: float | None) -> float | None:
@@ -195,39 +214,3 @@ def _busiest(load: Measure | None, total: int, rate: float | None) -> float | No
     if load is None or rate is None:
         return None
     return load.spread.max / total * rate if total else 0.0
-
-
-def reach(counter: KeyCounter, of: list[Plan], rates: Rates, limits: Limits) -> list[Reach]:
-    """The limits that each partitioner's counts keep. of : the ``plans`` of this counter"""
-    result = []
-    for name in counter.names:
-        ascending = sorted((plan for plan in of if plan.partitioner == name), key=lambda plan: plan.partitions_count)
-        kept = ascending[0].meets if ascending else {}
-        smallest = {limit: next((plan.partitions_count for plan in ascending if plan.meets[limit]), None) for limit in kept}
-        keeping = [plan.partitions_count for plan in ascending if all(plan.meets.values())] if kept else []
-        if kept:
-            smallest["all"] = keeping[0] if keeping else None
-        least = counter.current or 1
-        recommended = next((count for count in keeping if count >= least), None)
-        needs_new_topic = next((count for count in keeping if count < least), None)
-        result.append(Reach(name, smallest, recommended, needs_new_topic, _out_of_reach(counter, name, rates, limits)))
-    return result
-
-
-def _out_of_reach(counter: KeyCounter, name: str, rates: Rates, limits: Limits) -> dict[str, str]:
-    """The limits that the heaviest key alone exceeds."""
-    reasons = {}
-    for limit, total, column, rate, allowed in (
-        ("records_per_second", counter.records, RECORDS, rates.records_per_second, limits.records_per_second),
-        ("bytes_per_second", counter.bytes, BYTES, rates.bytes_per_second, limits.bytes_per_second),
-    ):
-        alone = None if rate is None or total == 0 else _heaviest(counter, name, column) / total * rate
-        if alone is not None and allowed is not None and alone > allowed:
-            reasons[limit] = f"the heaviest key alone brings {alone:.6g}, so that no partition count keeps it"
-    if limits.skew is not None:
-        totals = np.array([counter.records, counter.bytes]) + counter.as_one_key(name)
-        shares = [_heaviest(counter, name, column) / totals[column] for column in (RECORDS, BYTES) if totals[column]] or [0.0]
-        if max(shares) > 0 and max(counter.partitions_counts) * max(shares) > limits.skew:
-            most = floor(limits.skew / max(shares))
-            reasons["skew"] = f"the heaviest key has {max(shares):.2%}, so that no count above {most} keeps it"
-    return reasons

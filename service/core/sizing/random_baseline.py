@@ -35,11 +35,11 @@ COVERED: Final = (0.005, 0.995)
 """The band's ends, as quantiles."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Weights:
     """The weights of some keys.
 
-    heavy : float64[at most HEAVY], the heaviest keys
+    heavy : float64[at most HEAVY + 1], the heaviest keys, descending
     rest, rest_squares : the sum of the other keys' weights, and of their squares
     """
 
@@ -64,11 +64,32 @@ class Weights:
     @staticmethod
     def equal(count: int) -> Weights:
         """Keys of equal weight. count : their number"""
-        return Weights(np.ones(count), 0.0, 0.0) if count <= HEAVY else Weights(np.zeros(0), float(count), float(count))
+        if count <= HEAVY:
+            return Weights(np.ones(count), 0.0, 0.0)
+        return Weights(np.ones(1), count - 1.0, count - 1.0)  # one by itself, for ``least_maximum``
 
     def and_one(self, weight: float) -> Weights:
         """These and one more key, unless its weight is 0."""
-        return replace(self, heavy=np.append(self.heavy, float(weight))) if weight else self
+        return replace(self, heavy=-np.sort(-np.append(self.heavy, float(weight)))) if weight else self
+
+    def divided(self, weight: float) -> tuple[int, Weights]:
+        """The number of keys that weigh more than this, and the other keys. ``rest`` counts as keys of equal weight."""
+        lighter = self.heavy[self.heavy <= weight]
+        heavier = len(self.heavy) - len(lighter)
+        if len(lighter) or self.rest_squares <= weight * self.rest:
+            return heavier, replace(self, heavy=lighter)
+        return heavier + round(self.rest**2 / self.rest_squares), Weights(lighter, 0.0, 0.0)
+
+    def least_maximum(self, partitions_count: int) -> float:
+        """A lower bound of the fullest partition's load, whatever the partitioner; 0.0 without keys.
+
+        Of the j × partitions_count + 1 heaviest keys, some partition has at least j + 1. So its load is at least that of the
+        lightest j + 1 of these: for j = 0 that of the heaviest key (Martello and Toth's bound for scheduling on identical
+        machines). Considers ``heavy`` only. Plain-Python twin: tests/reference/random_baseline.py.
+        """
+        before = np.concatenate([[0.0], np.cumsum(self.heavy)])
+        last = np.arange(0, len(self.heavy), partitions_count)
+        return float((before[last + 1] - before[last - np.arange(len(last))]).max(initial=0.0))
 
     @property
     def total(self) -> float:

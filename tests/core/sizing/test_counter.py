@@ -6,8 +6,11 @@ import json
 import pickle
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import fields
+from itertools import pairwise
 from math import lcm
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -18,7 +21,7 @@ from service.core.errors import InvalidQuestion
 from service.core.keys import columns as keys
 from service.core.partitioners import PARTITIONERS, Question, allocate, hashing_rule
 from service.core.partitioners.model import AS_NULL
-from service.core.sizing import frequent_keys
+from service.core.sizing import distinct_keys, frequent_keys
 from service.core.sizing.counter import PAIRED, TOGETHER, KeyCounter, add_up, count_up, key_hashes_of
 from service.core.sizing.distinct_keys import enter, find
 from service.core.sizing.frequent_keys import Cells, FrequentKeys, Slots, count_frequent, put
@@ -136,7 +139,7 @@ def test_a_partitioner_that_gives_no_partition_of_a_key_is_refused(name):
 
 
 def test_a_key_format_that_a_partitioner_does_not_take_is_refused():
-    with pytest.raises(InvalidQuestion, match="pulsar takes no int keys"):
+    with pytest.raises(InvalidQuestion, match="pulsar does not accept int keys"):
         KeyCounter(("java", "pulsar"), (3,)).add(keys.Numbers(np.array([1], np.int32)), "int")
 
 
@@ -164,6 +167,38 @@ def test_the_heaviest_keys_are_those_of_a_plain_count(rows):
         assert [weight for _, weight, _ in hottest] == weights[:20]
         for text, weight, error in hottest:
             assert (sum(row[column + 1] for row in named if row[0].encode() == text), 0) == (weight, error)
+
+
+KEYS_THAT_TIE = st.lists(st.tuples(st.sampled_from("abcdefghijkl"), st.integers(1, 2), st.integers(0, 2)), max_size=40)
+
+
+@given(KEYS_THAT_TIE, st.randoms(use_true_random=False), st.integers(1, 9))
+def test_the_heaviest_keys_depend_on_neither_the_order_nor_the_batches_of_their_rows(rows, random, batch):
+    """Also where keys tie with the last that has a name."""
+    shuffled = random.sample(rows, len(rows))
+    with patch.object(distinct_keys, "NAMED", 4):
+        one, other = (counted(each, ("java",), (3,), None, batch=n).distinct for each, n in ((rows, 40), (shuffled, batch)))
+    assert one.names == other.names
+    for column in (0, 1):
+        assert one.heaviest(column, 4) == other.heaviest(column, 4)
+        assert [key[1] for key in one.heaviest(column, 4)] == [weight for weight in plain.heaviest(rows, column + 1) if weight][
+            :4
+        ]
+
+
+@given(KEYS_THAT_TIE, st.randoms(use_true_random=False), st.lists(st.integers(0, 40), max_size=4))
+def test_the_heaviest_keys_do_not_depend_on_how_the_rows_are_divided(rows, random, ends):
+    """As long as each part names every key; a key that is light in every part may be left out."""
+    shuffled = random.sample(rows, len(rows))
+    bounds = [0, *sorted(ends), len(rows)]
+    parts = [counted(shuffled[start:end], ("java",), (3,), None) for start, end in pairwise(bounds)]
+    for part in parts[1:]:
+        parts[0].merge(part)
+    weights = Counter[str]()
+    for key, records, _ in rows:
+        weights[key] += records
+    listed = [(key.decode(), weight) for key, weight, _ in parts[0].distinct.heaviest(0, 5)]
+    assert listed == sorted(weights.items(), key=lambda each: (-each[1], each[0]))[:5]
 
 
 def test_beyond_its_bound_the_keys_are_a_fair_sample_and_the_frequent_ones_are_found():

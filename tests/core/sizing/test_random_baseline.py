@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from service.core.sizing.random_baseline import HEAVY, RandomSkew, Weights, random_skew
-from tests.reference.random_baseline import skews
+from tests.reference.random_baseline import best_maximum, least_maximum, skews
 
 GENERATOR = np.random.default_rng(3)
 KEYS = {
@@ -22,8 +24,8 @@ KEYS = {
 @pytest.mark.parametrize("partitions_count", [2, 12, 64, 65, 1000])
 def test_the_band_is_that_of_a_simulation(name, partitions_count):
     weights = KEYS[name]
-    given = Weights.equal(len(weights)) if name in ("few", "many") else Weights.of(weights)
-    chance = random_skew(given, partitions_count)
+    known = Weights.equal(len(weights)) if name in ("few", "many") else Weights.of(weights)
+    chance = random_skew(known, partitions_count)
     simulated = np.array(skews(list(weights), partitions_count, 1000, seed=partitions_count))
     # What is above 1 is what counts; a quantile of a thousand throws is itself uncertain by the distance of its neighbours.
     uncertain = 4 * simulated.std() * (1 / 1000 + 1 / 2000) ** 0.5  # both are means of random throws
@@ -64,3 +66,36 @@ def test_what_cannot_be_uneven_is_even(weights, partitions_count):
 def test_a_hot_key_makes_chance_alone_give_a_large_skew():
     """A tenth of all records on one key, over 100 partitions: skew 10 is no fault of the hash."""
     assert random_skew(Weights.of(np.array([1000] + [1] * 9000)), 100).low >= 10
+
+
+@given(st.lists(st.integers(1, 40), max_size=7), st.integers(1, 4))
+def test_no_placement_is_below_the_least_maximum(weights, partitions_count):
+    bound = Weights.of(np.array(weights, np.int64)).least_maximum(partitions_count)
+    assert bound == least_maximum(weights, partitions_count)
+    assert bound <= best_maximum(weights, partitions_count)
+
+
+@given(st.lists(st.integers(1, 10**6), max_size=300), st.integers(1, 50))
+def test_the_least_maximum_is_its_twins(weights, partitions_count):
+    assert Weights.of(np.array(weights, np.int64)).least_maximum(partitions_count) == least_maximum(weights, partitions_count)
+
+
+def test_the_least_maximum_of_many_keys_considers_the_heaviest():
+    """A lower bound still, if a weaker one: the keys beyond HEAVY are left out."""
+    weights = np.array([900, *[10] * 2000])
+    assert Weights.of(weights).least_maximum(2) == least_maximum(weights[:HEAVY].tolist(), 2) < least_maximum(weights.tolist(), 2)
+    assert Weights.equal(700).least_maximum(1000) == 1
+
+
+@given(st.lists(st.integers(1, 100), max_size=40), st.integers(0, 100))
+def test_weights_divide_into_those_above_a_weight_and_the_others(weights, weight):
+    heavier, others = Weights.of(np.array(weights, np.int64)).divided(weight)
+    assert heavier == sum(each > weight for each in weights)
+    assert others.heavy.tolist() == sorted((each for each in weights if each <= weight), reverse=True)
+
+
+def test_weights_beyond_the_heaviest_divide_together():
+    assert Weights.of(np.full(2000, 7)).divided(6.0)[0] == 2000
+    assert Weights.of(np.full(2000, 7)).divided(6.0)[1].total == 0
+    heavier, others = Weights.of(np.array([100] * HEAVY + [1] * 500)).divided(50.0)
+    assert (heavier, others.total) == (HEAVY, 500)
