@@ -125,7 +125,7 @@ def _plain_rows(placer: Placer, cluster: Cluster, placement: Ragged) -> tuple[in
         ("unknown-broker", placement.values == NONE, "The cluster has no such broker."),
         ("distinct-brokers", repeated, "The broker has another replica of this partition."),
     ]
-    if "operations" in placer.forms:
+    if "operations" in placer.requests:
         fenced = (columns == 0) & (placement.values != NONE) & cluster.fenced[placement.values]
         rules.append(("fenced-leader", fenced, "The broker is fenced, and a fenced broker is not made the leader."))
     broken: BrokenRule | None = None
@@ -227,7 +227,7 @@ def _addition(placer: Placer, clusters: list[_Candidate], boundary: int, first_i
 
 def _possible_draws(placer: Placer, cluster: Cluster, placement: Int32s, first: int, first_id: int) -> Draws | None:
     """The draws for the rows from ``first`` on; None if the placer refuses such a cluster, or never makes these leaders."""
-    if "operations" in placer.forms and cluster.fenced[placement[first:, 0]].any():
+    if "operations" in placer.requests and cluster.fenced[placement[first:, 0]].any():
         return None
     try:
         return _draws(placer, cluster, placement, first, len(placement), first_id)

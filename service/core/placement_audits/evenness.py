@@ -13,7 +13,7 @@ import numpy as np
 from service.core.jvm.random import JavaRandom
 from service.core.model import Cluster, Float64s, Int32s, PlacementRequest
 from service.core.placers import Placer
-from service.core.placers.load import broker_load, rack_load
+from service.core.placers.load import COUNTS, Load, load_of, rack_load, rows_of_topics
 
 MAX_EVERY: Final = 4_096
 """Draws up to which each is made."""
@@ -48,11 +48,9 @@ def steps(cluster: Cluster, partitions: int, factor: int) -> int:
     return partitions * factor + 10 * len(cluster) + passed_over
 
 
-def skews_of(cluster: Cluster, placement: Int32s) -> list[float]:
-    """The skew of each of MEASURES in this placement."""
-    of_brokers = broker_load(cluster, [placement])
-    _, of_racks = rack_load(cluster, of_brokers)
-    return [evenness.skew for load in (of_brokers, of_racks) for evenness in load.spreads()]
+def skews_of(cluster: Cluster, of_brokers: Load) -> list[float]:
+    """The skew of each of MEASURES."""
+    return [load.spread(name).skew for load in (of_brokers, rack_load(cluster, of_brokers)[1]) for name in COUNTS]
 
 
 def evenness(placer: Placer, cluster: Cluster, request: PlacementRequest) -> Evenness:
@@ -68,4 +66,5 @@ def evenness(placer: Placer, cluster: Cluster, request: PlacementRequest) -> Eve
 
 
 def _skews(cluster: Cluster, placements: Iterator[Int32s]) -> Float64s:
-    return np.array([skews_of(cluster, placement) for placement in placements], np.float64)
+    loads = (load_of(cluster, rows_of_topics([placement])) for placement in placements)
+    return np.array([skews_of(cluster, load) for load in loads], np.float64)

@@ -6,3 +6,9 @@ OBJECTIVES: Final = ("fewest-moves", "even")
 RACK_RULES: Final = ("strict", "spread", "none")
 LEADER_RULES: Final = ("balance", "keep", "only")
 BALANCES: Final = ("replicas", "bytes")
+
+THROTTLE_UTILIZATION = 0.8
+"""The share of a throttle that Kafka's copying reaches, unless somebody knows better."""
+
+BATCH_SECONDS = 2.0
+"""What a batch takes beside the copying, likewise."""

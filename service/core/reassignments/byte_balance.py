@@ -6,9 +6,11 @@ from typing import Final
 
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Int64s
-from service.core.reassignments.exchanges import IMPOSSIBLE, State, exchange, exchange_cost
+from service.core.reassignments.exchanges import IMPOSSIBLE, State, breadth, exchange, exchange_cost
+from service.core.reassignments.turns import DONE, MORE, STUCK, TURN
 
-DONE: Final = -1
+EXCEEDED: Final = -1
+"""Instead of a number of moves: some broker exceeds its capacity whatever moves."""
 
 _ROUNDING: Final = 1e-9
 """What an exchange gains at least, as a share of what it takes from a broker: so rounding makes no exchange go back and forth."""
@@ -23,28 +25,30 @@ def byte_loads(s: State, sizes: Int64s, loads: Int64s) -> None:
 
 
 @kernel
-def fit_capacities(s: State, sizes: Int64s, loads: Int64s, capacities: Int64s) -> int:
-    """Move replicas from the broker that exceeds its capacity most to others with room; returns the moves, or DONE if some
-    exceeds.
+def fit_capacities(s: State, sizes: Int64s, loads: Int64s, capacities: Int64s, moves: Int64s) -> int:
+    """Move replicas from the broker that exceeds its capacity most to others with room. DONE, MORE, or STUCK if some exceeds.
 
     First come exchanges without a copy, then the smallest replica that suffices, otherwise the largest; it goes to the broker
-    with the most room for its weight.
+    with the most room for its weight. moves : int64[1], counted up, at most twice the replicas; kept between calls
     """
-    for moves in range(2 * len(s.members) + 1):
+    while moves[0] <= 2 * len(s.members):
+        if s.work[0] > TURN:
+            return MORE
         a = int(NONE)
         for broker in range(len(loads)):
             over = loads[broker] - capacities[broker]
             if over > 0 and s.first[broker] != NONE and (a == NONE or over > loads[a] - capacities[a]):
                 a = broker
         if a == NONE:
-            return moves
+            return DONE
         partition, b = _to_fit(s, sizes, loads, capacities, a)
         if partition == NONE:
-            return DONE
+            return STUCK
+        moves[0] += 1
         exchange(s, partition, a, b)
         loads[a] -= sizes[partition]
         loads[b] += sizes[partition]
-    return DONE
+    return STUCK
 
 
 @inner_kernel
@@ -59,6 +63,7 @@ def _to_fit(s: State, sizes: Int64s, loads: Int64s, capacities: Int64s, a: int) 
         place = s.after[place]
         if size == 0:
             continue
+        s.work[0] += len(loads) * breadth(s, partition)
         for b in range(len(loads)):
             if loads[b] + size > capacities[b] or s.loads[b] >= s.most[b]:
                 continue
@@ -74,34 +79,38 @@ def _to_fit(s: State, sizes: Int64s, loads: Int64s, capacities: Int64s, a: int) 
 
 @kernel
 def balance_bytes(
-    s: State, sizes: Int64s, loads: Int64s, capacities: Int64s, most_cost: int, exhausted: Bools, exchanged: Bools, steps: int
-) -> bool:
-    """Lower the sum of squares of bytes ÷ weight by the best single exchange of the fullest broker; does none lower it any more?
+    s: State, sizes: Int64s, loads: Int64s, capacities: Int64s, most_cost: int, exhausted: Bools, exchanged: Int64s
+) -> int:
+    """Lower the sum of squares of bytes ÷ weight by the best single exchange of the fullest broker. DONE or MORE.
 
-    most_cost : of an exchange; exhausted : bool[brokers], those that no exchange relieves; exchanged : bool[1]; both are kept
-    between calls; steps : exchanges
+    most_cost : of an exchange; exhausted : bool[brokers], those that no exchange relieves
+    exchanged : int64[2], exchanges since ``exhausted`` was cleared, and in all, at most four times the replicas
+    Both are kept between calls.
     """
-    for _ in range(steps):
+    while exchanged[1] < 4 * len(s.members):
+        if s.work[0] > TURN:
+            return MORE
+        s.work[0] += len(loads)
         a = int(NONE)
         for broker in range(len(loads)):
             fuller = a == NONE or loads[broker] / s.weights[broker] > loads[a] / s.weights[a]
             if fuller and not exhausted[broker] and s.first[broker] != NONE:
                 a = broker
         if a == NONE:
-            if not exchanged[0]:
-                return True
+            if exchanged[0] == 0:
+                return DONE
             exhausted[:] = False  # another broker's exchange may have given it a way
-            exchanged[0] = False
+            exchanged[0] = 0
             continue
         partition, b = _best(s, sizes, loads, capacities, most_cost, a)
         if partition == NONE:
             exhausted[a] = True
             continue
         exchange(s, partition, a, b)
-        exchanged[0] = True
+        exchanged[:] += 1
         loads[a] -= sizes[partition]
         loads[b] += sizes[partition]
-    return False
+    return DONE
 
 
 @inner_kernel
@@ -113,6 +122,7 @@ def _best(s: State, sizes: Int64s, loads: Int64s, capacities: Int64s, most_cost:
         partition = s.row_of[place]
         size = float(sizes[partition])
         place = s.after[place]
+        s.work[0] += len(loads)
         relief = size * (2.0 * loads[a] - size) / s.weights[a]
         for b in range(len(loads)):
             gain = relief - size * (2.0 * loads[b] + size) / s.weights[b]
@@ -122,6 +132,7 @@ def _best(s: State, sizes: Int64s, loads: Int64s, capacities: Int64s, most_cost:
                 or s.loads[b] >= s.most[b]
             ):
                 continue
+            s.work[0] += breadth(s, partition)
             if exchange_cost(s, partition, a, b) <= most_cost:
                 best, target, best_gain = partition, b, gain
     return best, target

@@ -13,6 +13,7 @@ to 0.
 Leaders are sets of one: with the rule CHOICES a partition's only broker is its leader, and its replicas are its choices.
 """
 
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from numba import njit
 
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Int32s, Int64s
+from service.core.reassignments.turns import DONE, MORE, TURN, in_turns
 
 ANY_RACK, ONE_PER_RACK, EVERY_RACK, LIMITED, CHOICES = 0, 1, 2, 3, 4
 """The rules of a partition: none; at most one replica per rack; at least one on each rack; at most a given number per rack; the
@@ -45,6 +47,7 @@ class State(NamedTuple):
     available : int32[3, brokers, brokers]   at the costs -1, 0, 1
     cheapest : int8[brokers, brokers]   the least cost, or IMPOSSIBLE
     paid : bool[1]   whether exchanges of cost 1 are considered
+    work : int64[1]   what kernels have looked at, see ``turns``
     """
 
     offsets: Int32s
@@ -69,6 +72,7 @@ class State(NamedTuple):
     available: Int32s
     cheapest: np.ndarray  # type: ignore[type-arg]
     paid: Bools
+    work: Int64s
 
 
 @njit(nogil=True, cache=True, inline="always")
@@ -152,13 +156,24 @@ def _remove(s: State, place: int, broker: int) -> None:
         s.before[after] = before
 
 
-@kernel
-def list_exchanges(s: State) -> None:
+def list_exchanges(s: State, check: Callable[[], None]) -> None:
     """Fill ``available`` and ``cheapest``."""
-    brokers = len(s.loads)
     s.available[:] = 0
     s.cheapest[:] = IMPOSSIBLE
-    for partition in range(len(s.offsets) - 1):
+    following = np.zeros(1, np.int64)
+    in_turns(s, lambda: _list_all(s, following), check)
+
+
+@kernel
+def _list_all(s: State, following: Int64s) -> int:
+    """List the exchanges of the partitions from ``following`` on."""
+    brokers = len(s.loads)
+    for partition in range(following[0], len(s.offsets) - 1):
+        if s.work[0] > TURN:
+            following[0] = partition
+            return MORE
+        homes = s.home_offsets[partition + 1] - s.home_offsets[partition]
+        s.work[0] += 1 + homes * (s.offsets[partition + 1] - s.offsets[partition])
         if s.rules[partition] == CHOICES or _touched(s, partition):
             _count(s, partition, 1)
     if s.paid[0] and len(s.choices) == 0:
@@ -168,6 +183,7 @@ def list_exchanges(s: State) -> None:
                     s.available[2, a, b] = 1
                     if s.cheapest[a, b] == IMPOSSIBLE:
                         s.cheapest[a, b] = 1
+    return DONE
 
 
 @inner_kernel
@@ -189,6 +205,7 @@ def _count(s: State, partition: int, change: int) -> None:  # noqa: C901, PLR091
     """Add the partition's exchanges to ``available`` (change 1), or take them out (-1)."""
     if s.rules[partition] == CHOICES:
         a = s.members[s.offsets[partition]]
+        s.work[0] += (s.choice_offsets[partition + 1] - s.choice_offsets[partition]) ** 2
         for i in range(s.choice_offsets[partition], s.choice_offsets[partition + 1]):
             cost = exchange_cost(s, partition, a, s.choices[i])
             if cost != IMPOSSIBLE:
@@ -199,6 +216,7 @@ def _count(s: State, partition: int, change: int) -> None:  # noqa: C901, PLR091
     homes = s.homes[s.home_offsets[partition] : s.home_offsets[partition + 1]]
     pinned = s.pinned[s.home_offsets[partition] : s.home_offsets[partition + 1]]
     rule, count = s.rules[partition], len(members)
+    s.work[0] += (len(usable) + count) * (count + len(homes))
     leaving = np.zeros(count, np.int8)  # 1: from a home; IMPOSSIBLE: pinned
     crowded = np.zeros(count, np.bool_)  # another replica is on the same rack
     for i in range(count):
@@ -245,13 +263,25 @@ def _list(available: Int32s, cheapest: np.ndarray, a: int, b: int, cost: int, ch
 
 
 @inner_kernel
+def breadth(s: State, partition: int) -> int:
+    """What ``exchange_cost`` looks at for this partition."""
+    members = s.offsets[partition + 1] - s.offsets[partition]
+    choices = 0
+    if len(s.choices) > 0:
+        choices = s.choice_offsets[partition + 1] - s.choice_offsets[partition]
+    return int(members + choices + s.home_offsets[partition + 1] - s.home_offsets[partition])
+
+
+@inner_kernel
 def find(s: State, a: int, b: int) -> int:
     """A partition that can exchange a for b at the least cost listed; NONE if there is none, which then is no longer listed."""
     cost = s.cheapest[a, b]
     place = s.first[a]
     while place != NONE:
-        if exchange_cost(s, s.row_of[place], a, b) == cost:
-            return int(s.row_of[place])
+        partition = s.row_of[place]
+        s.work[0] += breadth(s, partition)
+        if exchange_cost(s, partition, a, b) == cost:
+            return int(partition)
         place = s.after[place]
     _list(s.available, s.cheapest, a, b, cost, -s.available[cost + 1, a, b])
     return NONE

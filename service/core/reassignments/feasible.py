@@ -6,13 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from service.core.kernels import kernel
-from service.core.model import NONE, Int32s, Int64s
-from service.core.reassignments.byte_balance import DONE, byte_loads, fit_capacities
+from service.core.model import Int32s, Int64s
+from service.core.reassignments.byte_balance import EXCEEDED, byte_loads, fit_capacities
 from service.core.reassignments.exchanges import ONE_PER_RACK, State, link, list_exchanges
 from service.core.reassignments.improvement import relieve_all
 from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Placements
 from service.core.reassignments.sets import replica_state, rows_of
 from service.core.reassignments.start import keep_and_fill
+from service.core.reassignments.turns import DONE, in_turns
 
 
 @dataclass(frozen=True)
@@ -48,13 +49,12 @@ def feasible_sets(
     if factors.max(initial=0) > np.count_nonzero(usable):
         return Sets(None, np.zeros(len(chosen), np.int64), feasible=False)
     state, copies = replica_state(brokers, placements, chosen, goal.racks, hold=hold)
-    nowhere = keep_and_fill(state, len(np.unique(brokers.racks()[usable])), copies)
-    if nowhere != NONE:
+    if not keep_and_fill(state, len(np.unique(brokers.racks()[usable])), copies, check):
         return Sets(None, copies, feasible=False)
     pins_kept = _pins_kept(state)
     link(state)
     state.paid[0] = paid
-    list_exchanges(state)
+    list_exchanges(state, check)
     return Sets(state, copies, feasible=relieve_all(state, check) and pins_kept)
 
 
@@ -85,10 +85,11 @@ def bytes_of_brokers(brokers: Brokers, placements: Placements, chosen: Int32s, s
     return loads
 
 
-def fits(brokers: Brokers, placements: Placements, chosen: Int32s, state: State) -> int:
-    """Bring the sets below ``capacity_bytes``; returns the moves that this took, or byte_balance.DONE if it did not succeed."""
+def fits(brokers: Brokers, placements: Placements, chosen: Int32s, state: State, check: Callable[[], None]) -> int:
+    """Bring the sets below ``capacity_bytes``; returns the moves that this took, or EXCEEDED if it did not succeed."""
     if (brokers.capacity_bytes == NO_LIMIT).all():
         return 0
     loads = bytes_of_brokers(brokers, placements, chosen, state)
-    moves: int = fit_capacities(state, placements.bytes_of_each()[chosen], loads, brokers.capacity_bytes)
-    return moves if moves == DONE or (loads <= brokers.capacity_bytes)[brokers.usable].all() else DONE
+    sizes, moves = placements.bytes_of_each()[chosen], np.zeros(1, np.int64)
+    done = in_turns(state, lambda: fit_capacities(state, sizes, loads, brokers.capacity_bytes, moves), check) == DONE
+    return int(moves[0]) if done and (loads <= brokers.capacity_bytes)[brokers.usable].all() else EXCEEDED

@@ -7,13 +7,11 @@ import numpy as np
 
 from service.core.model import Int64s
 from service.core.reassignments.exchanges import State, list_exchanges
-from service.core.reassignments.paths import DONE, MORE, even_out, relieve, save_copies
+from service.core.reassignments.paths import even_out, relieve, save_copies
+from service.core.reassignments.turns import DONE, in_turns
 
-CELLS: Final = 40_000_000_000
-"""Most entries of the matrix of exchanges that the searches of one improvement read, in about a minute. Then the sets stay as
-they are, unproven."""
-CELLS_PER_CALL: Final = 20_000_000
-"""Between two checks of the time."""
+MOST: Final = 40_000_000_000
+"""What one improvement looks at, in about a minute. Then the sets stay as they are, unproven."""
 
 ANY_COST: Final = 2**30
 
@@ -25,37 +23,25 @@ def improve(s: State, *, even_first: bool, check: Callable[[], None]) -> bool:
     ideal = _ideal(s)
     exhausted = np.zeros(len(s.loads), np.bool_)
     most_cost = ANY_COST if even_first else 0
-    if not _repeat(s, lambda searches: even_out(s, most_cost, ideal, exhausted, searches), check):
+    if in_turns(s, lambda: even_out(s, most_cost, ideal, exhausted), check, MOST) != DONE:
         return False
     if not even_first:
         return True
     exhausted[:] = False
-    return _repeat(s, lambda searches: save_copies(s, exhausted, searches), check)
+    return in_turns(s, lambda: save_copies(s, exhausted), check, MOST) == DONE
 
 
 def relieve_all(s: State, check: Callable[[], None]) -> bool:
     """Bring every broker to its ``most``; False if the rules forbid it. Considers exchanges of cost 1 only if it has to."""
     if (s.loads <= s.most).all():
         return True
-    if _repeat(s, lambda searches: relieve(s, searches), check) and (s.loads <= s.most).all():
+    if in_turns(s, lambda: relieve(s), check, MOST) == DONE:
         return True
     if not s.paid[0]:
         s.paid[0] = True
-        list_exchanges(s)
-        _repeat(s, lambda searches: relieve(s, searches), check)
+        list_exchanges(s, check)
+        in_turns(s, lambda: relieve(s), check, MOST)
     return bool((s.loads <= s.most).all())
-
-
-def _repeat(s: State, kernel: Callable[[int], int], check: Callable[[], None]) -> bool:
-    """Call the kernel until it has nothing more to do; False if that is not the case within CELLS."""
-    cells = max(1, len(s.loads) ** 2)
-    searches = max(1, CELLS_PER_CALL // cells)
-    for _ in range(max(1, CELLS // (searches * cells))):
-        result = kernel(searches)
-        if result != MORE:
-            return result == DONE
-        check()
-    return False
 
 
 def _ideal(s: State) -> Int64s:

@@ -15,12 +15,9 @@ import numpy as np
 
 from service.core.errors import Clash, Infeasible
 from service.core.model import NONE, Bools, Int32s, Int64s
-from service.core.reassignments.byte_balance import DONE
+from service.core.reassignments.byte_balance import EXCEEDED
 from service.core.reassignments.feasible import feasible_sets, fits
-from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Placements
-
-NAMED: Final = 10
-"""Brokers that one sentence names at most."""
+from service.core.reassignments.model import NAMED, NO_LIMIT, Brokers, Goal, Placements, broker_names
 
 MORE: Final = 64
 """Most further brokers that are tried."""
@@ -37,7 +34,9 @@ class _Question:
         self.check()
         chosen = np.flatnonzero(~self.placements.excluded).astype(np.int32)
         sets = feasible_sets(self.brokers, self.placements, self.goal, chosen, self.check)
-        return sets.state is not None and sets.feasible and fits(self.brokers, self.placements, chosen, sets.state) != DONE
+        if sets.state is None or not sets.feasible:
+            return False
+        return fits(self.brokers, self.placements, chosen, sets.state, self.check) != EXCEEDED
 
     def with_factor(self, most: int) -> _Question:
         factors = np.minimum(self.placements.replication_factors, most).astype(np.int32)
@@ -150,8 +149,7 @@ def _demand(question: _Question, rule: str) -> str:
 
 def _named(brokers: Brokers, which: Bools) -> str:
     ids = brokers.cluster.broker_ids[which].tolist()
-    more = f" and {len(ids) - NAMED} more" if len(ids) > NAMED else ""
-    return f"Broker{'s' * (len(ids) != 1)} {', '.join(map(str, ids[:NAMED]))}{more} {'is' if len(ids) == 1 else 'are'}"
+    return f"{broker_names(ids).capitalize()} {'is' if len(ids) == 1 else 'are'}"
 
 
 def _total(name: str, limits: np.ndarray, usable: Bools) -> str:  # type: ignore[type-arg]

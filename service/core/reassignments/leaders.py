@@ -33,7 +33,7 @@ def elect(brokers: Brokers, placements: Placements, replicas: Ragged, rule: str,
     state = leader_state(brokers, choices, np.where(stays[chosen], now[chosen], NONE).astype(np.int32), loads)
     _start(state)
     link(state)
-    list_exchanges(state)
+    list_exchanges(state, check)
     improve(state, even_first=True, check=check)
     leaders = fixed.astype(np.int32)
     leaders[chosen] = state.members

@@ -13,8 +13,10 @@ unavailable-leader      error    the preferred leader is fenced
 rack-rule               error    a partition is on fewer racks than now; a warning if it could be on more, but is on as many
 replication-factor      warning  a partition gets another number of replicas than it has
 no-op                   warning  the partition has these replicas in this order already
-skew                    warning  replicas, or leaders, are less even than now
-avoidable-moves         note     a plan with fewer copies makes the cluster as even; only looked for without errors
+skew                    warning  replicas, or leaders, are less even than now over the brokers that are not emptied, and
+                                 a broker has at least one more than the mean
+avoidable-moves         note     a plan with fewer copies empties the same brokers and makes the cluster as even; only looked for
+                                 without errors
 ======================= ======== =======================================================================================
 """
 
@@ -25,9 +27,10 @@ from typing import Any, Final
 import numpy as np
 
 from service.core.errors import MAX_ERRORS, Infeasible
-from service.core.measures import spread
 from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
-from service.core.reassignments.model import Brokers, Goal, Placements
+from service.core.placers.load import COUNTS, load_of
+from service.core.reassignments.loads import before_and_after, racks_of_rows, unevenness
+from service.core.reassignments.model import Brokers, Goal, Placements, broker_names
 from service.core.reassignments.plan import plan
 from service.core.reassignments.sets import rows_of
 
@@ -108,6 +111,11 @@ class _Findings:
         self.counts[severity] += len(rows)
         self.listed += [Finding(severity, rule, row, None, detail(row)) for row in rows[:MAX_ERRORS].tolist()]
 
+    def add_overall(self, severity: str, rule: str, detail: str) -> None:
+        """A finding about the whole reassignment."""
+        self.counts[severity] += 1
+        self.listed.append(Finding(severity, rule, None, None, detail))
+
     def add_replicas(self, severity: str, rule: str, values: Any, detail: str) -> None:
         """One finding for each of these values of ``replicas``. detail : with the broker's id for {}"""
         offsets, broker_ids = self.reassigned.replicas.offsets, self.reassigned.broker_ids
@@ -181,7 +189,7 @@ def _lint_changes(brokers: Brokers, reassigned: Reassigned, now: Ragged, known: 
     findings.add(
         "warning", "no-op", np.flatnonzero(same & ~differing), lambda _: "The partition has these replicas in this order already."
     )
-    racks, racks_now = _racks_of_rows(brokers, replicas), _racks_of_rows(brokers, now)
+    racks, racks_now = (racks_of_rows(brokers, rows, rows.values != NONE) for rows in (replicas, now))
     possible = np.minimum(lengths, len(np.unique(brokers.racks()[brokers.usable])))
     usable = np.bincount(replicas.row_of_each_value()[replicas.values == NONE], minlength=len(lengths)) == 0
     crowded = known & usable & (racks < possible)
@@ -199,36 +207,48 @@ def _lint_cluster(
 ) -> None:
     """The rules about the cluster as a whole, for a reassignment without errors."""
     after = _after(placements, reassigned)
-    usable = brokers.usable
-    for what, index in (("Replicas", 0), ("Leaders", 1)):
-        before, then = (_loads(brokers, rows)[index] for rows in (placements.replicas, after))
-        skews = [spread(loads[usable]).skew for loads in (before, then)]
-        if skews[1] > skews[0]:
-            most = int(np.argmax(np.where(usable, then, NONE)))
-            detail = f"{what} are less even over the brokers: skew {skews[0]:.3f} becomes {skews[1]:.3f}; "
-            detail += f"broker {brokers.cluster.broker_ids[most]} has {then[most]} of {then.sum()}."
-            findings.counts["warning"] += 1
-            findings.listed.append(Finding("warning", "skew", None, None, detail))
+    emptied = _emptied(brokers, placements.replicas, after)
+    drained = replace(brokers, draining=brokers.draining | emptied)
+    loads = before_and_after(drained, placements, after)
+    for measure in COUNTS:
+        before, then = (load.spread(measure) for load in loads)
+        if then.skew > before.skew and then.max >= then.mean + 1:  # else no plan with as many replicas has a smaller maximum
+            counts = loads[1].totals[measure]
+            most = int(np.argmax(np.where(loads[1].counted, counts, NONE)))
+            detail = f"{measure.capitalize()} are less even over the brokers: skew {before.skew:.3f} becomes {then.skew:.3f}; "
+            detail += f"broker {brokers.cluster.broker_ids[most]} has {counts[most]} of {counts.sum()}."
+            findings.add_overall("warning", "skew", detail)
     copies = _copies(brokers, placements.replicas, after)
-    fewer = _fewest_copies(brokers, placements, after, copies, check)
+    fewer = _fewest_copies(drained, placements, after, copies, check)
     if fewer < copies:
-        detail = f"{copies} replicas are copied; a plan that copies {fewer} makes the cluster as even (POST /v1/reassignments)."
-        findings.counts["note"] += 1
-        findings.listed.append(Finding("note", "avoidable-moves", None, None, detail))
+        ids = brokers.cluster.broker_ids[emptied].tolist()
+        empties = f"empties {broker_names(ids)} as well and " if ids else ""
+        detail = f"{copies} replicas are copied; a plan that copies {fewer} {empties}makes the cluster as even"
+        findings.add_overall("note", "avoidable-moves", f"{detail} (POST /v1/reassignments).")
+
+
+def _emptied(brokers: Brokers, before: Ragged, after: Ragged) -> Bools:
+    """bool[brokers], which lose all their replicas, as when a broker is drained or replaced."""
+    has, had = (load_of(brokers.cluster, rows).replicas > 0 for rows in (after, before))
+    emptied: Bools = had & ~has
+    return emptied
 
 
 def _fewest_copies(brokers: Brokers, placements: Placements, after: Ragged, copies: int, check: Callable[[], None]) -> int:
-    """Copies of the best plan that is found to a cluster as even as ``after``, at most ``copies``."""
+    """Copies of the best plan that is found to a cluster as even as ``after``, at most ``copies``.
+
+    brokers : those that ``after`` empties are draining, so that the plan empties them too
+    """
     if copies == 0:
         return 0
-    reached = _unevenness(brokers, after)
+    reached = unevenness(brokers, after)
     factors = replace(placements, replication_factors=after.lengths().astype(np.int32), sizes=None, rates=None)
     for objective in ("fewest-moves", "even"):
         try:
             planned = plan(brokers, factors, Goal(objective, leaders="keep"), check)
         except Infeasible:
             return copies
-        if _unevenness(brokers, planned.replicas) <= reached:
+        if unevenness(brokers, planned.replicas) <= reached:
             return min(copies, _copies(brokers, placements.replicas, planned.replicas))
     return copies
 
@@ -264,27 +284,6 @@ def _repeats_in_rows(rows: Int32s, values: Int32s) -> Any:
 
 def _pairs(rows: Int32s, values: Int32s, brokers: Brokers) -> Int64s:
     return rows.astype(np.int64) * (len(brokers) + 1) + values
-
-
-def _racks_of_rows(brokers: Brokers, rows: Ragged) -> Int64s:
-    """int64[rows], on how many racks each row is; brokers that do not exist are on none."""
-    exist = rows.values != NONE
-    count = len(brokers.cluster.rack_ids) + 1
-    pairs = np.unique(rows.row_of_each_value()[exist].astype(np.int64) * count + brokers.racks()[rows.values[exist]])
-    return np.bincount(pairs // count, minlength=len(rows)).astype(np.int64)
-
-
-def _loads(brokers: Brokers, rows: Ragged) -> tuple[Int64s, Int64s]:
-    """int64[brokers] twice: replicas and leaders."""
-    leaders = rows.values[rows.offsets[:-1]]
-    return (
-        np.bincount(rows.values, minlength=len(brokers)).astype(np.int64),
-        np.bincount(leaders, minlength=len(brokers)).astype(np.int64),
-    )
-
-
-def _unevenness(brokers: Brokers, rows: Ragged) -> float:
-    return float((_loads(brokers, rows)[0].astype(np.float64) ** 2 / brokers.weights).sum())
 
 
 def _copies(brokers: Brokers, before: Ragged, after: Ragged) -> int:

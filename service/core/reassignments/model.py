@@ -13,6 +13,9 @@ import numpy as np
 
 from service.core.model import NONE, Bools, Cluster, Float64s, Int32s, Int64s, Ragged
 
+NAMED: Final = 10
+"""Brokers that one sentence names at most."""
+
 NO_LIMIT: Final = 2**62
 """``max_replicas`` and ``capacity_bytes`` of a broker without one."""
 
@@ -56,9 +59,15 @@ class Brokers:
         )
 
     @property
+    def live(self) -> Bools:
+        """bool[brokers], which serve now: those listed that are not fenced."""
+        live: Bools = self.listed & ~self.cluster.fenced
+        return live
+
+    @property
     def usable(self) -> Bools:
         """bool[brokers], which may have replicas: those listed that are neither fenced nor draining nor replaced."""
-        usable: Bools = self.listed & ~self.cluster.fenced & ~self.draining & (self.replaced_by == NONE)
+        usable: Bools = self.live & ~self.draining & (self.replaced_by == NONE)
         return usable
 
     def racks(self) -> Int32s:
@@ -133,3 +142,9 @@ class Plan:
     def gap(self) -> float:
         """How far the plan may be from the optimum, as a share of the bound; 0.0 is proven optimal."""
         return 0.0 if self.cost <= self.lower_bound else (self.cost - self.lower_bound) / max(1, self.lower_bound)
+
+
+def broker_names(ids: list[int]) -> str:
+    """``broker 7``, ``brokers 1, 2`` or, of very many, ``brokers 1, 2, … and 5 more``."""
+    more = f" and {len(ids) - NAMED} more" if len(ids) > NAMED else ""
+    return f"broker{'s' * (len(ids) != 1)} {', '.join(map(str, ids[:NAMED]))}{more}"

@@ -19,13 +19,11 @@ import numpy as np
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Int32s, Int64s
 from service.core.reassignments.exchanges import IMPOSSIBLE, State, exchange, exchange_cost, find
+from service.core.reassignments.turns import DONE, MORE, STUCK, TURN
 
 FAR: Final = np.int64(1) << np.int64(60)
 _COST: Final = np.int64(1) << np.int64(24)
 """A key is cost × _COST + number of exchanges: among the cheapest paths the shortest, which uses no partition twice."""
-
-DONE, MORE, STUCK = 0, 1, 2
-"""What an improvement returns: nothing improves any more; it has used up its searches; replicas in excess that cannot leave."""
 
 
 @kernel
@@ -52,6 +50,7 @@ def search(s: State, sources: Bools, closed: Bools, key: Int64s, previous: Int32
         queued[a] = False
         base = key[a] + 1
         row = s.cheapest[a]
+        s.work[0] += brokers
         for b in range(brokers):
             if row[b] == IMPOSSIBLE or base + row[b] * _COST >= key[b] or closed[b]:
                 continue
@@ -131,12 +130,12 @@ def lighter(s: State, b: int, a: int) -> bool:
 
 
 @kernel
-def relieve(s: State, searches: int) -> int:
+def relieve(s: State) -> int:
     """Take replicas from brokers that have more than ``most``, along the cheapest paths. DONE, MORE or STUCK."""
     brokers = len(s.loads)
     closed = np.zeros(brokers, np.bool_)
     key, previous = np.empty(brokers, np.int64), np.empty(brokers, np.int32)
-    for _ in range(searches):
+    while s.work[0] <= TURN:
         sources = (s.loads > s.most) & (s.first != NONE)
         if not (s.loads > s.most).any():
             return DONE
@@ -155,7 +154,7 @@ def relieve(s: State, searches: int) -> int:
 
 
 @kernel
-def even_out(s: State, most_cost: int, ideal: Int64s, exhausted: Bools, searches: int) -> int:  # noqa: C901 (a kernel)
+def even_out(s: State, most_cost: int, ideal: Int64s, exhausted: Bools) -> int:  # noqa: C901 (a kernel)
     """Lower the sum of squares of replicas ÷ weight by paths of at most this cost each. DONE or MORE.
 
     ideal : int64[brokers]   about the replicas of each at the optimum: as long as both ends are on either side of it, several
@@ -169,7 +168,7 @@ def even_out(s: State, most_cost: int, ideal: Int64s, exhausted: Bools, searches
     lasting = most_cost > 0 or not s.paid[0]
     sources, none = np.zeros(brokers, np.bool_), np.zeros(brokers, np.bool_)
     key, previous = np.empty(brokers, np.int64), np.empty(brokers, np.int32)
-    for _ in range(searches):
+    while s.work[0] <= TURN:
         source = int(NONE)
         for a in range(brokers):
             if not exhausted[a] and s.first[a] != NONE and (source == NONE or _heavier(s, a, source)):
@@ -227,7 +226,7 @@ def _heavier(s: State, a: int, b: int) -> bool:
 
 
 @kernel
-def save_copies(s: State, exhausted: Bools, searches: int) -> int:  # noqa: C901 (a kernel)
+def save_copies(s: State, exhausted: Bools) -> int:  # noqa: C901 (a kernel)
     """Save copies by paths of negative cost that leave the sum of squares as it is. DONE or MORE.
 
     exhausted : bool[brokers]   as for ``even_out``
@@ -236,7 +235,7 @@ def save_copies(s: State, exhausted: Bools, searches: int) -> int:  # noqa: C901
     closed = np.zeros(brokers, np.bool_)
     sources = np.zeros(brokers, np.bool_)
     key, previous = np.empty(brokers, np.int64), np.empty(brokers, np.int32)
-    for _ in range(searches):
+    while s.work[0] <= TURN:
         example = NONE
         for a in range(brokers):
             if not exhausted[a] and s.first[a] != NONE:

@@ -21,18 +21,18 @@ from typing import Final
 import numpy as np
 
 from service.core.model import NONE, Int32s, Int64s, Ragged
-from service.core.reassignments.byte_balance import DONE, balance_bytes
+from service.core.reassignments.byte_balance import EXCEEDED, balance_bytes
 from service.core.reassignments.exchanges import State
 from service.core.reassignments.feasible import bytes_of_brokers, feasible_sets, fits
 from service.core.reassignments.improvement import improve
 from service.core.reassignments.infeasibility import explain
 from service.core.reassignments.leaders import elect
+from service.core.reassignments.loads import unevenness
 from service.core.reassignments.model import Brokers, Goal, Placements, Plan
 from service.core.reassignments.order import copied, in_order
 from service.core.reassignments.topic_balance import even_out_topics
+from service.core.reassignments.turns import in_turns
 
-_SCANNED: Final = 20_000_000
-"""Replicas that are looked at between two checks of the time, when bytes are evened out."""
 _ROUNDS: Final = 100
 """Most plans that are made one after another until the next would not be more even."""
 _ROUNDING: Final = 1e-12
@@ -87,9 +87,9 @@ def _best_sets(brokers: Brokers, placements: Placements, goal: Goal, check: Call
             continue
         state = sets.state
         optimal, moves = _improve(brokers, placements, goal, chosen, state, check)
-        if moves == DONE:  # evened out, they do not fit
+        if moves == EXCEEDED:  # evened out, they do not fit
             state = feasible_sets(brokers, placements, goal, chosen, check, hold=hold).state or state
-            if fits(brokers, placements, chosen, state) == DONE:
+            if fits(brokers, placements, chosen, state, check) == EXCEEDED:
                 continue
         copies = np.zeros(len(placements), np.int64)
         copies[chosen] = sets.copies
@@ -118,12 +118,7 @@ def _settled(brokers: Brokers, placements: Placements, goal: Goal, replicas: Rag
 
 def _evener(brokers: Brokers, replicas: Ragged, others: Ragged) -> bool:
     """Do these replicas have a smaller sum of squares of replicas ÷ weight?"""
-    usable = brokers.usable
-    sums = [
-        float((np.bincount(rows.values, minlength=len(usable))[usable] ** 2 / brokers.weights[usable]).sum())
-        for rows in (replicas, others)
-    ]
-    return sums[0] < sums[1] * (1 - _ROUNDING)
+    return unevenness(brokers, replicas) < unevenness(brokers, others) * (1 - _ROUNDING)
 
 
 def _improve(
@@ -132,19 +127,15 @@ def _improve(
     """Even out the sets; returns whether they are optimal without ``capacity_bytes``, and what ``fits`` returns."""
     even_first = goal.objective == "even"
     if goal.balance == "bytes":
-        moves = fits(brokers, placements, chosen, state)
-        if moves == DONE:
-            return False, DONE
+        moves = fits(brokers, placements, chosen, state, check)
+        if moves == EXCEEDED:
+            return False, EXCEEDED
         loads = bytes_of_brokers(brokers, placements, chosen, state)
-        exhausted, exchanged = np.zeros(len(brokers), np.bool_), np.zeros(1, np.bool_)
-        sizes = placements.bytes_of_each()[chosen]
-        steps = 1 + _SCANNED // (len(state.members) + 1)
-        for _ in range(4 * len(state.members) // steps + 1):
-            if balance_bytes(state, sizes, loads, brokers.capacity_bytes, int(even_first), exhausted, exchanged, steps):
-                break
-            check()
+        exhausted, exchanged = np.zeros(len(brokers), np.bool_), np.zeros(2, np.int64)
+        sizes, limits = placements.bytes_of_each()[chosen], brokers.capacity_bytes
+        in_turns(state, lambda: balance_bytes(state, sizes, loads, limits, int(even_first), exhausted, exchanged), check)
         return False, moves
     optimal = improve(state, even_first=even_first, check=check)
     if goal.per_topic:
         even_out_topics(state, placements.topics[chosen], check)
-    return optimal, fits(brokers, placements, chosen, state)
+    return optimal, fits(brokers, placements, chosen, state, check)

@@ -151,4 +151,5 @@ def _state(
         np.zeros((3, count, count), np.int32),
         np.zeros((count, count), np.int8),
         np.zeros(1, np.bool_),
+        np.zeros(1, np.int64),
     )

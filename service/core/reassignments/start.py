@@ -4,97 +4,149 @@ So every partition has the fewest copies that it could have if it were alone, an
 ``max_replicas`` of a broker is in the way.
 """
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 import numpy as np
 
 from service.core.kernels import inner_kernel, kernel
-from service.core.model import NONE, Int32s, Int64s
-from service.core.reassignments.exchanges import EVERY_RACK, LIMITED, ONE_PER_RACK, State, rack_limit
+from service.core.model import NONE, Bools, Int32s, Int64s
+from service.core.reassignments.exchanges import EVERY_RACK, LIMITED, ONE_PER_RACK, State
+from service.core.reassignments.turns import DONE, MORE, STUCK, TURN, in_turns
 
 
-@kernel
-def keep_and_fill(s: State, racks_usable: int, copies: Int64s) -> int:
-    """Fill ``members`` and add to ``loads`` and ``copies``; returns a partition for which there is no broker, or NONE.
+class _Partition(NamedTuple):
+    """The partition that is being filled.
+
+    holds : bool[brokers], whether its set has the broker
+    on_rack, homes_on_rack : int32[racks], its replicas, and its homes, on each rack
+    covered : int64[1], the racks that it is on
+    """
+
+    holds: Bools
+    on_rack: Int32s
+    homes_on_rack: Int32s
+    covered: Int64s
+
+
+def keep_and_fill(s: State, racks_usable: int, copies: Int64s, check: Callable[[], None]) -> bool:
+    """Fill ``members`` and add to ``loads`` and ``copies``; False if there is no broker for a partition.
 
     racks_usable : the number of racks with a usable broker
     copies : int64[partitions]   the replicas of each that are copied, so far those pinned to another broker
     """
-    partitions = len(s.offsets) - 1
-    kept = np.zeros(partitions, np.int32)
-    for partition in range(partitions):
-        _keep(s, partition, racks_usable, kept)
-    for partition in range(partitions):
-        for place in range(s.offsets[partition] + kept[partition], s.offsets[partition + 1]):
-            broker = _least_loaded(s, partition, place, racks_usable)
+    racks = int(s.racks.max(initial=NONE)) + 1
+    one = _Partition(
+        np.zeros(len(s.loads), np.bool_), np.zeros(racks, np.int32), np.zeros(racks, np.int32), np.zeros(1, np.int64)
+    )
+    kept = np.zeros(len(s.offsets) - 1, np.int32)
+    for phase in (_keep_all, _fill_all):
+        following = np.zeros(1, np.int64)
+        if in_turns(s, lambda: phase(s, one, racks_usable, kept, copies, following), check) != DONE:  # noqa: B023
+            return False
+    return True
+
+
+@kernel
+def _keep_all(s: State, one: _Partition, racks_usable: int, kept: Int32s, _: Int64s, following: Int64s) -> int:
+    """Keep what can be kept of the partitions from ``following`` on. kept : int32[partitions], how many that are"""
+    for partition in range(following[0], len(s.offsets) - 1):
+        if s.work[0] > TURN:
+            following[0] = partition
+            return MORE
+        start = s.offsets[partition]
+        _keep(s, one, partition, racks_usable, kept)
+        _clear(s, one, start, start + kept[partition])
+        s.work[0] += 1 + 3 * (s.home_offsets[partition + 1] - s.home_offsets[partition])
+    return DONE
+
+
+@kernel
+def _fill_all(s: State, one: _Partition, racks_usable: int, kept: Int32s, copies: Int64s, following: Int64s) -> int:
+    """Fill the partitions from ``following`` on; STUCK at one for which there is no broker."""
+    for partition in range(following[0], len(s.offsets) - 1):
+        if s.work[0] > TURN:
+            following[0] = partition
+            return MORE
+        start, end = s.offsets[partition], s.offsets[partition + 1]
+        for i in range(s.home_offsets[partition], s.home_offsets[partition + 1]):
+            one.homes_on_rack[s.racks[s.homes[i]]] += 1
+        for place in range(start, start + kept[partition]):
+            _add(s, one, s.members[place])
+        for place in range(start + kept[partition], end):
+            broker = _least_loaded(s, one, partition, end - place, racks_usable)
             if broker == NONE:
-                return partition
+                return STUCK
             s.members[place] = broker
             s.loads[broker] += 1
             copies[partition] += 1
-    return NONE
+            _add(s, one, broker)
+        _clear(s, one, start, end)
+        for i in range(s.home_offsets[partition], s.home_offsets[partition + 1]):
+            one.homes_on_rack[s.racks[s.homes[i]]] = 0
+        s.work[0] += 1 + (end - start - kept[partition]) * len(s.loads)
+    return DONE
 
 
 @inner_kernel
-def _keep(s: State, partition: int, racks_usable: int, kept: Int32s) -> None:
+def _add(s: State, one: _Partition, broker: int) -> None:
+    one.holds[broker] = True
+    one.covered[0] += one.on_rack[s.racks[broker]] == 0
+    one.on_rack[s.racks[broker]] += 1
+
+
+@inner_kernel
+def _clear(s: State, one: _Partition, start: int, end: int) -> None:
+    for place in range(start, end):
+        one.holds[s.members[place]] = False
+        one.on_rack[s.racks[s.members[place]]] = 0
+    one.covered[0] = 0
+
+
+@inner_kernel
+def _keep(s: State, one: _Partition, partition: int, racks_usable: int, kept: Int32s) -> None:
     """Keep as many homes as the rack rule allows: first those pinned, then those on further racks, then any."""
     start, end = s.offsets[partition], s.offsets[partition + 1]
     rule = s.rules[partition]
-    by_rack = rule in (ONE_PER_RACK, EVERY_RACK)
-    covered = 0
     for turn in range(3):
         for i in range(s.home_offsets[partition], s.home_offsets[partition + 1]):
             home, place = s.homes[i], start + kept[partition]
-            if place == end or not s.usable[home] or (turn == 0) != s.pinned[i] or _holds(s.members, start, place, home):
+            if place == end or not s.usable[home] or (turn == 0) != s.pinned[i] or one.holds[home]:
                 continue
-            new_rack = not _on_rack(s, start, place, s.racks[home])
+            new_rack = one.on_rack[s.racks[home]] == 0
             if turn == 1 and not new_rack:
                 continue
             if turn == 2 and rule == ONE_PER_RACK:
                 continue
-            if rule == EVERY_RACK and not new_rack and end - place <= racks_usable - covered:
+            if rule == EVERY_RACK and not new_rack and end - place <= racks_usable - one.covered[0]:
                 continue
-            covered += new_rack and by_rack
             s.members[place] = home
             s.loads[home] += 1
             kept[partition] += 1
+            _add(s, one, home)
 
 
 @inner_kernel
-def _holds(members: Int32s, start: int, end: int, broker: int) -> bool:
-    for i in range(start, end):  # noqa: SIM110 (a kernel)
-        if members[i] == broker:
-            return True
-    return False
+def _least_loaded(s: State, one: _Partition, partition: int, missing: int, racks_usable: int) -> int:
+    """The broker for which one more replica weighs least, of those with room if any; NONE if the rules leave none.
 
-
-@inner_kernel
-def _on_rack(s: State, start: int, end: int, rack: int) -> int:
-    """How many of these members are on the rack."""
-    count = 0
-    for i in range(start, end):
-        count += s.racks[s.members[i]] == rack
-    return count
-
-
-@inner_kernel
-def _least_loaded(s: State, partition: int, place: int, racks_usable: int) -> int:
-    """The broker for which one more replica weighs least, of those with room if any; NONE if the rules leave none."""
-    start, end = s.offsets[partition], s.offsets[partition + 1]
+    missing : the replicas that the partition has yet to get
+    """
     rule = s.rules[partition]
-    covered = 0
-    if rule == EVERY_RACK:
-        for i in range(start, place):
-            covered += _on_rack(s, start, i, s.racks[s.members[i]]) == 0
-    new_rack_only = rule == ONE_PER_RACK or (rule == EVERY_RACK and end - place <= racks_usable - covered)
+    new_rack_only = rule == ONE_PER_RACK or (rule == EVERY_RACK and missing <= racks_usable - one.covered[0])
     best = NONE
     for broker in range(len(s.loads)):
-        if not s.usable[broker] or (best != NONE and not _better(s.loads, s.most, s.weights, broker, best)):
+        if not s.usable[broker] or one.holds[broker]:
             continue
-        if _holds(s.members, start, place, broker):
+        if best != NONE and not _better(s.loads, s.most, s.weights, broker, best):
             continue
-        if new_rack_only and _on_rack(s, start, place, s.racks[broker]):
+        rack = s.racks[broker]
+        if new_rack_only and one.on_rack[rack] > 0:
             continue
-        if rule == LIMITED and _on_rack(s, start, place, s.racks[broker]) >= rack_limit(s, partition, s.racks[broker]):
-            continue
+        if rule == LIMITED:
+            limit = max(one.homes_on_rack[rack], s.levels[s.level_rows[partition], rack])
+            if one.on_rack[rack] >= limit:
+                continue
         best = broker
     return best
 

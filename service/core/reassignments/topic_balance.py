@@ -11,12 +11,11 @@ import numpy as np
 
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Int32s, Int64s
-from service.core.reassignments.exchanges import IMPOSSIBLE, State, exchange, exchange_cost
+from service.core.reassignments.exchanges import IMPOSSIBLE, State, breadth, exchange, exchange_cost
+from service.core.reassignments.turns import DONE, MORE, TURN, in_turns
 
-_SCANNED: Final = 20_000_000
-"""Replicas that are looked at between two checks of the time."""
-_CALLS: Final = 1_000
-"""Most such rounds, about a minute."""
+MOST: Final = 20_000_000_000
+"""What is looked at in all, in about a minute."""
 
 
 def even_out_topics(s: State, topics: Int32s, check: Callable[[], None]) -> None:
@@ -24,36 +23,34 @@ def even_out_topics(s: State, topics: Int32s, check: Callable[[], None]) -> None
     counts = np.zeros((int(topics.max(initial=-1)) + 1, len(s.loads)), np.int64)
     np.add.at(counts, (topics[s.row_of], s.members), 1)
     progress = np.zeros(2, np.int64)
-    for _ in range(_CALLS):
-        if _swap(s, topics, counts, progress, _SCANNED):
-            return
-        check()
+    in_turns(s, lambda: _swap(s, topics, counts, progress), check, MOST)
 
 
 @kernel
-def _swap(s: State, topics: Int32s, counts: Int64s, progress: Int64s, most: int) -> bool:
-    """Make swaps until none improves anything (True) or ``most`` replicas were looked at (False).
+def _swap(s: State, topics: Int32s, counts: Int64s, progress: Int64s) -> int:
+    """Make swaps until none improves anything. DONE or MORE.
 
     progress : int64[2]   the next partition, and how many partitions in a row had no swap; kept between calls
     """
-    partitions, scanned = len(topics), 0
+    partitions = len(topics)
     while progress[1] < partitions:
-        if scanned > most:
-            return False
+        if s.work[0] > TURN:
+            return MORE
+        s.work[0] += 1
         partition = progress[0] % partitions
         swapped = False
         for i in range(s.offsets[partition], s.offsets[partition + 1]):
             a = int(s.members[i])
             for b in range(len(s.loads)):
                 gain = _gain(counts, s.weights, topics[partition], a, b)
-                scanned += 1
+                s.work[0] += 1
                 if gain <= 0.0:
                     continue
+                s.work[0] += breadth(s, partition)
                 cost = exchange_cost(s, partition, a, b)
                 if cost == IMPOSSIBLE or (cost > 0 and not s.paid[0]):
                     continue
-                other, looked_at = _partner(s, topics, counts, partition, (a, b), cost, gain)
-                scanned += looked_at
+                other = _partner(s, topics, counts, partition, (a, b), cost, gain)
                 if other == NONE:
                     continue
                 _exchange(s, topics, counts, partition, a, b)
@@ -64,7 +61,7 @@ def _swap(s: State, topics: Int32s, counts: Int64s, progress: Int64s, most: int)
                 break
         progress[0] = partition if swapped else partition + 1
         progress[1] = 0 if swapped else progress[1] + 1
-    return True
+    return DONE
 
 
 @inner_kernel
@@ -81,21 +78,18 @@ def _gain(counts: Int64s, weights: Int64s, topic: int, a: int, b: int) -> float:
 
 
 @inner_kernel
-def _partner(
-    s: State, topics: Int32s, counts: Int64s, partition: int, brokers: tuple[int, int], cost: int, gain: float
-) -> tuple[int, int]:
-    """A partition of another topic that replaces b by a without losing what the first gains; NONE if none. And how many it
-    tried.
-    """
+def _partner(s: State, topics: Int32s, counts: Int64s, partition: int, brokers: tuple[int, int], cost: int, gain: float) -> int:
+    """A partition of another topic that replaces b by a without losing what the first gains; NONE if none."""
     a, b = brokers
-    place, tried = s.first[b], 0
+    place = s.first[b]
     while place != NONE:
         other = s.row_of[place]
         place = s.after[place]
-        tried += 1
+        s.work[0] += 1
         if topics[other] == topics[partition] or gain + _gain(counts, s.weights, topics[other], b, a) <= 1e-9 * gain:
             continue
+        s.work[0] += breadth(s, other)
         back = exchange_cost(s, other, b, a)
         if back != IMPOSSIBLE and back + cost <= 0:
-            return int(other), tried
-    return NONE, tried
+            return int(other)
+    return NONE

@@ -19,16 +19,17 @@ from service.core.errors import Clash, Infeasible
 from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
 from service.core.reassignments.batches.model import MAX_DETOURS, Detour, Limits
 from service.core.reassignments.batches.schedule import Progress, circles, fill_batches, pairs
-from service.core.reassignments.model import NO_LIMIT, Brokers
+from service.core.reassignments.model import NO_LIMIT, Brokers, broker_names
 from service.core.reassignments.sets import rack_levels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 TRIED: Final = 10_000
-"""Partitions that are tried for the detours of one batch."""
-NAMED: Final = 10
-"""Brokers that one sentence names at most."""
+"""Partitions that are tried for the detours of one batch, three times each at most."""
+
+TRIED_IN_ALL: Final = 1_000_000
+"""Attempts for all batches together, which take a minute or two. Then no order counts as found."""
 
 
 def fill_with_detours(
@@ -46,7 +47,7 @@ def fill_with_detours(
 
 def _fill(progress: Progress, limits: Limits, racks: str, check: Callable[[], None]) -> bool:
     while not fill_batches(progress, limits, check, tree=True):
-        if not _take_detours(progress, limits, racks, check):
+        if progress.tried >= TRIED_IN_ALL or not _take_detours(progress, limits, racks, check):
             return False
     return True
 
@@ -66,7 +67,10 @@ def _take_detours(progress: Progress, limits: Limits, racks: str, check: Callabl
             if at % 100 == 0:
                 check()
             circle = int(circle_of[progress.then.row(partition)[0]])
-            if partition in known or circle in done or not batch.take(partition, leaving):
+            if partition in known or circle in done:
+                continue
+            progress.tried += 1
+            if not batch.take(partition, leaving):
                 continue
             known.add(partition)
             done.add(circle)
@@ -213,13 +217,15 @@ def _no_order(
             full[coming[exceeds]] = True
             b, room[name] = int(coming[exceeds].min()), int(needs[exceeds].max())
             clash.append(Clash(name, f"{name} of broker {ids[b]} is {most[b]}, and it has {loads[b]}."))
-    names = _named(ids[full].tolist())
-    subject = f"Brokers {names} are" if full.sum() > 1 else f"Broker {names} is"
-    order = "no order of the moves" if _proven(start(brokers), progress, full) else "no order of the moves was found that"
+    subject = f"{broker_names(ids[full].tolist()).capitalize()} {'are' if full.sum() > 1 else 'is'}"
+    given_up = progress.tried >= TRIED_IN_ALL
+    proven = not given_up and _proven(start(brokers), progress, full)
+    order = "no order of the moves" if proven else "no order of the moves was found that"
     detail = (
         f"{subject} full and cannot exchange replicas: while a replica moves it is on both brokers, so {order} keeps "
-        f"{' and '.join(room)}. No other broker can take a replica for the time being."
+        f"{' and '.join(room)}. "
     )
+    detail += f"{TRIED_IN_ALL:,} attempts were made." if given_up else "No other broker can take a replica for the time being."
 
     def mends(changed: Brokers, rule: str) -> bool:
         return _fill(start(changed), limits, rule, check)
@@ -250,12 +256,7 @@ def _remedies(
         for name, values in limits.items():
             values[some] = np.minimum(values[some] + room[name], NO_LIMIT)
         if mends(replace(brokers, **limits), racks):
-            names = _named(brokers.cluster.broker_ids[some].tolist())
-            yield f"{needs} on broker{'s' * (len(some) > 1)} {names}."
+            yield f"{needs} on {broker_names(brokers.cluster.broker_ids[some].tolist())}."
             break
     if racks != "none" and mends(brokers, "none"):
         yield 'racks = "none".'
-
-
-def _named(ids: list[int]) -> str:
-    return ", ".join(map(str, ids[:NAMED])) + (f" and {len(ids) - NAMED} more" if len(ids) > NAMED else "")

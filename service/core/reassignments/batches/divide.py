@@ -42,8 +42,8 @@ def in_batches(
     now, sizes = placements.replicas, placements.bytes_of_each()
     copies, changed = _changes(now.offsets, now.values, replicas.offsets, replicas.values)
     _check_limits(placements, copies, sizes, limits)
-    live = brokers.listed & ~brokers.cluster.fenced
-    _check_sources(placements, copies, _sources(now.offsets, now.values, live))
+    _check_sources(placements, copies, _sources(now.offsets, now.values, brokers.live))
+    check()
     pending = np.flatnonzero(changed).astype(np.int32)
     pending = pending[np.argsort(-(sizes[pending] * copies[pending]), kind="stable")]
     progress = Progress.start(brokers, placements, replicas, copies, pending)
@@ -54,13 +54,15 @@ def in_batches(
             progress = fill_with_detours(
                 lambda target: Progress.start(target, placements, replicas, copies, leaving_first), brokers, limits, racks, check
             )
+    check()
     steps = _steps(now, replicas, progress.batch_of, progress.detours)
+    check()
     copies, _ = _changes(steps.before.offsets, steps.before.values, steps.after.offsets, steps.after.values)
     moves, amounts = (
         np.bincount(steps.batches, each.astype(np.float64), progress.batch).astype(np.int64)
         for each in (copies, copies * sizes[steps.partitions])
     )
-    traffic = _traffic(placements, steps, _sources(steps.before.offsets, steps.before.values, live))
+    traffic = _traffic(placements, steps, _sources(steps.before.offsets, steps.before.values, brokers.live))
     return Batches(progress.batch_of, tuple(progress.detours), steps, moves, amounts, traffic)
 
 

@@ -7,7 +7,9 @@ from typing import Final
 
 import numpy as np
 
+from service.core.errors import InvalidQuestion
 from service.core.model import Bools, Float64s, Int32s, Int64s, Ragged
+from service.core.reassignments import BATCH_SECONDS, THROTTLE_UTILIZATION
 
 MAX_BATCHES: Final = 10_000
 MAX_DETOURS: Final = 10_000
@@ -28,6 +30,35 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class Pace:
+    """How fast Kafka executes batches: what real brokers needed, see docs/reassignments.md.
+
+    throttle_utilization : the share of the throttle that copying reaches
+    batch_seconds : the time that each batch takes besides copying
+    """
+
+    throttle_utilization: float = THROTTLE_UTILIZATION
+    batch_seconds: float = BATCH_SECONDS
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How long batches take.
+
+    seconds : float64[batches] at the throttle, inf for one that never ends; None without a throttle
+    throttle_needed : bytes per second with which all batches take at most the time asked for; None if none was
+    """
+
+    seconds: Float64s | None
+    throttle_needed: int | None
+
+    @property
+    def total(self) -> float | None:
+        """Seconds of all batches; None if that is unknown, or one never ends."""
+        return None if self.seconds is None or np.inf in self.seconds else float(self.seconds.sum())
+
+
+@dataclass(frozen=True)
 class Traffic:
     """What each broker sends or receives in each batch; only where it is more than nothing.
 
@@ -41,22 +72,29 @@ class Traffic:
     amounts: Int64s
     rates: Float64s
 
-    def seconds(self, throttle: float, batches: int) -> Float64s:
+    def seconds(self, throttle: float, batches: int, pace: Pace) -> Float64s:
         """float64[batches], the time that each batch takes at a throttle in bytes per second; inf if it never ends."""
-        left = throttle - self.rates
+        left = throttle * pace.throttle_utilization - self.rates
         each = np.where(left > 0, self.amounts / np.where(left > 0, left, 1.0), np.inf)
         longest = np.zeros(batches, np.float64)
         np.maximum.at(longest, self.batches, each)
-        return longest
+        return longest + pace.batch_seconds
 
-    def throttle_for(self, seconds: float, batches: int) -> int:
-        """The least throttle in bytes per second with which all batches take at most this time."""
+    def throttle_for(self, seconds: float, batches: int, pace: Pace) -> int:
+        """The least throttle in bytes per second with which all batches take at most this time.
+
+        Raises InvalidQuestion if they take longer at any throttle.
+        """
+        besides = batches * pace.batch_seconds
+        if besides >= seconds and batches:
+            detail = f"Must be more than {besides:g}: {batches} batches take {pace.batch_seconds:g} s each beside the copying."
+            raise InvalidQuestion(detail, "limits", "duration_seconds")
         low, high = 0, 1
-        while self.seconds(high, batches).sum() > seconds and high < 2**62:
+        while self.seconds(high, batches, pace).sum() > seconds and high < 2**62:
             low, high = high, 2 * high
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (low, middle) if self.seconds(middle, batches).sum() <= seconds else (middle, high)
+            low, high = (low, middle) if self.seconds(middle, batches, pace).sum() <= seconds else (middle, high)
         return high
 
 
@@ -104,6 +142,13 @@ class Batches:
 
     def __len__(self) -> int:
         return len(self.moves)
+
+    def timing(self, pace: Pace, throttle: int | None, seconds: int | None = None) -> Timing:
+        """How long they take at a throttle in bytes per second, and the throttle for a time. Raises InvalidQuestion."""
+        return Timing(
+            self.traffic.seconds(throttle, len(self), pace) if throttle else None,
+            self.traffic.throttle_for(seconds, len(self), pace) if seconds else None,
+        )
 
     def cost(self, balance: str) -> int:
         """What is copied in all. balance : as in Goal"""

@@ -36,6 +36,7 @@ class Progress:
     counts, loads : int64[brokers]   replicas and bytes of each
     pending : int32[...]   the partitions that are left, in the order in which they are taken
     batch_of : int32[partitions]   see Batches
+    tried : attempts to send a partition on a detour
     """
 
     brokers: Brokers
@@ -49,6 +50,7 @@ class Progress:
     batch_of: Int32s
     batch: int = 0
     detours: list[Detour] = field(default_factory=list)
+    tried: int = 0
 
     @classmethod
     def start(cls, brokers: Brokers, placements: Placements, then: Ragged, copies: Int64s, pending: Int32s) -> Progress:

@@ -1,0 +1,110 @@
+"""What a plan does, and what to watch out for, in sentences: for the answer, ``plan.md`` and the pipeline's page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from service.core.model import NONE
+from service.core.reassignments.loads import racks_of_rows
+from service.core.reassignments.model import broker_names
+from service.core.reassignments.sets import rows_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from service.core.placers.load import Load
+    from service.core.reassignments.batches.model import Batches, Pace, Timing
+    from service.core.reassignments.model import Brokers, Goal, Placements, Plan
+
+GROWN: Final = 3
+"""Brokers that have a sentence of their own at most."""
+
+UNEVEN: Final = 1.1
+"""Skew from which on the fullest broker is named."""
+
+
+def effects(brokers: Brokers, goal: Goal, plan: Plan, batches: Batches, loads: tuple[Load, Load]) -> Iterator[str]:
+    """What the plan does. loads : of the brokers, before and after"""
+    yield _copies(brokers, goal, plan, batches, loads)
+    ids = brokers.cluster.broker_ids
+    replaced = np.flatnonzero((brokers.replaced_by != NONE) & (loads[0].replicas > 0))
+    for old in replaced[:GROWN].tolist():
+        yield f"Broker {ids[brokers.replaced_by[old]]} takes over from broker {ids[old]}."
+    yield from _growth(brokers, goal, loads)
+
+
+def _copies(brokers: Brokers, goal: Goal, plan: Plan, batches: Batches, loads: tuple[Load, Load]) -> str:
+    copies, before, after = int(batches.moves.sum()), loads[0].replicas, loads[1].replicas
+    if not copies:
+        return "Copies nothing: only preferred leaders or replication factors change." if len(batches) else "Nothing changes."
+    fewest = f"the fewest {'bytes ' if goal.balance == 'bytes' else ''}possible"
+    fewest += " for the evenest load" if goal.objective == "even" else ""
+    proof = fewest if plan.gap == 0 else f"at most {plan.gap:.1%} above {fewest}"
+    counted = f"{copies:,} cop{'y' if copies == 1 else 'ies'}"
+    emptied = brokers.cluster.broker_ids[(before > 0) & (after == 0)].tolist()
+    if emptied:
+        return f"Empties {broker_names(emptied)} with {counted}, {proof}."
+    return f"Changes the placement with {counted}, {proof}."
+
+
+def _growth(brokers: Brokers, goal: Goal, loads: tuple[Load, Load]) -> Iterator[str]:
+    """The brokers that get more because nothing else on their rack is left, the one that gains most, and the fullest."""
+    before, after = loads[0].replicas, loads[1].replicas
+    cluster, racks, ids = brokers.cluster, brokers.racks(), brokers.cluster.broker_ids
+    live, usable = (np.bincount(racks[which], minlength=racks.max(initial=0) + 1) for which in (brokers.live, brokers.usable))
+    several = goal.racks != "none" and np.count_nonzero(usable) > 1
+    gains = np.where(brokers.usable, after - before, 0)
+    alone = (gains > 0) & (usable[racks] == 1) & several & (gains * 10 > before)
+    grown = np.argsort(-gains, kind="stable")
+    named = [broker for broker in grown.tolist() if alone[broker]][:GROWN] or grown[:1].tolist()
+    for broker in named:
+        if gains[broker] <= 0:
+            continue
+        counts = f"from {before[broker]:,} to {after[broker]:,} replicas"
+        if not alone[broker]:
+            yield f"Broker {ids[broker]} gains the most: it goes {counts}."
+            continue
+        rack = int(racks[broker])
+        only = "the only one left" if live[rack] > 1 else "the only one"
+        where = f"in rack {cluster.rack_ids[rack]}" if rack < len(cluster.rack_ids) else "without a rack"
+        yield f"Broker {ids[broker]} goes {counts}: it is {only} {where}."
+    evenness = loads[1].spread()
+    fullest = int(np.argmax(np.where(loads[1].counted, after, NONE))) if loads[1].counted.any() else NONE
+    if evenness.skew >= UNEVEN and fullest not in named:
+        yield f"Broker {ids[fullest]} is the fullest, with {after[fullest]:,} replicas, {evenness.skew:.2f} times the mean."
+
+
+def timing_sentence(timing: Timing, pace: Pace, throttle: int | None) -> Iterator[str]:
+    """How long the batches take; nothing without a throttle."""
+    if timing.seconds is None or timing.total is None or not len(timing.seconds):
+        return
+    count = len(timing.seconds)
+    yield (
+        f"Takes about {timing.total:,.0f} s in {count:,} batch{'es' * (count != 1)} at a throttle of {throttle:,} bytes/s, if "
+        f"Kafka reaches {pace.throttle_utilization:.0%} of it and a batch takes {pace.batch_seconds:g} s beside the copying."
+    )
+
+
+def warnings(brokers: Brokers, placements: Placements, plan: Plan, batches: Batches, timing: Timing) -> Iterator[str]:
+    """What somebody should know before executing the plan."""
+    cluster, racks = brokers.cluster, brokers.racks()
+    holders = np.zeros(len(brokers), np.bool_)
+    holders[placements.replicas.values] = True
+    left = np.setdiff1d(racks[holders & brokers.listed], racks[brokers.usable])
+    for rack in left[left < len(cluster.rack_ids)][:GROWN].tolist():
+        yield f"Rack {cluster.rack_ids[rack]} is emptied: none of its brokers may have replicas."
+    changed = np.flatnonzero(batches.batch_of != NONE).astype(np.int32)
+    now, then = rows_of(placements.replicas, changed), rows_of(plan.replicas, changed)
+    racks_now, racks_then = (racks_of_rows(brokers, rows, brokers.listed[rows.values]) for rows in (now, then))
+    lost = np.flatnonzero(racks_then < np.minimum(racks_now, then.lengths()))
+    if len(lost):
+        worst = int(lost[np.argmin(racks_then[lost] - racks_now[lost])])
+        name = f"{placements.topic_names[placements.topics[changed[worst]]]}-{placements.partition_ids[changed[worst]]}"
+        subject = f"{len(lost):,} partitions lose racks, such as {name}: it" if len(lost) > 1 else name
+        after = int(racks_then[worst])
+        yield f"{subject} is on {after} rack{'s' * (after != 1)} afterwards, {racks_now[worst]} now."
+    endless = np.flatnonzero(np.isinf(timing.seconds)) if timing.seconds is not None else np.empty(0, np.int64)
+    if len(endless):
+        yield f"Batch {endless[0] + 1} never ends at this throttle: producers write as fast as replicas may be copied."
