@@ -7,5 +7,6 @@ and only what Kafka waits for takes any (heartbeats, polls, time-outs, delays, m
 * ``topics``, ``members``: what exists when, and who is there; ``clock``: what happens next
 * ``group``: what both protocols share: the events, and rolling restarts
 * ``classic``, ``consumer``, ``share``: the coordinator of each protocol with its members
-* ``ledger``: which partitions nobody reads, and for how long; ``totals``: the sums
+* ``paces``: when members heartbeat and poll
+* ``ledger``: which partitions nobody reads, and for how long
 """

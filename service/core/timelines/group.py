@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
@@ -15,17 +16,27 @@ from service.core.model import NONE, Assignment, Float64s, Group, Int32s, Int64s
 from service.core.ragged import grouped, transposed
 from service.core.rebalances.fewest_moves import fewest_possible_moves
 from service.core.rebalances.movement import movement
-from service.core.timelines.clock import EVENTS, TIMERS, Clock
+from service.core.timelines.clock import EVENTS, STEP_CELLS, TIMERS, Clock
 from service.core.timelines.ledger import Ledger
-from service.core.timelines.members import Member, Members
+from service.core.timelines.members import Member, Members, Present, distinct
 from service.core.timelines.model import NEVER, Event, NewMember, Rebalance, Request, Timeline
+from service.core.timelines.paces import Paces
 from service.core.timelines.topics import Topology, View
 
 CLIENTS_OWN: Final = ("_return", "_roll")
 """The methods that go on in a converted group: what clients do, and not what its former coordinator waits for."""
 
+REBALANCE_CELLS: Final = 10_000
+"""The cells (see ``Clock``) that a rebalance spends on the smallest group."""
 
-class GroupTimeline(ABC):
+MEMBER_CELLS: Final = 16
+"""The cells (see ``Clock``) that a rebalance spends on a member: as many as on this many partitions."""
+
+PASSED: Final = 16
+"""Partitions or members that a pass looks at for a cell."""
+
+
+class GroupTimeline(Paces, ABC):
     """One group's timeline under one protocol.
 
     heir : what the group was converted to, or None
@@ -43,10 +54,11 @@ class GroupTimeline(ABC):
         self.topology = Topology(timeline.world)
         logs = timeline.detail == "assignments"
         self.ledger = Ledger.of(int(timeline.world.first[-1]), timeline.world.weights, logs=logs)
-        self.present: dict[int, Member] = {}
+        self.present = Present()
         self.rebalances: list[Rebalance] = []
         self.cause: int | None = None
         self.detailed = timeline.detail == "assignments"
+        self._cost = timeline.cost()
         self.requests_total = 0
         self.version_causes: list[int | None] = [None]
         self._latest: dict[str, Member] = {}
@@ -147,6 +159,7 @@ class GroupTimeline(ABC):
         return NewMember(group.member_ids[i], group.instance_ids[i], rack, topics)
 
     def _start(self, topics: tuple[int, ...], **fields: Any) -> Member:
+        self.clock.spend(STEP_CELLS)
         member = self.members.start(self.clock.now, Member(number=NONE, started_ms=self.clock.now, **fields), topics)
         self._latest[member.name] = self._latest[member.member_id] = member
         if topics not in self._counted_topics:
@@ -160,6 +173,7 @@ class GroupTimeline(ABC):
 
     def count_partitions(self) -> None:
         """Tell the ledger which partitions need a reader: those that exist, of topics that somebody subscribes to."""
+        self.clock.spend(STEP_CELLS + len(self._latest) + len(self.ledger.reader) // PASSED)
         running = {self.members.topics_of(member.number) for member in self.running()}
         self._counted_topics = running or self._counted_topics
         names = np.zeros(len(self.timeline.world.names), np.bool_)
@@ -183,6 +197,7 @@ class GroupTimeline(ABC):
 
     def close(self, member: Member) -> None:
         """End a client in good order."""
+        self.clock.spend(STEP_CELLS + len(self.ledger.reader) // PASSED)
         self.members.died[member.number] = self.clock.now
         self.leave(member, "the consumer is being closed")
 
@@ -202,7 +217,8 @@ class GroupTimeline(ABC):
 
     def _restart(self, member: Member, down_ms: int, member_id: str | None = None, **changes: Any) -> None:
         if member_id is not None and self.members.is_taken(member_id):
-            raise InvalidQuestion(f"Duplicate member_id {member_id!r}.", "events", self.cause or 0, "new_member_id")
+            field = "new_member_id" if self.timeline.events[self.cause or 0].new_member_id else "new_member_ids"
+            raise InvalidQuestion(f"Duplicate member_id {member_id!r}.", "events", self.cause or 0, field)
         self.close(member)
         self.later(self.clock.now + down_ms, self._return, member, member_id, changes)
 
@@ -224,17 +240,23 @@ class GroupTimeline(ABC):
         return self._start(self.members.topics_of(member.number), **{**fields, **changes})
 
     def _rolling_restart(self, event: Event) -> None:
-        self._roll([(member.name, {}) for member in self.running()], event)
+        self._begin_roll([(member.name, {}) for member in self.running()], event)
 
-    def _roll(self, steps: list[tuple[str, dict[str, Any]]], event: Event) -> None:
+    def _begin_roll(self, steps: list[tuple[str, dict[str, Any]]], event: Event) -> None:
+        if len(event.new_member_ids) > len(steps):
+            detail = f"{len(event.new_member_ids)} ids for {len(steps)} restarts."
+            raise InvalidQuestion(detail, "events", self.cause or 0, "new_member_ids")
+        self._roll(deque(steps), deque(event.new_member_ids), event)
+
+    def _roll(self, steps: deque[tuple[str, dict[str, Any]]], ids: deque[str], event: Event) -> None:
         """Restart one member after the other; those that have ended or migrated meanwhile are skipped."""
         while steps:
-            (name, changes), *steps = steps
+            name, changes = steps.popleft()
             member = self._latest[name]
             migrated = changes.get("protocol") == "classic" != member.protocol
             if self.members.died[member.number] == NEVER and not migrated:
-                self._restart(member, event.down_ms, **changes)
-                self.later(self.clock.now + event.down_ms + event.pause_ms, self._roll, steps, event)
+                self._restart(member, event.down_ms, ids.popleft() if ids else None, **changes)
+                self.later(self.clock.now + event.down_ms + event.pause_ms, self._roll, steps, ids, event)
                 return
 
     def _assignor_changes(self, event: Event) -> None:
@@ -246,7 +268,7 @@ class GroupTimeline(ABC):
             # Until all members support the new assignor, the group uses the old one; only then may the old one go.
             both = (*event.assignors, *(assignor for assignor in (old,) if assignor not in event.assignors))
             bounces = [{"protocol": "classic", "assignors": chosen} for chosen in (both, event.assignors)]
-        self._roll([(name, changes) for changes in bounces for name in names], event)
+        self._begin_roll([(name, changes) for changes in bounces for name in names], event)
 
     def _subscription_changes(self, event: Event) -> None:
         member = self._find(event)
@@ -256,17 +278,17 @@ class GroupTimeline(ABC):
         self.resubscribe(member)
 
     def _topic_created(self, event: Event) -> None:
-        if self.topology.versions[-1][1][event.topic]:
+        if self.topology.counts[event.topic]:
             self._wrong_topic(event, "exists already", "topic", "topic_name")
         self._change_topic(event)
 
     def _topic_deleted(self, event: Event) -> None:
-        if not self.topology.versions[-1][1][event.topic]:
+        if not self.topology.counts[event.topic]:
             self._wrong_topic(event, "does not exist", "topic_name")
         self._change_topic(event)
 
     def _partitions_added(self, event: Event) -> None:
-        before = int(self.topology.versions[-1][1][event.topic])
+        before = int(self.topology.counts[event.topic])
         if before == 0:
             self._wrong_topic(event, "does not exist", "topic_name")
         if event.partitions_count <= before:
@@ -298,45 +320,11 @@ class GroupTimeline(ABC):
             assignors = running[-1].assignors if running else (self.timeline.assignor,)
             self.join(self.start(fields, assignors))
 
-    # ---- times ---------------------------------------------------------------------------------------------------------
-
-    def next_beats(self, numbers: Int32s, now_ms: int) -> Int64s:
-        """int64[...], the next heartbeat of each member after now: Heartbeat.timeToNextHeartbeat."""
-        every, base = self.timing.heartbeat_interval_ms, self.members.beat[numbers]
-        beats: Int64s = base + ((now_ms - base) // every + 1) * every
-        return beats
-
-    def coming_beats(self, numbers: Int32s, now_ms: int) -> Int64s:
-        """int64[...], the next heartbeat of each member, one that is due now included, if it has not just sent another."""
-        base = self.members.beat[numbers]
-        due = (base < now_ms) & ((now_ms - base) % self.timing.heartbeat_interval_ms == 0)
-        beats: Int64s = np.where(due, now_ms, self.next_beats(numbers, now_ms))
-        return beats
-
-    def next_polls(self, numbers: Int32s, from_ms: Int64s) -> Int64s:
-        """int64[...], the first poll of each member then or later. from_ms : int64[...]"""
-        polls = np.maximum(from_ms, self.members.stalled_until[numbers])
-        every = self.timing.poll_interval_ms
-        if every:
-            polls += (self.members.phase[numbers] - polls) % every
-        return polls
-
-    def next_poll(self, number: int, from_ms: int) -> int:
-        """The same for one member."""
-        polls = max(from_ms, int(self.members.stalled_until[number]))
-        every = self.timing.poll_interval_ms
-        return polls + (int(self.members.phase[number]) - polls) % every if every else polls
-
-    def last_beat(self, number: int, now_ms: int) -> int:
-        """The last heartbeat of a member until now."""
-        base, every = int(self.members.beat[number]), self.timing.heartbeat_interval_ms
-        return base + max(0, now_ms - base) // every * every
-
     # ---- what an assignor sees, and what its answer changes ------------------------------------------------------------
 
     def numbers(self) -> Int32s:
         """int32[...], the numbers of the members that the coordinator has."""
-        return np.fromiter(self.present, np.int32, len(self.present))
+        return self.present.numbers()
 
     def group_of(self, numbers: Int32s, view: View, owner: Int32s) -> Group:
         """The group of these members. owner : int32[world's partitions], the number of the member that claims each, or NONE"""
@@ -359,16 +347,18 @@ class GroupTimeline(ABC):
 
     def group_with(self, numbers: Int32s, view: View, owned: Ragged, unknown_partitions: Int32s) -> Group:
         """The group of these members with what they own. owned : Ragged member → partitions of the view"""
+        cells = REBALANCE_CELLS + MEMBER_CELLS * len(numbers) + view.topics.partitions_count + len(view.missing)
+        self.clock.spend(self._cost * cells)
         rack_ids, members = self.timeline.group.rack_ids, self.members
         rack_index = {rack: i for i, rack in enumerate(rack_ids)}
         order = numbers.tolist()
-        racks = [rack_index.get(members.racks[number] or "", NONE) for number in order] if rack_ids else [NONE] * len(order)
+        racks = [rack_index.get(members.racks[number] or "", NONE) for number in order] if rack_ids else NONE
         return Group(
             topics=view.topics,
             member_ids=tuple([members.ids[number] for number in order]),
             instance_ids=tuple([members.instance_ids[number] for number in order]),
             rack_ids=rack_ids,
-            racks=np.array(racks, np.int32),
+            racks=np.broadcast_to(np.array(racks, np.int32), numbers.shape).copy(),
             subscriptions=self._subscriptions(members.joined[numbers], view),
             generations=members.generation[numbers].astype(np.int32),
             owned=owned,
@@ -378,7 +368,7 @@ class GroupTimeline(ABC):
 
     def _subscriptions(self, codes: Int64s, view: View) -> Ragged:
         """Ragged member → topics of a ``Group``. codes : int64[...], the subscription of each"""
-        rows = {code: view.topic_index[list(self.members.subscriptions[code])] for code in np.unique(codes).tolist()}
+        rows = {code: view.topic_index[list(self.members.subscriptions[code])] for code in distinct(codes)}
         if len(rows) != 1:
             values = [rows[code] for code in codes.tolist()]
             offsets = np.zeros(len(codes) + 1, np.int32)

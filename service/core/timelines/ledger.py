@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Float64s, Int32s, Int64s
-from service.core.timelines.model import NEVER, Rebalance
+from service.core.timelines.model import NEVER, Idle, Rebalance
+
+
+class Wait(NamedTuple):
+    """The last part of idle times, which hangs on when clients heartbeat and poll.
+
+    from_ms : when it began; each_from_ms : int64[partitions], where it began later for some of all partitions, or None
+    most_ms : how long it can be, and it can be 0
+    is_middle : is the half of that to be counted? Otherwise what it was in this simulation
+    """
+
+    from_ms: int
+    most_ms: int
+    is_middle: bool
+    each_from_ms: Int64s | None = None
 
 
 @dataclass
@@ -19,7 +34,7 @@ class Ledger:
     idle_since : int64[partitions], since when it has no reader; NEVER where it has one, or needs none
     counted : bool[partitions], those that exist and that somebody subscribes to
     weights : float64[partitions], or None
-    ended_ms, longest_ms : of the idle times that are over
+    idle : of the idle times that are over
     log : (time, number of a member, partitions that it began to read, or stopped reading if negative); None if nobody wants it
     """
 
@@ -27,8 +42,7 @@ class Ledger:
     idle_since: Int64s
     counted: Bools
     weights: Float64s | None
-    ended_ms: int = 0
-    longest_ms: int = 0
+    idle: Idle = field(default_factory=Idle)
     undelivered: float = 0.0
     log: list[tuple[int, int, int]] | None = None
 
@@ -77,7 +91,9 @@ class Ledger:
         """A member reads nothing any longer."""
         self.stop(np.flatnonzero(self.reader == number).astype(np.int32), at_ms)
 
-    def start(self, partitions: Int32s, readers: Int32s, at_ms: Int64s, rebalance: Rebalance | None) -> Float64s | None:
+    def start(
+        self, partitions: Int32s, readers: Int32s, at_ms: Int64s, rebalance: Rebalance | None, wait: Wait | None = None
+    ) -> Float64s | None:
         """These get readers at these times, NEVER for one whose process has ended.
 
         Returns float64[partitions], what has come in for each of them meanwhile, or None without weights.
@@ -87,29 +103,52 @@ class Ledger:
             partitions, readers, at_ms = partitions[alive], readers[alive], at_ms[alive]
         self._note(readers, at_ms, 1)
         self.reader[partitions] = readers
-        return self._end(partitions, at_ms, rebalance)
+        return self._end(partitions, at_ms, rebalance, None if wait is None else self._bounded(partitions, at_ms, wait))
 
-    def start_one(self, partitions: Int32s, number: int, now_ms: int, rebalance: Rebalance | None) -> float | None:
+    def start_one(
+        self, partitions: Int32s, number: int, now_ms: int, rebalance: Rebalance | None, wait: Wait | None = None
+    ) -> float | None:
         """Of these, those that are counted get the same reader now. Returns what came in for them meanwhile, or None."""
+        bounds = None if wait is None else self._bounded(partitions[self.counted[partitions]], now_ms, wait)
         weights = np.zeros(0) if self.weights is None else self.weights
         count, total, longest, missed = _start_one(
             self.reader, self.idle_since, self.counted, partitions, number, now_ms, NEVER, weights
         )
         if self.log is not None and count:
             self.log.append((now_ms, number, count))
-        self._add(total, longest, missed, rebalance)
+        self._add(bounds or Idle.exactly(total, longest), missed, rebalance)
         return None if self.weights is None else missed
 
-    def _add(self, total: int, longest: int, missed: float, rebalance: Rebalance | None) -> None:
-        """Note idle times that are over. total, longest : ms; missed : what came in meanwhile"""
-        self.ended_ms += total
-        self.longest_ms = max(self.longest_ms, longest)
+    def _bounded(self, partitions: Int32s, at_ms: Int64s | int, wait: Wait) -> Idle:
+        """The idle times that end then, whose last part could have been shorter or longer.
+
+        If the figure is to be the middle, ``idle_since`` becomes such that it is.
+        """
+        since = self.idle_since[partitions]
+        idles = since != NEVER
+        ends = np.broadcast_to(at_ms, partitions.shape)[idles]
+        idle = np.maximum(ends - since[idles], 0)
+        begins = np.maximum(since[idles], wait.from_ms)
+        if wait.each_from_ms is not None:
+            begins = np.maximum(begins, wait.each_from_ms[partitions[idles]])
+        waited = np.clip(ends - begins, 0, idle)
+        least, most = idle - waited, idle - waited + wait.most_ms
+        if wait.is_middle:
+            idle = least + wait.most_ms // 2
+            self.idle_since[partitions[idles]] = ends - idle
+        parts = (of(part) for part in (idle, least, np.maximum(idle, most)) for of in (np.sum, lambda ms: ms.max(initial=0)))
+        return Idle(*map(int, parts))
+
+    def _add(self, idle: Idle, missed: float, rebalance: Rebalance | None) -> None:
+        """Note idle times that are over. missed : what came in meanwhile"""
+        self.idle = self.idle.with_more(idle)
         self.undelivered += missed
         if rebalance is not None:
-            rebalance.idle_ms += total
-            rebalance.longest_idle_ms = max(rebalance.longest_idle_ms, longest)
+            rebalance.idle = rebalance.idle.with_more(idle)
 
-    def hand_out(self, owner: Int32s, start_of: Int64s, now_ms: int, rebalance: Rebalance) -> tuple[Int32s, Float64s]:
+    def hand_out(
+        self, owner: Int32s, start_of: Int64s, now_ms: int, rebalance: Rebalance, wait: Wait | None = None
+    ) -> tuple[Int32s, Float64s]:
         """Partitions change to these owners: who loses one stops reading it, who gets one reads it.
 
         owner : int32[partitions], the number of the new owner, or NONE
@@ -120,6 +159,11 @@ class Ledger:
         meanwhile.
         """
         weights = np.zeros(0) if self.weights is None else self.weights
+        bounds = None
+        if wait is not None:
+            starts = (self.reader == NONE) & (owner != NONE) & self.counted
+            starts[starts] = start_of[owner[starts]] <= now_ms
+            bounds = self._bounded(np.flatnonzero(starts).astype(np.int32), now_ms, wait)
         before = self.reader.copy() if self.log is not None else self.reader
         loses, missed, total, longest = _hand_out(
             self.reader, self.idle_since, self.counted, owner, start_of, now_ms, NEVER, weights
@@ -129,15 +173,18 @@ class Ledger:
             old, new = before[changed], self.reader[changed]
             self._note(old, now_ms, -1)
             self._note(new[new != NONE], now_ms, 1)
-        self._add(total, longest, float(missed.sum()), rebalance)
+        self._add(bounds or Idle.exactly(total, longest), float(missed.sum()), rebalance)
         return np.flatnonzero(loses).astype(np.int32), missed
 
-    def _end(self, partitions: Int32s, at_ms: Int64s | np.int64, rebalance: Rebalance | None) -> Float64s | None:
+    def _end(
+        self, partitions: Int32s, at_ms: Int64s | np.int64, rebalance: Rebalance | None, bounds: Idle | None = None
+    ) -> Float64s | None:
         since = self.idle_since[partitions]
         idle = np.where(since == NEVER, 0, np.maximum(at_ms - since, 0))
         self.idle_since[partitions] = NEVER
         missed: Float64s | None = None if self.weights is None else self.weights[partitions] * idle / 1000
-        self._add(int(idle.sum()), int(idle.max(initial=0)), 0.0 if missed is None else float(missed.sum()), rebalance)
+        bounds = bounds or Idle.exactly(int(idle.sum()), int(idle.max(initial=0)))
+        self._add(bounds, 0.0 if missed is None else float(missed.sum()), rebalance)
         return missed
 
     def open_ms(self, now_ms: int) -> tuple[int, int, float]:

@@ -3,6 +3,7 @@
 import hashlib
 import zlib
 from dataclasses import dataclass
+from typing import Final
 from uuid import UUID
 
 import numpy as np
@@ -36,6 +37,49 @@ class Member:
         return self.instance_id is not None
 
 
+PHASES: Final = 16
+"""Members poll at as many times of an interval, and no more, so that those of a large group can be computed together."""
+
+
+def distinct(codes: Int64s) -> list[int]:
+    """The distinct values, ascending. Most often there is one."""
+    if len(codes) and (codes == codes[0]).all():
+        return [int(codes[0])]
+    values: list[int] = np.unique(codes).tolist()
+    return values
+
+
+class Present(dict[int, Member]):
+    """The members that a coordinator has, by number, in the order in which it got them."""
+
+    _numbers: Int32s | None = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._static: dict[str, Member] = {}
+
+    def __setitem__(self, number: int, member: Member) -> None:
+        super().__setitem__(number, member)
+        self._numbers = None
+        if member.instance_id is not None:
+            self._static[member.instance_id] = member
+
+    def __delitem__(self, number: int) -> None:
+        super().__delitem__(number)
+        self._numbers = None
+
+    def numbers(self) -> Int32s:
+        """int32[...], their numbers."""
+        if self._numbers is None:
+            self._numbers = np.fromiter(self, np.int32, len(self))
+        return self._numbers
+
+    def with_instance(self, instance_id: str | None) -> Member | None:
+        """The member with this ``group.instance.id``."""
+        member = None if instance_id is None else self._static.get(instance_id)
+        return member if member is not None and member.number in self else None
+
+
 class Members:
     """All incarnations, and as columns by number what changes or is computed for many of them at once.
 
@@ -44,7 +88,7 @@ class Members:
     syncs : int64, likewise its SyncGroup
     stalled_until : int64, until when it does not poll
     died : int64, when its process ended; NEVER while it runs
-    phase : int64, its first poll
+    phase : int64, when it polls, in PHASES parts of the interval
     metadata_ms : int64, its last request for metadata of its own: at its start, for a new subscription, or as the last was old
     topics : int64, what it subscribes to now, as an index of ``subscriptions``; joined : what it said when it last joined
     generation : int64, of its last assignment
@@ -101,7 +145,7 @@ class Members:
         self._taken.add(member.member_id)
         self.beat[number], self.metadata_ms[number], self.joins[number], self.syncs[number] = now_ms, now_ms, NEVER, NEVER
         self.stalled_until[number], self.died[number] = 0, NEVER
-        self.phase[number] = zlib.crc32(member.name.encode("utf-8", "surrogatepass"))
+        self.phase[number] = zlib.crc32(member.name.encode("utf-8", "surrogatepass")) % PHASES
         self.topics[number] = self.joined[number] = self.subscription(topics)
         self.generation[number], self.metadata_version[number], self.is_new[number] = -1, 0, True
         self.classic[number] = member.protocol == "classic"
@@ -125,8 +169,7 @@ class Members:
 
     def joined_topics(self, numbers: Int32s) -> list[int]:
         """The topics that these members said they subscribe to, ascending."""
-        codes = np.unique(self.joined[numbers]).tolist()
-        return sorted({topic for code in codes for topic in self.subscriptions[code]})
+        return sorted({topic for code in distinct(self.joined[numbers]) for topic in self.subscriptions[code]})
 
     def next_id(self, name: str, new_id: str | None, instance_id: str | None) -> str:
         """The id of a member's next incarnation: as given, or derived in the form in which a broker draws them.

@@ -1,5 +1,7 @@
 """A timeline and its rebalances, as dataclasses."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -8,6 +10,15 @@ from service.core.assignors import Assignor
 from service.core.measures import Spread
 from service.core.model import Float64s, Group, Int32s, Ragged
 from service.core.rebalances.movement import Movement
+
+SLOW_IF_MIXED: Final = ("sticky", "cooperative-sticky")
+"""The assignors that search where members subscribe to different topics."""
+
+SLOWEST: Final = 8
+"""What they take then, and share groups always, measured: up to 580 ns for each partition, others 40 to 80."""
+
+POLLS: Final = 2
+"""What classic groups take whose members get their assignments in polls of their own."""
 
 NEVER: Final = 1 << 62
 """A time that does not come."""
@@ -52,6 +63,7 @@ class Event:
 
     topic : an index into ``World.names``; ``topics`` likewise
     assignors, group_protocol : of the members from then on
+    new_member_ids : of restarted members, in the order in which they restart; the ids of the others are derived
     """
 
     at_ms: int
@@ -62,6 +74,7 @@ class Event:
     down_ms: int = 0
     pause_ms: int = 0
     new_member_id: str | None = None
+    new_member_ids: tuple[str, ...] = ()
     topics: tuple[int, ...] = ()
     topic: int = -1
     partitions_count: int = 0
@@ -107,6 +120,17 @@ class Timeline:
     detail: str = "assignments"
     most_explained: int = 0
 
+    def cost(self) -> int:
+        """How many times as much as usual a rebalance takes for each member and partition."""
+        differ = self.assignor.name in SLOW_IF_MIXED and self.subscriptions_differ()
+        polls = POLLS if self.group_protocol == "classic" and self.timing.poll_interval_ms else 1
+        return SLOWEST if differ or self.group_protocol == "share" else polls
+
+    def subscriptions_differ(self) -> bool:
+        """Do two members subscribe to different topics at any time?"""
+        later = (event.member.topics if event.member else event.topics for event in self.events if event.member or event.topics)
+        return len({*self.subscriptions, *later}) > 1
+
 
 @dataclass(frozen=True)
 class Request:
@@ -116,6 +140,37 @@ class Request:
     api: str
     member_id: str
     error: str = ""
+
+
+@dataclass(frozen=True)
+class Idle:
+    """Idle times: the sum over partitions and the longest, and the least and the most that both can be, in ms.
+
+    They differ where it hangs on when clients heartbeat and poll.
+    """
+
+    sum_ms: int = 0
+    longest_ms: int = 0
+    least_sum_ms: int = 0
+    least_longest_ms: int = 0
+    most_sum_ms: int = 0
+    most_longest_ms: int = 0
+
+    @classmethod
+    def exactly(cls, sum_ms: int, longest_ms: int) -> Idle:
+        """Idle times that could not have been shorter or longer."""
+        return cls(sum_ms, longest_ms, sum_ms, longest_ms, sum_ms, longest_ms)
+
+    def with_more(self, more: Idle) -> Idle:
+        """These and others."""
+        return Idle(
+            self.sum_ms + more.sum_ms,
+            max(self.longest_ms, more.longest_ms),
+            self.least_sum_ms + more.least_sum_ms,
+            max(self.least_longest_ms, more.least_longest_ms),
+            self.most_sum_ms + more.most_sum_ms,
+            max(self.most_longest_ms, more.most_longest_ms),
+        )
 
 
 @dataclass
@@ -130,7 +185,7 @@ class Rebalance:
     members_count : of the members that the assignor saw
     group, assignment, counts : what it was asked, with what each member had before, what it answered, and partitions per member;
         None unless asked for
-    idle_ms, longest_idle_ms : of the partitions that it gave to somebody, since somebody last read them: the sum, the longest
+    idle : of the partitions that it gave to somebody, since somebody last read them
     backlog : what came in for them meanwhile, if weights are rates
     catch_up_ms : until the members have worked it off, infinite if one never does; None without a consumption rate
     """
@@ -153,8 +208,7 @@ class Rebalance:
     movement: Movement | None = None
     fewest_possible_moves: int | None = None
     withheld: int = 0
-    idle_ms: int = 0
-    longest_idle_ms: int = 0
+    idle: Idle = Idle()
     backlog: float = 0.0
     catch_up_ms: float | None = None
     explanation: dict[str, Any] | None = None
@@ -164,7 +218,7 @@ class Rebalance:
 class Totals:
     """What a timeline costs.
 
-    idle_partition_ms : of all partitions, those still idle at the end included
+    idle : of all partitions, those still idle at the end included
     moved : partitions that went from one member to another, also over the two rebalances of the cooperative protocol
     worst_skew : of all rebalances
     undelivered : records (or bytes …) that came in for idle partitions; None if the topics have no weights
@@ -172,8 +226,7 @@ class Totals:
     """
 
     rebalances: int
-    idle_partition_ms: int
-    longest_idle_ms: int
+    idle: Idle
     moved: int
     revoked: int
     worst_skew: float
@@ -209,5 +262,5 @@ class Outcome:
     readings: list[Reading] | None
 
 
-Tick = Callable[[], None]
-"""Called between two steps; raises to end the simulation."""
+Tick = Callable[[int], None]
+"""Called before each step with the cells spent (see ``Clock``); raises to end the simulation."""

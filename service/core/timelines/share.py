@@ -8,6 +8,7 @@ Source: org.apache.kafka.coordinator.group.GroupMetadataManager.shareGroupHeartb
 """
 
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
@@ -16,9 +17,13 @@ from service.core.model import NONE, Int32s, Ragged
 from service.core.ragged import transposed
 from service.core.timelines.consumer.clients import ConsumerTimeline
 from service.core.timelines.consumer.coordinator import EMPTY, STABLE
+from service.core.timelines.ledger import Wait
 from service.core.timelines.members import Member
 from service.core.timelines.model import NEVER, NewMember
 from service.core.timelines.topics import view_of
+
+ACKNOWLEDGES_MS: Final = 50
+"""After its first answer, a member heartbeats again: some 16 to 200 ms later in the recordings, in which polls take 20 ms."""
 
 
 class ShareTimeline(ConsumerTimeline):
@@ -36,6 +41,7 @@ class ShareTimeline(ConsumerTimeline):
         self.rows: dict[int, Int32s] = {}
         self.ledger.log = None  # several members read a partition: there is no one reader to note
         self.initialized = np.zeros(len(self.timeline.world.names), np.int32)
+        self._readers = Ragged(np.zeros(len(self.ledger.reader) + 1, np.int32), np.empty(0, np.int32))
 
     def begin(self) -> None:
         """See GroupTimeline."""
@@ -43,11 +49,24 @@ class ShareTimeline(ConsumerTimeline):
         owned = self.timeline.group.owned
         if len(owned.values):
             self.rows = {number: owned.row(number) for number in range(len(owned))}
+            self._readers = transposed(owned, len(self.ledger.reader))
             self.initialized = self.timeline.world.counts.copy()
 
     def start(self, fields: NewMember, assignors: tuple[Assignor, ...] | None = None) -> Member:
         """See GroupTimeline; a ``group.instance.id`` means nothing here."""
         return super().start(replace(fields, instance_id=None), assignors)
+
+    def join(self, member: Member, *, starts: bool = True) -> None:
+        """A client's first heartbeat. It acknowledges its assignment, even an empty one, by another as soon as it has it.
+
+        Reproduces AbstractMembershipManager.maybeReconcile and shouldHeartbeatNow, for ACKNOWLEDGING.
+        """
+        super().join(member, starts=starts)
+        self.later(self.clock.now + ACKNOWLEDGES_MS, self._acknowledge, member.number)
+
+    def _acknowledge(self, number: int) -> None:
+        if number in self.present and self._beats(number):
+            self._heartbeat(number)
 
     def leave(self, member: Member, client_reason: str) -> None:
         """See ConsumerTimeline."""
@@ -62,11 +81,12 @@ class ShareTimeline(ConsumerTimeline):
     def _hand_over(self, number: int) -> None:
         """Where another member reads a partition too, nobody misses this one."""
         gone = self.rows.pop(number, np.empty(0, np.int32))
-        for other, partitions in self.rows.items():
-            if self.members.died[other] == NEVER:
-                shared = np.intersect1d(gone, partitions)
-                shared = shared[self.ledger.reader[shared] == number]
-                self.ledger.reader[shared] = other
+        for partition in gone[self.ledger.reader[gone] == number].tolist():
+            sharers = self._readers.row(partition)
+            self.clock.spend(len(sharers))
+            left = sharers[self.members.died[sharers] == NEVER]
+            if len(left):
+                self.ledger.reader[partition] = left[0]
 
     def _assign(self) -> None:
         """Compute the target, and give each member its own: TargetAssignmentBuilder.build, ShareGroupAssignmentBuilder.build."""
@@ -87,7 +107,7 @@ class ShareTimeline(ConsumerTimeline):
         assignment = assignor.run(before)
         self.describe(current, before, assignment, assignor, view)
         current.epoch = self.target_epoch = self.epoch
-        self.assigned_at = now
+        self._since_ms, self.assigned_at = max(self._changed_ms, self._ready_ms()), now
         beats = np.where(self.members.died[numbers] == NEVER, self.coming_beats(numbers, now), NEVER)
         beats[numbers == self._beating] = now
         self.rows = {
@@ -100,6 +120,7 @@ class ShareTimeline(ConsumerTimeline):
         lengths = np.where(alive, assignment.rows.lengths(), 0)
         offsets = np.append(0, np.cumsum(lengths)).astype(np.int32)
         readers = transposed(Ragged(offsets, view.to_world[assignment.rows.values[kept]]), len(self.ledger.reader))
+        self._readers = Ragged(readers.offsets, numbers[readers.values])
         self.ledger.stop(np.flatnonzero((readers.lengths() == 0) & (self.ledger.reader != NONE)).astype(np.int32), now)
         read = np.flatnonzero(readers.lengths()).astype(np.int32)
         slots = readers.values[readers.offsets[read]]
@@ -108,7 +129,9 @@ class ShareTimeline(ConsumerTimeline):
         keeps = ~unread & (self.ledger.reader[read] != numbers[slots])
         self.ledger.reader[read[keeps]] = numbers[slots[keeps]]
         unread &= self.ledger.counted[read]
-        missed = self.ledger.start(read[unread], numbers[slots[unread]], soonest[unread], current)
+        every = self.timing.heartbeat_interval_ms
+        wait = None if self._joining == self._beating else Wait(self._since_ms, every, is_middle=True)
+        missed = self.ledger.start(read[unread], numbers[slots[unread]], soonest[unread], current, wait)
         if missed is not None:
             gets = slots[unread][soonest[unread] < NEVER]
             self.backlog(current, np.bincount(gets, missed, len(numbers)).astype(np.float64, copy=False), assignment.rows, view)
@@ -119,7 +142,7 @@ class ShareTimeline(ConsumerTimeline):
 
     def topics_changed(self) -> None:
         """See GroupTimeline. A deleted topic takes its state with it."""
-        self.initialized = np.minimum(self.initialized, self.topology.versions[-1][1])
+        self.initialized = np.minimum(self.initialized, self.topology.counts)
         super().topics_changed()
 
     def _initialize(self) -> None:
@@ -127,13 +150,13 @@ class ShareTimeline(ConsumerTimeline):
 
         Reproduces GroupMetadataManager.maybeCreateInitializeShareGroupStateRequest and initializeShareGroupState.
         """
-        counts, topics = self.topology.versions[-1][1], self.members.joined_topics(self.numbers())
+        counts, topics = self.topology.counts, self.members.joined_topics(self.numbers())
         if (self.initialized[topics] < counts[topics]).any():
             self.initialized[topics] = counts[topics]
+            if not self._refresh and self._pending is None:
+                self._changed_ms = self.clock.now
             self._refresh = True
-            beating = self._beating_numbers()
-            beats = self.next_beats(beating, self.clock.now)
-            self.later(int(beats.min()), self._beat, int(beating[int(beats.argmin())]), self.epoch)
+            self._await_heartbeat()
 
     def _enter(self, state: str) -> None:
         """A share group is empty or stable: ShareGroup.ShareGroupState."""

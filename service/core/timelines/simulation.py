@@ -9,7 +9,7 @@ from service.core.assignors import Assignor
 from service.core.timelines.classic.clients import ClassicTimeline
 from service.core.timelines.consumer.clients import ConsumerTimeline
 from service.core.timelines.group import GroupTimeline
-from service.core.timelines.model import NEVER, Event, Outcome, Reading, Tick, Timeline, Totals
+from service.core.timelines.model import NEVER, Event, Idle, Outcome, Reading, Tick, Timeline, Timing, Totals
 from service.core.timelines.share import ShareTimeline
 
 PROTOCOLS: Final[dict[str, type[GroupTimeline]]] = {
@@ -34,7 +34,7 @@ class Simulation:
         """The group as it is now."""
         return self._first.last_heir()
 
-    def run(self, tick: Tick = lambda: None, until_ms: int = NEVER) -> None:
+    def run(self, tick: Tick = lambda _: None, until_ms: int = NEVER) -> None:
         """Go on to ``until_ms``, or to the end. Raises InvalidQuestion for an event that cannot happen."""
         self.group.clock.run(tick, until_ms)
 
@@ -70,8 +70,7 @@ def _totals(group: GroupTimeline) -> Totals:
     moves = [rebalance.movement for rebalance in rebalances if rebalance.movement is not None]
     return Totals(
         rebalances=len(rebalances),
-        idle_partition_ms=group.ledger.ended_ms + open_ms,
-        longest_idle_ms=max(group.ledger.longest_ms, longest),
+        idle=group.ledger.idle.with_more(Idle.exactly(open_ms, longest)),
         moved=sum(move.moved for move in moves) + sum(rebalance.withheld for rebalance in rebalances),
         revoked=sum(move.revoked for move in moves),
         worst_skew=max((rebalance.load.skew for rebalance in rebalances if rebalance.load is not None), default=1.0),
@@ -82,24 +81,19 @@ def _totals(group: GroupTimeline) -> Totals:
     )
 
 
-def simulate(timeline: Timeline, tick: Tick = lambda: None) -> Outcome:
-    """The rebalances of a timeline. Raises what the assignor raises, what ``tick`` raises, and InvalidQuestion."""
-    simulation = Simulation(timeline)
-    simulation.run(tick)
-    return simulation.outcome()
-
-
 @dataclass(frozen=True)
 class Variant:
     """A way to run the group.
 
     static : must all members have a ``group.instance.id`` (True), none (False), or as given (None)?
+    timing : what broker and clients wait for in this way
     changes : number of an event that changes the assignor → the protocol and the assignor of the group from then on
     """
 
     group_protocol: str
     assignor: Assignor
     static: bool | None
+    timing: Timing
     changes: Mapping[int, tuple[str, Assignor]]
 
 
@@ -113,6 +107,7 @@ def varied(timeline: Timeline, variant: Variant) -> Timeline:
         timeline,
         group_protocol=variant.group_protocol,
         assignor=variant.assignor,
+        timing=variant.timing,
         group=group,
         events=tuple(_varied(event, variant.changes.get(i), static=static) for i, event in enumerate(timeline.events)),
         detail="totals",

@@ -5,14 +5,23 @@ numbered, as ``core.model.Topics`` has them.
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
-from service.core.model import NONE, Bools, Int32s, Ragged, Topics
+from service.core.model import NONE, Bools, Int32s, Int64s, Ragged, Topics
 from service.core.timelines.model import World
 
 FIRST_RETRY_MS, LAST_RETRY_MS = 100, 1_000
 """``retry.backoff.ms`` and ``retry.backoff.max.ms`` of clients, by default; each retry waits twice as long as the one before."""
+
+WAITS_THAT_GROW: Final = 4
+"""Of retries: those before the wait has reached ``LAST_RETRY_MS``."""
+
+AT, TOPIC, BEFORE, AFTER = range(4)
+"""The columns of a change: when, which topic, its partitions before and after."""
+
+KEPT_VIEWS: Final = 2
 
 
 @dataclass(frozen=True)
@@ -73,43 +82,59 @@ def rows_at(rows: Ragged, chosen: Int32s) -> Ragged:
 
 
 class Topology:
-    """The topics over time.
+    """The topics over time. Version 0 has those of the start; each change makes one more.
 
-    versions : (time, counts) after each change; those of the start are at 0 ms
+    counts : int32[names], the partitions of each topic now
     """
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.versions: list[tuple[int, Int32s]] = [(0, world.counts)]
-        self._views: dict[int, View] = {}
+        self.counts: Int32s = world.counts.copy()
         self.topic_of = np.repeat(np.arange(len(world.names), dtype=np.int32), np.diff(world.first))
+        self._changes: Int64s = np.zeros((64, 4), np.int64)
+        self._newest = 0
+        self._views: dict[int, View] = {}
 
     def change(self, at_ms: int, topic: int, partitions_count: int) -> None:
         """From now on the topic has so many partitions."""
-        counts = self.versions[-1][1].copy()
-        counts[topic] = partitions_count
-        self.versions.append((at_ms, counts))
+        self._newest += 1
+        if self._newest == len(self._changes):
+            self._changes = np.concatenate([self._changes, np.zeros_like(self._changes)])
+        self._changes[self._newest] = at_ms, topic, self.counts[topic], partitions_count
+        self.counts[topic] = partitions_count
 
     def newest(self) -> int:
         """The number of the last version."""
-        return len(self.versions) - 1
+        return self._newest
+
+    def last_topic(self) -> int:
+        """The topic that the last version changed."""
+        return int(self._changes[self._newest, TOPIC])
+
+    def counts_at(self, version: int) -> Int32s:
+        """int32[names], the partitions of each topic in a version."""
+        counts = self.world.counts.copy()
+        counts[self._changes[1 : version + 1, TOPIC]] = self._changes[1 : version + 1, AFTER]
+        return counts
 
     def view(self, version: int) -> View:
-        """The view of a version, made once."""
+        """The view of a version. The last two that were asked for are kept: a leader's, and the newest."""
         if version not in self._views:
-            self._views[version] = view_of(self.world, self.versions[version][1])
+            if len(self._views) == KEPT_VIEWS:
+                del self._views[next(iter(self._views))]
+            self._views[version] = view_of(self.world, self.counts_at(version))
         return self._views[version]
 
     def existing(self) -> Bools:
         """bool[world's partitions], those that exist now."""
-        counts = self.versions[-1][1]
         first = self.world.first
         ids = np.arange(first[-1], dtype=np.int32) - first[self.topic_of]
-        exists: Bools = ids < counts[self.topic_of]
+        exists: Bools = ids < self.counts[self.topic_of]
         return exists
 
-    def arrival_ms(self, version: int, requested_ms: int, topics: list[int], max_age_ms: int) -> int:
-        """When a version reaches a client that requested metadata at that time, and requests it every ``max_age_ms``.
+    def arrivals(self, after: int, requested_ms: int, topics: list[int], max_age_ms: int) -> Int64s:
+        """int64[versions after ``after``], when each reaches a client that requested metadata at that time, and requests it every
+        ``max_age_ms``.
 
         One that asks for a topic that does not exist asks again as soon as its retries allow. A request takes no time; a real
         one can wait behind the client's fetch, for up to ``fetch.max.wait.ms``.
@@ -119,20 +144,26 @@ class Topology:
         Reproduces Metadata.timeToNextUpdate, timeToAllowUpdate, and the retry for UNKNOWN_TOPIC_OR_PARTITION in Metadata.update
         (Apache Kafka 4.3.1), without the jitter of ExponentialBackoff.
         """
-        at_ms = self.versions[version][0]
-        if requested_ms >= at_ms:
-            return requested_ms
-        if (self.versions[version - 1][1][topics] == 0).any():
-            backoff = FIRST_RETRY_MS
-            while requested_ms < at_ms and backoff < LAST_RETRY_MS:
-                requested_ms += backoff
-                backoff *= 2
-            return requested_ms + max(0, -((requested_ms - at_ms) // LAST_RETRY_MS)) * LAST_RETRY_MS
-        return requested_ms - (requested_ms - at_ms) // max_age_ms * max_age_ms
+        changes = self._changes[after + 1 : self._newest + 1]
+        at_ms = changes[:, AT]
+        asked = np.zeros(len(self.counts), np.bool_)
+        asked[topics] = True
+        appears, goes = changes[:, BEFORE] == 0, changes[:, AFTER] == 0
+        appearing = np.where(asked[changes[:, TOPIC]], appears.astype(np.int64) - goes, 0)
+        missing_now = int((self.counts[topics] == 0).sum())
+        missing_before = missing_now + np.cumsum(appearing[::-1])[::-1]
+        later = requested_ms + -((requested_ms - at_ms) // max_age_ms) * max_age_ms
+        arrives: Int64s = np.where(missing_before > 0, _retried(requested_ms, at_ms), later)
+        return np.where(at_ms <= requested_ms, requested_ms, arrives)
 
-    def version_at(self, now_ms: int, requested_ms: int, topics: list[int], max_age_ms: int) -> int:
-        """The last version that a client has seen by now."""
-        version = self.newest()
-        while version > 0 and self.arrival_ms(version, requested_ms, topics, max_age_ms) > now_ms:
-            version -= 1
-        return version
+    def version_at(self, now_ms: int, requested_ms: int, topics: list[int], max_age_ms: int, known: int) -> int:
+        """The last version that a client has seen by now. known : one that it has seen"""
+        seen = np.flatnonzero(self.arrivals(known, requested_ms, topics, max_age_ms) <= now_ms)
+        return known + 1 + int(seen[-1]) if len(seen) else known
+
+
+def _retried(requested_ms: int, at_ms: Int64s) -> Int64s:
+    """int64[...], the first retry of a request at or after each time: waits of 100, 200, 400, 800 ms, then of a second each."""
+    retries = requested_ms + np.cumsum([0, *(FIRST_RETRY_MS * 2**i for i in range(WAITS_THAT_GROW))])
+    late: Int64s = retries[-1] + np.maximum(0, -((retries[-1] - at_ms) // LAST_RETRY_MS)) * LAST_RETRY_MS
+    return np.where(at_ms <= retries[-1], retries[np.searchsorted(retries[:-1], at_ms)], late)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from service.core.model import NONE
 from service.core.timelines.ledger import Ledger
-from service.core.timelines.model import NEVER, Rebalance
+from service.core.timelines.model import NEVER, Idle, Rebalance
 from tests.reference.ledger import hand_out, start_one, stop_one
 
 NOW = 1_000
@@ -35,7 +35,7 @@ def test_the_kernel_does_what_its_twin_does(data: st.DataObject, size: int) -> N
     assert ledger.reader.tolist() == reader
     assert ledger.idle_since.tolist() == idle_since
     assert missed.tolist() == pytest.approx([expected_missed.get(member, 0.0) for member in range(MEMBERS)])
-    assert (rebalance.idle_ms, rebalance.longest_idle_ms) == (sum(idle_times), max(idle_times, default=0))
+    assert rebalance.idle == Idle.exactly(sum(idle_times), max(idle_times, default=0))
 
 
 @given(data=st.data(), size=st.integers(0, 20), number=st.integers(0, MEMBERS - 1))
@@ -57,4 +57,4 @@ def test_one_member_stops_and_starts(data: st.DataObject, size: int, number: int
     idle_times, expected_missed = start_one(reader, idle_since, counted, chosen, number, NOW + 5, weights)
     assert (ledger.reader.tolist(), ledger.idle_since.tolist()) == (reader, idle_since)
     assert missed == pytest.approx(expected_missed)
-    assert (rebalance.idle_ms, rebalance.longest_idle_ms) == (sum(idle_times), max(idle_times, default=0))
+    assert rebalance.idle == Idle.exactly(sum(idle_times), max(idle_times, default=0))

@@ -11,13 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from service.api.rebalances import extent as extent_module
 from service.api.rebalances import request as request_module
 from service.api.rebalances.request import GroupRebalancesSchema
 from service.core.errors import InvalidQuestion, KafkaAssignorFails
 from service.core.model import NONE
 from service.core.timelines.classic.clients import ClassicTimeline
 from service.core.timelines.consumer.clients import ConsumerTimeline
-from service.core.timelines.model import NEVER, Timeline
+from service.core.timelines.model import NEVER, Idle, Timeline
 from service.core.timelines.share import ShareTimeline
 from service.core.timelines.simulation import Simulation
 
@@ -49,7 +50,8 @@ def no_limits() -> Any:
     """Timelines are read without a request, which would have the limits."""
     patch = pytest.MonkeyPatch()
     patch.setattr(request_module, "reserve", lambda _: None)
-    patch.setattr(request_module, "check_limit", lambda *_: None)
+    for module in (request_module, extent_module):
+        patch.setattr(module, "check_limit", lambda *_: None)
     yield
     patch.undo()
 
@@ -158,7 +160,7 @@ def test_nobody_reads_what_another_may_read(body: Body) -> None:
     simulation = Simulation(timeline_of(body))
     steps = 0
 
-    def tick() -> None:
+    def tick(_: int) -> None:
         nonlocal steps
         steps += 1
         assert steps < MOST_STEPS
@@ -170,6 +172,13 @@ def test_nobody_reads_what_another_may_read(body: Body) -> None:
         return  # an event for a member that has gone
     check(simulation)
     at_rest(simulation)
+
+
+def check_idle(idle: Idle) -> None:
+    """The longest is part of the sum, and figures are between their bounds."""
+    assert 0 <= idle.longest_ms <= idle.sum_ms
+    assert 0 <= idle.least_longest_ms <= idle.longest_ms <= idle.most_longest_ms
+    assert idle.least_sum_ms <= idle.sum_ms <= idle.most_sum_ms
 
 
 def at_rest(simulation: Simulation) -> None:
@@ -184,7 +193,7 @@ def at_rest(simulation: Simulation) -> None:
     must_read = group.ledger.counted & subscribed[group.topology.topic_of]
     assert (group.ledger.reader[must_read] != NONE).all()
     totals = outcome.totals
-    assert 0 <= totals.longest_idle_ms <= totals.idle_partition_ms
+    check_idle(totals.idle)
     previous = 0
     for rebalance in outcome.rebalances:
         assert previous <= rebalance.at_ms
@@ -192,7 +201,7 @@ def at_rest(simulation: Simulation) -> None:
         times = [at for at, _ in rebalance.states]
         assert times == sorted(times)
         assert rebalance.stable_at_ms is None or rebalance.stable_at_ms >= rebalance.at_ms
-        assert 0 <= rebalance.longest_idle_ms <= rebalance.idle_ms
+        check_idle(rebalance.idle)
         if rebalance.assignment is not None and group.protocol != "share":
             assert len(np.unique(rebalance.assignment.values)) == len(rebalance.assignment.values)
     epochs = [rebalance.epoch for rebalance in outcome.rebalances]

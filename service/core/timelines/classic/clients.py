@@ -17,7 +17,7 @@ from service.core.timelines.classic.coordinator import (
     ClassicCoordinator,
 )
 from service.core.timelines.consumer.clients import ConsumerTimeline
-from service.core.timelines.members import Member
+from service.core.timelines.members import Member, distinct
 from service.core.timelines.model import JOIN_TIMEOUT_MS, NEVER
 
 
@@ -57,8 +57,8 @@ class ClassicTimeline(ClassicCoordinator):
             ConsumerTimeline.converted(self, self.owner, self.generation, self._expiries).join(member, starts=starts)
             return
         self._check_protocols(member)
-        old = next((other for other in self.present.values() if other.instance_id == member.instance_id), None)
-        if member.is_static and old is not None:
+        old = self.present.with_instance(member.instance_id)
+        if old is not None:
             self._replace(old, member, starts=starts)
             return
         now = self.clock.now
@@ -84,8 +84,9 @@ class ClassicTimeline(ClassicCoordinator):
 
     def _check_protocols(self, member: Member) -> None:
         """Raise InvalidQuestion for a member that no assignor of the group suits: ClassicGroup.supportsProtocols."""
-        codes = np.unique(self.members.assignors[self.numbers()]).tolist()
-        lists = [self.members.assignor_lists[code] for code in codes]
+        if len(self.members.assignor_lists) == 1:
+            return
+        lists = [self.members.assignor_lists[code] for code in distinct(self.members.assignors[self.numbers()])]
         if self._state != EMPTY and not any(all(one in assignors for assignors in lists) for one in member.assignors):
             own = ", ".join(assignor.name for assignor in member.assignors)
             detail = (

@@ -25,9 +25,11 @@ import numpy as np
 
 from service.core.jvm.hashing import java_hash_codes
 from service.core.jvm.ordering import DEFAULT_CAPACITY, iteration_order
-from service.core.model import NONE, Group, Int32s, Ragged
-from service.core.timelines.group import GroupTimeline
-from service.core.timelines.members import Member
+from service.core.model import NONE, Group, Int32s, Int64s, Ragged
+from service.core.timelines.classic.polls import batches, polls_wait, receipts, stop_eager_readers, syncs
+from service.core.timelines.group import PASSED, GroupTimeline
+from service.core.timelines.ledger import Wait
+from service.core.timelines.members import Member, distinct
 from service.core.timelines.model import NEVER, Rebalance, Timeline
 from service.core.timelines.topics import View
 
@@ -62,7 +64,10 @@ class ClassicCoordinator(GroupTimeline):
         self._most_members = 0
         self._expiries: dict[int, int] = {}
         self._initial_round = False
+        self._first_rejoin = NEVER
         self._changed_late: set[int] = set()
+        self._straggler: tuple[int, int, int] = (NONE, NONE, NONE)
+        self._watched: tuple[int, int] = (NONE, NONE)
 
     def state(self) -> str:
         """See GroupTimeline."""
@@ -103,6 +108,7 @@ class ClassicCoordinator(GroupTimeline):
         self._round += 1
         self._previous_state, self._state = state, PREPARING
         self._initial_round = state == EMPTY
+        self._first_rejoin = NEVER
         numbers, columns = self.numbers(), self.members
         if state == EMPTY:
             delay = self.timing.initial_rebalance_delay_ms
@@ -118,6 +124,7 @@ class ClassicCoordinator(GroupTimeline):
         rejoins = self.next_polls(others, notice)
         rejoins[columns.died[others] != NEVER] = NEVER
         columns.joins[others] = rejoins
+        self._first_rejoin = int(rejoins.min(initial=NEVER))
         self.later(now + self.timing.rebalance_timeout_ms, self._end_join, self._round)
         self._look()
 
@@ -141,12 +148,19 @@ class ClassicCoordinator(GroupTimeline):
         """Complete the join phase once all members have joined: GroupMetadataManager.maybeCompleteJoinPhase."""
         if self._state != PREPARING or (self._initial_round and not also_initial):
             return
+        this_round, number, last = self._straggler
+        waits = this_round == self._round and last > self.clock.now and self.members.joins[number] == last
+        if waits and number in self.present:
+            return  # the others do not matter before it has joined
         numbers = self.numbers()
-        last = int(self.members.joins[numbers].max(initial=self.clock.now))
+        self.clock.spend(len(numbers) // PASSED)
+        joins = self.members.joins[numbers]
+        last = int(joins.max(initial=self.clock.now))
         if last <= self.clock.now:
             self._complete()
-        elif last < NEVER:
-            self.later(last, self._look_again, self._round)
+            return
+        self._straggler = (self._round, int(numbers[joins.argmax()]), last)
+        self.later(last, self._look_again, self._round)
 
     def _look_again(self, this_round: int) -> None:
         if this_round == self._round:
@@ -167,9 +181,10 @@ class ClassicCoordinator(GroupTimeline):
         if self.present and columns.joins[self.leader] > now:
             self.leader = int(joined[0])  # ClassicGroup.maybeElectNewJoinedLeader
         self.generation += 1
+        self._first_rejoin = min(self._first_rejoin, now)
         current = self.rebalances[-1]
         current.epoch = self.generation
-        self._stop_reading(numbers)
+        stop_eager_readers(self, numbers, now)
         if not self.present:
             self._enter(EMPTY)
             current.stable_at_ms = now
@@ -188,8 +203,7 @@ class ClassicCoordinator(GroupTimeline):
         now, columns = self.clock.now, self.members
         has_joined, alive = columns.joins[numbers] <= now, columns.died[numbers] == NEVER
         columns.beat[numbers] = now
-        syncs = np.where(has_joined & alive, np.maximum(columns.stalled_until[numbers], now), NEVER)
-        columns.syncs[numbers] = syncs
+        columns.syncs[numbers] = np.where(has_joined & alive, syncs(self, numbers, now), NEVER)
         columns.joins[numbers] = NEVER
         for number in numbers[~alive].tolist():
             self._expire_at(number, now + self.timing.session_timeout_ms)
@@ -198,7 +212,7 @@ class ClassicCoordinator(GroupTimeline):
             beat = int(self.next_beats(np.array([number]), now)[0])
             self.later(self.next_poll(number, beat), self.rejoin, self.members.all[number], ALREADY)
         self._round += 1
-        if int(syncs.max()) >= now + self.timing.rebalance_timeout_ms:
+        if int(columns.syncs[numbers].max()) >= now + self.timing.rebalance_timeout_ms:
             self.later(now + self.timing.rebalance_timeout_ms, self._end_sync, self._round)
         leads_at = int(columns.syncs[self.leader])
         if leads_at <= now:
@@ -206,22 +220,13 @@ class ClassicCoordinator(GroupTimeline):
         else:
             self.later(leads_at, self._stabilize, self._round)
 
-    def _stop_reading(self, numbers: Int32s) -> None:
-        """Eager members have stopped when they joined: ConsumerCoordinator.onJoinPrepare."""
-        columns, ledger = self.members, self.ledger
-        stops = np.zeros(len(columns.beat) + 1, np.bool_)
-        stops[numbers] = columns.eager[numbers] & (columns.joins[numbers] <= self.clock.now)
-        read = np.flatnonzero(stops[ledger.reader]).astype(np.int32)
-        if len(read):
-            ledger.stop(read, columns.joins[ledger.reader[read]])
-
     def _stabilize(self, this_round: int) -> None:
         """The leader's SyncGroup: its assignment holds. GroupMetadataManager.classicGroupSyncToClassicGroup."""
         if this_round != self._round or self._state != COMPLETING:
             return
         now, current, columns = self.clock.now, self.rebalances[-1], self.members
         numbers = self.member_order()
-        topics = self.members.joined_topics(numbers)
+        topics = columns.joined_topics(numbers)
         if not set(topics) <= set(columns.subscriptions[columns.joined[self.leader]]):
             # ConsumerCoordinator.updateGroupSubscription: the leader asks for the topics that only others subscribe to.
             columns.metadata_ms[self.leader] = now
@@ -247,9 +252,7 @@ class ClassicCoordinator(GroupTimeline):
         StickyAssignor remembers its last assignment itself (userData). To CooperativeStickyAssignor a member claims what it
         still reads, which for a member with an eager assignor in its list is nothing.
         """
-        if self._protocol != "cooperative-sticky":
-            return before
-        if np.array_equal(self.ledger.reader, self.owner):
+        if self._protocol != "cooperative-sticky" or np.array_equal(self.ledger.reader, self.owner):
             return before
         eager = self.members.eager[: len(self.members.all)]
         claimed = self.ledger.reader.copy()
@@ -261,23 +264,30 @@ class ClassicCoordinator(GroupTimeline):
         """Members read what they are assigned from their SyncGroup's response on: ConsumerCoordinator.onJoinComplete."""
         owner = np.full(len(self.owner), NONE, np.int32)
         owner[view.to_world[rows.values]] = numbers[rows.row_of_each_value()]
-        starts = self.members.syncs[: len(self.members.all)]
-        self._revokers, missed = self.ledger.hand_out(owner, starts, self.clock.now, current)
+        starts = self._starts = np.full(len(self.members.all), NEVER, np.int64)
+        starts[numbers] = receipts(self, numbers, self.clock.now)
+        wait = polls_wait(self, self._first_rejoin)
+        self._revokers, missed = self.ledger.hand_out(owner, starts, self.clock.now, current, wait)
         self.backlog(current, missed[numbers], rows, view)
         self.owner = owner
-        for number in numbers[(starts[numbers] > self.clock.now) & (starts[numbers] < NEVER)].tolist():
-            self.later(int(starts[number]), self._sync_late, number, self.generation)
+        late = numbers[(starts[numbers] > self.clock.now) & (starts[numbers] < NEVER)]
+        for at_ms, gains, loses in batches(owner, self.ledger.reader, starts, late):
+            self.later(at_ms, self._sync_late, gains, loses, self.generation, current, wait)
 
-    def _sync_late(self, number: int, generation: int) -> None:
-        """A member that did not poll gets its assignment: GroupMetadataManager.classicGroupSyncToClassicGroup in Stable."""
-        if number not in self.present or self.members.died[number] != NEVER or generation != self.generation:
+    def _sync_late(self, gains: Int32s, loses: Int32s, generation: int, current: Rebalance, wait: Wait | None) -> None:
+        """Members that poll only now get their assignment: GroupMetadataManager.classicGroupSyncToClassicGroup in Stable."""
+        if generation != self.generation:
             return
-        gains = np.flatnonzero((self.owner == number) & (self.ledger.reader == NONE)).astype(np.int32)
-        loses = np.flatnonzero((self.ledger.reader == number) & (self.owner != number)).astype(np.int32)
-        self.ledger.start_one(gains, number, self.clock.now, self.rebalances[-1])
-        if len(loses):
-            self.ledger.stop(loses, self.clock.now)
-            self.rejoin(self.present[number], REVOKED)
+        self.clock.spend((len(gains) + len(loses)) // PASSED)
+        ledger, reads = self.ledger, np.zeros(len(self.members.all) + 1, np.bool_)
+        reads[self.numbers()] = self.members.died[self.numbers()] == NEVER
+        gains = gains[reads[self.owner[gains]] & (ledger.reader[gains] == NONE) & ledger.counted[gains]]
+        loses = loses[reads[ledger.reader[loses]] & (ledger.reader[loses] != self.owner[loses])]
+        losers = distinct(ledger.reader[loses].astype(np.int64))
+        ledger.start(gains, self.owner[gains], np.full(len(gains), self.clock.now, np.int64), current, wait)
+        ledger.stop(loses, self.clock.now)
+        if losers:
+            self._rejoin_all([(self.present[number], REVOKED) for number in losers])
 
     def _after_sync(self, numbers: Int32s) -> None:
         """Who joins again at once: ConsumerCoordinator.onJoinComplete (KIP-429), rejoinNeededOrPending."""
@@ -286,7 +296,7 @@ class ClassicCoordinator(GroupTimeline):
         joins_again = revokes | (columns.topics[numbers] != columns.joined[numbers])
         again: dict[int, list[tuple[Member, str]]] = {}
         for number, has_revoked in zip(numbers[joins_again].tolist(), revokes[joins_again].tolist(), strict=True):
-            rejoins = again.setdefault(int(columns.syncs[number]), [])
+            rejoins = again.setdefault(int(self._starts[number]), [])
             rejoins.append((columns.all[number], REVOKED if has_revoked else SUBSCRIPTION))
         for at, rejoins in again.items():
             self.later(at, self._rejoin_all, rejoins)
@@ -361,33 +371,48 @@ class ClassicCoordinator(GroupTimeline):
 
     def _metadata_version(self, number: int, topics: list[int]) -> int:
         """The version of the topology that a member's metadata has: ConsumerCoordinator.metadataSnapshot."""
-        version = self.topology.version_at(
-            self.clock.now, int(self.members.metadata_ms[number]), topics, self.timing.metadata_max_age_ms
-        )
-        return max(int(self.members.metadata_version[number]), version)
+        requested_ms, known = int(self.members.metadata_ms[number]), int(self.members.metadata_version[number])
+        self.clock.spend(self.topology.newest() - known)
+        return self.topology.version_at(self.clock.now, requested_ms, topics, self.timing.metadata_max_age_ms, known)
 
     def _watch_metadata(self) -> None:
-        """When the leader will see newer versions: Metadata.timeToNextUpdate."""
+        """When the leader will see a newer version: Metadata.timeToNextUpdate."""
         if self.leader == NONE:
             return
-        requested_ms, topics = int(self.members.metadata_ms[self.leader]), self.members.joined_topics(self.numbers())
-        for version in range(self.snapshot + 1, self.topology.newest() + 1):
-            at = self.topology.arrival_ms(version, requested_ms, topics, self.timing.metadata_max_age_ms)
-            self.later(at, self._refresh, self.leader)
+        topics = self.members.joined_topics(self.numbers())
+        known = self._metadata_version(self.leader, topics)
+        if known > self.snapshot:
+            self.later(self.clock.now, self._compare_snapshot, self.leader)
+        requested_ms = int(self.members.metadata_ms[self.leader])
+        arrivals = self.topology.arrivals(known, requested_ms, topics, self.timing.metadata_max_age_ms)
+        at_ms = int(arrivals.min(initial=NEVER))
+        if (self.leader, at_ms) != self._watched and at_ms < NEVER:
+            self._watched = (self.leader, at_ms)
+            self.later(at_ms, self._refresh, self.leader)
 
     def _refresh(self, number: int) -> None:
+        """The leader gets metadata."""
+        self._watched = (NONE, NONE)
+        if number == self.leader and self._state == STABLE and self.members.died[number] == NEVER:
+            topics = self.members.joined_topics(self.numbers())
+            self.members.metadata_version[number] = self._metadata_version(number, topics)
+            self.members.metadata_ms[number] = self.clock.now
+            self._compare_snapshot(number)
+            self._watch_metadata()
+
+    def _compare_snapshot(self, number: int) -> None:
         """ConsumerCoordinator.rejoinNeededOrPending: the leader's assignmentSnapshot no longer matches."""
         if number != self.leader or self._state != STABLE or self.members.died[number] != NEVER:
             return
         topics = self.members.joined_topics(self.numbers())
         version = self._metadata_version(number, topics)
-        self.members.metadata_ms[number] = self.clock.now
-        if (self.topology.view(version).counts[topics] != self.topology.view(self.snapshot).counts[topics]).any():
+        if (self.topology.counts_at(version)[topics] != self.topology.counts_at(self.snapshot)[topics]).any():
             self.cause = self.version_causes[version]
             self.rejoin(self.members.all[number], METADATA)
 
     _protocol = ""
     _revokers: Int32s = np.empty(0, np.int32)
+    _starts: Int64s = np.empty(0, np.int64)
 
     def member_order(self) -> Int32s:
         """The numbers of the members as the coordinator's HashMap gives them: ClassicGroup.currentClassicGroupMembers."""

@@ -32,7 +32,7 @@ class ConsumerTimeline(ConsumerCoordinator):
         """A classic group that a member of the consumer protocol joins; its other members go on as they are until they restart.
 
         To a classic member the coordinator answers Heartbeat, JoinGroup and SyncGroup as it would answer its heartbeats, so its
-        part of a rebalance takes as long.
+        part of a rebalance takes as long. The upgrade itself raises no epoch: a new member does, a returning static one does not.
 
         expiries : when the sessions of silent members expire, by number
 
@@ -43,7 +43,6 @@ class ConsumerTimeline(ConsumerCoordinator):
         group.holder, group.target = owner.copy(), owner.copy()
         group.epoch = group.target_epoch = generation
         group._state = STABLE if group.present else EMPTY
-        group._refresh = True  # the upgrade always triggers a rebalance
         for number in group.present:
             group.members.generation[number] = generation
             if group.members.died[number] != NEVER:
@@ -78,8 +77,8 @@ class ConsumerTimeline(ConsumerCoordinator):
         getOrMaybeSubscribeStaticConsumerGroupMember: a static member that has left with epoch -2 is replaced, without a new
         group epoch.
         """
-        old = next((other for other in self.present.values() if other.instance_id == member.instance_id), None)
-        if member.is_static and old is not None:
+        old = self.present.with_instance(member.instance_id)
+        if old is not None:
             self._replace(old, member)
             return
         self.members.joined[member.number] = self.members.topics[member.number]
@@ -91,7 +90,9 @@ class ConsumerTimeline(ConsumerCoordinator):
         )
         if starts:
             self.request("FindCoordinator", member, self.clock.now)
+        self._joining = member.number
         self._heartbeat(member.number)
+        self._joining = NONE
 
     def _replace(self, old: Member, member: Member) -> None:
         """GroupMetadataManager.replaceMember, throwIfInstanceIdIsUnreleased."""
@@ -100,8 +101,8 @@ class ConsumerTimeline(ConsumerCoordinator):
             detail += f"instance id is owned by {old.member_id} member (UNRELEASED_INSTANCE_ID)."
             raise InvalidQuestion(detail, "events", self.cause or 0)
         now = self.clock.now
-        present = {number: other for number, other in self.present.items() if number != old.number}
-        self.present = {**present, member.number: member}
+        del self.present[old.number]
+        self.present[member.number] = member
         self.members.away[old.number] = False
         self._expiries.pop(old.number, None)
         self.members.joined[member.number] = self.members.joined[old.number]
@@ -120,8 +121,13 @@ class ConsumerTimeline(ConsumerCoordinator):
     def leave(self, member: Member, client_reason: str) -> None:
         """A leaving heartbeat: epoch -1, of a static member -2, which keeps its partitions until its session is over.
 
+        A static member of the classic protocol stays silent.
+
         Reproduces GroupMetadataManager.consumerGroupLeave and consumerGroupStaticMemberGroupLeave (KIP-848).
         """
+        if member.is_static and member.protocol == "classic":
+            self.crash(member)
+            return
         number, now = member.number, self.clock.now
         self.ledger.stop_member(number, now)
         if number not in self.present:
@@ -181,11 +187,8 @@ class ConsumerTimeline(ConsumerCoordinator):
 
     def topics_changed(self) -> None:
         """The coordinator sees it at once; the next heartbeat raises the epoch: GroupMetadataManager.onMetadataUpdate."""
-        old, new = self.topology.versions[-2][1], self.topology.versions[-1][1]
-        topics = self.members.joined_topics(self.numbers())
-        if topics and (old[topics] != new[topics]).any():
+        if self.topology.last_topic() in self.members.joined_topics(self.numbers()):
+            if not self._refresh and self._pending is None:
+                self._changed_ms = self.clock.now
             self._refresh = True
-            numbers = self._beating_numbers()
-            if len(numbers):
-                beats = self.next_beats(numbers, self.clock.now)
-                self.later(int(beats.min()), self._beat, int(numbers[int(beats.argmin())]), self.epoch)
+            self._await_heartbeat()

@@ -15,15 +15,20 @@ and AbstractHeartbeatRequestManager (Apache Kafka 4.3.1). Each method names its 
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 
 from service.core.assignors import Assignor
 from service.core.model import NONE, Assignment, Int32s, Ragged
 from service.core.ragged import grouped
-from service.core.timelines.group import GroupTimeline
-from service.core.timelines.members import Member
+from service.core.timelines.clock import STEP_CELLS
+from service.core.timelines.group import PASSED, GroupTimeline
+from service.core.timelines.ledger import Wait
+from service.core.timelines.members import Member, distinct
 from service.core.timelines.model import NEVER, Rebalance, Timeline
+
+NOBODY: Final[Int32s] = np.empty(0, np.int32)
 
 EMPTY, ASSIGNING, RECONCILING, STABLE = "Empty", "Assigning", "Reconciling", "Stable"
 
@@ -44,7 +49,9 @@ class ConsumerCoordinator(GroupTimeline):
     """A group of the consumer protocol.
 
     holder : int32[partitions], the member that has each in its current assignment or has not yet confirmed its revocation, or
-    NONE target : int32[partitions], the member to which the target assignment gives each, or NONE
+        NONE
+    target : int32[partitions], the member to which the target assignment gives each, or NONE
+    free_since : int64[partitions], when its last member had given each up
     """
 
     protocol = "consumer"
@@ -57,6 +64,8 @@ class ConsumerCoordinator(GroupTimeline):
         self.target = np.full(count, NONE, np.int32)
         self.epoch = self.target_epoch = FIRST_EPOCH
         self.assigned_at: int | None = None
+        self.free_since = np.zeros(count, np.int64)
+        self._changed_ms = self._since_ms = 0
         self._state = EMPTY
         self._pending: Rebalance | None = None
         self._work: dict[int, Work] = {}
@@ -79,6 +88,7 @@ class ConsumerCoordinator(GroupTimeline):
         """
         self.epoch += 1
         if self._pending is None:
+            self._changed_ms = self.clock.now
             self._pending = Rebalance(self.clock.now, self.cause, reason, self.protocol, [])
             self.rebalances.append(self._pending)
         if not self.present:
@@ -101,13 +111,33 @@ class ConsumerCoordinator(GroupTimeline):
         return 0 if self.assigned_at is None else self.assigned_at + self.timing.assignment_interval_ms
 
     def _await_heartbeat(self) -> None:
-        """The next heartbeat of any member has the target computed: GroupMetadataManager.maybeUpdateTargetAssignment."""
-        numbers = self._beating_numbers()
+        """The next heartbeat of any member has the target computed: GroupMetadataManager.maybeUpdateTargetAssignment.
+
+        One call waits for it. Members that join bring no earlier one, as they have just sent theirs; changed topics can.
+        """
+        now = self.clock.now
+        numbers = NOBODY if self._awaited_ms >= now and not self._refresh else self._beating_numbers()
         if len(numbers):
-            soonest = max(self.clock.now, self._ready_ms() - 1)
-            beats = self.next_beats(numbers, soonest)
-            first = int(np.argmin(beats))
-            self.later(int(beats[first]), self._beat, int(numbers[first]), self.epoch)
+            self.clock.spend(len(numbers) // PASSED)
+            at_ms = int(self.next_beats(numbers, now if self._refresh else max(now, self._ready_ms() - 1)).min())
+            if not now <= self._awaited_ms <= at_ms:
+                self._awaited_ms = at_ms
+                self.later(at_ms, self._beat_at, at_ms)
+
+    _awaited_ms = -1
+
+    def _beat_at(self, at_ms: int) -> None:
+        """The heartbeat that was waited for, of whichever member sends it by now."""
+        if at_ms != self._awaited_ms:
+            return
+        self._awaited_ms = -1
+        if self.target_epoch < self.epoch or self._refresh:
+            numbers = self._beating_numbers() if self._refresh or at_ms >= self._ready_ms() else NOBODY
+            due = numbers[self.next_beats(numbers, at_ms - 1) == at_ms]
+            if len(due):
+                self._heartbeat(int(due[0]))
+            else:
+                self._await_heartbeat()
 
     def _beats(self, number: int) -> bool:
         return bool(self.members.died[number] == NEVER) and not self.members.away[number]
@@ -118,19 +148,14 @@ class ConsumerCoordinator(GroupTimeline):
         beating: Int32s = numbers[(self.members.died[numbers] == NEVER) & ~self.members.away[numbers]]
         return beating
 
-    def _beat(self, number: int, epoch: int) -> None:
-        if (epoch == self.epoch and self.target_epoch < epoch) or self._refresh:
-            if number in self.present and self._beats(number):
-                self._heartbeat(number)
-            else:
-                self._await_heartbeat()
-
     def _maybe_assign(self) -> None:
         """GroupMetadataManager.maybeUpdateTargetAssignment, at a heartbeat."""
         if self._refresh:
             self._refresh = False
             if self._pending is None:
+                changed_ms = self._changed_ms
                 self._bump(f"Bumped group epoch to {self.epoch + 1} with metadata hash")
+                self._changed_ms = changed_ms
         if self._pending is not None and self.target_epoch < self.epoch and self.clock.now >= self._ready_ms():
             self._assign()
 
@@ -147,7 +172,7 @@ class ConsumerCoordinator(GroupTimeline):
         assignment: Assignment = assignor.run(before)
         self.describe(current, before, assignment, assignor, view)
         current.epoch = self.target_epoch = self.epoch
-        self.assigned_at = now
+        self._since_ms, self.assigned_at = max(self._changed_ms, self._ready_ms()), now
         self._slots = {number: slot for slot, number in enumerate(numbers.tolist())}
         self._rows = assignment.rows
         self.target = np.full(len(self.target), NONE, np.int32)
@@ -157,12 +182,13 @@ class ConsumerCoordinator(GroupTimeline):
 
     def _preferred(self, numbers: Int32s) -> Assignor:
         """The assignor that most members of the consumer protocol ask for: ConsumerGroup.computePreferredServerAssignor."""
-        codes = self.members.assignors[numbers[~self.members.classic[numbers]]].tolist()
-        preferences = [self.members.assignor_lists[code][0] for code in codes]
-        votes = Counter(assignor.name for assignor in preferences)
-        if preferences:
-            most = max(votes.values())
-            self._assignor = next(assignor for assignor in preferences if votes[assignor.name] == most)
+        codes = self.members.assignors[numbers[~self.members.classic[numbers]]]
+        votes: Counter[str] = Counter()
+        for code in distinct(codes):
+            votes[self.members.assignor_lists[code][0].name] += int((codes == code).sum())
+        if votes:
+            firsts = [self.members.assignor_lists[code][0] for code in dict.fromkeys(codes.tolist())]
+            self._assignor = next(one for one in firsts if votes[one.name] == max(votes.values()))
         return self._assignor or self.timeline.assignor
 
     _assignor: Assignor | None = None
@@ -219,6 +245,7 @@ class ConsumerCoordinator(GroupTimeline):
 
     def _heartbeat(self, number: int, *, error: str = "") -> None:
         """A heartbeat, and what the coordinator answers: GroupMetadataManager.consumerGroupHeartbeat."""
+        self.clock.spend(STEP_CELLS)
         member, now = self.members.all[number], self.clock.now
         if self.members.joined[number] != self.members.topics[number]:
             self.members.joined[number] = self.members.topics[number]
@@ -248,10 +275,11 @@ class ConsumerCoordinator(GroupTimeline):
         now, member = self.clock.now, self.members.all[number]
         if len(work.loses):
             work.revoking, work.loses = work.loses, np.empty(0, np.int32)
-            polls = self.next_poll(number, now)
-            if polls > now:
+            stops, confirms = self._revoking_polls(number)
+            if confirms > now:
                 fenced_at = now + self.timing.rebalance_timeout_ms
-                self.later(polls, self._confirm, number, self.target_epoch)
+                self.later(stops, self._stop_fetching, number, work)
+                self.later(confirms, self._confirm, number, self.target_epoch)
                 self.later(fenced_at, self._fence_slow, number, int(self.members.generation[number]), work)
             else:
                 self._confirm(number, self.target_epoch)
@@ -265,6 +293,27 @@ class ConsumerCoordinator(GroupTimeline):
             del self._work[number]
         self.members.generation[number] = self.target_epoch
 
+    def _revoking_polls(self, number: int) -> tuple[int, int]:
+        """In which poll a member stops to fetch what it is to revoke, and in which it says so.
+
+        A poll has the background thread look for what there is to revoke, but of a member that has records only every other one:
+        the poll between returns what has been fetched meanwhile. The next poll takes over the new assignment.
+
+        Reproduces AsyncKafkaConsumer.checkInflightPoll, maybeClearPreviousInflightPoll, maybeClearCurrentInflightPoll and
+        processBackgroundEvents, and AbstractMembershipManager.maybeReconcile. Members have no ConsumerRebalanceListener.
+        """
+        first, every = self.next_poll(number, self.clock.now), self.timing.poll_interval_ms
+        if not every:
+            return first, first
+        is_between = first // every % 2
+        stops = self.next_poll(number, first + every * is_between)
+        return stops, self.next_poll(number, stops + every)
+
+    def _stop_fetching(self, number: int, work: Work) -> None:
+        """AbstractMembershipManager.markPendingRevocationToPauseFetching."""
+        if self._work.get(number) is work:
+            self.ledger.stop_one(work.revoking[self.holder[work.revoking] == number], number, self.clock.now)
+
     def _confirm(self, number: int, _: int) -> None:
         """The member has revoked: it stops reading, says so, and goes on to what it gains.
 
@@ -275,22 +324,46 @@ class ConsumerCoordinator(GroupTimeline):
             return
         freed = work.revoking[self.holder[work.revoking] == number]
         self.holder[freed] = NONE
+        self.free_since[freed] = self.clock.now
         self.ledger.stop_one(freed, number, self.clock.now)
         work.revoking = np.empty(0, np.int32)
         self._heartbeat(number)
 
     def _give(self, number: int, partitions: Int32s) -> None:
-        """The member gets these, and reads them: ConsumerGroup.updateMember with a new assignment."""
+        """The member gets these, and reads them from its next poll on: ConsumerGroup.updateMember with a new assignment."""
         if not len(partitions):
             return
         self.holder[partitions] = number
-        current = self.rebalances[-1]
-        missed = self.ledger.start_one(partitions, number, self.clock.now, current)
+        polls, joins = self.next_poll(number, self.clock.now), number == self._joining
+        if polls > self.clock.now:
+            self.later(polls, self._take, number, partitions, joins)
+        else:
+            self._take(number, partitions, joins)
+
+    def _take(self, number: int, partitions: Int32s, joins: bool) -> None:  # noqa: FBT001 - positional, as an agenda's calls are
+        """A poll takes over a new assignment: AsyncKafkaConsumer.processBackgroundEvents. joins : is it the member's first?"""
+        if self.members.died[number] != NEVER or not self.rebalances:
+            return
+        still = (self.holder[partitions] == number) & (self.ledger.reader[partitions] == NONE)
+        if (work := self._work.get(number)) is not None:
+            still &= ~np.isin(partitions, work.revoking)
+        partitions, current = partitions[still], self.rebalances[-1]
+        missed = self.ledger.start_one(partitions, number, self.clock.now, current, self._wait(joins=joins))
         slot = self._slots.get(number)
         if missed is not None and slot is not None:
             of_members = np.zeros(len(self._rows))
             of_members[slot] = missed
             self.backlog(current, of_members, self._rows, self._view)
+
+    def _wait(self, *, joins: bool) -> Wait | None:
+        """How long partitions wait for their new member's heartbeat and poll, which can come at any time of an interval.
+
+        joins : has it just joined? Then it has them from its first heartbeat
+        """
+        most_ms = self.timing.poll_interval_ms + (0 if joins else self.timing.heartbeat_interval_ms)
+        return Wait(self._since_ms, most_ms, is_middle=True, each_from_ms=self.free_since) if most_ms else None
+
+    _joining = NONE
 
     def _drop_unsubscribed(self, member: Member) -> None:
         """Have it revoke what it no longer subscribes to: CurrentAssignmentBuilder.updateCurrentAssignment."""
@@ -337,6 +410,7 @@ class ConsumerCoordinator(GroupTimeline):
         self._expiries.pop(number, None)
         self.members.away[number] = False
         self._work.pop(number, None)
+        self.free_since[self.holder == number] = self.clock.now
         for owners in (self.holder, self.target):
             owners[owners == number] = NONE
         self._bump(reason)

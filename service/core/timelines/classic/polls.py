@@ -1,0 +1,75 @@
+"""In which polls the members of a classic group go through a rebalance.
+
+A poll of a member that reads nothing waits for responses. One that has records returns at once, and a response is handled in
+the next: ClassicKafkaConsumer.pollForFetches; ConsumerCoordinator.poll, which does not wait for the group (Apache Kafka 4.3.1).
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from service.core.model import NONE, Int32s, Int64s
+from service.core.ragged import grouped
+from service.core.timelines.ledger import Wait
+from service.core.timelines.model import NEVER
+from service.core.timelines.paces import Paces
+
+
+def stop_eager_readers(group: Paces, numbers: Int32s, now_ms: int) -> None:
+    """Eager members have stopped reading when they joined: ConsumerCoordinator.onJoinPrepare."""
+    columns, ledger = group.members, group.ledger
+    stops = np.zeros(len(columns.beat) + 1, np.bool_)
+    stops[numbers] = columns.eager[numbers] & (columns.joins[numbers] <= now_ms)
+    read = np.flatnonzero(stops[ledger.reader]).astype(np.int32)
+    ledger.stop(read, columns.joins[ledger.reader[read]])
+
+
+def syncs(group: Paces, numbers: Int32s, now_ms: int) -> Int64s:
+    """int64[...], in which poll each of these members gets the response to its JoinGroup, and sends SyncGroup."""
+    now = np.full(len(numbers), now_ms, np.int64)
+    in_this_poll = (group.members.joins[numbers] == now) & (group.members.stalled_until[numbers] <= now)
+    polls: Int64s = np.where(in_this_poll, now, group.next_polls(numbers, now))
+    if group.timing.poll_interval_ms:
+        polls = np.where(group.reading(numbers), group.polls_after(numbers, now), polls)
+    return polls
+
+
+def receipts(group: Paces, numbers: Int32s, now_ms: int) -> Int64s:
+    """int64[...], in which poll each gets its assignment, now that the leader's SyncGroup has come; NEVER: in none.
+
+    Reproduces ConsumerCoordinator.onJoinComplete. The heartbeat thread receives the response to SyncGroup, a poll handles it.
+    """
+    sent = group.members.syncs[numbers]
+    answered = np.maximum(sent, now_ms)
+    polls = np.where(sent < now_ms, group.next_polls(numbers, answered), sent)
+    if group.timing.poll_interval_ms:
+        polls = np.where(group.reading(numbers), group.polls_after(numbers, answered), polls)
+    return np.where(sent < NEVER, polls, NEVER)
+
+
+def batches(owner: Int32s, reader: Int32s, starts: Int64s, late: Int32s) -> Iterator[tuple[int, Int32s, Int32s]]:
+    """What late members gain and lose, together for those that poll at the same time.
+
+    owner, reader : int32[partitions], the number of the member that is assigned each, and of the one that reads it, or NONE
+    starts : int64[members], when each polls; late : the numbers of the late ones
+
+    Yields (time, partitions gained, partitions lost).
+    """
+    if len(late):
+        times, batch_of = np.unique(starts[late]), np.full(len(starts) + 1, NONE, np.int32)
+        batch_of[late] = np.searchsorted(times, starts[late])
+        gains, loses = (
+            grouped(np.where(owner == reader, NONE, batch_of[numbers]).astype(np.int32), len(times))
+            for numbers in (owner, reader)
+        )
+        for i, at_ms in enumerate(times.tolist()):
+            yield at_ms, gains.row(i), loses.row(i)
+
+
+def polls_wait(group: Paces, first_rejoin: int) -> Wait | None:
+    """How long partitions wait for polls: of the last member to join, of the leader, of the one that gets them.
+
+    first_rejoin : when the first member joined of those that the coordinator had
+    """
+    polls = group.timing.poll_interval_ms
+    return Wait(first_rejoin, 3 * polls, is_middle=False) if polls else None
