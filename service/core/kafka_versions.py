@@ -1,29 +1,53 @@
-"""The Kafka releases that answers differ by.
+"""The releases of Apache Kafka that answers can be pinned to: a new release is a row here.
 
-The classes of each release's jars were compared, and vectors made with those jars are tests. These releases are alike:
+A strategy's ``forms`` say since which release it answers as it does (``service.core.registry``). Everything else is alike in all
+releases that a request may name. What was compared, by vectors from each release's jars and by the bytecode of their classes:
 
-================================ =================================================================================================
-releases                         the same answers
-================================ =================================================================================================
-4.0.0 … 4.3.1                    classic: all four; consumer: range, and uniform where subscriptions differ
-4.0.1 … 4.3.1                    consumer: uniform where subscriptions are the same (KAFKA-18688 changed it)
-4.2.0 … 4.3.1                    share: simple
-================================ =================================================================================================
+============= =================================================================================================================
+releases      the same answers
+============= =================================================================================================================
+4.0.0 … 4.4.0 keys of the producer; coordinator partitions; classic: all four; consumer: range, and uniform where subscriptions
+              differ
+4.0.1 … 4.4.0 consumer: uniform where subscriptions are the same (KAFKA-18688 changed it)
+4.2.0 … 4.4.0 share: simple
+4.3.0 … 4.4.0 the controller's placer (4.3.0 reworded an error); its requests up to 4.3.1, see ``placers/controller.py``
+4.3.1, 4.4.0  timelines, but for a changed assignor of static members, which 4.4.0 answers by an epoch of its own; formatters, but
+              for two tagged fields that 4.4.0 adds to StreamsGroupMetadataValue: decodings leave them out
+4.4.0         partitioner.rack.aware (KIP-1123)
+============= =================================================================================================================
 
-The brokers of 3.x had the consumer protocol as a preview, with other assignors, and those of 4.0 and 4.1 share groups likewise:
-their answers are not offered.
+Of 4.4.0, the jars of clients, coordinators and controller were compared. Its tools, Streams and Connect are not published, so
+``kafka-reassign-partitions`` and co-partitioning are those of 4.3.1. The brokers of 3.x had the consumer protocol as a preview,
+with other assignors, and those of 4.0 and 4.1 share groups likewise: their answers are not offered.
 """
 
 from typing import Final
 
-RELEASES: Final = ("4.0.0", "4.0.1", "4.0.2", "4.1.0", "4.1.1", "4.1.2", "4.2.0", "4.2.1", "4.3.0", "4.3.1")
-"""The releases whose group coordinators and classic assignors are reproduced, oldest first."""
+RELEASES: Final = (
+    "0.10.2.1",
+    "3.9.2",
+    "4.0.0",
+    "4.0.1",
+    "4.0.2",
+    "4.1.0",
+    "4.1.1",
+    "4.1.2",
+    "4.2.0",
+    "4.2.1",
+    "4.3.0",
+    "4.3.1",
+    "4.4.0",
+)
+"""Oldest first."""
 
 LATEST: Final = RELEASES[-1]
 """The default of every request."""
 
-ADMIN_UTILS: Final = ("0.10.2.1", "3.9.2", "4.0.2", LATEST)
-"""The releases whose AdminUtils is reproduced; the last one, which no longer has it, stands for 4.0.2."""
 
-FORMATTERS: Final = (LATEST, "0.10.2.1")
-"""The releases whose formatters' lines are printed, newest first; the older one has no share groups."""
+def since(release: str) -> tuple[str, ...]:
+    """The releases from this one on, oldest first; raises ValueError for one that is not in RELEASES."""
+    return RELEASES[RELEASES.index(release) :]
+
+
+FORMATTERS: Final = (*reversed(since("4.3.1")), "0.10.2.1")
+"""The releases whose formatters' lines are printed, newest first; the oldest one has no share groups."""

@@ -1,17 +1,63 @@
 """``kernel``, the decorator of kernels: Numba compiles them to run without the interpreter's lock, and caches them on disk.
 
 ``inner_kernel`` is for those that only kernels call: they compile faster without the code that takes Python's objects apart.
+``brief_kernel`` is for those that take less time than releasing the lock.
 """
 
+import logging
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from numba import types
+from numba.core.caching import FunctionCache
 from numba.core.registry import CPUDispatcher
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
+logger = logging.getLogger(__name__)
+
+unsaved: set[str] = set()
+"""Why this process could not save compilations: each reason is logged once."""
+
 _OPTIONS: Final = {"nopython": True, "nogil": True, "no_cfunc_wrapper": True}  # nobody calls kernels from C
+
+
+class DamagedCache(RuntimeError):
+    """A file of a compiled kernel can neither be read nor deleted; the text names it."""
+
+
+class _Cache(FunctionCache):  # type: ignore[misc]
+    """A kernel's compilations on disk. Where one cannot be read, their index is deleted, and the kernel is compiled anew.
+
+    One that cannot be saved, because the disk is full for example, serves this process only.
+    """
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """See Cache."""
+        try:
+            super().save_overload(sig, data)  # type: ignore[no-untyped-call]
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            if reason not in unsaved:
+                unsaved.add(reason)
+                text = "The compiled kernel %s cannot be saved (%s). Each process compiles anew what cannot be saved."
+                logger.warning(text, self._cache_file._index_path, reason)  # noqa: SLF001
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """See Cache. Raises DamagedCache."""
+        try:
+            return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+        except Exception as damage:  # noqa: BLE001 - pickle raises anything
+            index = Path(self._cache_file._index_path)  # noqa: SLF001
+            try:
+                index.unlink(missing_ok=True)
+            except OSError as error:
+                raise DamagedCache(
+                    f"The compiled kernel {index} cannot be read ({type(damage).__name__}) and cannot be deleted "
+                    f"({error.strerror}). Delete it, so that it is compiled again."
+                ) from None
+            return None
 
 
 class _Kernel(CPUDispatcher):
@@ -20,6 +66,10 @@ class _Kernel(CPUDispatcher):
     Numba by itself compiles a kernel again for each mix of widths and for each constant. It widens an int32 in signed arithmetic
     anyhow, so the results are the same.
     """
+
+    def enable_caching(self) -> None:
+        """Keep compilations on disk."""
+        self._cache = _Cache(self.py_func)  # type: ignore[no-untyped-call]
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """The compilation for arguments of these types, asked for while a kernel is compiled that calls this one."""
@@ -44,6 +94,11 @@ def kernel(function: _Function) -> _Function:
 def inner_kernel(function: _Function) -> _Function:
     """The same for a function that only kernels call. Raises TypeError where Python calls it."""
     return _cached(_InnerKernel, function, {**_OPTIONS, "no_cpython_wrapper": True})
+
+
+def brief_kernel(function: _Function) -> _Function:
+    """The same for a function that takes a millisecond for a million, and for one less than releasing the lock would."""
+    return _cached(_Kernel, function, {**_OPTIONS, "nogil": False})
 
 
 def _cached(dispatcher_class: type[_Kernel], function: _Function, options: dict[str, bool]) -> _Function:

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from service.core.kernels import brief_kernel
 from service.core.model import Float64s, Int32s, Int64s, Ragged
 
 SMALLEST, LARGEST = 1e-100, 1e100
@@ -59,10 +59,7 @@ def _moments_of_weights(loads: Float64s, holders: int) -> tuple[float, float, fl
     return 0.0 if absent else float(loads.min()), float(loads.max(initial=0.0)), total, squares
 
 
-# These two keep the GIL: they take a millisecond for a million, and for one key releasing it would cost more than they do.
-
-
-@njit(cache=True)
+@brief_kernel
 def _moments(counts: Int64s, holders: int) -> tuple[int, int, int, float]:
     """Least, most, total, and the sum of the squared distances from the mean. Holders that ``counts`` leaves out have 0."""
     absent = holders - len(counts)
@@ -80,7 +77,7 @@ def _moments(counts: Int64s, holders: int) -> tuple[int, int, int, float]:
     return int(least), int(most), int(total), float(squares)
 
 
-@njit(cache=True)
+@brief_kernel
 def occurrences(indices: Int32s, holders: int) -> Int64s:
     """int64[holders], how often each index occurs; indices outside ``[0, holders)`` are skipped."""
     counts = np.zeros(holders, np.int64)

@@ -6,33 +6,76 @@ lists, with one warning in the log, and does not affect other names. A built-in'
 """
 
 import logging
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
-from service.core.errors import AllocatorError, PluginBrokeARule, PluginFailed, UnknownStrategy
+from service.core.errors import AllocatorError, InvalidQuestion, PluginBrokeARule, PluginFailed, UnknownStrategy
+from service.core.kafka_versions import RELEASES, since
+from service.core.similar import words
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Implementation:
+    """The code whose answers a strategy gives.
+
+    client : the library, or the part of Kafka: java (kafka-clients), broker, controller, tools, librdkafka …
+    release : the newest release of it that answers so
+    symbol : the class or function there
+    """
+
+    client: str
+    release: str
+    symbol: str
 
 
 @dataclass(frozen=True)
 class Strategy:
     """One way to answer a question.
 
-    name : what a request calls it
+    name : its name in requests
     run : the pure function that answers
-    reproduces : the class, release and setting whose answers these are
     summary : one sentence for a reader of the list
+    implementation : the code whose answers these are; None: no client's. A plug-in's is its own, unless it says otherwise
     aliases : other names that a request may call it, such as the Java class in people's configuration
+    forms : how Kafka's releases have it: first release → the fields that differ from this strategy's. Empty: the release of
+        Kafka plays no part, as with other clients
     """
 
     name: str
     run: Callable[..., Any]
-    reproduces: str
     summary: str
+    implementation: Implementation | None = field(default=None, kw_only=True)
     aliases: tuple[str, ...] = field(default=(), kw_only=True)
+    forms: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, kw_only=True)
+
+    @property
+    def kafka_versions(self) -> tuple[str, ...]:
+        """The releases of Kafka whose answers it can give, oldest first."""
+        return since(min(self.forms, key=RELEASES.index)) if self.forms else RELEASES
+
+    def at(self, kafka_version: str) -> Self:
+        """Its form in a release of Kafka; raises InvalidQuestion, which lists the releases that it supports."""
+        known = self.kafka_versions
+        if kafka_version not in known:
+            detail = f"{self.name} does not support Kafka {kafka_version}; it supports {', '.join(known)}."
+            raise InvalidQuestion(detail, "kafka_version")
+        if not self.forms:
+            return self
+        first = max((first for first in self.forms if kafka_version in since(first)), key=RELEASES.index)
+        changes = dict(self.forms[first])
+        if self.implementation is not None and kafka_version not in since(self.implementation.release):
+            changes["implementation"] = replace(self.implementation, release=kafka_version)
+        return replace(self, **changes) if changes else self
+
+    @property
+    def described(self) -> str:
+        """Words by which people may call it instead of its name."""
+        return ""
 
 
 class BrokenRule(Exception):
@@ -130,16 +173,21 @@ class Registry(Generic[S]):
         return strategy
 
     def _likely(self, name: str) -> tuple[str, ...]:
-        """The built-ins that an unknown name may mean: a client is described by name, with the products that use it."""
-        word = name.lower()
-        defaults = [each for each in self.builtins if getattr(each, "setting", "").startswith("default")]
-        likely = [
-            each.name
-            for each in defaults
-            if (len(word) > 2 and word in getattr(each, "used_by", "").lower())
-            or (":" not in word and any(alias in word for alias in each.aliases))
-        ]
-        return tuple(likely[:3])
+        """The built-ins that an unknown name may mean; a name is ``client:part``, or the ``part`` of any client.
+
+        First one that the part describes, then those with this part of any client, then the others that it describes.
+        """
+        same = tuple(each.name for each in self.builtins if each.name.lower() == name.lower())
+        client, _, part = name.lower().rpartition(":")
+        of_client = [each for each in self.builtins if each.name.partition(":")[0] == client] or self.builtins
+        described: dict[str, str] = {}  # by client
+        for each in of_client:
+            by_words = each.described and words(part) and words(part) <= words(each.described)
+            if by_words or any(alias in part for alias in each.aliases):
+                described.setdefault(each.name.partition(":")[0], each.name)
+        first, *others = described.values() or [""]
+        named = [each.name for each in of_client if ":" in each.name and each.name.rpartition(":")[2] == part]
+        return same or tuple(filter(None, dict.fromkeys([first, *named, *others])))[:3]
 
     def __iter__(self) -> Iterator[S]:
         """The built-ins, then every plug-in that can be loaded."""
@@ -175,4 +223,7 @@ class Registry(Generic[S]):
             texts = {"str": (value,), "tuple[str, ...]": value}.get(kind, ())
             if not all(isinstance(text, str) for text in texts):
                 raise TypeError(f"{each.name} must be {kind}, not {value!r}")
+        if strategy.implementation is None:
+            client, _, release = plugin.distributions[0].partition(" ")
+            strategy = replace(strategy, implementation=Implementation(client, release, entry_point.value))
         return self._guard(strategy, plugin)

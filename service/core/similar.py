@@ -1,5 +1,6 @@
 """A sentence for a name that nobody knows: which similar name may have been meant."""
 
+import re
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Final
@@ -9,15 +10,24 @@ LONGEST: Final = 100
 
 
 def did_you_mean(name: str, known: Iterable[str], *, most: int = 3, cutoff: float = 0.6) -> str:
-    """``" Did you mean 'range'?"``, or "" if nothing is similar. most : names to suggest; cutoff : least similarity"""
+    """``" Did you mean 'range'?"``, or "" if nothing is similar. most : names to suggest; cutoff : least similarity
+
+    First the names that have every word of this one, such as ``partitions_count`` for ``partitions``, the shortest first.
+    """
     names = list(known)
     if len(name) > LONGEST:
         return ""
-    close = get_close_matches(name, names, n=most, cutoff=cutoff)
-    lower = name.lower()
+    of_name, lower = words(name), name.lower()
+    close = sorted((other for other in names if of_name and of_name <= words(other)), key=len)
+    close += [other for other in get_close_matches(name, names, n=most, cutoff=cutoff) if other not in close]
     if len(lower) > 2:
         close += [other for other in names if other not in close and (lower in other.lower() or other.lower() in lower)]
     return meant(close[:most])
+
+
+def words(text: str) -> frozenset[str]:
+    """The words of a name or a description in small letters; a hyphen before a digit is left out: ``crc32`` for CRC-32."""
+    return frozenset(re.findall("[a-z0-9]+", re.sub(r"(?<=[a-z])-(?=\d)", "", text.lower())))
 
 
 def meant(names: Sequence[str]) -> str:

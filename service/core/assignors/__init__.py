@@ -4,7 +4,7 @@ An assignor is a plain function ``Group → Assignment``. Those of an installed 
 ``partition_allocator.assignors.<group protocol>`` (docs/plugins.md).
 """
 
-from typing import Final
+from typing import Any, Final
 
 from service.core.assignors import plugins
 from service.core.assignors.classic import range as classic_range
@@ -15,15 +15,19 @@ from service.core.assignors.consumer import range as consumer_range
 from service.core.assignors.consumer.uniform import uniform
 from service.core.assignors.model import Assignor
 from service.core.assignors.share import simple
-from service.core.registry import Registry
+from service.core.kafka_versions import LATEST
+from service.core.registry import Implementation, Registry
 
 __all__ = ["GROUP_PROTOCOLS", "Assignor"]
+
+SINCE_4_0: Final[dict[str, dict[str, Any]]] = {"4.0.0": {}}
 
 CLASSIC: Final[tuple[Assignor, ...]] = (
     Assignor(
         name="range",
         run=classic_range.assign,
-        reproduces="kafka-clients 4.3.1 RangeAssignor (KIP-881)",
+        implementation=Implementation("java", LATEST, "org.apache.kafka.clients.consumer.RangeAssignor"),
+        forms=SINCE_4_0,
         summary="Topic by topic, each subscriber gets a run of consecutive partitions, on its own rack where that is possible.",
         explain=classic_range.explain,
         aliases=("org.apache.kafka.clients.consumer.RangeAssignor",),
@@ -31,7 +35,8 @@ CLASSIC: Final[tuple[Assignor, ...]] = (
     Assignor(
         name="roundrobin",
         run=classic_roundrobin.assign,
-        reproduces="kafka-clients 4.3.1 RoundRobinAssignor",
+        implementation=Implementation("java", LATEST, "org.apache.kafka.clients.consumer.RoundRobinAssignor"),
+        forms=SINCE_4_0,
         summary="Members stand in a circle; every partition of every topic goes to the next one that subscribes to it.",
         explain=classic_roundrobin.explain,
         aliases=("org.apache.kafka.clients.consumer.RoundRobinAssignor",),
@@ -39,16 +44,18 @@ CLASSIC: Final[tuple[Assignor, ...]] = (
     Assignor(
         name="sticky",
         run=classic_sticky.assign,
-        reproduces="kafka-clients 4.3.1 StickyAssignor (KIP-54, KIP-881)",
-        summary="As even as subscriptions allow, and then as few partitions as possible change their member.",
+        implementation=Implementation("java", LATEST, "org.apache.kafka.clients.consumer.StickyAssignor"),
+        forms=SINCE_4_0,
+        summary="As even as subscriptions allow, then with the fewest partitions that change members.",
         explain=classic_sticky.explain,
         aliases=("org.apache.kafka.clients.consumer.StickyAssignor",),
     ),
     Assignor(
         name="cooperative-sticky",
         run=classic_cooperative_sticky.assign,
-        reproduces="kafka-clients 4.3.1 CooperativeStickyAssignor (KIP-429, KIP-881)",
-        summary="As sticky, but a partition that changes hands is given to nobody until its owner has let go of it.",
+        implementation=Implementation("java", LATEST, "org.apache.kafka.clients.consumer.CooperativeStickyAssignor"),
+        forms=SINCE_4_0,
+        summary="As sticky, but a moved partition stays unassigned until its previous owner has revoked it.",
         explain=classic_cooperative_sticky.explain,
         aliases=("org.apache.kafka.clients.consumer.CooperativeStickyAssignor",),
     ),
@@ -58,25 +65,23 @@ CONSUMER: Final[tuple[Assignor, ...]] = (
     Assignor(
         name="uniform",
         run=uniform.assign,
-        reproduces="kafka-group-coordinator 4.3.1 UniformAssignor (KIP-848)",
-        summary="As even as subscriptions allow, and then few moves; what brokers do unless a group asks for something else.",
+        implementation=Implementation("broker", LATEST, "org.apache.kafka.coordinator.group.assignor.UniformAssignor"),
+        summary="As even as subscriptions allow, then with few moves; the default of brokers.",
         explain=uniform.explain,
-        since="4.0.1",
+        forms={
+            "4.0.1": {},
+            "4.0.0": {  # the first members in order get the extra partitions, whoever had them (KAFKA-18688)
+                "run": uniform.assign_until_4_0_0,
+                "explain": uniform.explain_until_4_0_0,
+            },
+        },
         aliases=("org.apache.kafka.coordinator.group.assignor.UniformAssignor",),
-        earlier=(
-            Assignor(
-                name="uniform",
-                run=uniform.assign_until_4_0_0,
-                reproduces="kafka-group-coordinator 4.0.0 UniformAssignor (KIP-848)",
-                summary="As uniform, but the first members in order get the extra partitions, whoever had them (KAFKA-18688).",
-                explain=uniform.explain_until_4_0_0,
-            ),
-        ),
     ),
     Assignor(
         name="range",
         run=consumer_range.assign,
-        reproduces="kafka-group-coordinator 4.3.1 RangeAssignor (KIP-848)",
+        implementation=Implementation("broker", LATEST, "org.apache.kafka.coordinator.group.assignor.RangeAssignor"),
+        forms=SINCE_4_0,
         summary="Topic by topic, each subscriber gets a run of consecutive partitions.",
         explain=consumer_range.explain,
         aliases=("org.apache.kafka.coordinator.group.assignor.RangeAssignor",),
@@ -87,12 +92,12 @@ SHARE: Final[tuple[Assignor, ...]] = (
     Assignor(
         name="simple",
         run=simple.assign,
-        reproduces="kafka-group-coordinator 4.3.1 SimpleAssignor (KIP-932)",
-        summary="Every partition to equally many members, so many that nobody is without, and everybody has about as many.",
+        implementation=Implementation("broker", LATEST, "org.apache.kafka.coordinator.group.assignor.SimpleAssignor"),
+        forms={"4.2.0": {}},
+        summary="Assigns each partition to equally many members, so that every member has some and all have about as many.",
         explain=simple.explain,
         aliases=("org.apache.kafka.coordinator.group.assignor.SimpleAssignor",),
         warnings=simple.warnings,
-        since="4.2.0",
     ),
 )
 

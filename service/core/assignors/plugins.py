@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from service.core.kafka_versions import RELEASES
 from service.core.model import Assignment, Ragged
 from service.core.registry import BrokenRule
 
@@ -25,13 +24,12 @@ if TYPE_CHECKING:
 
 
 def guard(assignor: Assignor, plugin: Plugin, *, sharing: bool = False) -> Assignor:
-    """The assignor, its functions guarded; raises ValueError for a release that does not exist.
+    """The assignor, its functions guarded; raises ValueError for forms, which are for the releases of Kafka itself.
 
     sharing : may several members have one partition?
     """
-    if assignor.earlier:
-        raise ValueError("earlier is for the releases of Kafka itself")
-    RELEASES.index(assignor.since)
+    if assignor.forms:
+        raise ValueError("forms are for the releases of Kafka itself")
     return replace(
         assignor,
         run=plugin.guarded(assignor.run, partial(checked, sharing=sharing)),

@@ -4,42 +4,20 @@
 form                    text
 ======================= ========================================================================================================
 kafka-topics            ``kafka-topics --describe``
-kafka-consumer-groups   ``kafka-consumer-groups --describe``, with any of ``--members``, ``--state`` and ``--verbose``
+kafka-consumer-groups   ``kafka-consumer-groups --describe``, with any of ``--members``, ``--state``, ``--offsets``, ``--verbose``
+brokers                 ``kafka-broker-api-versions``, ``kafka-cluster list-endpoints``, ``kafka-configs --describe --entity-type
+                        brokers --all``, or a table ``broker,rack``
+log-dirs                ``kafka-log-dirs --describe``
 reassignment            the JSON that ``kafka-reassign-partitions`` reads and writes
 cruise-control          Cruise Control's ``kafka_cluster_state?json=true&verbose=true``
 snapshot                the JSON that ``partition-allocator snapshot`` writes, or any of its lists of brokers, topics and groups
 ======================= ========================================================================================================
 
-The readers are strict: a text that is cut off or has an unknown line is an error, with the line.
+A text may contain several of them, in any order, and what a terminal shows around them: prompts, log lines, notices. Lines of no
+form are skipped and counted. A line that belongs to a form but is damaged or cut off is an error, with its number.
 """
 
-import re
-from typing import Final
-
-from service.core.descriptions.documents import read_document
-from service.core.descriptions.groups_text import is_header, read_groups
 from service.core.descriptions.model import Description, UnreadableDescription
-from service.core.descriptions.topics_text import read_topics
+from service.core.descriptions.pasted import read_description
 
 __all__ = ["Description", "UnreadableDescription", "read_description"]
-
-_LOGGED: Final = re.compile(r"SLF4J: .*|OpenJDK .* warning: .*|\[.*\] WARN .*|WARNING: .*")
-"""What a JVM and its loggers print around a tool's output."""
-
-
-def read_description(text: str) -> Description:
-    """The description that this text is, in whichever of the forms. Raises UnreadableDescription."""
-    text = text.removeprefix("\ufeff")
-    if text.lstrip()[:1] in ("{", "["):
-        return read_document(text)
-    lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip() and not _LOGGED.fullmatch(line)]
-    if not lines:
-        raise UnreadableDescription("Empty.", 1)
-    first = lines[0][1].lstrip()
-    if first.startswith("Topic:"):
-        return read_topics(lines)
-    if is_header(first) or first.startswith(("Consumer group '", "Warning: Consumer group '")):
-        return read_groups(lines)
-    raise UnreadableDescription(
-        "Not the output of kafka-topics --describe or kafka-consumer-groups --describe, nor JSON.", lines[0][0]
-    )

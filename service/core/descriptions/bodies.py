@@ -10,6 +10,8 @@ BROKER: Final = ("broker_id", "rack_id", "fenced")
 PLACEMENT: Final = ("partition_id", "replicas")
 _PROTOCOLS: Final = {"uniform": "consumer", "simple": "share"}
 """The protocol of the assignors that only one protocol has."""
+JAVA_ASSIGNMENT: Final = 3
+"""The version of the assignments that Kafka's own client writes since 3.5 (ConsumerProtocolAssignment)."""
 MEMBER: Final = ("member_id", "instance_id", "rack_id", "topic_names", "generation_id", "owned_partitions")
 
 
@@ -20,7 +22,10 @@ def group_assignment(description: Description, group_id: str | None) -> Json:
     kafka-consumer-groups, they are the topics that the group owns partitions of or has committed offsets of, and each member
     subscribes to all of them.
     """
-    group = _one(description.groups, "group_id", group_id, "group")
+    group = described_group(description, group_id)
+    if "members" not in group and group.get("group_state"):
+        # The coordinator describes them once the group has rebalanced.
+        raise InvalidQuestion(f"The members of group {group['group_id']!r} are not known; its state is {group['group_state']}.")
     members = [picked(member, MEMBER) for member in group.get("members", ())]
     if not members:
         raise InvalidQuestion(f"Group {group['group_id']!r} has no members.")
@@ -45,9 +50,25 @@ def group_assignment(description: Description, group_id: str | None) -> Json:
     return {**{name: value for name, value in body.items() if value is not None}, "topics": topics, "members": members}
 
 
+def described_group(description: Description, group_id: str | None) -> Json:
+    """A group; None: the only one. Raises InvalidQuestion."""
+    return _one(description.groups, "group_id", group_id, "group")
+
+
+def foreign_leader(group: Json) -> str:
+    """Who has assigned a classic group, if not Kafka's own client; empty if it has, or if that is not known.
+
+    The version of the assignment that the leader wrote shows it: Kafka's own client writes JAVA_ASSIGNMENT, no other client does.
+    """
+    version = group.get("assignment_version", JAVA_ASSIGNMENT)
+    if group.get("group_protocol", "classic") != "classic" or version >= JAVA_ASSIGNMENT:
+        return ""
+    return f"its leader is not Kafka's own client (it wrote version {version}), but librdkafka or another with its own assignors"
+
+
 def placement_audit(description: Description, topic_name: str | None) -> Json:
     """The body of ``POST /v1/placement-audits`` for a topic; None: the only one. Raises InvalidQuestion."""
-    topic = _one(description.topics, "topic_name", topic_name, "topic")
+    topic = _one(_described(description.topics, topic_name), "topic_name", topic_name, "topic")
     if not topic.get("placements"):
         raise InvalidQuestion(f"The placement of topic {topic['topic_name']!r} is not known.")
     placements = [picked(placement, PLACEMENT) for placement in topic["placements"]]
@@ -60,7 +81,7 @@ def partition_count_plan(description: Description, topic_name: str | None, *, ha
     The rates are those of the whole topic, if the description has them for each of its partitions. Raises InvalidQuestion.
     has_sizes : will the keys have bytes? Without, there can be no rate of bytes
     """
-    topic = _one(description.topics, "topic_name", topic_name, "topic")
+    topic = _one(_described(description.topics, topic_name), "topic_name", topic_name, "topic")
     if "partitions_count" not in topic:
         raise InvalidQuestion(f"The partition count of topic {topic['topic_name']!r} is not known.")
     body = {"topic_name": topic["topic_name"], "current_partitions_count": topic["partitions_count"]}
@@ -100,11 +121,11 @@ def reassignment(description: Description) -> Json:
     return body
 
 
-def brokers(description: Description) -> list[Json]:
-    """The ``brokers`` of a body. Raises InvalidQuestion if none are known."""
+def brokers(description: Description, *more: str) -> list[Json]:
+    """The ``brokers`` of a body. more : members beyond BROKER. Raises InvalidQuestion if none are known."""
     if not description.brokers:
         raise InvalidQuestion("The brokers are not known. Describe topics, or give a snapshot.")
-    return [picked(broker, BROKER) for broker in description.brokers]
+    return [picked(broker, (*BROKER, *more)) for broker in description.brokers]
 
 
 def picked(row: Json, names: Iterable[str]) -> Json:
@@ -120,6 +141,11 @@ def _group_topic(topic: Json, racks: dict[int, Any]) -> Json:
             [racks[broker] for broker in rows.get(i, ()) if racks.get(broker)] for i in range(topic["partitions_count"])
         ]
     return body
+
+
+def _described(topics: tuple[Json, ...], name: str | None) -> tuple[Json, ...]:
+    """The topics of which more than their sizes is known; all if one is named."""
+    return topics if name is not None else tuple(row for row in topics if row.keys() - {"topic_name", "partition_bytes"})
 
 
 def _one(rows: tuple[Json, ...], key: str, name: str | None, what: str) -> Json:

@@ -1,7 +1,10 @@
 """JSON that describes a cluster: a snapshot or parts of one, a reassignment, Cruise Control's ``kafka_cluster_state``."""
 
+from __future__ import annotations
+
 import json
 import re
+from collections.abc import Callable
 from typing import Any, Final, NoReturn
 
 from service.core.descriptions.json_lines import Path, line_of
@@ -10,13 +13,22 @@ from service.core.descriptions.model import Description, Json, UnreadableDescrip
 _PARTS: Final = {"brokers": "broker_id", "topics": "topic_name", "groups": "group_id"}
 """The lists of a snapshot, each with the member that names a row."""
 
+MOST_NOTES: Final = 3
+
+_DECODER: Final = json.JSONDecoder()
+_BLANK: Final = re.compile(r"\s*")
+
 _TYPES: Final = {dict: "an object", list: "a list", int: "an integer", str: "a string"}
 
 
 def parse_json(text: str) -> Any:
     """The value of a JSON text. Raises UnreadableDescription, with the line."""
+    return _parsed(lambda: json.loads(text))
+
+
+def _parsed(parse: Callable[[], Any]) -> Any:
     try:
-        return json.loads(text)
+        return parse()
     except json.JSONDecodeError as error:
         raise UnreadableDescription(f"Malformed JSON: {error.msg}.", error.lineno) from None
     except RecursionError:
@@ -25,28 +37,36 @@ def parse_json(text: str) -> Any:
         raise UnreadableDescription("Malformed JSON: an integer is too long.", 1) from None
 
 
-def read_document(text: str) -> Description:
-    """The description that this JSON is. Raises UnreadableDescription."""
-    document, source = parse_json(text), _Source(text)
+def read_document(text: str, start: int) -> tuple[Description | None, int]:
+    """The description that the JSON from ``start`` on is, None if it is none, and where it ends. Raises UnreadableDescription."""
+    start = _BLANK.match(text, start).end()  # type: ignore[union-attr]  # it matches anything
+    document, end = _parsed(lambda: _DECODER.raw_decode(text, start))
+    source = _Source(text, start)
     source.check(document, dict, ())
+    return _described(document, source), end
+
+
+def _described(document: Json, source: _Source) -> Description | None:
     if "partitions" in document:
         return _read_reassignment(document, source)
     if "KafkaPartitionState" in document:
         return _read_cruise_control(document, source)
+    if document.keys() == {"brokers", "version"}:
+        return _read_log_dirs(document, source)
     if "snapshot_version" in document or document.keys() & _PARTS.keys():
         return _read_snapshot(document, source)
-    return source.refuse("Neither a snapshot, a reassignment, nor Cruise Control's kafka_cluster_state.", ())
+    return None
 
 
 class _Source:
-    """The text, for the line of a fault."""
+    """The text and where the JSON begins, for the line of a fault."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
+    def __init__(self, text: str, start: int) -> None:
+        self.text, self.start = text, start
 
     def refuse(self, detail: str, path: Path) -> NoReturn:
         """Raise UnreadableDescription for the value at this path."""
-        raise UnreadableDescription(detail, line_of(self.text, path))
+        raise UnreadableDescription(detail, self.text.count("\n", 0, self.start) + line_of(self.text[self.start :], path))
 
     def check(self, value: Any, kind: type, path: Path) -> Any:
         """The value, which must be of this kind."""
@@ -130,6 +150,34 @@ def _read_cruise_control(document: Json, source: _Source) -> Description:
         source.refuse("KafkaBrokerState: not a broker id.", ("KafkaBrokerState",))
     broker_ids = {int(broker_id) for broker_id in (*counts, *listed)}
     return placements.description("cruise-control", complete=True, broker_ids=broker_ids)
+
+
+def _read_log_dirs(document: Json, source: _Source) -> Description:
+    """``kafka-log-dirs --describe``: the size of a partition is that of its largest replica, future replicas left out."""
+    sizes: dict[str, dict[int, int]] = {}
+    broker_ids, notes = [], []
+    for i, broker in enumerate(source.rows(document, "brokers", ())):
+        broker_ids.append(source.member(broker, "broker", int, ("brokers", i)))
+        for j, folder in enumerate(source.rows(broker, "logDirs", ("brokers", i))):
+            path = ("brokers", i, "logDirs", j)
+            if folder.get("error") is not None:
+                notes.append(f"Broker {broker_ids[-1]} reports an error for a log directory: {folder['error']}")
+            for k, row in enumerate(source.rows(folder, "partitions", path)):
+                at = (*path, "partitions", k)
+                name, dash, partition = source.member(row, "partition", str, at).rpartition("-")
+                if not dash or not re.fullmatch("[0-9]{1,10}", partition):
+                    source.refuse(f"Not a topic and its partition: {row['partition']!r}.", at)
+                if not row.get("isFuture", False):
+                    of_topic, size = sizes.setdefault(name, {}), source.member(row, "size", int, at)
+                    of_topic[int(partition)] = max(size, of_topic.get(int(partition), 0))
+    topics = [
+        {"topic_name": name, "partition_bytes": [of_topic[i] for i in range(len(of_topic))]}
+        for name, of_topic in sizes.items()
+        if max(of_topic) < len(of_topic)
+    ]
+    notes += [f"Some partitions of topic {name!r} have no size." for name in sizes.keys() - {row["topic_name"] for row in topics}]
+    brokers = tuple({"broker_id": one} for one in dict.fromkeys(broker_ids))
+    return Description("log-dirs", brokers, tuple(topics), notes=tuple(notes[:MOST_NOTES]))
 
 
 class _Placements:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from service.core.errors import InvalidQuestion
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 Json = dict[str, Any]
 
@@ -30,6 +33,8 @@ class Description:
     topics : ``{"topic_name", "topic_id", "partitions_count", "placements", …}`` each
     groups : ``{"group_id", "group_protocol", "assignor", "members", …}`` each
 
+    notes : sentences about what was skipped or stays open
+
     A member that the text does not tell is absent.
     """
 
@@ -37,21 +42,42 @@ class Description:
     brokers: tuple[Json, ...] = ()
     topics: tuple[Json, ...] = ()
     groups: tuple[Json, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def merged(self, other: Description) -> Description:
-        """Both descriptions as one. Where both describe the same broker, topic or group, the other's members win."""
+        """Both descriptions as one. Where both describe the same broker, topic, group or member, the other's fields win.
+
+        Which members a group has, the last description says that lists them.
+        """
         return Description(
             other.form,
             _united(self.brokers, other.brokers, "broker_id"),
             _united(self.topics, other.topics, "topic_name"),
-            _united(self.groups, other.groups, "group_id"),
+            _united(self.groups, tuple(_with_members_of(self.groups, other.groups)), "group_id"),
+            self.notes + other.notes,
         )
+
+    def noted(self, *notes: str) -> Description:
+        """The description with further notes."""
+        return replace(self, notes=(*self.notes, *notes))
 
 
 def brokers_of(topics: tuple[Json, ...]) -> tuple[Json, ...]:
     """The brokers that hold replicas of the topics, by ascending id."""
     ids = {broker for topic in topics for placement in topic["placements"] for broker in placement["replicas"]}
     return tuple({"broker_id": broker_id} for broker_id in sorted(ids))
+
+
+def _with_members_of(groups: tuple[Json, ...], others: tuple[Json, ...]) -> Iterator[Json]:
+    """The other groups; their members with the fields that the same members have in ``groups``."""
+    known = {group["group_id"]: {member["member_id"]: member for member in group.get("members", ())} for group in groups}
+    for other in others:
+        of_group = known.get(other["group_id"])
+        if of_group and "members" in other:
+            members = [{**of_group.get(member["member_id"], {}), **member} for member in other["members"]]
+            yield {**other, "members": members}
+        else:
+            yield other
 
 
 def _united(some: tuple[Json, ...], others: tuple[Json, ...], key: str) -> tuple[Json, ...]:

@@ -22,43 +22,61 @@ _PARTITION: Final = re.compile(
 )
 
 
-def read_topics(lines: list[tuple[int, str]]) -> Description:
-    """The topics of these lines, each with its number. Raises UnreadableDescription."""
-    topics: dict[str, Json] = {}
-    first_lines: dict[str, int] = {}
-    for number, line in lines:
+class TopicsText:
+    """The topics that the lines describe."""
+
+    def __init__(self) -> None:
+        self.topics: dict[str, Json] = {}
+        self.first_lines: dict[str, int] = {}
+        self.notes: list[str] = []
+
+    def take(self, number: int, line: str) -> bool:
+        """Read a line; False if it is of another form, or cut off. Raises UnreadableDescription for one that does not follow."""
+        if "Topic:" not in line:
+            return False
         if match := _TOPIC.fullmatch(line):
-            if match["name"] in topics:
-                raise UnreadableDescription(f"Duplicate topic {match['name']!r}.", number)
-            topic: Json = {"topic_name": match["name"], "partitions_count": int(match["count"]), "placements": []}
-            topics[match["name"]] = {**topic, "topic_id": match["id"]} if match["id"] else topic
-            first_lines[match["name"]] = number
+            self._add_topic(match, number)
         elif match := _PARTITION.fullmatch(line):
-            _add(topics, match, number)
+            self._add_partition(match, number)
         else:
+            return False
+        return True
+
+    def check_foreign(self, number: int, line: str) -> None:
+        """Raise UnreadableDescription for a line that is cut off."""
+        if line.lstrip().startswith("Topic:"):
             raise UnreadableDescription("Not a line of kafka-topics --describe.", number)
-    for name, topic in topics.items():
-        count, described = topic["partitions_count"], len(topic["placements"])
-        if count != described:
-            detail = f"Topic {name!r} has {count} partitions, but {described} are described."
-            raise UnreadableDescription(detail, first_lines[name])
-    described_topics = tuple(topics.values())
-    return Description("kafka-topics", brokers_of(described_topics), described_topics)
 
+    def description(self) -> Description | None:
+        """The topics, all with all their partitions. Raises UnreadableDescription."""
+        for name, topic in self.topics.items():
+            count, described = topic["partitions_count"], len(topic["placements"])
+            if count != described:
+                detail = f"The PartitionCount of topic {name!r} is {count}, but there are lines for {described} of them."
+                raise UnreadableDescription(detail, self.first_lines[name])
+        topics = tuple(self.topics.values())
+        return Description("kafka-topics", brokers_of(topics), topics) if topics else None
 
-def _add(topics: dict[str, Json], match: re.Match[str], number: int) -> None:
-    """Append the partition of this line to its topic."""
-    name, partition_id = match["name"], int(match["id"])
-    if name not in topics:
-        detail = f"Partition of topic {name!r}, which has no line with its PartitionCount; describe whole topics."
-        raise UnreadableDescription(detail, number)
-    placements = topics[name]["placements"]
-    if partition_id != len(placements):
-        detail = f"Partition {partition_id} of topic {name!r} where partition {len(placements)} is expected."
-        raise UnreadableDescription(detail, number)
-    removing = _ids(match["removing"] or "")
-    replicas = [broker for broker in _ids(match["replicas"]) if broker not in removing]
-    placements.append({"partition_id": partition_id, "replicas": replicas, "in_sync_replicas": _ids(match["isr"])})
+    def _add_topic(self, match: re.Match[str], number: int) -> None:
+        if match["name"] in self.topics:
+            raise UnreadableDescription(f"Duplicate topic {match['name']!r}.", number)
+        topic: Json = {"topic_name": match["name"], "partitions_count": int(match["count"]), "placements": []}
+        self.topics[match["name"]] = {**topic, "topic_id": match["id"]} if match["id"] else topic
+        self.first_lines[match["name"]] = number
+
+    def _add_partition(self, match: re.Match[str], number: int) -> None:
+        """Append the partition of this line to its topic."""
+        name, partition_id = match["name"], int(match["id"])
+        if name not in self.topics:
+            detail = f"Partition of topic {name!r}, which has no line with its PartitionCount; describe whole topics."
+            raise UnreadableDescription(detail, number)
+        placements = self.topics[name]["placements"]
+        if partition_id != len(placements):
+            detail = f"Partition {partition_id} of topic {name!r} where partition {len(placements)} is expected."
+            raise UnreadableDescription(detail, number)
+        removing = _ids(match["removing"] or "")
+        replicas = [broker for broker in _ids(match["replicas"]) if broker not in removing]
+        placements.append({"partition_id": partition_id, "replicas": replicas, "in_sync_replicas": _ids(match["isr"])})
 
 
 def _ids(text: str) -> list[int]:

@@ -27,7 +27,7 @@ from service.core.errors import InvalidQuestion
 from service.core.jvm.hashing import text_bytes
 from service.core.keys import codecs
 from service.core.keys.formats import FORMATS
-from service.core.model import Bools, Keys
+from service.core.model import Bools, Int64s, Keys
 
 INTEGERS: Final[dict[str, np.dtype[Any]]] = {"short": np.dtype(np.int16), "int": np.dtype(np.int32), "long": np.dtype(np.int64)}
 FLOATS: Final[dict[str, np.dtype[Any]]] = {"float": np.dtype(np.float32), "double": np.dtype(np.float64)}
@@ -160,6 +160,14 @@ def length(column: Column) -> int:
     return len(column.keys if isinstance(column, Text) else column)
 
 
+def data_bytes(column: Column) -> int:
+    """The bytes of all keys of a column."""
+    if isinstance(column, Numbers):
+        return column.values.nbytes
+    keys = column.keys if isinstance(column, Text) else column
+    return int(keys.offsets[-1]) - int(keys.offsets[0])
+
+
 def part(column: Column, rows: slice) -> Column:
     """Some rows of a column, without a copy. rows : has a start and a stop, both within the column"""
     if isinstance(column, Text):
@@ -167,6 +175,23 @@ def part(column: Column, rows: slice) -> Column:
     if isinstance(column, Numbers):
         return Numbers(column.values[rows], None if column.valid is None else column.valid[rows])
     return _rows(column, rows)
+
+
+def taken(column: Column, rows: Int64s) -> Column:
+    """Some rows of a column, in this order."""
+    if isinstance(column, Text):
+        return Text(keys_taken(column.keys, rows), column.surrogates)
+    if isinstance(column, Numbers):
+        return Numbers(column.values[rows], None if column.valid is None else column.valid[rows])
+    return keys_taken(column, rows)
+
+
+def keys_taken(keys: Keys, rows: Int64s) -> Keys:
+    """The same of keys."""
+    offsets = np.zeros(len(rows) + 1, np.int32)
+    np.cumsum(keys.offsets[rows + 1] - keys.offsets[rows], out=offsets[1:])
+    data = codecs.copy_rows(keys.offsets, keys.data, rows, offsets)
+    return Keys(offsets, data, None if keys.valid is None else keys.valid[rows])
 
 
 def _rows(keys: Keys, rows: slice) -> Keys:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from service.core.keys.columns import FLOATS, INTEGERS
+from service.core.keys.columns import BYTES, FLOATS, INTEGERS
 
 
 def key_value(serialized: bytes, key_format: str) -> Any:
@@ -22,3 +22,14 @@ def key_value(serialized: bytes, key_format: str) -> Any:
     if key_format in ("base64", "bytes"):
         return base64.b64encode(serialized).decode()
     return serialized.decode(errors="replace")
+
+
+def key_text(serialized: bytes, key_format: str) -> str:
+    """The same key as text; bytes that are not printable text in hexadecimal."""
+    if key_format in BYTES:
+        text = serialized.decode(errors="replace")
+        return text if text.isprintable() and text.encode() == serialized else f"0x{serialized.hex()}"
+    value = key_value(serialized, key_format)
+    if key_format in FLOATS:
+        return repr(float(value))
+    return str(value).lower() if key_format == "boolean" else str(value)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from service.core.kafka_versions import LATEST
 from service.core.keys import columns
 from service.core.partitioners import counting, drawing, explicit, hashing_rule, plugins
 from service.core.partitioners.allocation import allocate, by_hash, by_spark_hash, by_token, check_options, ignoring_keys
@@ -23,7 +24,7 @@ from service.core.partitioners.model import AS_NULL, HASHED, Answer, NullRule, P
 from service.core.partitioners.murmur2 import MURMUR2, MURMUR2_SEED_0
 from service.core.partitioners.murmur3 import CASSANDRA, MURMUR3, SPARK
 from service.core.partitioners.nulls import NO_NULL, SPARK_NULL, ZERO, as_empty
-from service.core.registry import Registry
+from service.core.registry import Implementation, Registry
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,8 +38,8 @@ __all__ = ["PARTITIONERS", "Answer", "Partitioner", "Question", "allocate", "che
 
 def _partitioner(
     name: str,
-    client: str,
-    source: str,
+    client: tuple[str, str],
+    symbol: str,
     setting: str,
     hash_: Hash | None,
     sign: Sign | None,
@@ -56,9 +57,8 @@ def _partitioner(
     return Partitioner(
         name=name,
         run=run or (ignoring_keys if hash_ is None else by_hash if sign is not None else by_token),
-        reproduces=f"{client} {source}",
         summary=f"{what}; {'every record' if hash_ is None else 'no key'}: {null.rule}.",
-        client=client,
+        implementation=Implementation(*client, symbol),
         setting=setting,
         hash=hash_,
         sign=sign,
@@ -75,12 +75,12 @@ def _partitioner(
     )
 
 
-_JAVA, _JAVA_23, _JAVA_08, _SCALA = "kafka-clients 4.3.1", "kafka-clients 2.3.1", "kafka-clients 0.8.2.2", "kafka_2.11 0.8.2.2"
-_RD, _SARAMA, _GO, _FRANZ = "librdkafka 2.16.0", "sarama v1.61.1", "kafka-go v0.4.51", "franz-go v1.22.2"
-_SINEK = "node-sinek 6.13.0"
-_JS, _PULSAR, _SPARK = "kafkajs 2.2.4", "pulsar-client 4.2.4", "Spark 4.2.0"
-_PLATFORMATIC, _CASSANDRA = "@platformatic/kafka 1.35.0", "cassandra-all 5.0.9"
-_PYTHON, _AIO = "kafka-python 3.0.12", "aiokafka 0.14.0"
+_JAVA, _JAVA_23, _JAVA_08, _SCALA = ("java", LATEST), ("java", "2.3.1"), ("java", "0.8.2.2"), ("scala", "0.8.2.2")
+_STREAMS = ("kafka-streams", "4.3.1")
+_RD, _SARAMA, _GO, _FRANZ = ("librdkafka", "2.16.0"), ("sarama", "v1.61.1"), ("kafka-go", "v0.4.51"), ("franz-go", "v1.22.2")
+_JS, _PLATFORMATIC, _SINEK = ("kafkajs", "2.2.4"), ("@platformatic/kafka", "1.35.0"), ("node-sinek", "6.13.0")
+_PYTHON, _AIO = ("kafka-python", "3.0.12"), ("aiokafka", "0.14.0")
+_PULSAR, _SPARK, _CASSANDRA = ("pulsar-client", "4.2.4"), ("Spark", "4.2.0"), ("cassandra-all", "5.0.9")
 _PRODUCER = "org.apache.kafka.clients.producer."
 _CLASS, _P, _B, _R = "partitioner.class", "Producer.Partitioner", "Writer.Balancer", "RecordPartitioner"
 _MASK, _UNSIGNED, _REM_NEG = hashing_rule.MASK, hashing_rule.UNSIGNED, hashing_rule.REM_NEG
@@ -95,7 +95,7 @@ _USED_BY = {
     _JAVA_23: "Apache Kafka's Java client up to 2.3",
     _JAVA_08: "Apache Kafka's Java client of 0.8",
     _SCALA: "Apache Kafka's Scala client of 0.8",
-    "kafka-streams 4.3.1": "Kafka Streams",
+    _STREAMS: "Kafka Streams",
     _RD: "librdkafka, the library of confluent-kafka for Python, Go, .NET and JavaScript, of node-rdkafka, rust-rdkafka and kcat",
     _PYTHON: "kafka-python, for Python",
     _AIO: "aiokafka, for Python",
@@ -127,7 +127,7 @@ BUILTINS = (
     _partitioner("java-0.8", _JAVA_08, "internals.Partitioner", "the only one", MURMUR2, _MASK, _RR, HASHED, _X08),
     _partitioner("scala-0.8", _SCALA, "kafka.producer.DefaultPartitioner", "default", OBJECT, _ABS0, drawing.STICKY_RANDOM, encoding=columns.OBJECT, aliases=("kafka.producer.DefaultPartitioner",)),
     _partitioner("scala-0.8:byte-array", _SCALA, "kafka.producer.ByteArrayPartitioner", _CLASS, ARRAY, _ABS0, drawing.STICKY_RANDOM, aliases=("kafka.producer.ByteArrayPartitioner",)),
-    _partitioner("streams:windowed", "kafka-streams 4.3.1", "WindowedStreamPartitioner", "default of windowed keys", MURMUR2, _MASK, NO_NULL, HASHED, _XJ, options=("window",)),
+    _partitioner("streams:windowed", _STREAMS, "WindowedStreamPartitioner", "default of windowed keys", MURMUR2, _MASK, NO_NULL, HASHED, _XJ, options=("window",)),
     _partitioner("librdkafka:consistent", _RD, "rd_kafka_msg_partitioner_consistent", "partitioner=consistent", CRC32, _UNSIGNED, as_empty(CRC32)),
     _partitioner("librdkafka:consistent_random", _RD, "rd_kafka_msg_partitioner_consistent_random", "default", CRC32, _UNSIGNED, drawing.LIBRDKAFKA_STICKY, AS_NULL, aliases=("librdkafka", "confluent-kafka", "node-rdkafka")),
     _partitioner("librdkafka:murmur2", _RD, "rd_kafka_msg_partitioner_murmur2", "partitioner=murmur2", MURMUR2, _MASK, as_empty(MURMUR2)),

@@ -120,7 +120,7 @@ class ExplicitRule:
 class Partitioner(Strategy):
     """One line of the table.
 
-    client, setting : the client and its release, and the setting that selects the partitioner
+    setting : the setting of the client that selects the partitioner
     hash, sign : None where keys are not hashed; sign is None for tokens
     null : rule for a record without a key, or for every record where keys are not hashed
     empty_key : HASHED or AS_NULL, or where keys are not hashed "as any record"
@@ -128,12 +128,11 @@ class Partitioner(Strategy):
     encoding : how the client turns a key into the bytes that it hashes
     options : the options that it uses
     used_by : the client in plain words, with the products that use it
-    notes : what else its users must know; empty if nothing
+    notes : what else its users should know; may be empty
     in_use : False for clients that nobody uses any more
     writes_to_kafka : False for systems other than Kafka
     """
 
-    client: str
     setting: str
     hash: Hash | None
     sign: Sign | None
@@ -146,6 +145,14 @@ class Partitioner(Strategy):
     notes: str = ""
     in_use: bool = True
     writes_to_kafka: bool = True
+
+    @property
+    def described(self) -> str:
+        """A client's default: by the word default, its hash, and the products and languages of the client."""
+        is_default = self.setting.startswith(("default,", "default since")) or self.setting == "default"
+        if not (is_default and self.in_use and self.writes_to_kafka):
+            return ""
+        return f"default {self.hash.name if self.hash else ''} {self.used_by}"
 
     @cached_property
     def hashing_rule(self) -> HashingRule | None:

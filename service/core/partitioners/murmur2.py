@@ -14,7 +14,7 @@ from service.core.partitioners.words import long_word, word
 SEED = 0x9747B28C
 _M = np.uint32(0x5BD1E995)
 _TOGETHER = 128
-"""So many keys are hashed together if they have one length: the loops over fewer are short, and more leave the L1 cache."""
+"""Keys of equal length hashed per batch: the loops over fewer are short, and more leave the L1 cache."""
 
 _PAIRS = 8
 """So many pairs of words of each key are put into rows at a time."""

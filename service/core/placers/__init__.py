@@ -9,13 +9,13 @@ from one, as one CreateTopics request does. Those of an installed plug-in come t
 
 from typing import Final
 
-from service.core.kafka_versions import ADMIN_UTILS
+from service.core.kafka_versions import LATEST
 from service.core.placers import admin_utils, balanced, explanations, modulo, plugins, reassign_generate, striped
 from service.core.placers.draws import admin_utils as admin_utils_draws
 from service.core.placers.draws import nothing_drawn
 from service.core.placers.draws import striped as striped_draws
 from service.core.placers.model import Placer
-from service.core.registry import Registry
+from service.core.registry import Implementation, Registry
 
 __all__ = ["PLACERS", "Placer"]
 
@@ -23,18 +23,16 @@ BUILT_IN: Final[tuple[Placer, ...]] = (
     Placer(
         name="modulo",
         run=modulo.place,
-        reproduces="the rule of thumb; no class of Kafka's",
         summary="Partition i on broker i mod n, replica j on broker (i + j) mod n, in the order given.",
-        kafka_versions=ADMIN_UTILS,
         draws=nothing_drawn(modulo.place, "The rule"),
         explain=explanations.explain_modulo,
     ),
     Placer(
         name="rack-unaware",
         run=admin_utils.place_rack_unaware,
-        reproduces="AdminUtils.assignReplicasToBrokers, Kafka 0.10.2.1 to 4.0.2, RackAwareMode.Disabled",
+        implementation=Implementation("broker", "4.0.2", "AdminUtils.assignReplicasToBrokers, RackAwareMode.Disabled"),
+        forms={"0.10.2.1": {}},
         summary="Round robin from a random start, followers at a random distance that grows each time round.",
-        kafka_versions=ADMIN_UTILS,
         options=("start_index", "replica_shift", "partition_0_leader"),
         draws=admin_utils_draws.RACK_UNAWARE,
         explain=explanations.explain_rack_unaware,
@@ -42,9 +40,9 @@ BUILT_IN: Final[tuple[Placer, ...]] = (
     Placer(
         name="rack-aware",
         run=admin_utils.place_rack_aware,
-        reproduces="AdminUtils.assignReplicasToBrokers, Kafka 0.10.2.1 to 4.0.2, RackAwareMode.Enforced (KIP-36)",
+        implementation=Implementation("broker", "4.0.2", "AdminUtils.assignReplicasToBrokers, RackAwareMode.Enforced"),
+        forms={"0.10.2.1": {}},
         summary="The same over a list in which racks alternate; followers go to racks without a replica first.",
-        kafka_versions=ADMIN_UTILS,
         options=("start_index", "replica_shift", "partition_0_leader"),
         draws=admin_utils_draws.RACK_AWARE,
         explain=explanations.explain_rack_aware,
@@ -52,26 +50,28 @@ BUILT_IN: Final[tuple[Placer, ...]] = (
     Placer(
         name="striped",
         run=striped.place,
-        reproduces="StripedReplicaPlacer, kafka-metadata 4.3.1 (KRaft controllers)",
+        implementation=Implementation("controller", LATEST, "org.apache.kafka.metadata.placement.StripedReplicaPlacer"),
+        forms={"4.3.0": {}},
+        options=("cordoned",),
         summary="Stripes over racks, then over brokers; unfenced brokers lead, and order is shuffled after each full round.",
-        forms=("partitions_count", "topics", "operations"),
+        requests=("partitions_count", "topics", "operations"),
         draws=striped_draws.STRIPED,
         explain=explanations.explain_striped,
     ),
     Placer(
         name="balanced",
         run=balanced.place,
-        reproduces="this service's own optimum; no class of Kafka's",
-        summary="As many racks as possible, then replicas and leaders as even as can be, with what the brokers already have.",
-        options=("weight", "current_assignments"),
+        summary="As many racks as possible, then the most even replicas and leaders, counting what brokers already have.",
+        options=("weight", "cordoned", "current_assignments"),
         draws=nothing_drawn(balanced.place, "The most even placement"),
     ),
     Placer(
         name="kafka-reassign-generate",
         run=reassign_generate.place,
-        reproduces="kafka-reassign-partitions --generate, kafka-tools 4.3.1 (one StripedReplicaPlacer for all topics)",
+        implementation=Implementation("tools", "4.3.1", "org.apache.kafka.tools.reassign.ReassignPartitionsCommand --generate"),
+        forms={"4.3.1": {}},
         summary="Places existing topics anew on a list of brokers; it has its own request fields, from `topics_to_move` on.",
-        forms=("topics_to_move",),
+        requests=("topics_to_move",),
     ),
 )
 

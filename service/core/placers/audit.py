@@ -12,8 +12,9 @@ from typing import Final
 import numpy as np
 
 from service.core.jvm.random import JavaRandom
-from service.core.model import NONE, Cluster, Int32s, Int64s, PlacementRequest, Ragged
+from service.core.model import NONE, Cluster, Int32s, PlacementRequest, Ragged
 from service.core.placers import striped
+from service.core.placers.load import Load, load_of
 
 DRAWS: Final = 32
 """Placements of the placer that a placement is measured by."""
@@ -28,7 +29,7 @@ class Audit:
     wrong_factor : partitions that have another number of replicas than the topic's factor
     crowded : partitions on fewer racks than there could be (brokers without a rack are a rack of their own)
     unled : partitions that no unfenced broker of the cluster leads
-    replicas, leaders : int64[brokers], what each broker has
+    load : what each broker has
     most_leaders : how many partitions a broker may lead; see above
     copies : the fewest replicas that have to be copied to another broker so that nothing of the first four is left
     leader_changes : the fewest partitions that have to get another leader so that no broker leads more than it may
@@ -41,8 +42,7 @@ class Audit:
     wrong_factor: Int32s
     crowded: Int32s
     unled: Int32s
-    replicas: Int64s
-    leaders: Int64s
+    load: Load
     most_leaders: int
     copies: int
     leader_changes: int
@@ -77,7 +77,7 @@ def audit(cluster: Cluster, placement: Ragged, replication_factor: int) -> Audit
     first = np.full(count, NONE, np.int32)
     first[lengths > 0] = brokers[placement.offsets[:-1][lengths > 0]]
     led = (first != NONE) & ~cluster.fenced[first]
-    leaders = np.bincount(first[first != NONE], minlength=len(cluster)).astype(np.int64)
+    load = load_of(cluster, placement)
     most = _most_leaders(cluster, count, replication_factor)
     allowed = np.where(cluster.fenced, 0, most)
     return Audit(
@@ -86,11 +86,10 @@ def audit(cluster: Cluster, placement: Ragged, replication_factor: int) -> Audit
         wrong_factor=_rows(lengths != replication_factor),
         crowded=_rows(racks_of < racks_possible),
         unled=_rows(~led),
-        replicas=np.bincount(brokers[known], minlength=len(cluster)).astype(np.int64),
-        leaders=leaders,
+        load=load,
         most_leaders=most,
         copies=int(copies.sum()),
-        leader_changes=int(np.maximum(leaders - allowed, 0).sum() + np.count_nonzero(first == NONE)),
+        leader_changes=int(np.maximum(load.leaders - allowed, 0).sum() + np.count_nonzero(first == NONE)),
     )
 
 

@@ -1,7 +1,7 @@
 """A KRaft controller's life: CreateTopics and CreatePartitions, one after another, on one StripedReplicaPlacer.
 
-Reproduces ReplicationControlManager (kafka-metadata 4.3.1). Errors are the protocol's, by their names in ``Errors``, and belong
-to one topic; only a request that is too large fails as a whole.
+Reproduces ReplicationControlManager (kafka-metadata 4.3.0 to 4.4.0; since 4.4.0 it also limits CreatePartitions). Errors are the
+protocol's, by their names in ``Errors``, and belong to one topic; only a request that is too large fails as a whole.
 """
 
 import re
@@ -14,6 +14,7 @@ import numpy as np
 from service.core.errors import InvalidQuestion, KafkaError
 from service.core.jvm.ordering import iteration_order
 from service.core.jvm.random import JavaRandom
+from service.core.kafka_versions import LATEST, since
 from service.core.model import Cluster, Int32s, PlacementRequest
 from service.core.placers import striped
 
@@ -71,6 +72,7 @@ class Controller:
 
     brokers : in the order in which its hash map of registrations hands them to the placer, int32[brokers]
     topics : topic_name → partition count and the replication factor of its first partition
+    kafka_version : its release
     """
 
     cluster: Cluster
@@ -78,6 +80,7 @@ class Controller:
     default_partitions_count: int
     default_replication_factor: int
     topics: dict[str, tuple[int, int]] = field(default_factory=dict)
+    kafka_version: str = LATEST
 
     def __post_init__(self) -> None:
         """Reject a duplicate broker_id: a controller registers each id once."""
@@ -99,7 +102,11 @@ class Controller:
         return [self._attempt(topic, existing, self._create) for topic in topics]
 
     def create_partitions(self, topics: Iterable[TopicRequest]) -> list[TopicResult]:
-        """One CreatePartitions request: ``partitions_count`` is what each topic is to have then."""
+        """One CreatePartitions request: ``partitions_count`` is what each topic is to have then. Raises PolicyViolation."""
+        topics = list(topics)
+        added = (t.partitions_count - self.topics.get(t.topic_name, (t.partitions_count, 0))[0] for t in topics)
+        if self.kafka_version in since("4.4.0") and sum(count for count in added if count > 0) > MOST_PARTITIONS:
+            raise PolicyViolation("Excessively large number of additional partitions per request.")
         return [self._attempt(topic, self.topics, self._grow) for topic in topics]
 
     def _attempt(self, topic: TopicRequest, existing: dict[str, tuple[int, int]], change: Any) -> TopicResult:

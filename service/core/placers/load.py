@@ -1,42 +1,71 @@
-"""How evenly a placement loads brokers and racks."""
+"""How evenly a placement loads brokers and racks: what every answer, page and judge says about the load of one."""
 
-from collections.abc import Sequence
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from service.core.measures import Spread, spread
-from service.core.model import NONE, Cluster, Int32s, Int64s, Ragged
+from service.core.model import NONE, Bools, Cluster, Float64s, Int32s, Int64s, Ragged
+
+COUNTS = ("replicas", "leaders")
 
 
 @dataclass(frozen=True)
 class Load:
-    """What brokers, or racks, have of a placement: int64[brokers or racks] each."""
+    """What brokers, or racks, have of a placement.
 
-    replicas: Int64s
-    leaders: Int64s
+    totals : measure → int64[holders] counts of "replicas" and "leaders", float64[holders] of the measures with weights
+    counted : bool[holders], those whose evenness counts
+    """
 
-    def spreads(self) -> tuple[Spread, Spread]:
-        """Of the replicas and of the leaders."""
-        return spread(self.replicas), spread(self.leaders)
+    totals: Mapping[str, Int64s | Float64s]
+    counted: Bools
+
+    @property
+    def replicas(self) -> Int64s:
+        """int64[holders]."""
+        return self.totals["replicas"].astype(np.int64, copy=False)
+
+    @property
+    def leaders(self) -> Int64s:
+        """int64[holders]."""
+        return self.totals["leaders"].astype(np.int64, copy=False)
+
+    def spread(self, measure: str = "replicas") -> Spread:
+        """How even the counted holders are."""
+        return spread(self.totals[measure][self.counted])
 
 
-def broker_load(cluster: Cluster, placements: Sequence[Int32s]) -> Load:
-    """Replicas and leaders of each broker, over the placements (int32[partitions, replication_factor]) of all topics."""
-    replicas, leaders = np.zeros(len(cluster), np.int64), np.zeros(len(cluster), np.int64)
-    for placement in placements:
-        replicas += np.bincount(placement.ravel(), minlength=len(cluster))
-        leaders += np.bincount(placement[:, 0], minlength=len(cluster))
-    return Load(replicas, leaders)
+def load_of(
+    cluster: Cluster, placement: Ragged, counted: Bools | None = None, weights: Mapping[str, Int64s | Float64s] | None = None
+) -> Load:
+    """What each broker has.
 
-
-def load_of(cluster: Cluster, placement: Ragged) -> Load:
-    """Replicas and leaders of each broker. placement : Ragged partition → brokers, NONE for one that the cluster does not have"""
+    placement : Ragged partition → brokers, the leader first, NONE for one that the cluster does not have
+    counted : bool[brokers], those whose evenness counts; default: all
+    weights : measure → int64[partitions] or float64[partitions], what each replica of a partition adds to it
+    """
     first = placement.values[placement.offsets[:-1][placement.lengths() > 0]]
-    replicas, leaders = (
-        np.bincount(brokers[brokers != NONE], minlength=len(cluster)).astype(np.int64) for brokers in (placement.values, first)
-    )
-    return Load(replicas, leaders)
+    totals: dict[str, Int64s | Float64s] = {
+        name: np.bincount(brokers[brokers != NONE], minlength=len(cluster)).astype(np.int64)
+        for name, brokers in zip(COUNTS, (placement.values, first), strict=True)
+    }
+    if weights:
+        known, partitions = placement.values != NONE, placement.row_of_each_value()
+        for name, each in weights.items():
+            amounts = each[partitions[known]].astype(np.float64)
+            totals[name] = np.bincount(placement.values[known], amounts, len(cluster)).astype(np.float64, copy=False)
+    return Load(totals, np.ones(len(cluster), np.bool_) if counted is None else counted)
+
+
+def rows_of_topics(placements: Sequence[Int32s]) -> Ragged:
+    """The placements (int32[partitions, replication_factor]) of topics, end to end."""
+    lengths = [np.full(len(placement), placement.shape[1], np.int32) for placement in placements]
+    offsets = np.concatenate([np.zeros(1, np.int32), *lengths]).cumsum(dtype=np.int32)
+    return Ragged(offsets, np.concatenate([np.empty(0, np.int32), *(placement.ravel() for placement in placements)]))
 
 
 def rack_load(cluster: Cluster, of_brokers: Load) -> tuple[tuple[str | None, ...], Load]:
@@ -44,8 +73,8 @@ def rack_load(cluster: Cluster, of_brokers: Load) -> tuple[tuple[str | None, ...
     unracked = cluster.racks == NONE
     racks = np.where(unracked, len(cluster.rack_ids), cluster.racks)
     names: tuple[str | None, ...] = (*cluster.rack_ids, None) if unracked.any() else cluster.rack_ids
-    replicas, leaders = (
-        np.bincount(racks, weights=counts, minlength=len(names)).astype(np.int64)
-        for counts in (of_brokers.replicas, of_brokers.leaders)
-    )
-    return names, Load(replicas, leaders)
+    totals: dict[str, Int64s | Float64s] = {}
+    for name, each in of_brokers.totals.items():
+        of_racks = np.bincount(racks, each, len(names))
+        totals[name] = of_racks.astype(np.int64) if name in COUNTS else of_racks
+    return names, Load(totals, np.bincount(racks[of_brokers.counted], minlength=len(names)) > 0)

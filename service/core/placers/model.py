@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from service.core.jvm.random import JavaRandom
-from service.core.kafka_versions import LATEST
 from service.core.model import Cluster, PlacementRequest
 from service.core.placers.draws import RandomDraws
 from service.core.registry import Strategy
@@ -15,16 +14,14 @@ from service.core.registry import Strategy
 class Placer(Strategy):
     """One way to place replicas.
 
-    kafka_versions : the releases whose answers it can give
-    forms : the forms of a request that it supports, each by the field that marks it
+    requests : the forms of a request that it supports, each by the field that marks it
     options : the fields of PlacementRequest, beyond the counts and the first id, that it uses
     draws : what it draws at random, where that can be told from a placement; None: nothing, or it is not known
     explain : how ``run`` arrives at its answer, as a JSON object: ``(cluster, request, generator as before the run, most
         entries of a list)``; None if there is nothing to explain
     """
 
-    kafka_versions: tuple[str, ...] = (LATEST,)
-    forms: tuple[str, ...] = ("partitions_count", "topics")
+    requests: tuple[str, ...] = ("partitions_count", "topics")
     options: tuple[str, ...] = ()
     draws: RandomDraws | None = None
     explain: Callable[[Cluster, PlacementRequest, JavaRandom, int], dict[str, Any]] | None = None

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 def guard(placer: Placer, plugin: Plugin) -> Placer:
-    """The placer, its functions guarded; raises ValueError for releases or forms that it cannot have."""
-    if not placer.kafka_versions:
-        raise ValueError("kafka_versions must name a release")
-    if not {"partitions_count", "topics"}.issuperset(placer.forms):
-        raise ValueError("forms must be partitions_count, topics or both")
+    """The placer, its functions guarded; raises ValueError for forms or requests that it cannot have."""
+    if placer.forms:
+        raise ValueError("forms are for the releases of Kafka itself")
+    if not {"partitions_count", "topics"}.issuperset(placer.requests):
+        raise ValueError("requests must be partitions_count, topics or both")
 
     def run(cluster: Cluster, request: PlacementRequest, random: JavaRandom) -> Any:
         check_counts(cluster, request)

@@ -24,6 +24,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from service.core.keys.columns import keys_taken
 from service.core.model import Int64s, Keys
 from service.core.wire.coordinator_records import read_group_record
 from service.core.wire.errors import Unreadable
@@ -132,7 +133,7 @@ def _add_others(
     check_time: Callable[[], None],
 ) -> list[tuple[int, Unreadable]]:
     """Add the records that are not offset commits, of which ``rows`` are the last of their keys."""
-    some_keys, some_values = taken(keys, rows), taken(values, rows)
+    some_keys, some_values = keys_taken(keys, rows), keys_taken(values, rows)
     texts = read_group_records(some_keys, some_values, reserve)
     reserve(DOCUMENT_FACTOR * int(texts.offsets[-1]))
     documents = iter(json.loads(b"[%s]" % b",".join(texts.lines())))
@@ -298,15 +299,6 @@ class _Names:
 
 
 # ---- columns ---------------------------------------------------------------------------------------------------------------
-
-
-def taken(column: Keys, rows: Int64s) -> Keys:
-    """Some rows of a column, in this order."""
-    starts, ends = column.offsets[rows].astype(np.int64), column.offsets[1:][rows].astype(np.int64)
-    offsets = np.zeros(len(rows) + 1, np.int32)
-    np.cumsum(ends - starts, out=offsets[1:])
-    places = np.repeat(starts - offsets[:-1], ends - starts) + np.arange(offsets[-1])
-    return Keys(offsets, column.data[places], None if column.valid is None else column.valid[rows])
 
 
 def record_bytes(keys: Keys, values: Keys, row: int) -> tuple[bytes, bytes | None]:

@@ -116,7 +116,7 @@ def share_out(
 
 @inner_kernel
 def _revoke_from_members(entry_numbers: Int32s, entries: Int32s, hashes: Int32s, members: _Members, stays: Bools) -> None:
-    """Of each member's partitions, those over what it is to have go, in the order of its HashSet.
+    """Revokes each member's partitions above its quota, in HashSet order.
 
     Reproduces revokeOverfilledMembers (Apache Kafka 4.3.1).
     """

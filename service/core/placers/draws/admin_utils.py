@@ -63,7 +63,7 @@ def _draws(cluster: Cluster, placement: Int32s, first_id: int, partition_0_leade
     drawn = {"start_index": start, "replica_shifts": shifts.tolist() if agreed else []}
     draws = Draws(agreed, drawn, ((len(listed), start), (len(listed), int(shifts[0]))))
     if agreed == 0:
-        detail = "Whatever replica_shift is drawn, the followers of the first partition are others."
+        detail = "No replica_shift gives the first partition these followers."
         return replace(draws, replica=1, rule="draws", detail=detail)
     by = f"start_index {start} and replica_shift {shifts[0]}, which give the partitions before,"
     return misfit(draws, cluster, placement, placed(rows, start, int(shifts[0]))[agreed] if agreed < rows else placement[0], by)

@@ -70,15 +70,18 @@ def _draws_of(cluster: Cluster, placement: Int32s, _: int, __: int | None) -> Dr
     if draws.rows == len(placement):
         return draws
     if walked < rows:
-        state = "fenced" if cluster.fenced[placement[walked, walked_replica]] else "unfenced"
-        detail = f"No rack_offset and no order of the racks makes it the turn of the {state} brokers of this broker's rack."
-        if not decided:
-            detail = "No order of the racks that was tried makes it the turn of this broker's rack."
+        broker = placement[walked, walked_replica]
+        rack = model.racks[lists[broker] // 2]
+        where = "the brokers without a rack" if rack is None else f"rack {rack}"
+        state = "the fenced brokers of " if cluster.fenced[broker] else ""
+        tried = "" if decided else " of those tried"
+        detail = f"Kafka goes round the racks in one order, from the next rack for each partition: no order and no start{tried} "
+        detail += f"make it the turn of {state}{where} here."
         return replace(draws, replica=walked_replica, rule="racks", detail=detail)
     if expected[0] == NONE:
-        detail = "Another broker of its rack comes next: this one has had its turn, or there is none left."
+        detail = "Kafka takes the brokers of a rack in turn: this broker has had its turn, or none is left."
     else:
-        detail = f"Of the brokers of its rack, broker {cluster.broker_ids[expected[0]]} comes next."
+        detail = f"Kafka takes the brokers of a rack in turn: broker {cluster.broker_ids[expected[0]]} comes next here."
     return replace(draws, replica=replica, rule="draws", detail=detail)
 
 
@@ -97,7 +100,7 @@ def _rack_offsets(model: Model, leaders: int) -> list[int]:
 
 
 def _drawn(model: Model, offsets: Int32s, rack_offset: int) -> dict[str, Any]:
-    """The offsets as a JSON object, the racks in sorted order; null where no replica tells an offset."""
+    """The offsets as a JSON object, the racks in sorted order; null for an offset that no replica determines."""
     known = [None if offset == NONE else int(offset) for offset in offsets]
     racks = [
         {"rack_id": model.racks[rack], "unfenced_offset": known[2 * rack + 1], "fenced_offset": known[2 * rack]}
