@@ -6,6 +6,9 @@
     sasl.py, oauth.py   login modules and tokens → the SASL settings of a client
     key_stores.py       PEM, JKS and PKCS12 stores → an ``ssl.SSLContext``
     client.py           connections to the brokers, and requests over them
+    bounded_connections.py, bounded_decoding.py   the library's connections and decoders, for brokers that are not trusted
+    bounded_records.py  the same for compressed records, of producers that are not trusted either
+    sample.py           a sample of a topic's newest records
     messages/           the definitions of the requests that the client library does not know
     topics.py           brokers, topics, placements, sizes, offsets
     groups.py           groups of the classic, consumer and share protocols, and committed offsets

@@ -1,7 +1,10 @@
 """Connections to the brokers of a cluster, and requests over them.
 
-``ClusterClient.ask`` sends any number of requests at once: one after the other to each broker, and to all brokers side by side.
-If a broker is gone or too slow, an error takes the place of its answer, so that the rest is still known.
+``ClusterClient.ask`` sends any number of requests at once: one after the other to each broker, and to several brokers side
+by side. If a broker is gone or too slow, an error takes the place of its answer, so that the rest is still known.
+
+A broker that is not what it seems can neither delay a client for long nor fill its memory: all requests together have a deadline,
+responses have a longest size and an allowance (``bounded_connections``), and a cluster has at most MOST_BROKERS brokers.
 """
 
 from __future__ import annotations
@@ -15,15 +18,21 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from kafka import errors as kafka_errors
 from kafka.net.manager import KafkaConnectionManager
-from kafka.net.selector import NetworkSelector
 
+from service.kafka import bounded_connections
+from service.kafka.bounded_connections import LONGEST_RESPONSE, MeteredSelector
+from service.kafka.bounded_decoding import Allowance
 from service.kafka.errors import Unreachable
 
 if TYPE_CHECKING:
     from types import TracebackType
 
 CLIENT_ID: Final = "partition-allocator"
-LONGEST_RESPONSE: Final = 2**30
+MOST_BROKERS: Final = 5_000
+"""Ten times the brokers of the largest clusters that are known."""
+BROKERS_AT_ONCE: Final = 16
+MOST_ADDRESSES: Final = 50
+TIME_LIMIT_SECONDS: Final = 300.0
 BOOTSTRAP_MS: Final = 20_000
 REQUEST_MS: Final = 20_000
 API_TIMEOUT_MS: Final = 10_000
@@ -31,6 +40,8 @@ API_TIMEOUT_MS: Final = 10_000
 POLL_MS: Final = 100
 PAUSE_SECONDS: Final = 0.1
 GROUPS_PER_REQUEST: Final = 100
+
+bounded_connections.install()
 
 NO_ERROR: Final = 0
 _PASSING: Final = (
@@ -73,22 +84,33 @@ class ClusterClient:
     """A client of one cluster; ``close`` it, or use it in a ``with`` block.
 
     settings : of ``kafka.net.manager.KafkaConnectionManager``, as ``properties.client_settings`` gives them
+    seconds : the time for all requests together; what has not come by then is a KafkaTimeoutError
     Raises Unreachable if no bootstrap server answers, or none accepts the credentials.
     """
 
-    def __init__(self, bootstrap_servers: str, settings: dict[str, Any], bootstrap_ms: int = BOOTSTRAP_MS) -> None:
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        settings: dict[str, Any],
+        seconds: float = TIME_LIMIT_SECONDS,
+        bootstrap_ms: int = BOOTSTRAP_MS,
+    ) -> None:
+        self._seconds = seconds
         defaults = {"client_id": CLIENT_ID, "request_timeout_ms": REQUEST_MS, "receive_message_max_bytes": LONGEST_RESPONSE}
         log, self._failures = logging.getLogger("kafka"), _Failures(logging.WARNING)
         log.propagate = False  # every failure is told once, by this program
         log.addHandler(self._failures)
-        self._net = NetworkSelector(slow_task_threshold_secs=0)
+        self._net = MeteredSelector()
+        self._net.allowance.until = time.monotonic() + seconds
+        self.records_allowance = Allowance(name="the decompressed records")
         servers = [server.strip() for server in bootstrap_servers.split(",")]
         self._settings = {**defaults, **settings, "bootstrap_servers": servers}
         self._retry_seconds = self._settings.pop("default_api_timeout_ms", API_TIMEOUT_MS) / 1000
         self._gone: set[int | None] = set()
         try:
             self._manager = KafkaConnectionManager(self._net, **self._settings)
-            self._bootstrap(bootstrap_ms)
+            self._bootstrap(min(bootstrap_ms, int(seconds * 1000)))
+            self.check_brokers(len(self._manager.cluster.brokers()))
         except (kafka_errors.KafkaError, Unreachable, ValueError, OSError) as error:
             reason = self._failures.fatal or self._failures.last or str(error)
             if re.search("disconnected|reset by peer", reason) and "SASL" in self._settings.get("security_protocol", ""):
@@ -130,9 +152,40 @@ class ClusterClient:
         return ".".join(map(str, self._manager.broker_version[:2]))
 
     @property
+    def cluster_id(self) -> str:
+        """The cluster's id."""
+        return str(self._manager.cluster.cluster_id)
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Some live brokers as bootstrap servers."""
+        brokers = self._manager.cluster.brokers()[:MOST_ADDRESSES]
+        return tuple(
+            f"[{broker.host}]:{broker.port}" if ":" in broker.host else f"{broker.host}:{broker.port}" for broker in brokers
+        )
+
+    @property
     def broker_ids(self) -> list[int]:
-        """The ids of the live brokers."""
-        return sorted(broker.node_id for broker in self._manager.cluster.brokers())
+        """The ids of the live brokers. Raises Unreachable if they are more than a cluster can have."""
+        brokers = self._manager.cluster.brokers()
+        self.check_brokers(len(brokers))
+        return sorted(broker.node_id for broker in brokers)
+
+    @staticmethod
+    def check_brokers(count: int) -> None:
+        """Raise Unreachable for more brokers than a cluster can have."""
+        if count > MOST_BROKERS:
+            raise Unreachable(f"The cluster names {count:,} brokers; at most {MOST_BROKERS:,} are supported.")
+
+    @property
+    def seconds_left(self) -> float:
+        """The time that is left for requests."""
+        return max(0.0, self._net.allowance.until - time.monotonic())
+
+    def pause(self, seconds: float) -> None:
+        """Sleep, which does not count as time for requests."""
+        time.sleep(seconds)
+        self._net.allowance.until += seconds
 
     def consumer_settings(self) -> dict[str, Any]:
         """The settings of a ``kafka.KafkaConsumer`` of the same cluster, with the same credentials."""
@@ -141,18 +194,25 @@ class ClusterClient:
     def ask(self, requests: Sequence[tuple[int | None, Any]]) -> list[Answer]:
         """The answers to requests, in their order. Each comes with the broker to ask; None is any."""
         answers: list[Answer] = [None] * len(requests)
-        self._net.run(self._ask_all, requests, answers)
-        return answers
+        future = self._manager.call_soon(self._ask_all, requests, answers)
+        while not future.is_done and self.seconds_left:
+            self._net.poll(timeout_ms=POLL_MS, future=future)
+        if future.is_done and future.exception is not None:
+            raise future.exception
+        late = kafka_errors.KafkaTimeoutError(f"The time limit of {self._seconds:g} seconds is over.")
+        return [late if answer is None else answer for answer in answers]
 
     async def _ask_all(self, requests: Sequence[tuple[int | None, Any]], answers: list[Answer]) -> None:
         by_broker: dict[int | None, list[int]] = defaultdict(list)
         for i, (broker_id, _) in enumerate(requests):
             by_broker[broker_id].append(i)
-        rounds = [
-            self._manager.call_soon(self._ask_broker, broker_id, requests, indices, answers)
-            for broker_id, indices in by_broker.items()
-        ]
-        for each in rounds:
+        waiting = iter(by_broker.items())
+
+        async def ask_next() -> None:
+            for broker_id, indices in waiting:
+                await self._ask_broker(broker_id, requests, indices, answers)
+
+        for each in [self._manager.call_soon(ask_next) for _ in range(min(BROKERS_AT_ONCE, len(by_broker)))]:
             await each
 
     async def _ask_broker(
@@ -160,7 +220,7 @@ class ClusterClient:
     ) -> None:
         for i in indices:
             until = time.monotonic() + (0 if broker_id in self._gone else self._retry_seconds)
-            while True:
+            while self.seconds_left:
                 try:
                     answers[i] = await self._manager.send(requests[i][1], broker_id)
                 except kafka_errors.KafkaError as error:

@@ -133,7 +133,8 @@ def add_committed_offsets(
             if group.error_code != NO_ERROR:
                 not_known.add("groups[].committed_offsets", reason(kafka_error(group.error_code)), group.group_id)
                 continue
-            by_id[group.group_id]["committed_offsets"] = list(_committed(group))
+            if group.group_id in by_id:
+                by_id[group.group_id]["committed_offsets"] = list(_committed(group))
 
 
 def _committed(group: Any) -> Iterator[Document]:

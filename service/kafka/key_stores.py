@@ -28,6 +28,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.hazmat.primitives.serialization import pkcs12
 
+from service.core.small_files import UnreadableFile, read_small_file
 from service.kafka.errors import WrongProperties
 
 SSL_PROPERTIES: Final = (
@@ -92,8 +93,8 @@ def _load_truststore(context: ssl.SSLContext, properties: dict[str, str]) -> Non
     name = "ssl.truststore.certificates" if inline is not None else "ssl.truststore.location"
     store = Store(trusted=inline.encode()) if inline is not None else _store(properties, "ssl.truststore")
     try:
-        context.load_verify_locations(cadata=(store.trusted or store.chain).decode())
-    except (ssl.SSLError, UnicodeError):
+        context.load_verify_locations(cadata=(store.trusted or store.chain).decode("ascii"))
+    except (ssl.SSLError, ValueError):
         raise WrongProperties(f"{name}: no trusted certificate.") from None
 
 
@@ -127,9 +128,9 @@ def _store(properties: dict[str, str], prefix: str) -> Store:
         raise WrongProperties(f"{prefix}.type: {kind!r} is not supported; {', '.join(_TYPES)} are.")
     location = properties[f"{prefix}.location"]
     try:
-        data = Path(location).read_bytes()
-    except OSError as error:
-        raise WrongProperties(f"{prefix}.location: {location}: {error.strerror}.") from None
+        data = read_small_file(location)
+    except UnreadableFile as error:
+        raise WrongProperties(f"{prefix}.location: {location}: {error}") from None
     if kind == "PEM":
         return Store(key=data, trusted=data)
     password = properties.get(f"{prefix}.password")

@@ -22,12 +22,13 @@ from http.client import HTTPException
 from pathlib import Path
 from ssl import SSLContext
 from typing import Any, Final
-from urllib.error import HTTPError
 from urllib.parse import quote_plus, unquote, urlencode, urlsplit
-from urllib.request import Request, urlopen
+from urllib.request import Request
 
 from kafka.net.sasl.oauth import AbstractTokenProvider
 
+from service.core.small_files import UnreadableFile, read_small_file
+from service.core.small_responses import read_small_response
 from service.kafka.errors import Unreachable, WrongProperties
 from service.kafka.key_stores import SSL_PROPERTIES, ssl_context
 from service.web.json_codec import dumps, loads
@@ -44,7 +45,6 @@ _PACKAGE: Final = "org.apache.kafka.common.security.oauthbearer"
 _HANDLERS: Final = (f"{_PACKAGE}.OAuthBearerLoginCallbackHandler", f"{_PACKAGE}.secured.OAuthBearerLoginCallbackHandler")
 
 TIMEOUT_SECONDS: Final = 10.0
-LONGEST_ANSWER: Final = 2**20
 LIFETIME_SHARE: Final = 0.8
 """The share of its lifetime after which a token is replaced (``sasl.login.refresh.window.factor``)."""
 UNSECURED: Final = "unsecuredLogin"
@@ -129,11 +129,7 @@ def _post(request: Request, timeout: float, context: SSLContext | None) -> tuple
     """A token of a provider. Raises Unreachable."""
     place = f"{URL}: {request.full_url}"
     try:
-        with urlopen(request, timeout=timeout, context=context) as response:  # noqa: S310 - see _from_endpoint
-            answer = loads(response.read(LONGEST_ANSWER))
-    except HTTPError as error:
-        text = error.read(200).decode(errors="replace").strip()
-        raise Unreachable(f"{place}: {error.code} {error.reason}: {text}".removesuffix(": ")) from None
+        answer = loads(read_small_response(request, timeout, context))
     except (OSError, HTTPException, ValueError) as error:
         raise Unreachable(f"{place}: {error}") from None
     token = answer.get("access_token") if isinstance(answer, dict) else None
@@ -146,11 +142,13 @@ def _post(request: Request, timeout: float, context: SSLContext | None) -> tuple
 def _token_of(path: Path) -> str:
     """The token in a file. Raises Unreachable."""
     try:
-        token = path.read_text().strip()
-    except (OSError, ValueError) as error:
-        raise Unreachable(f"{URL}: {path}: {getattr(error, 'strerror', None) or error}") from None
+        token = read_small_file(path).decode().strip()
+    except UnreadableFile as error:
+        raise Unreachable(f"{URL}: {path}: {error}") from None
+    except UnicodeDecodeError:
+        raise Unreachable(f"{URL}: {path}: The file is not UTF-8 text.") from None
     if not token:
-        raise Unreachable(f"{URL}: {path}: the file is empty.")
+        raise Unreachable(f"{URL}: {path}: The file is empty.")
     return token
 
 

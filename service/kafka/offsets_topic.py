@@ -16,12 +16,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka import KafkaConsumer, TopicPartition
+from kafka import TopicPartition
 from kafka import errors as kafka_errors
 from kafka.protocol.metadata import MetadataRequest
 
 from service.core.wire.coordinator_records import read_group_record
 from service.core.wire.errors import Unreadable
+from service.kafka.bounded_records import open_consumer
 from service.kafka.client import ClusterClient, kafka_error, reason
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def add_coordinator_state(client: ClusterClient, groups: Sequence[Document], not
     """Write into the groups what the coordinators' records tell."""
     request = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=TOPIC)], allow_auto_topic_creation=False)
     (answer,) = client.ask([(None, request)])
-    error = answer if isinstance(answer, Exception) else kafka_error(answer.topics[0].error_code)
+    error = answer if isinstance(answer, Exception) else kafka_error(answer.topics[0].error_code if answer.topics else -1)
     if isinstance(error, kafka_errors.UnknownTopicOrPartitionError):
         return  # there has never been a group
     state: State = {}
@@ -75,9 +76,8 @@ def _read_state(client: ClusterClient, partitions_count: int) -> State:
 
 
 def _records(client: ClusterClient, partitions_count: int) -> Iterator[tuple[bytes, bytes | None]]:
-    """Every record but commits, up to where the topic ends now. Raises TimeoutError if a partition stops to answer."""
-    consumer = KafkaConsumer(**client.consumer_settings(), enable_auto_commit=False, group_id=None, exclude_internal_topics=False)
-    try:
+    """Every record but commits, up to where the topic ends now. Raises KafkaError, TimeoutError if a partition stays silent."""
+    with open_consumer(client) as consumer:
         partitions = [TopicPartition(TOPIC, i) for i in range(partitions_count)]
         consumer.assign(partitions)
         consumer.seek_to_beginning()
@@ -86,13 +86,11 @@ def _records(client: ClusterClient, partitions_count: int) -> Iterator[tuple[byt
         while left:
             batches = consumer.poll(POLL_MS, max_records=10_000)
             idle = 0 if batches else idle + 1
-            if idle > IDLE_POLLS:
+            if idle > IDLE_POLLS or not client.seconds_left:
                 raise TimeoutError(f"{len(left)} partitions do not answer")
             for records in batches.values():
                 yield from ((record.key, record.value) for record in records if record.key and record.key[:2] not in _COMMITS)
             left = {partition for partition in left if consumer.position(partition) < ends[partition]}
-    finally:
-        consumer.close(autocommit=False)
 
 
 def _add_classic(group: Document, state: State) -> None:

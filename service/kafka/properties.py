@@ -12,6 +12,7 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
+from service.core.small_files import UnreadableFile, read_small_file
 from service.kafka.errors import WrongProperties
 from service.kafka.key_stores import SSL_PROPERTIES, ssl_context
 from service.kafka.sasl import SASL_PROPERTIES, sasl_settings
@@ -36,9 +37,9 @@ _ESCAPES: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 def read_properties(path: Path) -> dict[str, str]:
     """The properties of a file. Raises WrongProperties if it cannot be read."""
     try:
-        text = path.read_bytes().decode("latin-1")
-    except OSError as error:
-        raise WrongProperties(f"{path}: {error.strerror}") from None
+        text = read_small_file(path).decode("latin-1")
+    except UnreadableFile as error:
+        raise WrongProperties(f"{path}: {error}") from None
     try:
         return parse_properties(text)
     except ValueError as error:
@@ -57,7 +58,7 @@ def parse_properties(text: str) -> dict[str, str]:
 
 def _logical_lines(text: str) -> list[str]:
     """Lines without comments, blank lines and leading blanks; an odd number of backslashes at the end joins the next line."""
-    lines: list[str] = []
+    lines: list[list[str]] = []
     joins = False
     for raw in re.split(r"\r\n|\r|\n", text):
         line = raw.lstrip(" \t\f")
@@ -65,12 +66,12 @@ def _logical_lines(text: str) -> list[str]:
             continue  # java.util.Properties looks for comments until a logical line has its first character
         trailing = len(line) - len(line.rstrip("\\"))
         content = line[:-1] if trailing % 2 else line
-        if joins:
-            lines[-1] += content
-        else:
-            lines.append(content)
+        if not joins:
+            lines.append([])
+        if content:
+            lines[-1].append(content)
         joins = bool(trailing % 2)
-    return [line for line in lines if line]
+    return [line for line in map("".join, lines) if line]
 
 
 def _unescaped(text: str) -> str:

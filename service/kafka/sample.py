@@ -4,9 +4,10 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from kafka import KafkaConsumer, TopicPartition
+from kafka import TopicPartition
 from kafka import errors as kafka_errors
 
+from service.kafka.bounded_records import open_consumer
 from service.kafka.client import ClusterClient, reason
 from service.kafka.errors import ClusterError
 
@@ -18,8 +19,10 @@ def sample_keys(client: ClusterClient, topic: Mapping[str, Any], count: int) -> 
     """About ``count`` records with a key, equally many of each partition: the key and the partition.
 
     topic : of a snapshot
-    Raises ClusterError if the topic cannot be read.
+    Raises ClusterError if the topic cannot be read, or the client has no time left.
     """
+    if not client.seconds_left:
+        raise ClusterError(f"{topic['topic_name']}: the time limit is over.")
     begins: Sequence[int | None] = topic.get("log_start_offsets", ())
     ends: Sequence[int | None] = topic.get("log_end_offsets", ())
     share = -(-count // max(1, len(ends)))
@@ -38,16 +41,13 @@ def sample_keys(client: ClusterClient, topic: Mapping[str, Any], count: int) -> 
 
 def _records(client: ClusterClient, ranges: Mapping[TopicPartition, tuple[int, int]]) -> Iterator[tuple[bytes, int]]:
     """The records with a key. ranges : the first offset of each partition, and the one after the last"""
-    consumer = KafkaConsumer(**client.consumer_settings(), enable_auto_commit=False, group_id=None)
-    try:
+    with open_consumer(client) as consumer:
         consumer.assign(list(ranges))
         for partition, (begin, _) in ranges.items():
             consumer.seek(partition, begin)
-        until = time.monotonic() + SECONDS
+        until = time.monotonic() + min(SECONDS, client.seconds_left)
         left = set(ranges)
         while left and time.monotonic() < until:
             for records in consumer.poll(500).values():
                 yield from ((record.key, record.partition) for record in records if record.key is not None)
             left = {partition for partition in left if consumer.position(partition) < ranges[partition][1]}
-    finally:
-        consumer.close(autocommit=False)

@@ -23,6 +23,7 @@ class Extent:
     """What a snapshot covers.
 
     topic_names, group_ids : none of them means all
+    expected_topics : of all topics those that must be there; of others, ``not_known`` has the broker's reason
     interval_seconds : the time between two looks, which give rates; 0 for one look alone
     with_offsets_topic : read ``__consumer_offsets`` too
     """
@@ -31,6 +32,7 @@ class Extent:
     group_ids: Sequence[str] = ()
     interval_seconds: float = 0.0
     with_offsets_topic: bool = False
+    expected_topics: Sequence[str] = ()
 
 
 def take_snapshot(client: ClusterClient, extent: Extent) -> dict[str, Any]:
@@ -40,6 +42,9 @@ def take_snapshot(client: ClusterClient, extent: Extent) -> dict[str, Any]:
     cluster_id, brokers = read_cluster(client, not_known)
     not_known.add("kafka_version", "Brokers tell which requests they know, and patch releases do not differ in them.")
     topics = read_topics(client, extent.topic_names, not_known)
+    others = sorted(set(extent.expected_topics).difference(topic["topic_name"] for topic in topics))
+    if others:
+        topics += read_topics(client, others, not_known)
     _measure(client, brokers, topics, extent, not_known)
     listed = list_groups(client, extent.group_ids, not_known)
     every_topic = read_topics(client, (), NotKnown()) if extent.topic_names else topics
@@ -71,7 +76,7 @@ def _measure(client: ClusterClient, brokers: list[Document], topics: list[Docume
         disks_before = read_disks(client, topics, every_topic=every_topic, not_known=NotKnown())
         add_disks([], topics, disks_before, NotKnown())
         bytes_before = {topic["topic_name"]: topic.pop("partition_bytes", None) for topic in topics}
-        time.sleep(max(0.0, started + extent.interval_seconds - time.monotonic()))
+        client.pause(max(0.0, started + extent.interval_seconds - time.monotonic()))
     begin = read_offsets(client, topics, EARLIEST, "topics[].log_start_offsets", not_known)
     seconds = time.monotonic() - started
     end = read_offsets(client, topics, LATEST, "topics[].log_end_offsets", not_known)

@@ -2,7 +2,7 @@
 
 ============================ ==========================================================================================
 DescribeCluster              brokers, their racks, which of them are fenced
-DescribeLogDirs              how full each broker's disks are, and the size of each replica
+DescribeLogDirs              how full each broker's disks are, which of them are cordoned (KIP-1066), and the size of each replica
 Metadata                     topics, their ids, leaders, replicas and in-sync replicas
 ListOffsets                  where each partition begins and ends; asked of its leader
 ============================ ==========================================================================================
@@ -43,6 +43,8 @@ _SETTLING: Final = {
         kafka_errors.NotLeaderForPartitionError,
     )
 }
+_TELLS_CORDONED: Final = 5
+"""The version of DescribeLogDirs since which each log directory has ``IsCordoned``."""
 _NO_ID: Final = UUID(int=0)
 _DESCRIBE: Final = 8
 """AclOperation.DESCRIBE."""
@@ -56,11 +58,13 @@ class Disks:
     """What the brokers tell of their disks.
 
     capacity, used : bytes by broker
+    cordoned : whether every log directory that is online is, by broker (BrokerRegistration.hasUncordonedDirs, 4.3.1)
     sizes : bytes by (topic, partition) and broker
     """
 
     capacity: dict[int, int]
     used: dict[int, int]
+    cordoned: dict[int, bool]
     sizes: dict[TopicPartition, dict[int, int]]
 
 
@@ -77,6 +81,7 @@ def read_cluster(client: ClusterClient, not_known: NotKnown) -> tuple[str, list[
         return _cluster_before_2_8(client, not_known)
     if answer.authorized_operations is not None and _DESCRIBE not in answer.authorized_operations:
         not_known.add("groups", "Without Describe on the cluster, brokers list only the groups that this principal may describe.")
+    client.check_brokers(len(answer.brokers))
     tells_fenced = answer.API_VERSION >= 2
     if not tells_fenced:
         not_known.add("brokers[].fenced", "Brokers before Kafka 4.0 do not tell.")
@@ -91,6 +96,7 @@ def _cluster_before_2_8(client: ClusterClient, not_known: NotKnown) -> tuple[str
     answer = client.ask([(None, MetadataRequest(topics=[], allow_auto_topic_creation=False))])[0]
     if isinstance(answer, Exception):
         raise Unreachable(f"the cluster does not answer: {reason(answer)}")
+    client.check_brokers(len(answer.brokers))
     not_known.add("brokers[].fenced", "Brokers before Kafka 4.0 do not tell.")
     brokers = sorted(answer.brokers, key=lambda broker: broker.node_id)
     return answer.cluster_id, [{"broker_id": broker.node_id, "rack_id": broker.rack} for broker in brokers]
@@ -103,13 +109,13 @@ def read_topics(client: ClusterClient, names: Sequence[str], not_known: NotKnown
     if isinstance(answer, Exception):
         not_known.add("topics", reason(answer))
         return []
-    documents = []
+    documents = {}
     for topic in answer.topics:
         if topic.error_code != NO_ERROR:
             not_known.add("topics[]", reason(kafka_error(topic.error_code)), topic.name)
-            continue
-        documents.append(_topic(topic))
-    return sorted(documents, key=lambda document: document["topic_name"])
+        elif topic.name is not None:  # null only where a topic was asked for by its id
+            documents[topic.name] = _topic(topic)
+    return [documents[name] for name in sorted(documents)]
 
 
 def _topic(topic: Any) -> Document:
@@ -133,7 +139,7 @@ def _topic(topic: Any) -> Document:
 
 def read_disks(client: ClusterClient, topics: Sequence[Document], *, every_topic: bool, not_known: NotKnown) -> Disks:
     """Disk use and the size of every replica of these topics. every_topic : are these all topics of the cluster?"""
-    disks = Disks({}, {}, defaultdict(dict))
+    disks = Disks({}, {}, {}, defaultdict(dict))
     partitions = None
     if not every_topic:
         partitions = [
@@ -151,7 +157,15 @@ def read_disks(client: ClusterClient, topics: Sequence[Document], *, every_topic
             not_known.add("brokers[].used_bytes", reason(error), str(broker_id))
             continue
         _add_log_dirs(disks, broker_id, answer, not_known)
+        _add_cordoned(disks, broker_id, answer, not_known)
     return disks
+
+
+def _add_cordoned(disks: Disks, broker_id: int, answer: Any, not_known: NotKnown) -> None:
+    if answer.API_VERSION < _TELLS_CORDONED:
+        not_known.add("brokers[].cordoned", "Brokers before Kafka 4.3 do not tell.", str(broker_id))
+    elif online := [log_dir.is_cordoned for log_dir in answer.results if log_dir.error_code == NO_ERROR]:
+        disks.cordoned[broker_id] = all(online)
 
 
 def _add_log_dirs(disks: Disks, broker_id: int, answer: Any, not_known: NotKnown) -> None:
@@ -183,6 +197,8 @@ def add_disks(brokers: Sequence[Document], topics: Sequence[Document], disks: Di
         if broker["broker_id"] in disks.capacity:
             broker["capacity_bytes"] = disks.capacity[broker["broker_id"]]
             broker["used_bytes"] = disks.used[broker["broker_id"]]
+        if broker["broker_id"] in disks.cordoned:
+            broker["cordoned"] = disks.cordoned[broker["broker_id"]]
     for topic in topics:
         name = topic["topic_name"]
         sizes: list[int | None] = []
@@ -226,10 +242,11 @@ def read_offsets(
 def _put_offsets(answer: Any, offsets: dict[str, list[int | None]]) -> Iterator[tuple[str, int, int]]:
     """Take over what an answer tells; yields (topic, partition id, error code) of what it does not."""
     for topic in answer.topics:
-        row = offsets[topic.name]
+        row = offsets.get(topic.name, [])
         for partition in topic.partitions:
             if partition.error_code == NO_ERROR:
-                row[partition.partition_index] = partition.offset
+                if 0 <= partition.partition_index < len(row):
+                    row[partition.partition_index] = partition.offset
             else:
                 yield topic.name, partition.partition_index, partition.error_code
 

@@ -24,7 +24,14 @@ from kafka.protocol.admin import (
     ListGroupsRequest,
     ListGroupsResponse,
 )
-from kafka.protocol.consumer import ListOffsetsRequest, ListOffsetsResponse, OffsetFetchRequest, OffsetFetchResponse
+from kafka.protocol.consumer import (
+    FetchRequest,
+    FetchResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+)
 from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse, MetadataRequest, MetadataResponse
 from kafka.protocol.sasl import (
     SaslAuthenticateRequest,
@@ -40,7 +47,8 @@ VERSIONS = {
     ApiVersionsRequest: (ApiVersionsResponse, 4),
     MetadataRequest: (MetadataResponse, 13),
     DescribeClusterRequest: (DescribeClusterResponse, 2),
-    DescribeLogDirsRequest: (DescribeLogDirsResponse, 4),
+    DescribeLogDirsRequest: (DescribeLogDirsResponse, 5),
+    FetchRequest: (FetchResponse, 12),
     ListOffsetsRequest: (ListOffsetsResponse, 10),
     ListGroupsRequest: (ListGroupsResponse, 5),
     DescribeGroupsRequest: (DescribeGroupsResponse, 6),
@@ -62,6 +70,7 @@ class StubCluster:
 
     hang_up_on : requests on which the last broker closes the connection, and listens no more
     first_port : of the first broker; default: a free one, as of the others
+    cordoned : brokers whose one log directory is
     settles_after : how many ListOffsets requests are refused for the first partition of each topic
     """
 
@@ -72,6 +81,7 @@ class StubCluster:
     members_count: int = 2
     hang_up_on: tuple[type, ...] = ()
     first_port: int = 0
+    cordoned: tuple[int, ...] = ()
     settles_after: int = 0
     ports: list[int] = field(default_factory=list)
     requests: dict[str, int] = field(default_factory=dict)
@@ -166,7 +176,14 @@ class StubCluster:
             )
             for i in range(self.topics_count)
         ]
-        log_dir = result(error_code=0, log_dir="/data", topics=topics, total_bytes=10**12, usable_bytes=4 * 10**11)
+        log_dir = result(
+            error_code=0,
+            log_dir="/data",
+            topics=topics,
+            total_bytes=10**12,
+            usable_bytes=4 * 10**11,
+            is_cordoned=broker_id in self.cordoned,
+        )
         return DescribeLogDirsResponse(error_code=0, results=[log_dir])
 
     def _ListOffsetsRequest(self, broker_id: int, request: Any) -> Any:  # noqa: N802

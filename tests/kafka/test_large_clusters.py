@@ -9,9 +9,10 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
-from kafka.protocol.admin import DescribeGroupsRequest, DescribeLogDirsRequest
+from kafka.protocol.admin import DescribeGroupsRequest, DescribeLogDirsRequest, DescribeLogDirsResponse
 from kafka.protocol.consumer import ListOffsetsRequest, OffsetFetchRequest
 from py4j.protocol import Py4JError
 
@@ -20,7 +21,7 @@ from service.cli.local_client import LocalApp
 from service.kafka.client import ClusterClient
 from service.kafka.snapshot import Extent, take_snapshot
 from tests.kafka.clients import eventually, metrics_at
-from tests.kafka.stub_cluster import StubCluster, stub_cluster
+from tests.kafka.stub_cluster import VERSIONS, StubCluster, stub_cluster
 from tests.support.broker import running_broker
 from tests.support.serving import free_port
 
@@ -147,3 +148,31 @@ def test_watch() -> None:
     finally:
         process.kill()
         process.communicate()
+
+
+def test_cordoned_brokers() -> None:
+    """A broker is cordoned if all its log directories that are online are; brokers before Kafka 4.3 do not tell."""
+
+    class TwoDirectories(StubCluster):
+        def _DescribeLogDirsRequest(self, broker_id: int, request: Any) -> Any:  # noqa: N802 - as the request
+            response = super()._DescribeLogDirsRequest(broker_id, request)
+            more = DescribeLogDirsResponse.DescribeLogDirsResult
+            error, is_cordoned = {1: (0, True), 2: (0, False), 3: (56, False)}[broker_id]
+            response.results.append(
+                more(error_code=error, log_dir="/2", topics=[], total_bytes=1, usable_bytes=1, is_cordoned=is_cordoned)
+            )
+            return response
+
+    with stub_cluster(TwoDirectories(cordoned=(1, 2, 3))) as cluster, ClusterClient(cluster.bootstrap, {}) as client:
+        snapshot = take_snapshot(client, Extent())
+    assert [broker["cordoned"] for broker in snapshot["brokers"]] == [True, False, True]
+
+
+def test_brokers_that_cannot_tell_whether_they_are_cordoned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reason is in not_known, with the brokers."""
+    monkeypatch.setitem(VERSIONS, DescribeLogDirsRequest, (DescribeLogDirsResponse, 4))
+    with stub_cluster(StubCluster()) as cluster, ClusterClient(cluster.bootstrap, {}) as client:
+        snapshot = take_snapshot(client, Extent())
+    assert not any("cordoned" in broker for broker in snapshot["brokers"])
+    entry = {"field": "brokers[].cordoned", "names": ["1", "2", "3"], "reason": "Brokers before Kafka 4.3 do not tell."}
+    assert entry in snapshot["not_known"]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from werkzeug.wrappers import Response
 
-from service.kafka.errors import WrongProperties
+from service.kafka.errors import Unreachable, WrongProperties
 from service.kafka.properties import client_settings, parse_properties, read_properties
 from tests.support.jvm import spark_jvm
+from tests.support.serving import DRIPS, answering, dripping
 
 LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 
@@ -142,3 +145,61 @@ def test_other_properties_are_ignored(tmp_path: Path) -> None:
         "request_timeout_ms": 1000,
         "client_id": "me",
     }
+
+
+@pytest.mark.parametrize("name", ["ssl.truststore.location", "ssl.keystore.location"])
+@pytest.mark.parametrize("kind", ["PEM", "PKCS12", "JKS"])
+@pytest.mark.parametrize(
+    "content", [None, b"", b"\xfe\xed\xfe\xed\x00\x00\x00\x02\x7f\xff\xff\xff", "caf\u00e9".encode(), b"\x30\x80"]
+)
+def test_stores_that_are_none(tmp_path: Path, name: str, kind: str, content: bytes | None) -> None:
+    """A store that is cut, empty, replaced or a device is named by its property; nothing hangs and nothing is a traceback."""
+    path = Path("/dev/zero") if content is None else tmp_path / "store"
+    if content is not None:
+        path.write_bytes(content)
+    properties = {"security.protocol": "SSL", name: str(path), name.replace("location", "type"): kind}
+    with pytest.raises(WrongProperties, match=f"^{name}: .*[.]$") as caught:
+        client_settings(properties)
+    assert content is not None or "This is a device, not a regular file." in str(caught.value)
+
+
+def test_files_that_are_no_properties(tmp_path: Path) -> None:
+    """Nor does the properties file itself, or a token's, have to end."""
+    for path in ("/dev/zero", str(tmp_path)):
+        with pytest.raises(WrongProperties, match=f"^{path}: This is a d[a-z]+, not a regular file.$"):
+            read_properties(Path(path))
+    with pytest.raises(Unreachable, match=r"/dev/zero: This is a device, not a regular file\."):
+        client_settings(oauth("", url="file:/dev/zero"))
+
+
+@pytest.mark.parametrize("prefix", DRIPS.values(), ids=DRIPS)
+def test_the_whole_answer_of_a_provider_has_a_deadline(prefix: bytes) -> None:
+    """A token endpoint that sends a byte now and then is an error once the time is over."""
+    with dripping(prefix) as (url, connections):
+        started = time.monotonic()
+        timeout = {"sasl.login.read.timeout.ms": "1000"}
+        with pytest.raises(Unreachable, match=f"^sasl.oauthbearer.token.endpoint.url: {url}: .*"):
+            client_settings(oauth('clientId="a" clientSecret="b"', url=url) | timeout)
+        assert 0.9 < time.monotonic() - started < 5
+        assert len(connections) == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (Response(b" " * 2**20 + b"{}"), "the response is longer than 1048576 bytes"),
+        (Response(b"bad gateway" * 100, 502), "502 BAD GATEWAY: (bad gateway){18}ba"),
+        (Response(b"", 302, {"Location": "http://127.0.0.1:9/"}), "302 FOUND"),
+    ],
+)
+def test_answers_without_a_token(answer: Response, reason: str) -> None:
+    """A token endpoint can neither fill the memory nor send the credentials to another address."""
+    with answering(answer) as url, pytest.raises(Unreachable, match=f"{url}: {reason}$"):
+        client_settings(oauth('clientId="a" clientSecret="b"', url=url))
+
+
+def test_lines_without_an_end() -> None:
+    """A value of 300,000 lines takes as long as its text is."""
+    started = time.monotonic()
+    assert parse_properties("a=\\\n" + "x\\\n" * 300_000) == {"a": "x" * 300_000}
+    assert time.monotonic() - started < 5

@@ -110,7 +110,7 @@ def test_tasks_are_partitions(secured: SecuredBroker, heartbeat: Any) -> None:
     app = LocalApp()
     (finding,) = check_groups(snapshot, (), app.ask)
     assert (finding.verdict, finding.reason[:38]) == ("not_checked", "The assignors of the streams protocol ")
-    samples = measure(snapshot, None, 0.0, Bounds(0, 1), app.ask)
+    samples = measure(snapshot, None, 0.0, Bounds(0, 1, 0), app.ask)
     assert samples["allocator_cluster_group_members", (GROUP,)] == 2
     assert samples["allocator_cluster_group_skew_ratio", (GROUP, "partitions")] == 1
     assert ("allocator_cluster_group_differs", (GROUP,)) not in samples

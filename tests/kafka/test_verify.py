@@ -134,7 +134,7 @@ def test_keys(secured: SecuredBroker) -> None:
     broker = secured.plain
     topic = broker.topic(12)
     broker.produce(topic, [(f"key-{i}", "") for i in range(300)], partitioner="murmur2_random")
-    status, output = run("verify", "--bootstrap-server", broker.bootstrap, "--group", "none", "--topic", topic, "--keys", "200")
+    status, output = run("verify", "--bootstrap-server", broker.bootstrap, "--topic", topic, "--keys", "200")
     findings = [finding for finding in json.loads(output)["findings"] if finding["kind"] == "keys"]
     assert [(status, finding["name"], finding["verdict"]) for finding in findings] == [(0, topic, "alike")]
     assert findings[0]["by"].startswith("java")
