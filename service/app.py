@@ -20,6 +20,7 @@ from service.api.reassignment_lints.views import blueprint as reassignment_lints
 from service.api.reassignments.views import blueprint as reassignments
 from service.api.rebalances.views import blueprint as rebalances
 from service.config import Settings
+from service.core.kafka_versions import LATEST
 from service.web.application import add_hooks, new_app
 
 if TYPE_CHECKING:
@@ -50,14 +51,15 @@ RESOURCES: tuple[object, ...] = (
 )
 
 
-ABOUT = """\
-Kafka's partition allocation, computed exactly as Apache Kafka 4.3.1 and its clients do: key → partition, partition → group
+ABOUT = f"""\
+Kafka's partition allocation, computed exactly as Apache Kafka {LATEST} and its clients do: key → partition, partition → group
 member, replica → broker. The service is stateless: the same request always has the same answer.
 
 Errors are `application/problem+json`; `errors` locates each invalid value by JSON pointer. A plug-in that cannot be loaded or
 raises an error is a 500 of type `plugin-failed`; one whose answer breaks a rule, such as a partition assigned twice, is a 500 of
 type `plugin-broke-a-rule`; both name the plug-in. `explain=true` adds an explanation of the answer. `Accept: text/csv` or
-`application/vnd.apache.arrow.stream` returns the answer's main table. Names and keys in CSV are unchanged, and a spreadsheet may
+`application/vnd.apache.arrow.stream` returns the answer's main table. A header that excludes JSON (`application/json;q=0`) and
+accepts no table gets a 406. Names and keys in CSV are unchanged, and a spreadsheet may
 evaluate one such as `=1+1`. With `Accept: text/csv; header=present; formulas=escape`, a text that begins with `=`, `+`, `-`, `@`,
 a tab or a line break has a `'` before it.
 """

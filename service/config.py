@@ -7,7 +7,7 @@ import re
 import resource
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
 from environs import Env, EnvValidationError
@@ -29,9 +29,6 @@ MIN_TRANSIT_BYTES: Final = 256 * 2**20
 MIN_DECISION_BYTES: Final = 64 * 2**20
 """What a worker process has for bytes in transit and for decisions at least, however little memory there is."""
 
-CGROUPS: Final = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
-"""Files with the container's memory limit: of cgroup v2 ("max": none) and v1."""
-
 JWT_ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 """The algorithms that may sign a JWT: asymmetric ones only. With HS256, anyone who can verify a token can also forge one."""
 
@@ -52,6 +49,11 @@ class Settings:
     max_assignment_cells: int = _setting(4_000_000_000, "maximum number of partitions × members in one group assignment")
     max_placement_cells: int = _setting(10_000_000, "maximum number of partitions × replicas in one replica placement")
     max_plan_cells: int = _setting(2_000_000, "maximum sum of the partition counts × partitioners in one partition count plan")
+    max_simulated_cells: int = _setting(
+        60_000_000,
+        "maximum of rebalances × (10000 + 16 × members + partitions), of all ways to run the group, in one simulation, "
+        "for every 64 members and events of the request",
+    )
     max_decision_bytes: int = _setting(
         0,
         "maximum number of bytes of memory that the requests of one worker process may reserve together; 0: what the container's "
@@ -86,7 +88,8 @@ class Settings:
     )
     otlp_endpoint: str = _setting(
         "",
-        "OTLP endpoint (HTTP) that receives traces, such as `http://collector:4318`; OpenTelemetry's other variables apply too",
+        "OTLP endpoint (HTTP) that receives traces, such as `http://collector:4318` (extra `tracing`, part of the image); "
+        "OpenTelemetry's other variables apply too",
         variable="OTEL_EXPORTER_OTLP_ENDPOINT",
     )
 
@@ -163,13 +166,32 @@ def _check_names() -> None:
         raise EnvValidationError("; ".join(texts.values()), {name: [text] for name, text in texts.items()})
 
 
-def memory_limit(files: tuple[str, ...] = CGROUPS) -> int:
-    """The bytes of memory that this container may use; without a limit, those of the machine."""
+def memory_limit(root: Path = Path("/")) -> int:
+    """The bytes of memory that this process may use: the least of the machine's and its cgroups'.
+
+    root : of the file system that has ``/proc`` and ``/sys``
+    """
     limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
-    for file in files:
-        with suppress(OSError, ValueError):
-            limits.append(int(Path(file).read_text()))
+    for file in _limit_files(root):
+        with suppress(OSError, ValueError):  # ValueError: "max", which is no limit
+            limits.append(int(file.read_text()))
     return min(limits)
+
+
+def _limit_files(root: Path) -> Iterator[Path]:
+    """The files with the memory limits of this process's cgroups, version 2 and 1. A container may have mounted its own only."""
+    try:
+        lines = (root / "proc/self/cgroup").read_text().splitlines()
+    except OSError:  # macOS
+        return
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if controllers and "memory" not in controllers.split(","):
+            continue
+        mount, name = ("sys/fs/cgroup/memory", "memory.limit_in_bytes") if controllers else ("sys/fs/cgroup", "memory.max")
+        own = PurePosixPath(path.lstrip("/"))
+        for cgroup in (own, *own.parents):
+            yield root / mount / cgroup / name
 
 
 def resident_bytes() -> int:

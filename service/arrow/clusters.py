@@ -9,7 +9,9 @@ from service.core.measures import LARGEST, SMALLEST
 from service.core.model import NONE, BrokerLoad, Cluster, Int32s, Ragged
 from service.core.placers.load import load_of
 
-BROKER = pa.struct({"broker_id": pa.int32(), "rack_id": NAME, "fenced": pa.bool_(), "weight": pa.float64()})
+BROKER = pa.struct(
+    {"broker_id": pa.int32(), "rack_id": NAME, "fenced": pa.bool_(), "weight": pa.float64(), "cordoned": pa.bool_()}
+)
 PLACEMENT = pa.struct({"partition_id": pa.int32(), "replicas": pa.list_(pa.int32())})
 CURRENT = pa.struct({"topic_name": NAME, "partition_id": pa.int32(), "replicas": pa.list_(pa.int32())})
 
@@ -57,6 +59,20 @@ def plain_brokers(rows: pa.StructArray) -> bool:
         and plain_names(rows.field("rack_id"), shortest=0)
         and (weights.null_count == len(rows) or (pc.min(weights).as_py() >= SMALLEST and pc.max(weights).as_py() <= LARGEST))
     )
+
+
+def uncordoned(brokers: pa.StructArray) -> pa.StructArray:
+    """The rows of type BROKER that may get new replicas.
+
+    Reproduces BrokerHeartbeatManager.UsableBrokerIterator (KIP-1066, since 4.3.0): the placer never sees a broker of which every
+    log directory is cordoned, or that is shutting down.
+    """
+    return brokers.filter(pc.invert(is_cordoned(brokers)))
+
+
+def is_cordoned(brokers: pa.StructArray) -> pa.BooleanArray:
+    """Of each row of type BROKER, whether the broker gets no new replicas."""
+    return pc.fill_null(brokers.field("cordoned"), False)
 
 
 def read_cluster(brokers: pa.StructArray) -> Cluster:

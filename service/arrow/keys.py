@@ -1,61 +1,119 @@
 """Arrow columns as the core's columns of keys, uncopied where that is possible."""
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from service.arrow.key_types import FORMAT_OF_TYPE, TYPE_OF_FORMAT
 from service.core.errors import InvalidQuestion
 from service.core.keys import columns
 from service.core.model import Bools, Keys
 
+VIEW_BYTES: Final = 16
+"""Of a view: its length, four bytes of its value, a buffer and an offset."""
+
+MAX_BYTES: Final = 2**31 - 1
+"""What the offsets of keys can name."""
+
 _INT32: Final = np.dtype(np.int32)
 _UINT8: Final = np.dtype(np.uint8)
 _TEXTUAL: Final = (*columns.TEXTS, *columns.BYTES)
 
 
-def from_arrow(column: pa.ChunkedArray, key_format: str | None) -> tuple[columns.Column, str]:
+def from_arrow(
+    column: pa.ChunkedArray, key_format: str | None, reserve: Callable[[int], object] = int
+) -> tuple[columns.Column, str]:
     """The keys of an Arrow column, and their format.
 
     key_format : None: that of the column's type. Strings may be of any textual format; numbers have their own; binary keys are
         bytes already, and what the request calls them is ``base64`` or ``hex``.
+    reserve : called with the bytes that the keys of a dictionary or of views take beyond the column
     """
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if not (kind in FORMAT_OF_TYPE or _is_text(kind) or _is_binary(kind) or pa.types.is_null(kind)):
+        raise InvalidQuestion(f"A column of {column.type} holds no keys: binary, string, integers, floats or booleans do.", "key")
     try:
-        # A stream may say anything about its own buffers; kernels trust offsets.
-        column.validate(full=True)
+        array = _checked(column, reserve) if column.num_chunks else pa.array([], kind)
     except pa.ArrowException as error:
         raise InvalidQuestion(f"The column is not valid: {str(error).rstrip('.')}.", "key") from None
-    # combine_chunks copies, even where there is nothing to combine.
-    array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-    if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
     kind = array.type
     if kind in FORMAT_OF_TYPE:
         own = FORMAT_OF_TYPE[kind]
         if key_format not in (None, own):
             raise InvalidQuestion(f"A column of {kind} holds keys of the format {own}, not {key_format}.", "key_format")
         return columns.Numbers(filled(array, False if own == "boolean" else 0), validity(array)), own
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+    if _is_text(kind):
         own = key_format or "string"
         if own not in _TEXTUAL:
             raise InvalidQuestion(f"A column of {kind} holds no keys of the format {own}.", "key_format")
         return columns.from_text(columns.Text(flat(array.cast(pa.string()))), own), own
-    if (
-        pa.types.is_fixed_size_binary(kind)
-        or pa.types.is_binary(kind)
-        or pa.types.is_large_binary(kind)
-        or pa.types.is_binary_view(kind)
-    ):
+    if _is_binary(kind):
         own = key_format or "base64"
         if own not in columns.BYTES:
             raise InvalidQuestion(f"A column of {kind} holds bytes, not keys of the format {own}.", "key_format")
         return flat(array.cast(pa.binary())), own
-    if pa.types.is_null(kind):
-        own = key_format or "string"
-        return from_arrow(pa.chunked_array([pa.nulls(len(array), TYPE_OF_FORMAT.get(own, pa.string()))]), own)
-    raise InvalidQuestion(f"A column of {kind} holds no keys: binary, string, integers, floats or booleans do.", "key")
+    own = key_format or "string"
+    return from_arrow(pa.chunked_array([pa.nulls(len(array), TYPE_OF_FORMAT.get(own, pa.string()))]), own)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def _is_binary(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_fixed_size_binary(kind)
+        or pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+        or pa.types.is_binary_view(kind)
+    )
+
+
+def _checked(column: pa.ChunkedArray, reserve: Callable[[int], object]) -> pa.Array:
+    """A column as one array without a dictionary, whose buffers hold what they say: kernels trust offsets.
+
+    Views may all name the same megabyte, and so may a dictionary's indices: what each key takes by itself is added up first.
+    Raises pa.ArrowException.
+    """
+    chunks = []
+    for chunk in column.chunks:
+        chunk.validate()  # the lengths of the buffers
+        array = chunk.dictionary if pa.types.is_dictionary(chunk.type) else chunk
+        if pa.types.is_string_view(array.type) or pa.types.is_binary_view(array.type):
+            array.validate()
+            _reserve(_view_bytes(array), reserve)
+        chunk.validate(full=True)
+        chunks.append(_decoded(chunk, reserve) if array is not chunk else chunk)
+    # concat_arrays copies, even where there is nothing to combine.
+    return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks)
+
+
+def _view_bytes(array: pa.Array) -> int:
+    """Bytes of the values of an array of views."""
+    lengths = np.frombuffer(array.buffers()[1], np.int32)[:: VIEW_BYTES // 4]
+    return int(np.maximum(lengths[array.offset : array.offset + len(array)], 0).sum(dtype=np.int64))
+
+
+def _decoded(array: pa.DictionaryArray, reserve: Callable[[int], object]) -> pa.Array:
+    """A valid dictionary array without its dictionary."""
+    values, indices = array.dictionary, array.indices
+    if _is_text(values.type) or _is_binary(values.type):
+        values = values.cast(pa.string() if _is_text(values.type) else pa.binary())
+        lengths = filled(pc.binary_length(values), 0).astype(np.int64)
+        uses = np.bincount(indices.drop_null().cast(pa.int64()).to_numpy(), minlength=len(lengths))
+        _reserve(int(uses @ lengths), reserve)
+    return values.take(indices)
+
+
+def _reserve(size: int, reserve: Callable[[int], object]) -> None:
+    """Reserve a copy of the keys, in decoding, and another. Raises InvalidQuestion."""
+    if size > MAX_BYTES:
+        raise InvalidQuestion(f"The keys of the column take {size} bytes; at most {MAX_BYTES} are allowed.", "key")
+    reserve(2 * size)
 
 
 def filled(array: pa.Array, nothing: Any) -> npt.NDArray[Any]:

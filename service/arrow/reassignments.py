@@ -258,9 +258,9 @@ def _of_partitions(rows: pa.StructArray, name: str, counts: Int64s, dtype: Any) 
     if len(wrong):
         row = int(wrong[0])
         detail = (
-            "Missing: another topic has it."
+            "Required, because another topic has it."
             if lengths[row] == NONE
-            else f"Needs one number for each of the {counts[row]} placements."
+            else f"Must have one number for each of the {counts[row]} placements."
         )
         raise InvalidQuestion(detail, "topics", row, name)
     return np.array(lists.flatten(), dtype)

@@ -13,7 +13,7 @@ class TokenKind(Protocol):
     """The tokens of a file, or those of an issuer."""
 
     def principal(self, token: str) -> Principal:
-        """Whose token this is. Raises NotAuthenticated."""
+        """Whose token this is. Raises NotAuthenticated, CredentialsUnavailable."""
 
 
 class Authenticator:
@@ -32,7 +32,7 @@ class Authenticator:
             self._jwts = Jwts(settings, fetch_failed)
 
     def principal(self, authorization: str | None) -> Principal:
-        """Who sent this ``Authorization`` header. Raises NotAuthenticated."""
+        """Who sent this ``Authorization`` header. Raises NotAuthenticated, CredentialsUnavailable."""
         if authorization is None:
             raise NotAuthenticated("A bearer token is required.")
         scheme, _, token = authorization.partition(" ")

@@ -30,7 +30,7 @@ class Jwts:
         self._keys = KeyProvider(settings.jwks, fetch_failed) if from_url else KeyFile(Path(settings.jwks))
 
     def principal(self, token: str) -> Principal:
-        """Whose token this is. Raises NotAuthenticated."""
+        """Whose token this is. Raises NotAuthenticated, CredentialsUnavailable."""
         try:
             key = self._keys.key(jwt.get_unverified_header(token).get("kid"))
             if key.algorithm_name not in self._algorithms:

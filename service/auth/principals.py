@@ -7,6 +7,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Final, Generic, TypeVar
 
+from service.core.small_files import UnreadableFile, read_small_file
+
 logger = logging.getLogger(__name__)
 
 SCOPES: Final = ("partitions", "groups", "placements", "decodings")
@@ -20,6 +22,10 @@ Parsed = TypeVar("Parsed")
 
 class NotAuthenticated(Exception):
     """The request has no valid token; the text says why, without quoting the token."""
+
+
+class CredentialsUnavailable(Exception):
+    """No token can be checked at the moment; the text says what is missing."""
 
 
 class InvalidCredentials(Exception):
@@ -75,7 +81,7 @@ class WatchedFile(Generic[Parsed]):
 
     def _load(self, version: tuple[int, ...]) -> None:
         try:
-            self._content, self._fault = self._parse(self._path.read_bytes()), ""
-        except (OSError, ValueError, InvalidCredentials) as error:
+            self._content, self._fault = self._parse(read_small_file(self._path)), ""
+        except (UnreadableFile, InvalidCredentials) as error:
             self._content, self._fault = None, str(error)
         self._version = version

@@ -11,15 +11,24 @@ import re
 import secrets
 from pathlib import Path
 
-from service.auth.principals import EVERYTHING, SCOPES, InvalidCredentials, NotAuthenticated, Principal, WatchedFile
+from service.auth.principals import (
+    EVERYTHING,
+    SCOPES,
+    CredentialsUnavailable,
+    InvalidCredentials,
+    NotAuthenticated,
+    Principal,
+    WatchedFile,
+)
+from service.core.printable import printable
 
 UNKNOWN_TOKEN = "The token is unknown."  # noqa: S105 - an error text
 
 
 def new_token(name: str, scopes: tuple[str, ...]) -> tuple[str, str]:
     """A random token, and its line for the tokens file."""
-    if not re.fullmatch(r"[^\s#]\S*", name):
-        raise ValueError(f"The name {name!r} must not contain blanks or begin with #.")
+    if not re.fullmatch(r"[^\s#]\S*", name) or printable(name) != name:
+        raise ValueError(f"The name {name!r} must not contain blanks or control characters, or begin with #.")
     token = secrets.token_urlsafe(32)
     return token, f"{name} {','.join(scopes)} {_hash(token).hex()}"
 
@@ -46,7 +55,11 @@ def _parse_line(line: str) -> tuple[bytes, Principal]:
 def _parse(text: bytes) -> list[tuple[bytes, Principal]]:
     """The lines of a tokens file. Raises InvalidCredentials."""
     principals = []
-    for number, line in enumerate(text.decode().splitlines(), 1):
+    try:
+        lines = text.decode().splitlines()
+    except UnicodeDecodeError:
+        raise InvalidCredentials("The file is not UTF-8 text.") from None
+    for number, line in enumerate(lines, 1):
         if line.strip() and not line.lstrip().startswith("#"):
             try:
                 principals.append(_parse_line(line))
@@ -62,10 +75,12 @@ class Tokens:
         self._file = WatchedFile(path, _parse)
 
     def principal(self, token: str) -> Principal:
-        """Whose token this is. Raises NotAuthenticated."""
-        digest, owner = _hash(token), None
+        """Whose token this is. Raises NotAuthenticated, and CredentialsUnavailable while the file cannot be read."""
+        digest, owner, tokens = _hash(token), None, self._file.current()
+        if tokens is None:
+            raise CredentialsUnavailable("The tokens are unavailable; try again later.")
         # Every line is compared, to its last byte, so that the time taken reveals nothing.
-        for known, principal in self._file.current() or ():
+        for known, principal in tokens:
             if hmac.compare_digest(known, digest):
                 owner = principal
         if owner is None:

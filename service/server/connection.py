@@ -75,6 +75,7 @@ class Connection:
     reserved : bytes of the response that the app has on its own account, until ``close_response`` is called
     keep_alive : whether a next request may follow the response
     head_complete : whether the current request's head has been received
+    awaits_body : whether it has been, and nobody has decided yet whether to receive the rest of the body
     """
 
     def __init__(self, cfg: Config, sock: socket, client: Any, server: Any, max_body_bytes: int) -> None:
@@ -102,7 +103,7 @@ class Connection:
         )
         self._body = io.BytesIO()
         self._head_bytes = self._chunks = 0
-        self.head_complete = False
+        self.head_complete = self.awaits_body = False
 
     def is_idle(self) -> bool:
         """Whether nothing of the request has been received."""
@@ -138,10 +139,30 @@ class Connection:
         if self._body.tell() > self._max_body_bytes:  # in chunks; the app refuses it when it has read that much
             self._parser.should_keep_alive = False
         elif not self._parser.is_complete:
+            self.awaits_body = not had_head
             return False
         self._leftover = self._parser.remaining()
         self.request = Request.received(self._parser, self._body.getvalue(), is_ssl=self.cfg.is_ssl)
         return True
+
+    def authorization(self) -> str | None:
+        """The Authorization header of the current request."""
+        value: bytes | None = dict(self._parser.headers).get(b"authorization")
+        return None if value is None else value.decode("latin-1")
+
+    def accept_body(self) -> None:
+        """Receive the rest of the body, which the client may wait to send."""
+        self.awaits_body = False
+        self.stall_deadline = time.monotonic() + STALL_SECONDS
+        if dict(self._parser.headers).get(b"expect", b"").lower() == b"100-continue":
+            with suppress(BlockingIOError, ssl.SSLWantWriteError):
+                self.sock.send(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+    def skip_body(self) -> None:
+        """Take the request for complete without its body; the connection ends with the response."""
+        self._parser.should_keep_alive = False
+        self._body = io.BytesIO()
+        self.request = Request.received(self._parser, b"", is_ssl=self.cfg.is_ssl)
 
     def _progress(self, size: int, now: float) -> None:
         """Move the stall deadline for so many bytes received or sent."""
@@ -173,9 +194,6 @@ class Connection:
         if (parser.content_length or 0) > self._max_body_bytes:  # the app refuses it by its length
             parser.should_keep_alive = False
             return True
-        if headers.get(b"expect", b"").lower() == b"100-continue" and (parser.is_chunked or parser.content_length):
-            with suppress(BlockingIOError, ssl.SSLWantWriteError):
-                self.sock.send(b"HTTP/1.1 100 Continue\r\n\r\n")
         return False
 
     def _on_body(self, data: bytes) -> None:

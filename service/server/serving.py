@@ -3,15 +3,18 @@
 import atexit
 import ctypes
 import ipaddress
+import logging
 import os
 import resource
 import select
 import shutil
 import signal
+import socket
 import ssl
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +27,14 @@ from service.app import create_app
 from service.auth.authenticator import Authenticator
 from service.auth.principals import InvalidCredentials
 from service.config import Settings, environment_name
+from service.core.kernels import DamagedCache
+from service.core.small_files import UnreadableFile, read_small_file
 from service.server.warm import NotCompiled, compile_kernels, load_kernels
-from service.server.worker import Worker
+from service.server.worker import Worker, end_process
 from service.telemetry import logs
 from service.telemetry.metrics_files import FOLDER_VARIABLE
+
+logger = logging.getLogger(__name__)
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8
 """Of glibc's malloc.h."""
@@ -66,9 +73,10 @@ class Refusal(Exception):
 
 
 def serve(settings: Settings, host: str, port: int) -> None:
-    """Serve until SIGTERM, which lets the requests in flight finish. Raises Refusal."""
+    """Serve until SIGTERM, which lets the requests in flight finish, and end the process. Raises Refusal."""
     loopback = _is_loopback(host)
     _check(settings, host, loopback=loopback)
+    _check_address(host, port)
     logs.configure()
     _share_heaps()
     os.environ.pop("SCRIPT_NAME", None)  # Gunicorn would take it for the prefix of all paths
@@ -77,7 +85,7 @@ def serve(settings: Settings, host: str, port: int) -> None:
         scheme = "https"
         tls = {"certfile": settings.tls_cert, "keyfile": settings.tls_key, "ssl_context": _tls_contexts(settings)}
     url = f"{scheme}://{'127.0.0.1' if host == '0.0.0.0' else host}:{port}"  # noqa: S104 - compared, not bound
-    _Server(
+    server = _Server(
         settings,
         _metrics_folder(),
         log_requests=settings.access_log == "on" or (settings.access_log == "auto" and not loopback),
@@ -98,7 +106,11 @@ def serve(settings: Settings, host: str, port: int) -> None:
         when_ready=lambda arbiter: _welcome(url, loopback=loopback, compiling=arbiter.app.compilation is not None),
         child_exit=lambda _, worker: mark_process_dead(worker.pid),  # type: ignore[no-untyped-call]
         **tls,
-    ).run()
+    )
+    try:
+        server.run()
+    except SystemExit as end:
+        end_process(end.code if isinstance(end.code, int) else 0)
 
 
 def _check(settings: Settings, host: str, *, loopback: bool) -> None:
@@ -109,6 +121,8 @@ def _check(settings: Settings, host: str, *, loopback: bool) -> None:
             f"Other hosts can reach {host}, but no credentials are set. Set {tokens} (`partition-allocator token` prints the "
             f"lines of that file) or {jwks}; or serve everyone with {auth}=off."
         )
+    if settings.otlp_endpoint and find_spec("opentelemetry") is None:
+        raise Refusal("Traces need OpenTelemetry: pip install 'partition-allocator[tracing]'")
     try:
         if settings.auth != "off" and settings.has_credentials():
             Authenticator(settings, lambda: None)
@@ -116,8 +130,18 @@ def _check(settings: Settings, host: str, *, loopback: bool) -> None:
             tls_context(settings.tls_cert, settings.tls_key)
     except InvalidCredentials as error:
         raise Refusal(str(error)) from None
-    except OSError as error:
-        raise Refusal(f"{settings.tls_cert} and {settings.tls_key} cannot be used: {error.strerror or error}") from None
+
+
+def _check_address(host: str, port: int) -> None:
+    """Raise Refusal for an address on which nothing can listen. Gunicorn would try again for seconds, and log each time."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+    except (OSError, UnicodeError) as error:
+        reason = (isinstance(error, OSError) and error.strerror) or "not a host name"
+        raise Refusal(f"{host}:{port} cannot be listened on: {reason}.") from None
 
 
 def _max_connections() -> int:
@@ -154,11 +178,35 @@ def _is_loopback(host: str) -> bool:
 
 
 def tls_context(cert: str, key: str) -> ssl.SSLContext:
-    """TLS 1.2 or later, with Python's default ciphers. Raises OSError (ssl.SSLError) if the files do not belong together."""
+    """TLS 1.2 or later, with Python's default ciphers. Raises InvalidCredentials, which names the file at fault."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.load_cert_chain(cert, key)
+    chain, _ = (_checked(file) for file in (cert, key))  # OpenSSL would read a device for ever
+    try:
+        context.load_cert_chain(cert, key, password="")  # without one, OpenSSL asks the terminal
+    except ssl.SSLError as error:
+        if error.reason == "KEY_VALUES_MISMATCH":
+            raise InvalidCredentials(f"{key}: The private key is not that of the certificate in {cert}.") from None
+        raise InvalidCredentials(_without_pem(cert, key, chain)) from None
+    except OSError as error:
+        raise InvalidCredentials(f"{cert} and {key}: {error.strerror}.") from None
     return context
+
+
+def _checked(file: str) -> bytes:
+    try:
+        return read_small_file(file)
+    except UnreadableFile as error:
+        raise InvalidCredentials(f"{file}: {error}") from None
+
+
+def _without_pem(cert: str, key: str, chain: bytes) -> str:
+    """Which of two files OpenSSL could not read. chain : the content of ``cert``"""
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=chain.decode("ascii"))
+    except (ssl.SSLError, ValueError):
+        return f"{cert}: The file has no certificate in PEM format."
+    return f"{key}: The file has no private key in PEM format, or it is encrypted."
 
 
 def _tls_contexts(settings: Settings) -> Callable[[Any, Any], ssl.SSLContext]:
@@ -166,12 +214,17 @@ def _tls_contexts(settings: Settings) -> Callable[[Any, Any], ssl.SSLContext]:
     loaded: dict[tuple[int, ...], ssl.SSLContext] = {}
 
     def context(_: object, __: object) -> ssl.SSLContext:
-        files = (Path(settings.tls_cert).stat(), Path(settings.tls_key).stat())
+        try:
+            files = (Path(settings.tls_cert).stat(), Path(settings.tls_key).stat())
+        except OSError:  # they are being replaced
+            if loaded:
+                return next(iter(loaded.values()))
+            raise
         stamp = tuple(number for file in files for number in (file.st_ino, file.st_mtime_ns))
         if stamp not in loaded:
             try:
                 renewed = tls_context(settings.tls_cert, settings.tls_key)
-            except OSError:  # one of the two files has been replaced and the other not yet
+            except InvalidCredentials:  # one of the two files has been replaced and the other not yet
                 if loaded:
                     return next(iter(loaded.values()))
                 raise
@@ -201,6 +254,8 @@ class _Server(BaseApplication):  # type: ignore[misc]
             load_kernels(self._settings)
         except NotCompiled:
             self.compilation = _Compilation()
+        except DamagedCache as error:
+            raise Refusal(str(error)) from None
         app = create_app(self._settings, log_requests=self._log_requests, metrics_folder=self._metrics_folder)
         if self.compilation:
             app.extensions["warm"] = self.compilation
@@ -216,12 +271,15 @@ class _Compilation:
     """
 
     def __init__(self) -> None:
-        self._ended, held = os.pipe()
+        self._outcome, held = os.pipe()
         self._process = os.fork()
         if not self._process:
             os.nice(10)
             try:
                 compile_kernels()
+                os.write(held, b"done")
+            except BaseException:
+                logger.exception("The kernels could not be compiled, so this server does not become ready.")
             finally:
                 os._exit(0)
         os.setpgid(self._process, self._process)  # a group with the processes that it starts
@@ -229,11 +287,20 @@ class _Compilation:
         atexit.register(self._end, os.getpid())
 
     def is_set(self) -> bool:
-        """Whether the workers find all kernels in the cache. They ask too."""
-        return bool(select.select([self._ended], (), (), 0)[0])
+        """Whether the workers find all kernels in the cache. They ask too, so nobody reads from the pipe."""
+        return bool(self._events() & select.POLLIN)
+
+    def has_ended(self) -> bool:
+        """Whether all kernels have been compiled, or the process has ended without that."""
+        return bool(self._events())
+
+    def _events(self) -> int:
+        poll = select.poll()
+        poll.register(self._outcome, select.POLLIN)
+        return sum(events for _, events in poll.poll(0))
 
     def _end(self, owner: int) -> None:
-        if os.getpid() == owner and not self.is_set():
+        if os.getpid() == owner and not self.has_ended():
             os.killpg(self._process, signal.SIGTERM)
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import product
 from multiprocessing import get_context
 from multiprocessing.synchronize import Lock
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,7 @@ from werkzeug.test import Client
 from service.app import create_app
 from service.config import Settings
 from service.core.assignors import GROUP_PROTOCOLS
+from service.core.kernels import unsaved
 from service.core.keys.formats import FORMATS
 from service.core.partitioners import PARTITIONERS
 from service.core.placers import PLACERS
@@ -60,7 +61,7 @@ class _Refusal(event.Listener):
 
 
 def load_kernels(settings: Settings) -> None:
-    """Load every kernel from Numba's cache. Raises NotCompiled at the first that is not there."""
+    """Load every kernel from Numba's cache. Raises NotCompiled at the first that is not there, or DamagedCache."""
     with event.install_listener("numba:compile", _Refusal()):
         warm(settings)
 
@@ -69,16 +70,29 @@ def warm(settings: Settings | None = None) -> None:
     """Send every strategy requests so small that only loading its kernels takes time, or compiling them where that is needed.
 
     They go to an app of their own, whose metrics are thrown away. A strategy that rejects its request has loaded what rejects it.
+    Raises DamagedCache.
     """
-    client = Client(create_app(replace(settings or Settings(), auth="off", otlp_endpoint="")))
+    client = _client(settings or Settings())
     for load in HALVES:
         load(client)
 
 
+def _client(settings: Settings) -> Client:
+    """A client of an app that raises what nobody foresaw, where a service answers 500."""
+
+    def reraise(error: Exception) -> NoReturn:
+        raise error
+
+    app = create_app(replace(settings, auth="off", otlp_endpoint=""))
+    app.register_error_handler(Exception, reraise)
+    app.testing = True  # or Flask answers 500 for what its handler raises
+    return Client(app)
+
+
 def compile_kernels(halves: Sequence[Callable[[Client], None]] | None = None) -> None:
-    """Compile what is not cached, each half in a process. Exits if one of them does."""
+    """Compile what is not cached, each half in a process. Exits if one of them does, which also happens if it cannot save."""
     fork = get_context("fork")
-    client, lock = Client(create_app(Settings(auth="off"))), fork.Lock()
+    client, lock = _client(Settings()), fork.Lock()
     processes = [fork.Process(target=_compile_half, args=(load, client, lock)) for load in halves or HALVES]
     for process in processes:
         process.start()
@@ -99,6 +113,8 @@ def _compile_half(load: Callable[[Client], None], client: Client, lock: Lock) ->
     gc.freeze()  # a compiler makes millions of objects and no garbage to speak of: looking for it takes a tenth of the time
     gc.set_threshold(100_000, 50, 50)
     load(client)
+    if unsaved:
+        sys.exit(1)
 
 
 def _load_groups(client: Client) -> None:
@@ -124,6 +140,7 @@ def _load_others(client: Client) -> None:
         client.post("/v1/placement-audits", json=body)
     client.post("/v1/reassignments:lint", json=_lint_request())
     client.post("/v1/partitioner-comparisons", json={"partitions_count": 3, "keys": ["a", "b"]})
+    client.post("/v1/partitioner-comparisons", json={"partitions_count": 3, "keys": ["a long key that repeats" * 9] * 2})
     client.post("/v1/partitioner-fingerprints", json={"observations": [{"key": "a", "partition_id": 2}]})
     for kind in ("group_record", "share_group_state_record", "offsets_topic"):
         client.post("/v1/decodings", json={"kind": kind, "records": [RECORD]})

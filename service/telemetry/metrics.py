@@ -115,14 +115,15 @@ class Metrics:
         )
         self.rejected = Counter(
             "allocator_http_requests_rejected",
-            "HTTP requests rejected before their body was parsed, by reason: full, unauthenticated, forbidden.",
+            "HTTP requests rejected before their body was parsed, by reason: full, unauthenticated, forbidden, or unavailable: "
+            "the tokens or the signing keys.",
             ["reason"],
             registry=r,
         )
         self.jwks_failures = Counter(
             "allocator_jwks_fetch_failures", "Failed attempts to fetch the keys that verify JWTs.", registry=r
         )
-        for reason in ("full", "unauthenticated", "forbidden"):
+        for reason in ("full", "unauthenticated", "forbidden", "unavailable"):
             self.rejected.labels(reason)  # exported from the start, so that the first rejection is an increase
         Gauge(
             "allocator_build_info",

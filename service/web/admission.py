@@ -20,6 +20,9 @@ QUEUE_SECONDS: Final = 10
 RETRY_SECONDS: Final = 1
 """Seconds after which a rejected request may be sent again (Retry-After)."""
 
+SMALL_SHARE: Final = 8
+"""Of so many places one is kept from long requests, and always at least one unless there is only one."""
+
 SMALL_BYTES: Final = 4 * 2**20
 """A request that needs no more memory than this does not have to reserve it."""
 
@@ -41,14 +44,20 @@ class Overloaded(Exception):
 
 
 class AdmissionControl:
-    """Admits ``concurrent`` requests at the same time, and queues ``queued`` more in order. Threads share it."""
+    """Admits ``concurrent`` requests at the same time, and queues ``queued`` more in order. Threads share it.
+
+    A request that turns out to be a long one says so (``lengthen``). Long ones do not get every place, so that small ones are
+    answered meanwhile.
+    """
 
     def __init__(self, concurrent: int, queued: int, seconds: float = QUEUE_SECONDS) -> None:
         self._free = concurrent
+        self._free_for_long = max(1, concurrent - max(1, concurrent // SMALL_SHARE))
         self._max_queued = queued
         self._seconds = seconds
         self._lock = Lock()
         self._queue: deque[Lock] = deque()
+        self._long_queue: deque[Lock] = deque()
 
     def enter(self, on_queue: Callable[[int], object] = int, is_connected: Callable[[], bool] | None = None) -> None:
         """Admit a request, after it has waited in the queue if necessary; raises Overloaded. ``leave`` ends every ``enter``.
@@ -60,11 +69,39 @@ class AdmissionControl:
             if self._free:
                 self._free -= 1
                 return
-            if len(self._queue) >= self._max_queued:
-                raise Overloaded("The service is at its concurrency limit and the queue is full.")
-            turn = Lock()
-            turn.acquire()
-            self._queue.append(turn)
+            turn = self._join(self._queue)
+        self._wait(turn, self._queue, self.leave, on_queue, is_connected)
+
+    def lengthen(self, on_queue: Callable[[int], object] = int, is_connected: Callable[[], bool] | None = None) -> None:
+        """Have an admitted request go on as a long one, after it has waited without a place if necessary.
+
+        Raises Overloaded; the request then has no place any more, and nothing to leave. Otherwise ``leave(long=True)`` ends it.
+        """
+        with self._lock:
+            if self._free_for_long:
+                self._free_for_long -= 1
+                return
+            self._free_place()
+            turn = self._join(self._long_queue)
+        self._wait(turn, self._long_queue, lambda: self.leave(long=True), on_queue, is_connected)
+
+    def _join(self, queue: deque[Lock]) -> Lock:
+        if len(self._queue) + len(self._long_queue) >= self._max_queued:
+            raise Overloaded("The service is at its concurrency limit and the queue is full.")
+        turn = Lock()
+        turn.acquire()
+        queue.append(turn)
+        return turn
+
+    def _wait(
+        self,
+        turn: Lock,
+        queue: deque[Lock],
+        leave: Callable[[], None],
+        on_queue: Callable[[int], object],
+        is_connected: Callable[[], bool] | None,
+    ) -> None:
+        """Wait for a turn in a queue; raises Overloaded. leave : undoes an admission"""
         on_queue(1)
         deadline = time.monotonic() + self._seconds
         admitted = gone = False
@@ -73,23 +110,30 @@ class AdmissionControl:
             gone = is_connected is not None and not is_connected()
         on_queue(-1)
         with self._lock:
-            admitted = turn not in self._queue  # perhaps just now
+            admitted = turn not in queue  # perhaps just now
             if not admitted:
-                self._queue.remove(turn)
+                queue.remove(turn)
         if gone:
             if admitted:
-                self.leave()
+                leave()
             raise Overloaded("The client disconnected while its request was queued.")
         if not admitted:
             raise Overloaded(f"The request waited {self._seconds:g} s in the queue.")
 
-    def leave(self) -> None:
-        """Admit the request that has waited longest."""
+    def leave(self, *, long: bool = False) -> None:
+        """Admit the request that has waited longest; after a long one, the long one that has."""
         with self._lock:
-            if self._queue:
-                self._queue.popleft().release()
-            else:
-                self._free += 1
+            if long and self._long_queue:
+                self._long_queue.popleft().release()
+                return
+            self._free_for_long += long
+            self._free_place()
+
+    def _free_place(self) -> None:
+        if self._queue:
+            self._queue.popleft().release()
+        else:
+            self._free += 1
 
 
 class MemoryBudget:

@@ -45,6 +45,7 @@ def new_app(
     app = Flask("service", static_folder=None)
     app.json = OrjsonProvider(app)
     app.url_map.strict_slashes = False
+    app.url_map.merge_slashes = False  # /v1//x is a path that nothing has, and no redirect as HTML
     app.config.update(
         API_TITLE="partition-allocator",
         API_VERSION=__version__,

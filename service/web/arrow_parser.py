@@ -70,10 +70,11 @@ class ArrowBody:
         check_arrow(body, self._limit)
         try:
             with pa.ipc.open_stream(body) as stream:
+                _check_columns(stream.schema, columns, ())
                 table = stream.read_all()
+            table.validate()  # the lengths of buffers; the columns of keys are looked at in full
         except (pa.ArrowException, OSError) as error:
             raise BadRequest(f"The body is not an Arrow stream: {error}") from None
-        _check_columns(table.schema, columns, ())
         return table
 
     def batches(self, columns: tuple[str, ...], optional: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
@@ -82,7 +83,9 @@ class ArrowBody:
             pieces = checked_messages(self._pieces, self._limit, reserve)
             with pa.ipc.open_stream(pa.PythonFile(BufferedReader(Pieces(pieces)), "r")) as stream:
                 _check_columns(stream.schema, columns, optional)
-                yield from stream
+                for batch in stream:
+                    batch.validate()  # the lengths of buffers; the column of keys is looked at in full
+                    yield batch
         except OverflowError as error:
             raise RequestEntityTooLarge(
                 f"A batch of the stream takes {error} bytes; at most {self._limit} are allowed."
@@ -92,7 +95,10 @@ class ArrowBody:
 
 
 def _check_columns(schema: pa.Schema, columns: tuple[str, ...], optional: tuple[str, ...]) -> None:
-    names = schema.names
+    try:
+        names = schema.names
+    except UnicodeDecodeError as error:
+        raise BadRequest(f"The body is not an Arrow stream: the name of a column is not UTF-8: {error.object!r}.") from None
     if len(set(names)) == len(names) and set(columns) <= set(names) <= {*columns, *optional}:
         return
     expected = " and ".join(columns) + "".join(f", optionally {name}" for name in optional)

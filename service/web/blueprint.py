@@ -23,6 +23,7 @@ import http
 import re
 from functools import cached_property, partial, wraps
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias, cast
+from urllib.parse import unquote
 
 import flask_smorest
 from apispec.ext.marshmallow import MarshmallowPlugin
@@ -36,14 +37,24 @@ from service.core.errors import MAX_ERRORS, AllocatorError, InvalidQuestion, Lim
 from service.core.similar import did_you_mean
 from service.web import problems
 from service.web.bodies import check_json, read_body
+from service.web.fields import INT32, INT64
 from service.web.json_codec import loads
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from apispec import APISpec
+    from apispec.ext.marshmallow.openapi import OpenAPIConverter
     from flask import Flask, Request
 
 _DIGITS: Final = re.compile(r"-?[0-9]{1,30}")
+INT32_NAMES: Final = frozenset(
+    (
+        *("broker_id", "broker_ids", "broker_list", "generation_id", "leader", "partition", "partition_id", "partition_ids"),
+        *("partitions", "partitions_count", "replicas"),
+    )
+)
+"""Fields of answers that Kafka's protocol has as INT32, too; without bounds, since answers are not validated."""
 _DECIMAL: Final = re.compile(r"-?[0-9]{0,15}\.[0-9]{1,15}")
 
 
@@ -110,8 +121,9 @@ def from_query(text: Any) -> Any:
 def query_values(request: Request, schema: Schema) -> dict[str, Any]:
     """A query's parameters as JSON would have them: digits for an Integer or a Number are numbers, lists end at each comma.
 
-    Raises InvalidQuestion for a repeated parameter that is not a list.
+    Raises InvalidQuestion for a repeated parameter that is not a list, BadRequest for bytes that are not UTF-8.
     """
+    _check_percent_encoding(request)
     values: dict[str, Any] = {}
     for name, texts in request.args.lists():
         field = schema.fields.get(name)
@@ -122,6 +134,17 @@ def query_values(request: Request, schema: Schema) -> dict[str, Any]:
                 raise InvalidQuestion("Given more than once.", name)
             values[name] = _query_value(texts[0], field)
     return values
+
+
+def _check_percent_encoding(request: Request) -> None:
+    """Refuse a query such as ``key=%FF``: Werkzeug would read the three characters, and the partition would be another key's."""
+    query: str = request.environ.get("QUERY_STRING", "")
+    if "%" in query:
+        try:
+            unquote(query, errors="strict")
+        except UnicodeDecodeError as error:
+            escapes = "".join(f"%{byte:02X}" for byte in error.object[error.start : error.end])
+            raise BadRequest(f"The query is not UTF-8 at {escapes}: {error.reason}.") from None
 
 
 Parts: TypeAlias = "tuple[Callable[[dict[str, Any]], Any], ...]"
@@ -312,6 +335,9 @@ class Api(flask_smorest.Api):
         prepare_response(default, self.spec, problems.MEDIA_TYPE)
         self.spec.components.response("DEFAULT_ERROR", default, lazy=True)
 
+    def _register_pagination_header(self) -> None:
+        """No answer has pages; clients would get a class for them."""
+
 
 def create_api(app: Flask) -> Api:
     """The Api of an app, without resources yet."""
@@ -320,4 +346,24 @@ def create_api(app: Flask) -> Api:
         name = type(schema).__name__ if not isinstance(schema, type) else schema.__name__
         return name.removesuffix("Schema")
 
-    return Api(app, spec_kwargs={"marshmallow_plugin": MarshmallowPlugin(schema_name_resolver=schema_name)})
+    return Api(app, spec_kwargs={"marshmallow_plugin": SchemaPlugin(schema_name_resolver=schema_name)})
+
+
+class SchemaPlugin(MarshmallowPlugin):
+    """apispec's, which gives every number its ``format``."""
+
+    def init_spec(self, spec: APISpec) -> None:
+        """As apispec's."""
+        super().init_spec(spec)
+        cast("Any", self.converter).add_attribute_function(_number_format)
+
+
+def _number_format(_: OpenAPIConverter, field: Any, *, ret: dict[str, Any]) -> dict[str, str]:
+    """The ``format`` of a number. Without it generators of clients take Java's Integer, or Go's float32, which cannot hold it."""
+    types = ret.get("type", ())
+    if "number" in types:
+        return {"format": "double"}
+    if "integer" not in types:
+        return {}
+    bounded = ret.get("minimum", -INT64) >= -INT32 - 1 and ret.get("maximum", INT64) <= INT32
+    return {"format": "int32" if bounded or field.name in INT32_NAMES else "int64"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from codecs import getincrementaldecoder
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -11,7 +12,7 @@ from werkzeug.exceptions import BadRequest, ClientDisconnected, RequestEntityToo
 
 from service.web.arrow_limits import unpacked_bytes
 from service.web.context import reserve
-from service.web.json_limits import JsonRejected, memory_bytes
+from service.web.json_limits import JsonRejected, character_bytes, memory_bytes
 from service.web.problems import invalid
 
 if TYPE_CHECKING:
@@ -20,11 +21,11 @@ if TYPE_CHECKING:
     from flask import Request
 
 PIECE: Final = 2**20
-"""Bytes that are taken at once from a body of unknown length."""
+"""Bytes that are taken at once from a body of unknown length, and decoded at once of a text."""
 
-TEXT_HALVES: Final = 3
-"""Half the number of times that a body's strings are in memory beside its values, as columns. Measured: 2.4 for base64, which is
-one as a value; 1.6 for other long strings."""
+COLUMN_BYTES: Final = 1.5
+"""Bytes that a character of a body takes beside its values, in columns of strings. Measured with those values: 2.4 for base64,
+1.6 for other long strings."""
 
 
 def read_body(request: Request) -> bytes:
@@ -66,8 +67,24 @@ def _announced(request: Request) -> tuple[str, int | None, int]:
     return coding, length, limit
 
 
+def check_utf8(text: bytes) -> None:
+    """Refuse a JSON text that is not UTF-8 (RFC 8259, section 8.1). A parser that guesses UTF-16 from its first bytes would read
+    brackets and members that no scan of the bytes has counted.
+    """
+    if (nul := text.find(0)) >= 0:
+        raise BadRequest(f"The body is not UTF-8 at byte {nul}: JSON has no NUL, but UTF-16 and UTF-32 have.")
+    view, decoder = memoryview(text), getincrementaldecoder("utf-8")()
+    for start in range(0, len(text), PIECE):
+        kept = len(decoder.getstate()[0])  # of a character that the piece before has begun
+        try:
+            decoder.decode(view[start : start + PIECE], final=start + PIECE >= len(text))
+        except UnicodeDecodeError as error:
+            raise BadRequest(f"The body is not UTF-8 at byte {start - kept + error.start}: {error.reason}.") from None
+
+
 def check_json(text: bytes) -> None:
-    """Refuse a JSON text that repeats a member or is too deep, and reserve the memory of its values."""
+    """Refuse a JSON text that is not UTF-8, repeats a member or is too deep, and reserve the memory of its values."""
+    check_utf8(text)
     try:
         size = memory_bytes(text)
     except JsonRejected as rejected:
@@ -75,7 +92,7 @@ def check_json(text: bytes) -> None:
         for part in reversed(rejected.field):
             messages = {part: messages}
         raise invalid("json", messages) from None
-    reserve(size + TEXT_HALVES * len(text) // 2)
+    reserve(size + int(len(text) * max(COLUMN_BYTES, character_bytes(text))))
 
 
 def check_arrow(body: bytes, limit: int) -> None:

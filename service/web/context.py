@@ -41,6 +41,11 @@ def reserve(size: int) -> None:
         current_app.extensions["request_hooks"].reserve(environ, size)
 
 
+def lengthen() -> None:
+    """Go on as a long request, which leaves places to small ones. Raises 503."""
+    current_app.extensions["request_hooks"].lengthen(request.environ)
+
+
 def check_time() -> None:
     """Raise ServiceUnavailable if the request has taken more than its time. For loops in Python, every few milliseconds."""
     if has_request_context():

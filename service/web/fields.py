@@ -34,11 +34,17 @@ class Integer(fields.Integer):
 
 
 class List(fields.List[Any]):
-    """A list of which at most MAX_ERRORS elements are reported as faulty; the rest is not validated then."""
+    """A list of which at most MAX_ERRORS elements are reported as faulty; the rest is not validated then.
+
+    One that is longer than its validators allow is refused before any element is read.
+    """
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
         if not isinstance(value, list):
             raise self.make_error("invalid")
+        for rule in self.validators:
+            if isinstance(rule, validate.Length) and rule.max is not None and len(value) > rule.max:
+                rule(value)
         elements: list[Any] = []
         faults: dict[int, Any] = {}
         for i, element in enumerate(value):
@@ -102,10 +108,10 @@ class Boolean(fields.Boolean):
 
 
 class Number(fields.Float):
-    """A JSON number from SMALLEST to LARGEST, or also 0: not ``true`` or ``"1"``."""
+    """A JSON number from SMALLEST to ``most``, or also 0: not ``true`` or ``"1"``."""
 
-    def __init__(self, *, zero: bool = False, **kwargs: Any) -> None:
-        super().__init__(validate=validate.Range(min=0, max=LARGEST, min_inclusive=zero), **kwargs)
+    def __init__(self, *, zero: bool = False, most: float = LARGEST, **kwargs: Any) -> None:
+        super().__init__(validate=validate.Range(min=0, max=most, min_inclusive=zero), **kwargs)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> float:
         if type(value) not in (int, float):

@@ -2,6 +2,7 @@
 
 import gc
 import json
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, NoReturn
 
 import orjson
@@ -13,11 +14,20 @@ What ``loads`` passes on to the old objects the collector looks at only when man
 body, it never would, and a worker would keep the traceback of each error that it has answered.
 """
 
+SHORT_BYTES: Final = 2**18
+"""Bytes up to which pieces of a text are joined."""
+
+PLACE_TEXT: Final = b"\0"
+"""Where a LongText belongs; JSON has no such byte."""
+
+PLACE: Final = orjson.Fragment(PLACE_TEXT)
+
 
 def loads(text: bytes | str) -> Any:
     """The value of a JSON text; raises ValueError (json.JSONDecodeError) for what is none.
 
-    orjson refuses half a surrogate pair, which Java's strings may hold; such a text is read by the standard library.
+    orjson refuses half a surrogate pair, which Java's strings may hold; such a text is read by the standard library, as a str:
+    of bytes it would guess the encoding, and read UTF-16.
     """
     if len(text) < MANY_OBJECTS or not gc.isenabled():
         return _loads(text)
@@ -38,18 +48,65 @@ def _loads(text: bytes | str) -> Any:
     except orjson.JSONDecodeError as error:
         if "surrogate" not in str(error):
             raise
-        return json.loads(text, parse_constant=_refuse_constant)
+        decoded = text if isinstance(text, str) else error.doc or text.decode()
+        return json.loads(decoded, parse_constant=_refuse_constant)
 
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON value")
 
 
+class LongText:
+    """JSON text in pieces, which are made when the document around it is written. It can be written once."""
+
+    __slots__ = ("pieces",)
+
+    def __init__(self, pieces: Iterable[bytes]) -> None:
+        self.pieces = pieces
+
+
 def dumps(value: Any) -> bytes:
-    """The JSON text of a value; NumPy arrays and orjson.Fragments are written as they are."""
+    """The JSON text of a value; NumPy arrays, orjson.Fragments and LongTexts are written as they are."""
+    return b"".join(dump_pieces(value))
+
+
+def dump_pieces(value: Any) -> list[bytes]:
+    """The text of ``dumps`` in pieces: at least one, and those of a LongText without a copy, apart from short ones."""
+    texts: list[LongText] = []
+
+    def leave_out(part: Any) -> orjson.Fragment:
+        if not isinstance(part, LongText):
+            raise TypeError
+        texts.append(part)
+        return PLACE
+
     try:
-        return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY)
+        parts = orjson.dumps(value, default=leave_out, option=orjson.OPT_SERIALIZE_NUMPY).split(PLACE_TEXT)
     except orjson.JSONEncodeError as error:
         if "surrogate" not in str(error):
             raise
-        return json.dumps(value).encode()  # a problem that quotes the caller's half of a surrogate pair
+        return [json.dumps(value).encode()]  # a problem that quotes the caller's half of a surrogate pair
+    return list(_gathered(_filled(parts, texts))) if texts else parts
+
+
+def _filled(parts: list[bytes], texts: list[LongText]) -> Iterator[bytes]:
+    yield parts[0]
+    for text, part in zip(texts, parts[1:], strict=True):
+        yield from text.pieces
+        yield part
+
+
+def _gathered(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """The pieces, with short ones joined: each costs the server time."""
+    short: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        if len(piece) >= SHORT_BYTES or size >= SHORT_BYTES:
+            yield b"".join(short)
+            short, size = [], 0
+        if len(piece) >= SHORT_BYTES:
+            yield piece
+        else:
+            short.append(piece)
+            size += len(piece)
+    yield b"".join(short)

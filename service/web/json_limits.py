@@ -21,6 +21,9 @@ MAX_DEPTH: Final = 32
 MAX_MEMBERS: Final = 64
 """How many members of an object are compared; a larger object is not a body of this service: its unknown fields are refused."""
 
+SMALL_OBJECT: Final = 8
+"""Members of an object that do not grow its table."""
+
 FINE, DUPLICATE, TOO_DEEP = 0, 1, 2
 
 VERDICT, BYTES, DEPTH, START, STATE = 0, 1, 2, 3, 4
@@ -36,15 +39,20 @@ class JsonRejected(ValueError):
 
 
 def memory_bytes(text: bytes) -> int:
-    """How many bytes the values of a JSON text would take in memory, at most; raises JsonRejected."""
+    """How many bytes a parser and the values of a JSON text would take in memory, at most; raises JsonRejected."""
     state = np.zeros(STATE + 4 * (MAX_DEPTH + 1), np.int64)
-    scan(np.frombuffer(text, np.uint8), state, np.empty((MAX_DEPTH + 1) * MAX_MEMBERS, np.int64))
+    scan(np.frombuffer(text, np.uint8), state, np.zeros((MAX_DEPTH + 1) * MAX_MEMBERS, np.int64))
     if state[VERDICT] == DUPLICATE:
         name = _unquoted(text, int(state[START]))
         raise JsonRejected(f"Duplicate member {name!r}.", (*_path(text, state, int(state[DEPTH]) - 1), name))
     if state[VERDICT] == TOO_DEEP:
         raise JsonRejected(f"Brackets are nested more than {MAX_DEPTH} deep.", _path(text, state, MAX_DEPTH))
     return int(state[BYTES])
+
+
+def character_bytes(text: bytes) -> int:
+    """Bytes of a character of a UTF-8 text as a ``str``: orjson keeps one in its errors, and Python's json reads one."""
+    return 1 if text.isascii() else int(_character_bytes.py_func(np.frombuffer(text, np.uint8).max()))
 
 
 def _path(text: bytes, state: Int64s, depth: int) -> tuple[str | int, ...]:
@@ -76,6 +84,12 @@ def is_plain(eight: np.uint64) -> bool:
     return bool(special & np.uint64(0x8080808080808080) == 0)
 
 
+@njit(nogil=True, cache=True, inline="always")
+def _character_bytes(top: int) -> int:
+    """What CPython has for each character of a string, by its largest byte in UTF-8."""
+    return 4 if top >= 0xF0 else 2 if top >= 0xC4 else 1
+
+
 @kernel
 def scan(text: Bytes, state: Int64s, hashes: Int64s) -> None:  # noqa: C901, PLR0912, PLR0915 (a kernel)
     r"""Go through a text as a JSON parser would, brackets and strings only.
@@ -84,7 +98,7 @@ def scan(text: Bytes, state: Int64s, hashes: Int64s) -> None:  # noqa: C901, PLR
     state : int64[STATE + 4 · (MAX_DEPTH + 1)]    zeros; written: the verdict, the bytes that the values would take (as CPython's
         objects), the depth and the place of a duplicate member; and for each depth whether it is an object, where its
         last key starts, how many elements were before, how many keys
-    hashes : int64[(MAX_DEPTH + 1) · MAX_MEMBERS]    room for the hashes of the keys of the objects that are open
+    hashes : int64[(MAX_DEPTH + 1) · MAX_MEMBERS]    zeros; used for the hashes of the keys of the last object of each depth
 
     Two keys are one if their characters are, so "a" and "\u0061"; beyond ASCII escapes are taken as they stand.
     Plain-Python twin: tests/reference/json_limits.py.
@@ -120,14 +134,16 @@ def scan(text: Bytes, state: Int64s, hashes: Int64s) -> None:  # noqa: C901, PLR
                             b = _control(b)
                     hashed = (hashed ^ np.uint64(b)) * np.uint64(1099511628211)
                 state[key + depth] = start
-                size += 24
                 count = state[keys + depth]
                 base = depth * MAX_MEMBERS
                 for other in range(count):
                     if hashes[base + other] == np.int64(hashed):
                         state[VERDICT], state[DEPTH], state[START], state[BYTES] = DUPLICATE, depth, start, size
                         return
+                size += 64 if count < SMALL_OBJECT else 144
                 if count < MAX_MEMBERS:
+                    # orjson makes a name once if many objects have it; it costs 40 bytes where the last one had another.
+                    size -= 40 if hashes[base + count] == np.int64(hashed) else 0
                     hashes[base + count] = np.int64(hashed)
                     state[keys + depth] = count + 1
             else:
@@ -141,10 +157,9 @@ def scan(text: Bytes, state: Int64s, hashes: Int64s) -> None:  # noqa: C901, PLR
                         if i < n and text[i] == 117:
                             top = 255  # which may be any character
                     i += 1
-                # CPython has one, two or four bytes for each character of a string, by the largest.
-                size += 64 + (i - start) * (4 if top >= 0xF0 else 2 if top >= 0xC4 else 1)
+                size += 64 + (i - start) * _character_bytes(top)
         elif c == 44:
-            size += 8
+            size += 24  # 8 of the list, 16 that orjson has for each value until it has made all
             if depth:
                 state[index + depth] += 1
                 wants_key = state[kind + depth] == 1

@@ -10,7 +10,7 @@ from werkzeug.exceptions import BadRequest
 from service.core.errors import InvalidQuestion
 from service.web.arrow_parser import ArrowParser
 from service.web.blueprint import query_values
-from service.web.bodies import check_json, read_body
+from service.web.bodies import check_json, check_utf8, read_body
 from service.web.context import check_time
 from service.web.json_codec import loads
 
@@ -37,6 +37,7 @@ class LinesParser(ArrowParser):
 
 def read_lines(text: bytes) -> list[Any]:
     """The values of JSON lines; empty lines are skipped. Raises BadRequest with the number of the first line that is not JSON."""
+    check_utf8(text)
     lines = [line for line in text.split(b"\n") if line and not line.isspace()]
     joined = b"[%s]" % b",".join(lines)
     check_json(joined)

@@ -1,7 +1,7 @@
 """Answers of a million rows, written by kernels: the string functions of Arrow take several times as long."""
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -10,6 +10,9 @@ from service.core.model import Bytes, Int32s
 from service.web.json_codec import dumps
 
 COMMA = 44
+
+BLOCK_BYTES: Final = 4 * 2**20
+"""About the largest block of rows."""
 
 
 class Texts(NamedTuple):
@@ -33,6 +36,16 @@ def opened(member: str, names: Iterable[str], then: str) -> Texts:
     then : the next member, of which a list is to follow
     """
     return end_to_end(b'{"%s":%s,"%s":[' % (member.encode(), dumps(name), then.encode()) for name in names)
+
+
+def in_blocks(rows: int, longest: int, write: Callable[[slice], Bytes]) -> Iterator[bytes]:
+    """Rows with commas between them, in blocks.
+
+    longest : most bytes of a row; write : makes the text of some of the rows, with commas between them
+    """
+    step = max(1, BLOCK_BYTES // longest)
+    for start in range(0, rows, step):
+        yield b"".join((b"," if start else b"", write(slice(start, start + step)).data))
 
 
 @inner_kernel

@@ -89,7 +89,7 @@ def read(values: Any, key_format: str | None) -> tuple[columns.Column, str]:
     """The keys of a KeyList, and their format; raises InvalidQuestion at ``("keys", row)``."""
     if isinstance(values, pa.ChunkedArray):
         reserve(KEY_BYTES * len(values))
-        return from_arrow(values, key_format)
+        return from_arrow(values, key_format, reserve)
     return from_json(values, key_format or "string"), key_format or "string"
 
 

@@ -17,7 +17,7 @@ from werkzeug.exceptions import Forbidden, RequestEntityTooLarge, ServiceUnavail
 from werkzeug.wsgi import ClosingIterator
 
 from service.auth.authenticator import Authenticator
-from service.auth.principals import SCOPES, NotAuthenticated
+from service.auth.principals import SCOPES, CredentialsUnavailable, NotAuthenticated
 from service.config import environment_name
 from service.web.admission import (
     BUDGET,
@@ -107,7 +107,7 @@ class Progress:
     request_id : the caller's X-Request-ID, or one of ours
     started, deadline : by time.perf_counter
     rule : its URL rule; empty if no route matches
-    admitted : must it leave the admission control?
+    admitted : must it leave the admission control? long : as a long one?
     caller : who sent it, where callers are known
     span : its span, where requests are traced
     """
@@ -117,6 +117,7 @@ class Progress:
     deadline: float
     rule: str = ""
     admitted: bool = False
+    long: bool = False
     caller: str | None = None
     span: RequestSpan | None = None
 
@@ -166,7 +167,7 @@ class RequestHooks:
             self._answered(progress, environ, code, length)
         finally:
             if progress.admitted:
-                self._admission.leave()
+                self._admission.leave(long=progress.long)
             self._metrics.in_flight.dec()
         if held := environ.get(RESERVED, 0):  # from here on, of the response alone
             environ[RESERVED] = kept = min(held, length)
@@ -192,6 +193,29 @@ class RequestHooks:
             self._turn_away(overloaded)
         progress.admitted = True
 
+    def lengthen(self, environ: WSGIEnvironment) -> None:
+        """Let small requests have places beside this one and others as long. Raises ServiceUnavailable."""
+        progress = environ[PROGRESS]
+        if not progress.admitted or progress.long:
+            return
+        progress.admitted = False
+        try:
+            self._admission.lengthen(self._metrics.queued.inc, environ.get(IS_CONNECTED))
+        except Overloaded as overloaded:
+            self._turn_away(overloaded)
+        progress.admitted = progress.long = True
+
+    def checks_callers(self) -> bool:
+        """Whether only callers with a valid token are answered."""
+        return self._credentials is not None
+
+    def knows_caller(self, authorization: str | None) -> bool:
+        """Whether an Authorization header is valid, for a server that asks before it receives a body."""
+        try:
+            return self._credentials is None or bool(self._credentials.principal(authorization))
+        except (NotAuthenticated, CredentialsUnavailable):
+            return False
+
     def _admit(self, credentials: Authenticator, scope: str, progress: Progress) -> None:
         """Admit only callers who may use this family of endpoints (RFC 6750)."""
         authorization = request.environ.get("HTTP_AUTHORIZATION")
@@ -201,6 +225,9 @@ class RequestHooks:
             self._metrics.rejected.labels("unauthenticated").inc()
             parameters = {} if authorization is None else {"error": "invalid_token", "error_description": str(error)}
             raise Unauthorized(str(error), response=_challenge(401, **parameters)) from None
+        except CredentialsUnavailable as error:
+            self._metrics.rejected.labels("unavailable").inc()
+            raise ServiceUnavailable(str(error), retry_after=RETRY_SECONDS) from None
         progress.caller = caller.name
         if not caller.may(scope):
             self._metrics.rejected.labels("forbidden").inc()

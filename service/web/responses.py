@@ -8,13 +8,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 from flask import Response, request
-from werkzeug.datastructures import MIMEAccept
+from werkzeug.exceptions import NotAcceptable
 from werkzeug.http import parse_options_header
 
-from service.web.json_codec import dumps
+from service.web.json_codec import dump_pieces
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     import numpy as np
     import numpy.typing as npt
@@ -29,21 +29,53 @@ FORMULA = "^([=+\\-@\t\r\n＝＋－＠])"
 
 
 def preferred(*offered: str) -> str:
-    """The media type that the request's Accept header prefers; the first of those offered if it names none of them.
+    """The media type that the request's Accept header prefers (RFC 9110, 12.5.1); the first of those offered if it names none.
 
-    offered : default: JSON, ARROW_STREAM, CSV
+    offered : default: JSON, ARROW_STREAM, CSV. Raises NotAcceptable if the header excludes the first and accepts no other.
     """
     offered = offered or (JSON, ARROW_STREAM, CSV)
     if request.environ.get("HTTP_ACCEPT", "*/*") == "*/*":  # request.headers would be made for this alone
         return offered[0]
-    # For Werkzeug "text/csv; charset=utf-8" is another type than text/csv.
-    accepted = MIMEAccept([(value.partition(";")[0].strip(), quality) for value, quality in request.accept_mimetypes])
-    return accepted.best_match(offered, default=offered[0])
+    qualities = {media_type: _quality(media_type) for media_type in offered}
+    best = max(offered, key=lambda media_type: qualities[media_type] or 0)
+    if qualities[best] or qualities[offered[0]] is None:
+        return best
+    raise NotAcceptable(f"The Accept header excludes what this request can be answered with: {', '.join(offered)}.")
+
+
+def _quality(media_type: str) -> float | None:
+    """The quality that the most specific range of the Accept header gives a media type; None if no range covers it."""
+    ranges = ("*/*", media_type.partition("/")[0] + "/*", media_type)
+    found: tuple[int, float] | None = None
+    for value, quality in request.accept_mimetypes:
+        name = value.partition(";")[0].strip().lower()  # of "text/csv; charset=utf-8", which is no other type than text/csv
+        if name in ranges:
+            found = max(found or (0, 0.0), (ranges.index(name), quality))
+    return None if found is None else found[1]
 
 
 def answer(document: Any) -> Response:
-    """A JSON answer; NumPy arrays and orjson.Fragments in it are written as they are."""
-    return Response(dumps(document), mimetype=JSON)
+    """A JSON answer; NumPy arrays, orjson.Fragments and LongTexts in it are written as they are.
+
+    A large answer is sent in pieces, which nothing but the server holds.
+    """
+    pieces = dump_pieces(document)
+    if len(pieces) == 1:
+        return Response(pieces[0], mimetype=JSON)
+    return Response(_handed_over(pieces), mimetype=JSON, headers={"Content-Length": str(sum(map(len, pieces)))})
+
+
+def _handed_over(pieces: list[bytes]) -> Iterator[bytes]:
+    """The pieces, each of which leaves the list."""
+    pieces.reverse()
+    while pieces:
+        yield pieces.pop()
+
+
+def json_only(document: Any) -> Response:
+    """The answer of an operation that has no table. Raises NotAcceptable."""
+    preferred(JSON)
+    return answer(document)
 
 
 def table(columns: pa.Table, media_type: str) -> Response:

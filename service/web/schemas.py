@@ -5,9 +5,10 @@ from typing import Any
 
 from marshmallow import Schema, fields, validate
 
-from service.core.kafka_versions import LATEST
+from service.core.kafka_versions import LATEST, since
 from service.core.measures import Spread
 from service.core.model import Int32s, Int64s
+from service.core.registry import Strategy
 from service.web.fields import about
 
 
@@ -20,12 +21,29 @@ class ExplainSchema(Schema):
 
 
 class KafkaVersion(fields.String):
-    """The release of Apache Kafka whose answer is wanted; an unknown one is refused with the list of the known."""
+    """The release of Apache Kafka whose answer is wanted; an unknown one is rejected with the list of the known.
 
-    def __init__(self, **kwargs: Any) -> None:
-        known = validate.OneOf([LATEST], error="Unknown Kafka version {input}; known are {choices}.")
-        about = {"description": "the release of Apache Kafka whose answer is wanted"}
+    oldest : the oldest release that the family of questions has
+    """
+
+    def __init__(self, oldest: str = "4.0.0", **kwargs: Any) -> None:
+        known = validate.OneOf(since(oldest), error="Unknown Kafka version {input}; known are {choices}.")
+        about = {"description": "the release of Apache Kafka to reproduce"}
         super().__init__(load_default=LATEST, validate=known, metadata=about, **kwargs)
+
+
+class ImplementationSchema(Schema):
+    """The code whose answers a strategy gives."""
+
+    client = fields.String(
+        allow_none=True,
+        metadata=about(
+            "the library, or the part of Kafka (`java`: kafka-clients; `broker`, `controller`, `tools`); null: no client's",
+            example="java",
+        ),
+    )
+    release = fields.String(allow_none=True, metadata=about("its newest release that answers so", example=LATEST))
+    symbol = fields.String(allow_none=True, metadata=about("the class or function there"))
 
 
 class SpreadSchema(Schema):
@@ -35,7 +53,7 @@ class SpreadSchema(Schema):
     max: fields.Field[Any] = fields.Integer()
     mean = fields.Float()
     stddev = fields.Float()
-    skew = fields.Float(metadata=about("max ÷ mean: 1.0 is perfectly even, and so is nothing at all"))
+    skew = fields.Float(metadata=about("max ÷ mean; 1.0 is perfectly even, also without any element"))
 
 
 class CountsSchema(SpreadSchema):
@@ -55,3 +73,8 @@ class LoadsSchema(SpreadSchema):
 def counts_document(counts: Int32s | Int64s, evenness: Spread) -> dict[str, Any]:
     """The answer's member for counts, as CountsSchema has it."""
     return {"counts": counts, **asdict(evenness)}
+
+
+def implementation_document(strategy: Strategy) -> dict[str, str | None]:
+    """The members of ImplementationSchema; all null for a strategy that is no client's."""
+    return asdict(strategy.implementation) if strategy.implementation else dict.fromkeys(("client", "release", "symbol"))

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import requests
 
+from service.api.placements.request import placement_bytes
 from tests.support.serving import Server, serving
 
 M = 1_000_000
@@ -20,7 +21,8 @@ POD_BYTES = 4 * 2**30
 """The memory limit of the chart's pod."""
 
 WORKER_BYTES = POD_BYTES // 2
-BUDGET = WORKER_BYTES - 300 * 2**20 - 512 * 2**20
+OTHER_BYTES = (300 + 512) * 2**20
+BUDGET = WORKER_BYTES - OTHER_BYTES
 """What a worker derives from that limit: its share, less what it holds at the start and what is in transit."""
 
 BROKERS = [{"broker_id": broker} for broker in range(6)]
@@ -115,3 +117,16 @@ def test_a_response_that_is_not_read_keeps_its_memory_reserved_until_it_is_dropp
         assert _post(server, path, body, "application/json") == 200  # the unread response has been dropped
         assert 3 < time.monotonic() - start < 9
         unread.close()
+
+
+@pytest.mark.slow
+def test_the_largest_placement_fits_in_a_worker_of_three_gibibytes_as_json():
+    """Broker ids of 9 digits make the longest answer, 1.1 GB; what is used for it is reserved before."""
+    brokers = [{"broker_id": 100_000_000 + i} for i in range(6)]
+    body = {"partitions_count": 10 * M, "replication_factor": 1, "brokers": brokers}
+    with serving(ALLOCATOR_WORKERS="1", ALLOCATOR_MAX_DECISION_BYTES=str(3 * 2**30 - OTHER_BYTES)) as server:
+        (worker,) = server.workers()
+        before = peak_bytes(worker)
+        assert _post(server, "/v1/replica-placements", body, "application/json") == 200
+        assert peak_bytes(worker) - before < placement_bytes(10 * M, 1, len('"topic"'), 9, "application/json")
+        assert server.workers() == [worker]

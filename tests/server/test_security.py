@@ -8,11 +8,11 @@ import hmac
 import json
 import logging
 import socket
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from pathlib import Path
 
 import jwt
 import pytest
@@ -24,12 +24,12 @@ from werkzeug.wrappers import Request, Response
 from service.app import create_app
 from service.auth import jwks
 from service.auth.jwts import LEEWAY_SECONDS
-from service.auth.principals import SCOPES, InvalidCredentials, NotAuthenticated
+from service.auth.principals import SCOPES, CredentialsUnavailable, InvalidCredentials
 from service.auth.tokens import new_token
 from service.config import Settings
 from service.telemetry import logs
 from service.web.middleware import FAMILIES, scope_of
-from tests.support.serving import answering, serving
+from tests.support.serving import DRIPS, answering, dripping, serving
 
 ASK = "/v1/partitions?key=a&partitions_count=3"
 EXAMPLES = {
@@ -170,7 +170,9 @@ def test_a_file_that_cannot_be_read_later_admits_nobody_and_says_so(guarded, tok
     else:
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with caplog.at_level(logging.ERROR):
-        assert guarded.get(ASK, headers=bearer(by_scope["*"])).status_code == 401
+        response = guarded.get(ASK, headers=bearer(by_scope["*"]))
+    assert (response.status_code, response.json["detail"]) == (503, "The tokens are unavailable; try again later.")
+    assert response.headers["Retry-After"]
     assert "credentials cannot be read" in caplog.text
     path.write_bytes(before)
     assert guarded.get(ASK, headers=bearer(by_scope["*"])).status_code == 200
@@ -417,23 +419,25 @@ def test_while_the_provider_is_down_its_last_keys_count_and_it_is_left_alone(mon
         assert len(failures) == 1
         monkeypatch.setattr(jwks, "RETRY_SECONDS", 0)
         fresh = jwks.KeyProvider(url, lambda: None)
-        with pytest.raises(NotAuthenticated):
+        with pytest.raises(CredentialsUnavailable):
             fresh.key("one")
         state["status"] = 200
         assert fresh.key("one").key_id == "one"
 
 
-def test_a_provider_that_never_answered_is_a_401_that_says_so(caplog):
+def test_a_provider_that_never_answered_is_a_503_that_says_so(caplog):
     client = create_app(jwt_settings("http://127.0.0.1:9/jwks")).test_client()
     for _ in range(2):
         response = client.get(ASK, headers=bearer(signed()))
-        assert response.status_code == 401
-        assert response.json["detail"] == "The token cannot be checked now."
+        assert response.status_code == 503
+        assert response.json["detail"] == "The signing keys are unavailable; try again later."
     assert caplog.text.count("the JWKS cannot be fetched") == 1
 
 
 @pytest.mark.parametrize(
-    "answer", [b"[]", b"{", b"\xff", b'{"keys": "' + b"x" * 2**20 + b'"}'], ids=["array", "half", "binary", "large"]
+    "answer",
+    [b"[]", b"{", b"\xff", b'{"keys": "' + b"x" * 2**20 + b'"}', b"[" * 100_000],
+    ids=["array", "half", "binary", "large", "deep"],
 )
 def test_a_providers_answer_that_is_no_key_set_changes_nothing(answer, monkeypatch):
     with provider([jwk(KEY)]) as (url, state):
@@ -448,44 +452,9 @@ def test_a_providers_answer_that_is_no_key_set_changes_nothing(answer, monkeypat
 def test_a_redirect_of_the_provider_is_not_followed():
     with provider([jwk(KEY)]) as (url, state):
         state |= {"status": 302, "location": url}
-        with pytest.raises(NotAuthenticated):
+        with pytest.raises(CredentialsUnavailable):
             jwks.KeyProvider(url, lambda: None).key("one")
         assert state["asked"] == 1
-
-
-@contextmanager
-def dripping(prefix: bytes):
-    """A host that sends ``prefix`` and then a byte every 0.2 s for ever: its URL, and how many connections it has had."""
-    ended = threading.Event()
-    connections = []
-
-    def answer(connection):
-        with connection, suppress(OSError):
-            connection.recv(4096)
-            connection.sendall(prefix)
-            while not ended.wait(0.2):
-                connection.sendall(b"a")
-
-    def accept():
-        with suppress(OSError):
-            while True:
-                connections.append(listener.accept()[0])
-                threads.append(threading.Thread(target=answer, args=connections[-1:]))
-                threads[-1].start()
-
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        threads = [threading.Thread(target=accept)]
-        threads[0].start()
-        try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}/jwks", connections
-        finally:
-            ended.set()
-            listener.shutdown(socket.SHUT_RDWR)
-    for thread in threads:
-        thread.join()
-
-
-DRIPS = {"in the head": b"HTTP/1.1 200 OK\r\nX-Drip: ", "in the body": b"HTTP/1.1 200 OK\r\nContent-Length: 99999\r\n\r\n"}
 
 
 @pytest.mark.parametrize("prefix", DRIPS.values(), ids=DRIPS)
@@ -495,7 +464,7 @@ def test_the_whole_answer_of_a_provider_has_a_deadline(prefix, monkeypatch, capl
         start = time.monotonic()
         keys = jwks.KeyProvider(url, lambda: None)
         assert 0.9 < time.monotonic() - start < 10
-        with pytest.raises(NotAuthenticated):
+        with pytest.raises(CredentialsUnavailable):
             keys.key("one")
         assert len(connections) == 1
     assert [record.fault for record in caplog.records] == ["timed out"]
@@ -515,7 +484,7 @@ def test_a_provider_that_drips_delays_neither_health_nor_other_tokens(tokens):
                 while time.monotonic() < stop:
                     start = time.monotonic()
                     answer = requests.get(server.url + ASK, headers=unknown, timeout=30)
-                    assert answer.status_code == 401
+                    assert answer.status_code == 503
                     waits.append(time.monotonic() - start)
                     time.sleep(1)
 
@@ -622,3 +591,79 @@ def test_errors_are_logged_as_json_without_what_was_sent(capfdbinary):
     assert told["exception"][0]["type"] == "KeyError"
     assert any("test_security" in frame for frame in told["exception"][0]["frames"])
     assert b"secret" not in written
+
+
+# ---- bodies of strangers -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def guarded_server(tmp_path_factory):
+    """A server that asks for a token, and a token."""
+    token, line = new_token("caller", ("partitions",))
+    path = tmp_path_factory.mktemp("credentials") / "tokens"
+    path.write_text(line)
+    with serving(ALLOCATOR_TOKENS_FILE=str(path), ALLOCATOR_AUTH="required", ALLOCATOR_WORKERS="1") as server:
+        yield server, token
+
+
+def sent(server, head: bytes, body: bytes = b"") -> bytes:
+    """What the server says until it closes, to a client that sends this, and stops when it is no longer listened to."""
+    with socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2])), timeout=20) as sock:
+        sock.sendall(head)
+        with suppress(ConnectionError):
+            sock.sendall(body)
+        answer = b""
+        with suppress(ConnectionError):
+            while data := sock.recv(65536):
+                answer += data
+        return answer
+
+
+POST = b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+LENGTHS = {"a length": b"Content-Length: 200000000\r\n\r\n", "chunks": b"Transfer-Encoding: chunked\r\n\r\n"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("coding", LENGTHS)
+@pytest.mark.parametrize("token", [b"", b"Authorization: Bearer wrong\r\n", b"Authorization: Basic dTpw\r\n"])
+@pytest.mark.parametrize("expects", [b"", b"Expect: 100-continue\r\n"])
+def test_a_stranger_is_answered_before_the_body(guarded_server, coding, token, expects):
+    start = time.monotonic()
+    answer = sent(guarded_server[0], POST % b"/v1/partitions" + token + expects + LENGTHS[coding])
+    assert time.monotonic() - start < 4
+    assert answer.startswith(b"HTTP/1.1 401 ")
+    assert b"Connection: close" in answer
+    assert b"WWW-Authenticate: Bearer" in answer
+    assert b"100 Continue" not in answer
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("path", "status"), [(b"/healthz", b"405"), (b"/nothing", b"404"), (b"/v1/nothing", b"404")])
+def test_a_strangers_body_is_received_nowhere(guarded_server, path, status):
+    assert sent(guarded_server[0], POST % path + LENGTHS["a length"], b"[" * 100_000).startswith(b"HTTP/1.1 %s " % status)
+
+
+@pytest.mark.slow
+def test_a_stranger_costs_no_memory_and_a_caller_is_answered(guarded_server):
+    server, token = guarded_server
+    head = POST % b"/v1/partitions" + LENGTHS["a length"]
+    with ThreadPoolExecutor(16) as threads:
+        answers = list(threads.map(lambda _: sent(server, head, b"[" * 50_000_000), range(16)))
+    assert all(not answer or answer.startswith(b"HTTP/1.1 401 ") for answer in answers)
+    resident = Path(f"/proc/{server.workers()[0]}/status").read_text().split("VmHWM:")[1].split()[0]
+    assert int(resident) < 400 * 1024
+    body = json.dumps({"partitions_count": 12, "keys": ["order-1"] * 100_000}).encode()
+    headers = {**bearer(token), "Content-Type": "application/json", "Expect": "100-continue"}
+    for data in (body, iter([body[:70_000], body[70_000:]])):
+        answer = requests.post(f"{server.url}/v1/partitions", data=data, headers=headers, timeout=20)
+        assert answer.json()["partitions"] == [10] * 100_000
+
+
+@pytest.mark.slow
+def test_a_declared_length_over_the_limit_is_a_413_before_the_body(guarded_server):
+    head = (
+        POST % b"/v1/partitions" + b"Authorization: Bearer %s\r\nContent-Length: 300000000\r\n\r\n" % guarded_server[1].encode()
+    )
+    answer = sent(guarded_server[0], head)
+    assert answer.startswith(b"HTTP/1.1 413 ")
+    assert b"Connection: close" in answer

@@ -13,6 +13,7 @@ import time
 import pytest
 import requests
 
+from service.core.kafka_versions import LATEST
 from service.server.serving import WELCOME
 from tests.support.programs import program
 from tests.support.serving import serving
@@ -137,4 +138,17 @@ def test_the_three_printed_commands_work_when_pasted(server):
     assert len(commands) == 3
     for command in commands:
         shown = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
-        assert '"kafka_version":"4.3.1"' in shown.stdout
+        assert f'"kafka_version":"{LATEST}"' in shown.stdout
+
+
+def test_an_idle_server_ends_without_freeing_every_object():
+    """That takes a second and a half of the processors, and ten seconds where others want them."""
+    with serving(ALLOCATOR_WORKERS="2") as server, requests.Session() as session:  # whose connection stays open
+        assert session.get(f"{server.url}/healthz", timeout=10).ok
+        time.sleep(1)
+        others = children_seconds()
+        before = server.processor_seconds()
+        server.process.send_signal(signal.SIGTERM)
+        server.process.wait(30)
+    assert children_seconds() - others - before < 0.7
+    assert server.process.returncode == 0

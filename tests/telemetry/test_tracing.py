@@ -14,6 +14,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from werkzeug.datastructures import Headers
 from werkzeug.wrappers import Request, Response
 
+from service.config import Settings
+from service.server.serving import Refusal, serve
 from service.telemetry.tracing import Tracing
 from tests.support.serving import answering, serving
 
@@ -88,6 +90,12 @@ def test_a_collector_that_is_not_there_disturbs_nobody(monkeypatch):
         assert len(span.trace_id) == 32
         span.answered(503)
     tracing._provider.shutdown()
+
+
+def test_a_start_with_an_endpoint_and_without_opentelemetry_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "opentelemetry", None)
+    with pytest.raises(Refusal, match=r"pip install 'partition-allocator\[tracing\]'"):
+        serve(Settings(otlp_endpoint="http://127.0.0.1:9"), "127.0.0.1", 0)
 
 
 def test_nothing_of_it_is_loaded_where_no_endpoint_is_configured():

@@ -30,6 +30,21 @@ def test_an_unknown_path_is_a_404(client):
     assert_problem(client.get("/v1/nothing"), 404, "not-found")
 
 
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "FOO"])
+@pytest.mark.parametrize(
+    "path", ["/nothing", "/v1/nothing", "/v1%2Fnothing", "/v1//partitions", "/v1/partitions/1", "/v1/../v1", "/static/x", "/%ff"]
+)
+def test_an_unknown_path_is_a_404_with_any_method(client, method, path):
+    assert_problem(client.open(path, method=method), 404, "not-found")
+
+
+@pytest.mark.parametrize(
+    "path", ["/docs/nothing", "/docs//index.html", "/docs/%2e%2e/x", "/docs/..%2f..%2fx", "/docs/%00", "/docs/%ff"]
+)
+def test_an_unknown_page_of_the_reference_is_a_404(client, path):
+    assert_problem(client.get(path), 404, "not-found")
+
+
 def test_a_wrong_method_is_a_405_that_names_the_right_ones(client):
     response = client.delete("/v1/partitions")
     assert_problem(response, 405, "method-not-allowed")

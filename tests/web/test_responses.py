@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
+import json
+import tracemalloc
 
 import pyarrow as pa
 import pytest
+
+from service.web.json_codec import LongText
+from service.web.responses import answer
+from tests.web.test_problems import assert_problem
 
 ARROW = "application/vnd.apache.arrow.stream"
 KEYS = {"keys": ["a", "b", "c"]}
@@ -71,6 +77,16 @@ def test_every_computing_answer_is_also_a_table(client, path):
         ("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", "application/json"),
         ("text/csv;q=nonsense, application/json;q=0.5", "application/json"),
         (";;,q=", "application/json"),
+        ("application/json;q=0, */*", ARROW),
+        ("application/json;q=0, text/*;q=0.5, */*;q=0.1", "text/csv"),
+        ("application/*;q=0, */*", "text/csv"),
+        ("application/*;q=0.2, application/json;q=0.9, text/csv;q=0.5", "application/json"),
+        ("application/*, application/json;q=0.1, text/csv;q=0.5", ARROW),
+        (f"*/*, application/json;q=0, {ARROW};q=0", "text/csv"),
+        ("*/*;q=0, application/json", "application/json"),
+        ("text/csv;q=0", "application/json"),
+        ("application/json;charset=utf-8;q=0, text/csv", "text/csv"),
+        ("*/*;q=0.0001", "application/json"),
     ],
 )
 def test_the_answer_is_what_the_accept_header_prefers(client, accept, expected):
@@ -116,3 +132,63 @@ def test_formulas_in_csv_are_escaped_on_request(client, accept, members):
     assert sorted(int(row["partition_id"]) for row in rows) == list(range(len(FORMULAS)))
     assert ("formulas=escape" in answer.content_type) == (members is ESCAPED)
     assert answer.mimetype == "text/csv"
+
+
+@pytest.mark.parametrize(
+    "accept",
+    [
+        "*/*;q=0",
+        "application/json;q=0",
+        "application/*;q=0",
+        f"application/json;q=0, {ARROW};q=0, text/*;q=0, */*",
+        "*/*;q=0, image/png",
+    ],
+)
+def test_what_excludes_every_answer_is_a_406(client, accept):
+    response = client.get("/v1/partitions?key=a&partitions_count=3", headers={"Accept": accept})
+    assert_problem(response, 406, "not-acceptable")
+    assert "application/json" in response.json["detail"]
+
+
+def test_an_operation_without_a_table_is_json_or_a_406(client):
+    body = {"kind": "subscription", "bytes_base64": "AAAAAAAA/////w=="}
+    topic = {"topic_name": "t", "partitions_count": 3}
+    for path, question in (("/v1/decodings", body), ("/v1/co-partitionings", {"topics": [topic, topic | {"topic_name": "u"}]})):
+        for accept in ("*/*", "text/csv", "text/csv, */*"):
+            assert client.post(path, json=question, headers={"Accept": accept}).status_code != 406
+        answer = client.post(path, json=question, headers={"Accept": "application/json;q=0, */*"})
+        assert_problem(answer, 406, "not-acceptable")
+
+
+@pytest.mark.parametrize("name", ["partitioners", "assignors", "placers"])
+def test_a_catalogue_is_also_a_table(client, name):
+    rows = client.get(f"/v1/{name}").json[name]
+    table = pa.ipc.open_stream(client.get(f"/v1/{name}", headers={"Accept": ARROW}).data).read_all()
+    assert table.to_pylist() == rows
+    answer = client.get(f"/v1/{name}", headers={"Accept": "text/csv"})
+    assert answer.mimetype == "text/csv"
+    as_texts = [{key: ",".join(value) if isinstance(value, list) else value or "" for key, value in row.items()} for row in rows]
+    assert list(csv.DictReader(io.StringIO(answer.text, newline=""))) == as_texts
+
+
+def test_a_large_answer_lets_go_of_what_has_been_sent():
+    """The server has the pieces, and frees each when it is sent; the response holds none of them."""
+    tracemalloc.start()
+    response = answer({"rows": LongText(b"%d" % i * 2**20 for i in range(10, 18))})
+    held = [tracemalloc.get_traced_memory()[0] for _ in response.iter_encoded()]
+    tracemalloc.stop()
+    assert response.content_length == 8 * 2**21 + len('{"rows":}')
+    assert held[0] > 8 * 2**21
+    assert held[-1] < 2**21, held
+
+
+@pytest.mark.parametrize("count", [100, 150_000])
+def test_small_and_large_answers_have_their_length(client, count):
+    """The large one is sent in pieces and is one JSON document all the same."""
+    body = {"partitions_count": count, "replication_factor": 2, "brokers": BROKERS}
+    response = client.post("/v1/replica-placements", json=body)
+    assert response.headers["Content-Length"] == str(len(response.data))
+    document = json.loads(response.data)
+    assert [row["partition_id"] for row in document["placements"]] == [*range(count)]
+    reassigned = document["reassignment"]["partitions"]
+    assert [row["replicas"] for row in reassigned] == [row["replicas"] for row in document["placements"]]

@@ -1,0 +1,138 @@
+"""Arrow streams that lie about lengths, offsets, text, or how much a kilobyte holds: every endpoint refuses them."""
+
+from __future__ import annotations
+
+import struct
+import time
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from service.web.responses import ARROW_STREAM
+
+ENDPOINTS = {
+    "/v1/partitions?partitions_count=12": ("key",),
+    "/v1/partitioner-comparisons?partitions_count=12": ("key",),
+    "/v1/partitioner-fingerprints": ("key", "partition_id"),
+    "/v1/partition-count-plans?partitions_counts=12": ("key",),
+    "/v1/decodings?kind=group_record": ("key", "value"),
+}
+ROWS = 12_345
+LENGTH = struct.pack("<q", ROWS)
+OFFSETS = np.array([0, 11_111, 33_333], np.int32).tobytes()
+MARKED = pa.array([b"a" * 11_111, b"b" * 22_222])
+NOT_UTF_8 = pa.StringArray.from_buffers(2, pa.py_buffer(np.array([0, 1, 2], np.int32)), pa.py_buffer(b"\xff\xfe"))
+MANY_VIEWS = struct.pack("<i4sii", 2**20, b"aaaa", 0, 0) * 2**16
+
+
+def stream(columns: tuple[str, ...], keys: pa.Array) -> bytes:
+    ids = pa.array(np.zeros(len(keys), np.int32))
+    table = pa.table({name: ids if name == "partition_id" else keys for name in columns})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+def dictionary(values: pa.Array, indices: list[int]) -> pa.DictionaryArray:
+    return pa.DictionaryArray.from_arrays(pa.array(indices, pa.int8()), values, safe=False)
+
+
+def refused(client, path: str, body: bytes) -> None:
+    start = time.monotonic()
+    answer = client.post(path, data=body, content_type=ARROW_STREAM)
+    assert answer.status_code in (400, 413, 422), answer.data
+    assert answer.json["detail"]
+    assert time.monotonic() - start < 5
+
+
+@pytest.mark.parametrize("path", ENDPOINTS)
+@pytest.mark.parametrize("name", [b"k\xffy", b"\xed\xa0\x80", b"\xff\xfe\xfd"])
+def test_the_name_of_a_column_is_utf_8(client, path, name):
+    body = stream(ENDPOINTS[path], pa.array([b"a"]))
+    assert body.count(b"key") == 1
+    answer = client.post(path, data=body.replace(b"key", name), content_type=ARROW_STREAM)
+    assert answer.status_code == 400
+    assert f"the name of a column is not UTF-8: {name!r}." in answer.json["detail"]
+
+
+@pytest.mark.parametrize("path", ENDPOINTS)
+@pytest.mark.parametrize("offsets", [(0, 33_333, 5), (0, 5, 2**31 - 1), (-5, 5, 6), (0, 5, 40_000)])
+@pytest.mark.parametrize("in_dictionary", [False, True])
+def test_offsets_are_within_their_buffer_and_ascend(client, path, offsets, in_dictionary):
+    body = stream(ENDPOINTS[path], dictionary(MARKED, [0, 1]) if in_dictionary else MARKED)
+    assert OFFSETS in body
+    refused(client, path, body.replace(OFFSETS, np.array(offsets, np.int32).tobytes()))
+
+
+@pytest.mark.parametrize("path", ENDPOINTS)
+@pytest.mark.parametrize("length", [2**62, 2**31 - 1, 100_000, -1])
+@pytest.mark.parametrize(
+    "keys",
+    [
+        pa.array(range(ROWS)), pa.array([b"a"] * ROWS), pa.array([b"a"] * ROWS, pa.binary(1)),
+        pa.array([None, *["a"] * (ROWS - 1)]),
+        pa.array(["a"] * ROWS, pa.string_view()), pa.array(["a"] * ROWS).dictionary_encode(), pa.array([True] * ROWS),
+    ],
+    ids=lambda keys: str(keys.type),
+)  # fmt: skip
+def test_a_column_has_the_rows_that_it_says(client, path, length, keys):
+    body = stream(ENDPOINTS[path], keys)
+    assert LENGTH in body
+    refused(client, path, body.replace(LENGTH, struct.pack("<q", length)))
+
+
+@pytest.mark.parametrize("path", ENDPOINTS)
+@pytest.mark.parametrize("length", [2**62, 2**31 - 1, -1])
+def test_rows_without_a_buffer_count(client, path, length):
+    body = stream(("key",), pa.nulls(ROWS))
+    refused(client, path, body.replace(LENGTH, struct.pack("<q", length)))
+
+
+@pytest.mark.parametrize("path", [path for path in ENDPOINTS if "decodings" not in path])
+@pytest.mark.parametrize("keys", [NOT_UTF_8, dictionary(NOT_UTF_8, [0, 1]), dictionary(pa.array(["a", "b"]), [0, 77])])
+def test_texts_are_utf_8_and_indices_within_the_dictionary(client, path, keys):
+    refused(client, path, stream(ENDPOINTS[path], keys))
+
+
+@pytest.mark.parametrize("path", ENDPOINTS)
+@pytest.mark.parametrize(
+    "keys",
+    [
+        dictionary(pa.array(["a" * 2**20]), [0] * 2**16),
+        pa.Array.from_buffers(pa.string_view(), 2**16, [None, pa.py_buffer(MANY_VIEWS), pa.py_buffer(b"a" * 2**20)]),
+    ],
+    ids=["dictionary", "views"],
+)
+def test_what_many_keys_share_counts_for_each(client, path, keys):
+    """A stream of a megabyte, a kilobyte as gzip, whose 65,536 keys are a megabyte each."""
+    refused(client, path, stream(ENDPOINTS[path], keys))
+
+
+def test_a_dictionary_and_views_reserve_the_memory_of_their_keys(client, monkeypatch):
+    sizes = []
+    monkeypatch.setattr("service.web.keys.reserve", sizes.append)
+    path = "/v1/partitions?partitions_count=12"
+    for keys in (
+        dictionary(pa.array(["a" * 1_000, None]), [0] * 99 + [1]),
+        pa.array(["a" * 1_000] * 99 + [None], pa.string_view()),
+    ):
+        assert client.post(path, data=stream(("key",), keys), content_type=ARROW_STREAM).status_code == 200
+        assert sum(sizes) >= 2 * 99_000
+        sizes.clear()
+
+
+@pytest.mark.parametrize("path", ENDPOINTS)
+def test_metadata_may_be_any_bytes(client, path):
+    keys = pa.table({name: pa.array([b"a"]) if name != "partition_id" else pa.array([0]) for name in ENDPOINTS[path]})
+    odd = keys.replace_schema_metadata({b"\xff": b"\xed\xa0\x80", b"pandas": b"\xff{"})
+    bodies = []
+    for table in (keys, odd):
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        bodies.append(client.post(path, data=sink.getvalue().to_pybytes(), content_type=ARROW_STREAM))
+    plain, other = bodies
+    assert other.status_code == plain.status_code < 500
+    assert other.data == plain.data or plain.status_code != 200
