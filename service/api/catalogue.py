@@ -1,5 +1,8 @@
 """The strategies installed, plug-ins included: ``GET /v1/partitioners``, ``/v1/assignors`` and ``/v1/placers``."""
 
+from typing import Any
+
+import pyarrow as pa
 from flask import Response
 from marshmallow import Schema, fields
 
@@ -9,30 +12,29 @@ from service.core.placers import PLACERS
 from service.web import responses
 from service.web.blueprint import Blueprint
 from service.web.fields import about
+from service.web.schemas import ImplementationSchema, implementation_document
 
 partitioners = Blueprint("partitioners", __name__, description="the partitioners installed")
 assignors = Blueprint("assignors", __name__, description="the assignors installed")
 placers = Blueprint("placers", __name__, description="the placers installed")
 
 
-class PartitionerSchema(Schema):
+class PartitionerSchema(ImplementationSchema):
     """A partitioner."""
 
-    partitioner = fields.String(metadata=about("what a request calls it", example="java"))
-    reproduces = fields.String(metadata=about("the class and release whose answers it gives"))
-    client = fields.String(metadata=about("the client and its release"))
+    partitioner = fields.String(metadata=about("its name in requests", example="java"))
     used_by = fields.String(metadata=about("the client in plain words, with the products that use it"))
-    notes = fields.String(metadata=about("what else its users must know; empty if nothing"))
-    setting = fields.String(metadata=about("what selects it there"))
+    notes = fields.String(metadata=about("what else its users should know; may be empty"))
+    setting = fields.String(metadata=about("the setting that selects it"))
     aliases = fields.List(fields.String(), metadata=about("Java classes that a request may name instead"))
     hash = fields.String(allow_none=True, metadata=about("null: keys are not hashed"))
     sign_rule = fields.String(allow_none=True, metadata=about("how the hash becomes a partition", example="mask"))
     null_key = fields.String(metadata=about("where a record without a key goes; if keys are not hashed, every record"))
     empty_key = fields.String(metadata=about("where a record with an empty key goes", example="hashed"))
-    explicit_partition = fields.String(metadata=about("what becomes of a partition that the caller names"))
-    key_encoding = fields.String(metadata=about("what the client makes of a key before it is hashed"))
-    key_formats = fields.List(fields.String(), metadata=about("the key formats that it takes"))
-    options = fields.List(fields.String(), metadata=about("the request's fields that mean something to it"))
+    explicit_partition = fields.String(metadata=about("how it treats a partition that the caller names"))
+    key_encoding = fields.String(metadata=about("how the client serializes a key before hashing"))
+    key_formats = fields.List(fields.String(), metadata=about("the key formats that it accepts"))
+    options = fields.List(fields.String(), metadata=about("the request's fields that affect it"))
     summary = fields.String()
 
 
@@ -46,14 +48,13 @@ class PartitionersSchema(Schema):
 @partitioners.response(200, PartitionersSchema)
 @partitioners.doc(operationId="listPartitioners")
 def list_partitioners() -> Response:
-    """List the partitioners, plug-ins included."""
-    return responses.answer(
+    """List the partitioners, plug-ins included, as JSON, `text/csv` or an Arrow stream."""
+    return _catalogue(
         {
             "partitioners": [
                 {
                     "partitioner": partitioner.name,
-                    "reproduces": partitioner.reproduces,
-                    "client": partitioner.client,
+                    **implementation_document(partitioner),
                     "used_by": partitioner.used_by,
                     "notes": partitioner.notes,
                     "setting": partitioner.setting,
@@ -74,15 +75,14 @@ def list_partitioners() -> Response:
     )
 
 
-class AssignorSchema(Schema):
+class AssignorSchema(ImplementationSchema):
     """An assignor."""
 
     group_protocol = fields.String(metadata=about("the group protocol in which it assigns", example="classic"))
-    assignor = fields.String(metadata=about("what a request calls it", example="range"))
+    assignor = fields.String(metadata=about("its name in requests", example="range"))
     aliases = fields.List(fields.String(), metadata=about("Java classes that a request may name instead"))
-    reproduces = fields.String(metadata=about("the class and release whose answers it gives"))
     summary = fields.String()
-    kafka_versions = fields.List(fields.String(), metadata=about("the releases whose answers it can give"))
+    kafka_versions = fields.List(fields.String(), metadata=about("the releases that it can reproduce"))
 
 
 class AssignorsSchema(Schema):
@@ -95,15 +95,15 @@ class AssignorsSchema(Schema):
 @assignors.response(200, AssignorsSchema)
 @assignors.doc(operationId="listAssignors")
 def list_assignors() -> Response:
-    """List the assignors, plug-ins included."""
-    return responses.answer(
+    """List the assignors, plug-ins included, as JSON, `text/csv` or an Arrow stream."""
+    return _catalogue(
         {
             "assignors": [
                 {
                     "group_protocol": group_protocol,
                     "assignor": assignor.name,
                     "aliases": assignor.aliases,
-                    "reproduces": assignor.reproduces,
+                    **implementation_document(assignor),
                     "summary": assignor.summary,
                     "kafka_versions": assignor.kafka_versions,
                 }
@@ -114,13 +114,12 @@ def list_assignors() -> Response:
     )
 
 
-class PlacerSchema(Schema):
+class PlacerSchema(ImplementationSchema):
     """A placer."""
 
-    placer = fields.String(metadata=about("what a request calls it", example="striped"))
-    reproduces = fields.String(metadata=about("the class and releases whose answers it gives"))
+    placer = fields.String(metadata=about("its name in requests", example="striped"))
     summary = fields.String()
-    kafka_versions = fields.List(fields.String(), metadata=about("the releases it can be asked for; default: the last"))
+    kafka_versions = fields.List(fields.String(), metadata=about("the releases that it can reproduce; default: the latest"))
 
 
 class PlacersSchema(Schema):
@@ -133,13 +132,13 @@ class PlacersSchema(Schema):
 @placers.response(200, PlacersSchema)
 @placers.doc(operationId="listPlacers")
 def list_placers() -> Response:
-    """List the placers, plug-ins included."""
-    return responses.answer(
+    """List the placers, plug-ins included, as JSON, `text/csv` or an Arrow stream."""
+    return _catalogue(
         {
             "placers": [
                 {
                     "placer": placer.name,
-                    "reproduces": placer.reproduces,
+                    **implementation_document(placer),
                     "summary": placer.summary,
                     "kafka_versions": placer.kafka_versions,
                 }
@@ -147,3 +146,18 @@ def list_placers() -> Response:
             ]
         }
     )
+
+
+def _catalogue(document: dict[str, list[dict[str, Any]]]) -> Response:
+    """The only list of a document, also as a table; in CSV, lists are separated by commas."""
+    ((_, rows),) = document.items()
+
+    def table(media_type: str) -> pa.Table:
+        lists = [name for name, value in rows[0].items() if isinstance(value, list | tuple)]
+        if media_type == responses.CSV:
+            return pa.Table.from_pylist([row | {name: ",".join(row[name]) for name in lists} for row in rows])
+        text = pa.string()
+        schema = pa.schema([(name, pa.list_(text) if name in lists else text) for name in rows[0]])
+        return pa.Table.from_pylist(rows, schema)
+
+    return responses.respond(lambda: document, table)

@@ -36,7 +36,8 @@ def test_one_writer_is_identified_and_the_numbers_are_those_of_counting(client):
     )
     (writer,) = answer["writers"]
     assert "librdkafka:murmur2_random" in writer["partitioners"]
-    assert writer["share"] == pytest.approx(1)
+    assert (writer["share"], writer["share_high"]) == (1, 1), "exactly, because nothing else explains any of them"
+    assert writer["share_low"] == pytest.approx(100 / (100 + 1.96**2), abs=1e-3)
     first, second = answer["candidates"][:2]
     assert (first["pairs_explained"], first["pairs"], first["ruled_out"]) == (100, 100, False)
     assert first["log10_chance"] == pytest.approx(-100 * math.log10(12))
@@ -45,7 +46,7 @@ def test_one_writer_is_identified_and_the_numbers_are_those_of_counting(client):
     assert second["chance_of_any"] == pytest.approx(min(1, exact * answer["hypotheses"]))
     assert second["ruled_out"]
     assert answer["hypotheses"] == len(answer["candidates"])
-    assert answer["unexplained"] == {"share": 0.0, "pairs": 0, "examples": []}
+    assert answer["unexplained"] == {"share": 0.0, "share_low": 0.0, "share_high": 0.0, "pairs": 0, "examples": []}
     assert (answer["observations_count"], answer["pairs_count"], answer["keys_count"]) == (100, 100, 100)
 
 
@@ -68,7 +69,9 @@ def test_a_wrong_writer_is_named_with_its_share_and_records_of_its(client):
             observations[i] = one
     answer = client.post(PATH, json={"observations": observations}).json
     assert answer["verdict"] == "mixture"
-    assert answer["conclusion"].startswith("With 12 partitions: 92% java, 8% librdkafka:consistent_random.")
+    assert answer["conclusion"].startswith(
+        "With 12 partitions: 92.2% java (90.2% to 93.8%), 7.77% librdkafka:consistent_random (6.15% to 9.77%), at 95% confidence."
+    )
     assert answer["partitions_count"] == 12
     for example in answer["writers"][1]["examples"]:
         assert example["row"] % 25 < 2

@@ -18,6 +18,7 @@ from marshmallow import ValidationError, fields
 from service.api.groups import request
 from service.app import create_app
 from service.config import Settings
+from service.core.kafka_versions import LATEST
 from service.web import json_integer_lists
 from service.web.fields import List
 from tests.support import golden
@@ -51,7 +52,8 @@ def test_says_that_kafkas_assignor_fails_why_and_what_mends_it(client, case):
 
 def test_assigns_by_classic_range_unless_told_otherwise(client):
     assert client.post(URL, json=TWO_BY_THREE).json == {
-        "kafka_version": "4.3.1",
+        "kafka_version": LATEST,
+        "implementation": {"client": "java", "release": LATEST, "symbol": "org.apache.kafka.clients.consumer.RangeAssignor"},
         "group_protocol": "classic",
         "assignor": "range",
         "assignments": [
@@ -174,7 +176,7 @@ def test_points_at_what_is_wrong(client, body, pointer):
 
 @pytest.mark.parametrize("field", ["assignor", "group_protocol", "kafka_version"])
 def test_an_unknown_name_is_answered_with_the_known_ones(client, field):
-    known = {"assignor": "roundrobin", "group_protocol": "classic", "kafka_version": "4.3.1"}[field]
+    known = {"assignor": "roundrobin", "group_protocol": "classic", "kafka_version": LATEST}[field]
     assert known in client.post(URL, json={**TWO_BY_THREE, field: "x"}).json["errors"][0]["detail"]
 
 
@@ -355,7 +357,7 @@ def test_an_older_release_answers_as_it_did(client):
     body = {"group_protocol": "consumer", "topics": ORDERS, "members": members}
     before = client.post("/v1/group-assignments", json={**body, "kafka_version": "4.0.0"}).json
     after = client.post("/v1/group-assignments", json=body).json
-    assert (before["kafka_version"], after["kafka_version"]) == ("4.0.0", "4.3.1")
+    assert (before["kafka_version"], after["kafka_version"]) == ("4.0.0", LATEST)
     assert before["assignments"] != after["assignments"]
 
 
@@ -446,6 +448,7 @@ EDGE_IDS = """
 import resource
 from service.app import create_app
 from service.core.assignors import GROUP_PROTOCOLS
+from service.core.kafka_versions import LATEST
 
 client = create_app().test_client()
 

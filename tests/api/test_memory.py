@@ -76,12 +76,35 @@ def test_a_name_that_every_row_repeats_counts(client, reserved):
     assert 2 * len(answer.data) < sum(reserved) < 4 * len(answer.data)
 
 
-def test_the_limit_of_the_container_counts(tmp_path):
-    limit, none = tmp_path / "memory.max", tmp_path / "none"
-    limit.write_text("4294967296\n")
-    none.write_text("max\n")
-    machine = memory_limit(())
-    assert memory_limit((str(limit), "missing")) == min(2**32, machine)
-    assert memory_limit((str(none),)) == machine
+CGROUPS = {
+    "version 2": ("0::/kubepods/pod1/app\n", "sys/fs/cgroup", "memory.max"),
+    "version 1": ("12:cpu,cpuacct:/a\n5:memory:/kubepods/pod1/app\n0::/b\n", "sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+}
+
+
+@pytest.mark.parametrize("version", CGROUPS)
+@pytest.mark.parametrize("limited", ["kubepods/pod1/app", "kubepods/pod1", "kubepods", ""])
+def test_the_limit_of_the_process_and_of_every_cgroup_around_it_counts(tmp_path, version, limited):
+    own, mount, name = CGROUPS[version]
+    machine = memory_limit(tmp_path)
+    for path in ("kubepods/pod1/app", "kubepods/pod1", "kubepods", "", "other", "a", "b"):
+        file = tmp_path / mount / path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("1000\n" if path in ("other", "a", "b") else "max\n")
+    (tmp_path / "proc/self").mkdir(parents=True)
+    (tmp_path / "proc/self/cgroup").write_text(own)
+    assert memory_limit(tmp_path) == machine
+    (tmp_path / mount / limited / name).write_text("104857600\n")
+    assert memory_limit(tmp_path) == 100 * 2**20
+
+
+def test_a_container_that_has_mounted_its_own_cgroup_only_is_limited_by_it(tmp_path):
+    for file, text in (("proc/self/cgroup", "5:memory:/docker/1\n"), ("sys/fs/cgroup/memory/memory.limit_in_bytes", "1048576\n")):
+        (tmp_path / file).parent.mkdir(parents=True)
+        (tmp_path / file).write_text(text)
+    assert memory_limit(tmp_path) == 2**20
+
+
+def test_every_worker_has_some_memory_for_decisions():
     assert replace(Settings(), workers=10_000).decision_bytes() == 64 * 2**20
     assert replace(Settings(), max_decision_bytes=5).decision_bytes() == 5

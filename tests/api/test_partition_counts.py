@@ -20,6 +20,7 @@ from service.api.partition_counts.request import MOST
 from service.api.partition_counts.response import LISTED
 from service.app import create_app
 from service.config import Settings
+from service.core.kafka_versions import LATEST
 from service.core.keys.values import key_value
 from service.core.sizing import distinct_keys
 from tests.support.serving import serving
@@ -126,7 +127,33 @@ def test_records_without_a_key_are_told_apart(client):
     ask = {"partitioners": ["java", "kafka-go:crc32"], "partitions_counts": [3], "keys": ["a", None, "", "b", None]}
     answer = client.post(PATH, json=ask).json
     assert answer["keys"]["without_key"] == {"java": 2, "kafka-go:crc32": 3}
+    assert (answer["keys"]["records"], answer["keys"]["keyless"]) == (3, 2)
     assert [sum(plan["records"]["counts"]) for plan in answer["plans"]] == [3, 2]
+
+
+def test_a_count_below_the_current_one_needs_a_new_topic(client):
+    answer = client.post(PATH, json={"partitions_counts": [6, 12, 24], "current_partitions_count": 12, "keys": ["a"]}).json
+    assert [plan["needs_new_topic"] for plan in answer["plans"]] == [True, False, False]
+    answer = client.post(PATH, json={"partitions_counts": [12], "current_partitions_count": 24, "keys": ["a"]}).json
+    assert answer["limits"][0]["conclusion"].endswith("Kafka cannot remove partitions, so 12 partitions would need a new topic.")
+    assert client.post(PATH, json={"partitions_counts": [12], "keys": ["a"]}).json["plans"][0]["needs_new_topic"] is None
+
+
+@pytest.mark.parametrize(
+    ("keys", "pointer", "reason"),
+    [
+        ({"keys": []}, "/keys", "there are no records"),
+        ({"keys": [None]}, "/keys", "no record has a key"),
+        ({"histogram": []}, "/histogram", "there are no records"),
+        ({"histogram": [{"key": "a", "records": 0}]}, "/histogram", "there are no records"),
+    ],
+)
+def test_no_keys_are_nothing_to_plan(client, keys, pointer, reason):
+    answer = client.post(PATH, json={"partitions_counts": [3], "max_skew": 1.2, **keys})
+    assert (answer.status_code, answer.json["errors"]) == (
+        422,
+        [{"pointer": pointer, "detail": f"There is nothing to plan: {reason}."}],
+    )
 
 
 def test_many_partitions_are_measured_and_not_listed(client):
@@ -136,7 +163,21 @@ def test_many_partitions_are_measured_and_not_listed(client):
     for plan in answer["plans"]:
         assert "counts" not in plan["records"]
         assert plan["records"]["skew"] == pytest.approx(plan["partitions_count"])
-        assert (plan["records"]["floor"], plan["records"]["verdict"]) == (plan["partitions_count"], "chance")
+        assert (plan["records"]["floor"], plan["records"]["verdict"]) == (plan["partitions_count"], "hot-keys")
+
+
+def test_the_cause_of_a_skew_has_its_keys_and_its_floor(client):
+    """The README's example: three quarters of the records have one key."""
+    rows = [{"key": key, "records": records} for key, records in (("a", 900), ("b", 100), ("c", 100), ("d", 100))]
+    answer = client.post(PATH, json={"partitions_counts": [4], "histogram": rows}).json
+    (plan,) = answer["plans"]
+    records = {name: plan["records"][name] for name in ("verdict", "floor", "hot_keys", "hot_share")}
+    assert records == {"verdict": "hot-keys", "floor": 3.0, "hot_keys": 1, "hot_share": 0.75}
+    assert (plan["keys"]["verdict"], plan["keys"]["hot_keys"], plan["bytes"]) == ("chance", 0, None)
+    assert answer["limits"][0]["conclusion"] == (
+        "One key, a, has 75% of the records. No partitioner gets below 3 × the mean with 4 partitions (java: 3.33), and more "
+        "partitions make it worse; split or drop the key."
+    )
 
 
 def test_the_table_has_one_row_a_plan(client):
@@ -370,7 +411,7 @@ def test_throughput_without_keys_is_a_count_alone(client):
     body = {"target_mb_per_second": 50, "producer_mb_per_second": 10, "consumer_mb_per_second": 5}
     response = client.post(PATH, json=body)
     counts = {"producers": 5, "consumers": 10, "partitions_count": 10}
-    assert response.json == {"kafka_version": "4.3.1", "throughput": counts}
+    assert response.json == {"kafka_version": LATEST, "throughput": counts}
     csv = client.post(PATH, json=body, headers={"Accept": "text/csv"}).text
     assert csv == '"producers","consumers","partitions_count"\n5,10,10\n'
     del body["consumer_mb_per_second"]

@@ -232,11 +232,10 @@ def test_what_is_wrong_with_a_stream_is_pointed_at(client, query, body, pointer)
 @pytest.mark.parametrize(
     ("kind", "truth", "lie"),
     [
-        (pa.binary(), np.array([0, 8, 9], np.int32).tobytes(), np.array([0, 8, 1_000_000], np.int32).tobytes()),
         (pa.binary(), np.array([0, 8, 9], np.int32).tobytes(), np.array([0, 8, 1], np.int32).tobytes()),
         (pa.string(), b"abcdefgh", b"abcdefg\xff"),
     ],
-    ids=["beyond the buffer", "backwards", "not UTF-8"],
+    ids=["backwards", "not UTF-8"],
 )
 def test_a_stream_that_lies_about_its_buffers_is_refused(client, kind, truth, lie):
     body = stream(pa.array(["abcdefgh", "x"], kind))

@@ -188,3 +188,31 @@ def test_faults_have_their_place(client: FlaskClient, change: dict[str, Any], po
     answer = client.post("/v1/placement-audits", json={**EXAMPLE, **change})
     assert answer.status_code == 422
     assert [error["pointer"] for error in answer.get_json()["errors"]] == [pointer]
+
+
+LED_BY_RACK_A = [[0, 1], [3, 4], [0, 4], [3, 1]]
+BROKERS_ON_RACKS = [{"broker_id": i, "rack_id": "abc"[i % 3]} for i in range(6)]
+
+
+@pytest.mark.parametrize(
+    ("brokers", "replicas", "rule", "detail", "verdict"),
+    [
+        (BROKERS_ON_RACKS, LED_BY_RACK_A, "racks", "make it the turn of rack a here.", "moved since, by a reassignment"),
+        (BROKERS_ON_RACKS, [[0, 9]], "unknown-broker", "no such broker", "The broker was probably removed"),
+        (BROKERS_ON_RACKS, [[0, 1, 2, 3, 4, 5, 7]], "InvalidReplicationFactor", "", "refuses such a topic"),
+        ([{**BROKERS_ON_RACKS[0], "fenced": True}, *BROKERS_ON_RACKS[1:3]], [[0, 1]], "fenced-leader", "", "was fenced"),
+        (BROKERS_ON_RACKS, [[0, 1], [1, 2, 0]], "replication-factor", "", "or a reassignment is under way"),
+    ],
+)  # fmt: skip
+def test_the_verdict_says_what_probably_happened(client, brokers, replicas, rule, detail, verdict):
+    placements = [{"partition_id": i, "replicas": row} for i, row in enumerate(replicas)]
+    answer = client.post("/v1/placement-audits", json={"brokers": brokers, "placements": placements}).get_json()
+    assert (answer["possible"], answer["broken_rule"]["rule"]) == (False, rule)
+    assert detail in answer["broken_rule"]["detail"]
+    assert verdict in answer["verdict"]
+
+
+def test_the_verdict_of_a_topic_that_kafka_could_have_placed(client):
+    body = {"brokers": BROKERS_ON_RACKS, "placements": [{"partition_id": 0, "replicas": [0, 1]}]}
+    answer = client.post("/v1/placement-audits", json=body).get_json()
+    assert answer["verdict"] == "The placer striped could have placed the topic so."

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from service.api.placements.response import Placed, placements_json, reassignment_json
 from service.app import create_app
 from service.config import Settings
+from service.core.kafka_versions import LATEST
 from service.core.model import Cluster
-from service.web.json_codec import dumps
 
 INTS = st.integers(-(2**31), 2**31 - 1)
 PATH = "/v1/replica-placements"
@@ -42,9 +42,9 @@ def test_rows_are_written_as_json_has_them(rows, name):
     cluster = Cluster(brokers.ravel(), (), np.full(brokers.size, -1, np.int32), np.zeros(brokers.size, np.bool_))
     placed = Placed(name, ids, np.arange(brokers.size, dtype=np.int32).reshape(brokers.shape))
     listed = [{"partition_id": i, "replicas": [*replicas]} for i, *replicas in rows]
-    assert json.loads(dumps(placements_json(cluster, placed))) == listed
+    assert json.loads(b"".join(placements_json(cluster, placed))) == listed
     proposed = [{"topic": name, "partition": i, "replicas": [*replicas], "log_dirs": ["any"] * 2} for i, *replicas in rows]
-    assert json.loads(reassignment_json(cluster, [placed], log_dirs=True)) == {"version": 1, "partitions": proposed}
+    assert json.loads(b"".join(reassignment_json(cluster, [placed], log_dirs=True))) == {"version": 1, "partitions": proposed}
 
 
 def test_a_topic_without_a_name_is_called_topic(client):
@@ -131,7 +131,7 @@ def test_a_fault_is_pointed_at(client, change, pointer):
 
 def test_an_unknown_version_lists_the_known_ones(client):
     response = client.post(PATH, json={**PLAIN, "placer": "rack-aware", "kafka_version": "2.8.0"})
-    assert "0.10.2.1, 3.9.2, 4.0.2, 4.3.1" in response.json["detail"]
+    assert "it supports 0.10.2.1, 3.9.2, 4.0.0," in response.json["detail"]
 
 
 @pytest.mark.parametrize("missing", ["brokers", "partitions_count", "replication_factor"])
@@ -212,7 +212,9 @@ def test_placers_are_listed(client):
         "balanced",
         "kafka-reassign-generate",
     ]
-    assert all(one["reproduces"] and one["summary"] and one["kafka_versions"] for one in listed)
+    assert all(one["summary"] and one["kafka_versions"] for one in listed)
+    striped = next(one for one in listed if one["placer"] == "striped")
+    assert (striped["client"], striped["release"]) == ("controller", LATEST)
 
 
 BALANCED = {
@@ -241,3 +243,41 @@ def test_other_placers_have_no_weights_and_no_current_assignments(client):
         brokers = [{"broker_id": 1, "weight": weight}]
         answer = client.post("/v1/replica-placements", json={**BALANCED, "brokers": brokers})
         assert [error["pointer"] for error in answer.get_json()["errors"]] == ["/brokers/0/weight"], weight
+
+
+CORDONED = [*BROKERS, {"broker_id": 99, "rack_id": "a", "cordoned": True}]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"placer": "striped", "random_seed": 3, "partitions_count": 9, "replication_factor": 2},
+        {"placer": "balanced", "partitions_count": 9, "replication_factor": 2},
+        {"topics": [{"topic_name": "t", "partitions_count": 9, "replication_factor": 2}]},
+        {
+            "operations": [
+                {
+                    "operation": "create_topics",
+                    "topics": [{"topic_name": "t", "partitions_count": 9, "replication_factor": 2}],
+                }
+            ]
+        },
+    ],
+)
+def test_a_cordoned_broker_gets_no_new_replicas(client, body):
+    """As if it were not there: the placer never sees it (KIP-1066)."""
+    response = client.post(PATH, json={**body, "brokers": CORDONED})
+    assert response.json == client.post(PATH, json={**body, "brokers": BROKERS}).json
+    assert response.status_code == 200
+
+
+def test_brokers_that_are_all_cordoned_are_refused_in_kafkas_words(client):
+    brokers = [{**broker, "cordoned": True} for broker in BROKERS]
+    response = client.post(PATH, json={"partitions_count": 1, "replication_factor": 1, "brokers": brokers})
+    assert response.status_code == 422
+    assert response.json["detail"] == "All brokers are currently fenced, or have all their log directories cordoned."
+
+
+def test_cordoned_is_rejected_where_kafka_had_no_such_thing(client):
+    body = {"placer": "rack-aware", "partitions_count": 1, "replication_factor": 1, "brokers": CORDONED}
+    assert [error["pointer"] for error in client.post(PATH, json=body).json["errors"]] == [f"/brokers/{len(BROKERS)}/cordoned"]

@@ -56,9 +56,11 @@ def test_a_plan_has_a_proof_reasons_batches_and_a_way_back(client):
         (7, "drains broker 7"), (7, "drains broker 7"), (0, "leader"),
     ]  # fmt: skip
     assert [(batch["moves"], batch["bytes"], batch["duration_seconds"]) for batch in answer["batches"]] == [
-        (1, 2_000_000, 0.04), (1, 1_000_000, 0.02),
+        (1, 2_000_000, 2.05), (1, 1_000_000, 2.025),
     ]  # fmt: skip
-    assert answer["throttle_needed_bytes_per_second"] == 300_000
+    assert answer["throttle_needed_bytes_per_second"] == 625_000, "for 3 MB at 80 % of it, in the 6 s that are left of 10"
+    assert answer["pace"] == {"throttle_bytes_per_second": 50_000_000, "throttle_utilization": 0.8, "batch_seconds": 2.0}
+    assert answer["duration_seconds"] == 2.05 + 2.025
     assert answer["traffic"] == {
         "broker_ids": [0, 1, 2, 7],
         "bytes_in": [0, 2_000_000, 1_000_000, 0],
@@ -215,10 +217,18 @@ def test_what_cannot_be_names_the_clash_and_what_would_mend_it(client, body, rul
         (
             {"topics": [topic([[0]], partition_bytes=[1, 2])]},
             "/topics/0/partition_bytes",
-            "Needs one number for each of the 1 placements.",
+            "Must have one number for each of the 1 placements.",
         ),
-        ({"topics": [topic([[0]])], "balance": "bytes"}, "/balance", "Needs partition_bytes."),
-        ({"topics": [topic([[0]])], "limits": {"bytes_in_flight": 9}}, "/limits/bytes_in_flight", "Needs partition_bytes."),
+        (
+            {"topics": [topic([[0]])], "balance": "bytes"},
+            "/balance",
+            "The topics' partition_bytes are required for balance = bytes",
+        ),
+        (
+            {"topics": [topic([[0]])], "limits": {"bytes_in_flight": 9}},
+            "/limits/bytes_in_flight",
+            "The topics' partition_bytes are required",
+        ),
         ({"excluded_topics": ["x"]}, "/excluded_topics/0", "Unknown topic 'x'."),
         ({"limits": {"bytes_in_flight": 9}}, "/limits/bytes_in_flight", "Must be at least 2000000"),
         ({"brokers": [{"broker_id": 0, "replaces": 5}]}, "/brokers/0/replaces", "Unknown broker 5."),

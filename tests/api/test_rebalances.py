@@ -34,6 +34,12 @@ def answer(client: FlaskClient, question: dict[str, Any], query: str = "") -> di
     return document
 
 
+def idle(partitions: int, each_ms: int, least_ms: int | None = None, most_ms: int | None = None) -> dict[str, int]:
+    kinds = {"": each_ms, "least_": each_ms if least_ms is None else least_ms, "most_": each_ms if most_ms is None else most_ms}
+    names = {kind: (f"{kind}partition_ms", f"{kind}longest_ms") for kind in kinds}
+    return {name: count * ms for kind, ms in kinds.items() for name, count in zip(names[kind], (partitions, 1), strict=True)}
+
+
 def rows(rebalance: dict[str, Any]) -> dict[str, list[int]]:
     return {
         one["member_id"]: [i for part in one["partitions"] for i in part["partition_ids"]] for one in rebalance["assignments"]
@@ -107,10 +113,8 @@ def test_a_consumer_group_waits_for_revocations(client: FlaskClient) -> None:
     (join,) = result["rebalances"]
     assert join["group_epoch"] == 5
     assert [one["state"] for one in join["states"]] == ["Assigning", "Reconciling", "Stable"]
-    assert join["idle"] == {
-        "partition_ms": 6_000,
-        "longest_ms": 2_000,
-    }  # revoked at 10 s, assigned at the joiner's heartbeat, 12 s
+    # Revoked at 10 s, and assigned at the joiner's next heartbeat, which in another group comes at any other time within 5 s.
+    assert join["idle"] == idle(3, 2_500, 0, 5_000)
     assert join["stable_at_ms"] == 12_000
 
 
@@ -122,7 +126,7 @@ def test_what_stands_still_builds_up_a_backlog(client: FlaskClient) -> None:
         topics=topics, members=members, timing={"consumption_rate": 100}, events=[event("member_leaves", member_id="c1")]
     )
     (leave,) = answer(client, question)["rebalances"]
-    assert leave["idle"] == {"partition_ms": 4_000, "longest_ms": 2_000}  # from 10 s to the next heartbeat, 12 s
+    assert leave["idle"] == idle(2, 2_000)  # from 10 s to the next heartbeat, 12 s
     assert leave["undelivered"] == pytest.approx(2 * 40)
     assert leave["catch_up_ms"] == pytest.approx(80 / (100 - 40) * 1_000)
     too_slow = answer(client, {**question, "timing": {"consumption_rate": 40}})
@@ -152,7 +156,9 @@ def test_comparisons_answer_what_it_would_save(client: FlaskClient) -> None:
     members = [{"member_id": f"c{i}"} for i in range(4)]
     variants = [{"static": True}, {"assignor": "range"}, {"group_protocol": "consumer"}, {"group_protocol": "share"}]
     roll = event("rolling_restart", down_ms=4_000, pause_ms=20_000)
-    result = answer(client, body(members=members, events=[roll], compare=variants, detail="totals"))
+    result = answer(
+        client, body(members=members, events=[roll], compare=variants, detail="totals", timing={"poll_interval_ms": 0})
+    )
     assert "rebalances" not in result
     assert [(one["group_protocol"], one["assignor"]) for one in result["comparisons"]] == [
         ("classic", "cooperative-sticky"),
@@ -162,6 +168,38 @@ def test_comparisons_answer_what_it_would_save(client: FlaskClient) -> None:
     ]
     assert result["totals"]["rebalances"] == 1 + 4 * 3
     assert [one["totals"]["rebalances"] for one in result["comparisons"]][:2] == [1, 1 + 4 * 2]
+
+
+def test_comparisons_are_of_members_that_poll_every_second(client: FlaskClient) -> None:
+    """If every member noticed a rebalance at once, an eager protocol would look as good as any."""
+    roll = [event("rolling_restart", 60_000, down_ms=5_000, pause_ms=20_000)]
+    others = [{"assignor": "range"}, {"group_protocol": "consumer"}]
+    assert answer(client, body(events=roll))["timing"]["poll_interval_ms"] == 0
+    result = answer(client, body(events=roll, compare=others))
+    ways = [result, *result["comparisons"]]
+    assert [way["timing"]["poll_interval_ms"] for way in ways] == [1_000] * 3
+    assert [way["timing"]["heartbeat_interval_ms"] for way in ways] == [3_000, 3_000, 5_000]
+    assert [way["slow_poll"]["poll_interval_ms"] for way in ways] == [10_000] * 3
+    assert all(way["slow_poll"]["idle_partition_ms"] > way["totals"]["idle_partition_ms"] for way in ways[:2])
+    given = answer(client, body(events=roll, compare=others, timing={"poll_interval_ms": 0, "heartbeat_interval_ms": 2_000}))
+    assert [way["timing"]["poll_interval_ms"] for way in (given, *given["comparisons"])] == [0] * 3
+    assert {way["timing"]["heartbeat_interval_ms"] for way in (given, *given["comparisons"])} == {2_000}
+    hurried = answer(client, body(events=roll, compare=others, timing={"rebalance_timeout_ms": 3_500}))
+    assert hurried["timing"]["poll_interval_ms"] == hurried["slow_poll"]["poll_interval_ms"] == 500
+
+
+def test_ties_that_topic_ids_would_decide_are_a_guess(client: FlaskClient) -> None:
+    two = [*TOPICS, {"topic_name": "t1", "partitions_count": 2}]
+    ids = ["AAAAAAAAAAAAAAAAAAAAAQ", "AAAAAAAAAAAAAAAAAAAAAg"]
+    named = [{**topic, "topic_id": topic_id} for topic, topic_id in zip(two, ids, strict=True)]
+    consumer = {"group_protocol": "consumer", "assignor": "uniform"}
+    (warning,) = answer(client, body(**consumer, topics=[named[0], two[1]]))["warnings"]
+    assert "uniform decide" in warning
+    assert "uniform decides that by the ids of topics, and the request has the topic_id of 1 of 2 topics." in warning
+    assert "warnings" in answer(client, body(topics=two, compare=[consumer]))
+    assert "warnings" in answer(client, body(group_protocol="share", assignor="simple"))
+    for certain in (body(topics=two), body(**consumer), body(**consumer, topics=named)):
+        assert "warnings" not in answer(client, certain)
 
 
 def test_a_change_of_assignor_is_one_of_the_protocol_that_is_compared(client: FlaskClient) -> None:
@@ -182,13 +220,26 @@ def test_a_member_that_has_crashed_reads_nothing(client: FlaskClient) -> None:
     result = answer(client, body(members=members, events=events))
     (rebalance,) = result["rebalances"]
     idle_ms = rebalance["stable_at_ms"] - events[1]["at_ms"]
-    assert rebalance["idle"] == {"partition_ms": 6 * idle_ms, "longest_ms": idle_ms}
+    assert rebalance["idle"] == idle(6, idle_ms)
 
 
 def test_a_scale_up_derives_ids_and_says_so(client: FlaskClient) -> None:
     result = answer(client, body(events=[event("scales", members_count=4), event("scales", 90_000, members_count=1)]))
     assert len(result["derived_member_ids"]) == 2
     assert [one["members_count"] for one in result["rebalances"]][-1] == 1
+
+
+def test_the_ids_of_restarted_members_can_be_given(client: FlaskClient) -> None:
+    roll = event("rolling_restart", 20_000, down_ms=1_000, pause_ms=10_000, new_member_ids=["new-1"])
+    change = event("assignor_changes", 100_000, assignors=["range"], new_member_ids=["a1", "a2", "b1", "b2"])
+    result = answer(client, body(events=[roll, change]))
+    assert [one["first_member_id"] for one in result["derived_member_ids"]] == ["c2"]
+    assert sorted(rows(result["rebalances"][-1])) == ["b1", "b2"]
+    assert "new-1" in rows(result["rebalances"][2])
+    for wrong, detail in ((["c2"], "Duplicate member_id 'c2'"), (["1", "2", "3"], "3 ids for 2 restarts.")):
+        response = client.post(PATH, json=body(events=[{**roll, "new_member_ids": wrong}]))
+        (error,) = response.get_json()["errors"]
+        assert (error["pointer"], detail in error["detail"]) == ("/events/0/new_member_ids", True)
 
 
 def test_every_event_in_every_protocol(client: FlaskClient) -> None:

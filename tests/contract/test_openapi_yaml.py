@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+
 from openapi_spec_validator import validate
 
 from tests.contract import CONTRACT, TEXT
@@ -29,3 +32,31 @@ def test_every_operation_has_an_id_a_summary_and_problem_responses():
         for status, response in operation["responses"].items():
             if status.startswith("4"):
                 assert "$ref" in response or "application/problem+json" in response["content"], (path, verb, status)
+
+
+def test_every_schema_is_used():
+    """A generator makes a class of each."""
+    assert not [name for name in CONTRACT["components"]["schemas"] if not re.search(f"/schemas/{name}\\W", TEXT)]
+
+
+def numbers(schema: object) -> Iterator[tuple[dict, set[str]]]:
+    """Every schema of a number under this one, with its numeric types."""
+    if isinstance(schema, dict):
+        types = schema.get("type")
+        numeric = {"integer", "number"} & set([types] if isinstance(types, str) else types if isinstance(types, list) else ())
+        if numeric:
+            yield schema, numeric
+    for inner in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
+        yield from numbers(inner)
+
+
+def test_every_number_has_the_format_that_holds_it():
+    """A generator takes int32 for an integer without a format, and Go's float32 for a number: 2**40 bytes would not fit."""
+    for schema, types in numbers(CONTRACT):
+        if "number" in types:
+            assert schema["format"] == "double", schema
+        elif schema.get("maximum", 2**63) < 2**31 and schema.get("minimum", -(2**63)) >= -(2**31):
+            assert schema["format"] == "int32", schema
+        else:
+            assert schema["format"] in {"int32", "int64"}, schema
+            assert schema["format"] == "int64" or "maximum" not in schema, schema

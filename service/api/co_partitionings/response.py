@@ -15,7 +15,7 @@ class SettingSchema(Schema):
 
     topic_name = fields.String()
     partitioner = fields.String(metadata={"example": "librdkafka:murmur2_random"})
-    setting = fields.String(metadata=about("what selects it in the client", example="partitioner=murmur2_random"))
+    setting = fields.String(metadata=about("the setting of the client that selects it", example="partitioner=murmur2_random"))
 
 
 class DifferenceSchema(Schema):
@@ -24,27 +24,27 @@ class DifferenceSchema(Schema):
     what = fields.String(metadata={"enum": ["partitions_count", "partitioner_ignores_keys", "hash", "sign_rule", "key_bytes"]})
     values = fields.List(fields.String(), metadata=about("of either topic"))
     detail = fields.String()
-    remedies = fields.List(fields.String(), metadata=about("any one of them would do"))
+    remedies = fields.List(fields.String(), metadata=about("any one of them suffices"))
     settings = fields.List(fields.Nested(SettingSchema))
 
 
 class StreamsSchema(Schema):
     """What Kafka Streams makes of it."""
 
-    starts = fields.Boolean(metadata=about("it compares the partition counts, and nothing else"))
+    starts = fields.Boolean(metadata=about("it compares only the partition counts"))
     message = fields.String(allow_none=True, metadata=about("of its TopologyException, behind the thread's name"))
-    misses_matches = fields.Boolean(metadata=about("does it start although equal keys do not meet?"))
+    misses_matches = fields.Boolean(metadata=about("whether it starts although equal keys do not meet"))
 
 
 class CoPartitioningsAnswerSchema(Schema):
     """Can they be joined?"""
 
     kafka_version = fields.String()
-    joinable = fields.Boolean(metadata=about("does each key lie on the same partition of both?"))
+    joinable = fields.Boolean(metadata=about("whether each key is on the same partition of both"))
     meeting_share = fields.Float(metadata=about("share of equal keys that do, expected for any keys"))
     kafka_streams = fields.Nested(StreamsSchema)
-    differences = fields.List(fields.Nested(DifferenceSchema), metadata=about("all of them have to go"))
-    notes = fields.List(fields.String(), metadata=about("conditions, and what concerns empty keys"))
+    differences = fields.List(fields.Nested(DifferenceSchema), metadata=about("all of them must be removed"))
+    notes = fields.List(fields.String(), metadata=about("conditions, and the case of empty keys"))
 
 
 def document(question: CoPartitioningQuestion, result: Copartitioning) -> dict[str, Any]:

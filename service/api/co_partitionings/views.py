@@ -25,14 +25,14 @@ EXAMPLE = {
 @blueprint.response(200, CoPartitioningsAnswerSchema)
 @blueprint.doc(operationId="checkCoPartitioning")
 def check_co_partitioning(question: CoPartitioningQuestion) -> Response:
-    """Check whether two topics are co-partitioned, as joins in Kafka Streams require, and if not, what differs and what mends it.
+    """Check whether two topics are co-partitioned, as joins in Kafka Streams require, and if not, the differences and remedies.
 
-    The requirement is that of every join of two streams, two tables, or a stream and a table; not of one with a GlobalKTable or
-    by foreign key.
+    Every join of two streams, two tables, or a stream and a table requires it; a join with a GlobalKTable or by foreign key does
+    not.
     """
     report = decision("co_partitioning", "streams")
     with report.compute():
         result = copartitioning(*question.topics)
     report.sees(topics=2)
     with report.render():
-        return responses.answer(document(question, result))
+        return responses.json_only(document(question, result))

@@ -50,7 +50,7 @@ class PartitionerComparisonsSchema(QuestionSchema):
     key_format = fields.String(validate=validate.OneOf(FORMATS), metadata=about("as in /v1/partitions; default `string`"))
     keys = KeyList(required=True, metadata=about("null is a record without a key", example=["order-1"]))
     examples = Integer(
-        minimum=0, maximum=MOST_EXAMPLES, load_default=3, metadata=about("most keys that are shown of a disagreement")
+        minimum=0, maximum=MOST_EXAMPLES, load_default=3, metadata=about("the maximum number of keys shown for each disagreement")
     )
 
     def question(self, body: dict[str, Any], **_: Any) -> ComparisonQuestion:

@@ -26,15 +26,17 @@ class DisagreementSchema(Schema):
 
     row = fields.Integer(metadata=about("of the key among the keys"))
     key = fields.Raw(allow_none=True)
-    partition_ids = fields.List(fields.Integer(), metadata=about("where either puts it, in the order of `partitioners`"))
+    partition_ids = fields.List(fields.Integer(), metadata=about("the partition by either, in the order of `partitioners`"))
 
 
 class PairSchema(Schema):
     """Two writers beside each other."""
 
     partitioners = fields.List(fields.String(), metadata=about("the first name of either writer"))
-    keys = fields.Integer(metadata=about("records whose partition follows from their key in both"))
-    agreeing_keys = fields.Integer(metadata=about("those that both put on the same partition"))
+    keys = fields.Integer(
+        metadata=about("records whose partition follows from their key in both; a key counts as often as it occurs")
+    )
+    agreeing_keys = fields.Integer(metadata=about("those of these records that both put on the same partition"))
     agreement = fields.Float(allow_none=True, metadata=about("their share; null where there are no such records"))
     disagreements = fields.List(fields.Nested(DisagreementSchema), metadata=about("the first few"))
 
@@ -44,13 +46,13 @@ class PartitionerComparisonsAnswerSchema(Schema):
 
     kafka_version = fields.String()
     partitions_count = fields.Integer()
-    keys_count = fields.Integer()
-    chance_agreement = fields.Float(metadata=about("the agreement of two hashes that have nothing to do with each other"))
+    keys_count = fields.Integer(metadata=about("records: every key of the request, repeated ones and null included"))
+    chance_agreement = fields.Float(metadata=about("the agreement expected of two unrelated hashes"))
     writers = fields.List(
         fields.Nested(ComparedWriterSchema), metadata=about("partitioners that agree on every one of these keys")
     )
-    pairs = fields.List(fields.Nested(PairSchema), metadata=about("every two writers"))
-    not_compared = fields.List(fields.Nested(ExcludedSchema), metadata=about("partitioners without a say"))
+    pairs = fields.List(fields.Nested(PairSchema), metadata=about("each pair of writers"))
+    not_compared = fields.List(fields.Nested(ExcludedSchema), metadata=about("partitioners that were not considered"))
 
 
 def document(question: ComparisonQuestion, result: Comparison) -> dict[str, Any]:

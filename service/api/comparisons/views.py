@@ -27,12 +27,12 @@ EXAMPLE = {
 @blueprint.response(200, PartitionerComparisonsAnswerSchema)
 @blueprint.doc(operationId="comparePartitioners")
 def compare_partitioners(question: ComparisonQuestion) -> Response:
-    """Compare partitioners: the share of the keys on which each two agree, and examples of keys on which they do not.
+    """Compare partitioners: the share of the records on which each two agree, and examples of keys on which they do not.
 
-    Partitioners that agree by construction (the same hash and sign rule) are one writer. A record of which not the key, but a
-    counter or chance decides (most clients' records without a key) counts for neither. The body may also be an Arrow stream with
-    a column `key`, the other fields being query parameters, `partitioners` separated by commas. As `text/csv` or Arrow the
-    answer is the table of pairs.
+    Partitioners that agree by construction (the same hash and sign rule) are one writer. Records whose
+    partition depends on a counter or on chance (most clients' records without a key) are not compared. The body may also be an
+    Arrow stream with a column `key`, the other fields being query parameters, `partitioners` separated by commas. As `text/csv`
+    or Arrow the answer is the table of pairs.
     """
     report = decision("partitioner_comparison", "chosen" if question.named else "all")
     with report.compute():

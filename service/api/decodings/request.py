@@ -145,7 +145,7 @@ class CaptureSchema(QuestionSchema):
         required=True,
         validate=validate.OneOf(KINDS, error="Unknown kind {input}; known are {choices}."),
         metadata=about(
-            "what the bytes are: a record of `__consumer_offsets` or of `__share_group_state`, or what a consumer sends and gets"
+            "what the bytes are: a record of `__consumer_offsets` or `__share_group_state`, or a message of the consumer protocol"
         ),
     )
     key_base64 = Base64(metadata=about("a record's key"))
@@ -169,19 +169,20 @@ class CaptureSchema(QuestionSchema):
     assignor = fields.String(
         load_default="range",
         metadata=about(
-            "for a subscription: the assignor in whose eyes `member` owns what it owns: `sticky` looks into the "
-            "user data, `cooperative-sticky` for the generation if it is not in the subscription, any other does not"
+            "for a subscription: the assignor that decides which claims of `member` count: `sticky` reads the user data, "
+            "`cooperative-sticky` reads the generation there if the subscription has none, others do not "
+            "read it"
         ),
     )
-    member_id = fields.String(load_default="member", validate=short, metadata=about("for a subscription: whose it is"))
+    member_id = fields.String(load_default="member", validate=short, metadata=about("for a subscription: the id of its member"))
     instance_id = fields.String(
-        load_default=None, allow_none=True, validate=short, metadata=about("for a subscription: whose it is")
+        load_default=None, allow_none=True, validate=short, metadata=about("for a subscription: the id of its member")
     )
 
     def question(self, body: dict[str, Any], **_: Any) -> Capture | Captures:
         """The question: exactly the bytes that its kind needs."""
         _check_bytes(body)
-        if body["kind"] == SHARE_GROUP_STATE_RECORD and body["kafka_version"] != LATEST:
+        if body["kind"] == SHARE_GROUP_STATE_RECORD and body["kafka_version"] == FORMATTERS[-1]:
             raise ValidationError({"kafka_version": [f"Kafka {body['kafka_version']} has no share groups."]})
         if "records" in body:
             keys, values = body["records"]

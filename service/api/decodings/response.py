@@ -25,7 +25,7 @@ from service.web.fields import about
 class UnreadableSchema(Schema):
     """Where reading stopped."""
 
-    offset = fields.Integer(metadata=about("the first byte of what could not be read"))
+    offset = fields.Integer(metadata=about("the offset of the first byte that could not be read"))
     detail = fields.String()
 
 
@@ -34,20 +34,22 @@ class GroupStateSchema(Schema):
 
     group_id = fields.String()
     group_protocol = fields.String(
-        allow_none=True, metadata=about("`classic`, `consumer`, `share` or `streams`; null: there are only committed offsets")
+        allow_none=True, metadata=about("`classic`, `consumer`, `share` or `streams`; null if there are only committed offsets")
     )
     protocol_type = fields.String(metadata=about("of a classic group", example="consumer"))
     generation_id = fields.Integer(metadata=about("of a classic group"))
     leader_id = fields.String(allow_none=True, metadata=about("of a classic group"))
     group_epoch = fields.Integer(metadata=about("of a group that its coordinator assigns"))
     assignment_epoch = fields.Integer(
-        allow_none=True, metadata=about("the epoch of its target assignment; behind `group_epoch`: a new one is to come")
+        allow_none=True,
+        metadata=about("the epoch of its target assignment; if it is below `group_epoch`, a new target is pending"),
     )
     group = fields.Dict(
         allow_none=True,
         metadata=about(
-            "a request to `/v1/group-assignments`, to which only `topics` is to be added. Each member owns what it was given "
-            "(classic) or its target (consumer, share). Null for other protocols, and if a member's bytes cannot be read"
+            "a request to `/v1/group-assignments` that lacks only `topics`. Each member owns its assignment (classic) or its "
+            "target assignment (consumer, share). Null for other protocols, and if a member's bytes "
+            "cannot be read"
         ),
     )
     members = fields.List(
@@ -58,9 +60,9 @@ class GroupStateSchema(Schema):
         ),
     )
     committed_offsets = fields.List(
-        fields.Dict(), metadata=about("`topic_name`, `partition_ids`, `offsets`; absent if there are none")
+        fields.Dict(), metadata=about("`topic_name`, `partition_ids`, `offsets`; absent without committed offsets")
     )
-    warnings = fields.List(fields.String(), metadata=about("what is missing in `group`, or wrong in its members' bytes"))
+    warnings = fields.List(fields.String(), metadata=about("what `group` lacks, and faults in its members' bytes"))
 
 
 class DecodingSchema(Schema):
@@ -72,36 +74,34 @@ class DecodingSchema(Schema):
     decoded = fields.Dict(metadata=about("the fields, as Kafka reads them; user data in base64"))
     member = fields.Dict(metadata=about("a subscription as one of the `members` of `/v1/group-assignments`"))
     unreadable = fields.Nested(
-        UnreadableSchema, metadata=about("why an assignor cannot read this user data, and goes on without it; absent if it can")
+        UnreadableSchema, metadata=about("why an assignor cannot read this user data and continues without it; absent if it can")
     )
     record_type = fields.Integer()
     record_name = fields.String(metadata={"example": "OFFSET_COMMIT"})
-    key = fields.Dict(metadata=about("as Kafka's own JSON converters give it"))
+    key = fields.Dict(metadata=about("as Kafka's own JSON converters print it"))
     value_version = fields.Integer(allow_none=True)
-    value = fields.Dict(allow_none=True, metadata=about("as Kafka's own JSON converters give it; null: a tombstone"))
+    value = fields.Dict(allow_none=True, metadata=about("as Kafka's own JSON converters print it; null: a tombstone"))
     offsets_formatter = fields.Raw(
         metadata=about(
             "what Kafka's OffsetsMessageFormatter prints: a line, empty for other records; where it fails, "
             "`error`, `exception` and `message`"
         )
     )
-    group_metadata_formatter = fields.Raw(metadata=about("the same of GroupMetadataMessageFormatter"))
-    share_group_formatter = fields.Raw(
-        metadata=about("the same of ShareGroupMessageFormatter; absent for a release that has none")
-    )
+    group_metadata_formatter = fields.Raw(metadata=about("likewise, of GroupMetadataMessageFormatter"))
+    share_group_formatter = fields.Raw(metadata=about("likewise, of ShareGroupMessageFormatter; absent for releases without it"))
     share_group_state_formatter = fields.Raw(
         metadata=about("of a record of `__share_group_state`: what ShareGroupStateMessageFormatter prints")
     )
     group = fields.Dict(
         allow_none=True,
         metadata=about(
-            "GROUP_METADATA of consumers as a request to `/v1/group-assignments`, to which only `topics` is to be "
-            "added: each member owns what it was given; null for any other record (see `offsets_topic`), and if a member's own "
+            "GROUP_METADATA of consumers as a request to `/v1/group-assignments` that lacks only `topics`: each member owns "
+            "its assignment; null for any other record (see `offsets_topic`), and if a member's own "
             "bytes cannot be read"
         ),
     )
     warnings = fields.List(
-        fields.String(), metadata=about("what is wrong with the bytes of a group's members; absent if nothing is")
+        fields.String(), metadata=about("faults in the bytes of a group's members; absent if there are no faults")
     )
     owned_partitions = fields.List(
         fields.Dict(), metadata=about("an assignment in the form of a member's `owned_partitions` in `/v1/group-assignments`")

@@ -27,15 +27,15 @@ EXAMPLE = {
 def decode(capture: Capture | Captures) -> Response:
     """Decode captured bytes.
 
-    Of many records of one kind, `records` is a list, or the body is a stream: JSON lines (`application/x-ndjson`), each like an
+    Many records of one kind are the list `records`, or the body is a stream: JSON lines (`application/x-ndjson`), each like an
     element of `records`, or an Arrow stream with the columns `key` and `value` (binary); the other fields are then query
-    parameters. The answer is JSON, with `Accept` also JSON lines, an Arrow stream or CSV; by default that of a stream is one
-    too. A record that cannot be read has its error in its place. The kind `offsets_topic` puts groups together, and
+    parameters. The answer is JSON, or with `Accept` JSON lines, an Arrow stream or CSV; by default a stream is answered by a
+    stream. A record that cannot be read has its error in its place. The kind `offsets_topic` puts groups together, and
     its answer is always JSON.
     """
     if isinstance(capture, Captures):
         return _decode_records(capture)
-    return responses.answer({"kafka_version": capture.kafka_version, "kind": capture.kind, **READ[capture.kind](capture)})
+    return responses.json_only({"kafka_version": capture.kafka_version, "kind": capture.kind, **READ[capture.kind](capture)})
 
 
 def _decode_records(captures: Captures) -> Response:
@@ -45,7 +45,7 @@ def _decode_records(captures: Captures) -> Response:
     report.sees(records=len(captures.keys))
     with report.render():
         if captures.kind == OFFSETS_TOPIC:
-            return responses.answer(head | records.groups_document(captures))
+            return responses.json_only(head | records.groups_document(captures))
         if media_type == JSON:
             return responses.answer(head | records.document(captures))
         if media_type == JSON_LINES:

@@ -55,5 +55,5 @@ def writer_document(each: PartitionerClass) -> dict[str, Any]:
 
 def excluded_documents(partitioners: PartitionerClasses) -> list[dict[str, str]]:
     """The partitioners that have no say, as ExcludedSchema has them."""
-    ignoring: Iterable[tuple[str, str]] = ((name, "looks at no key") for name in partitioners.ignoring_keys)
+    ignoring: Iterable[tuple[str, str]] = ((name, "ignores keys") for name in partitioners.ignoring_keys)
     return [{"partitioner": name, "reason": reason} for name, reason in (*ignoring, *partitioners.excluded)]

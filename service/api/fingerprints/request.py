@@ -9,6 +9,7 @@ from marshmallow import Schema, ValidationError, fields, validate
 
 from service.api.fingerprints.partitioner_classes import chosen
 from service.core.errors import InvalidQuestion
+from service.core.keys import columns
 from service.core.keys.columns import Column
 from service.core.keys.formats import FORMATS
 from service.core.model import Int32s
@@ -26,6 +27,9 @@ MOST_COUNTS: Final = 100_000
 
 COUNT_BYTES: Final = 1_200
 """Memory for each partition count that is tried. Measured for 100,000 counts and all partitioners: 980."""
+
+PAIR_BYTES: Final = 64
+"""Memory for each observation while pairs are made of them, beside a copy of its key."""
 
 DEFAULT_COUNTS: Final = 4_096
 """At least this many are tried, unless the caller says how many."""
@@ -97,28 +101,28 @@ class PartitionerFingerprintsSchema(QuestionSchema):
     partitions_count = Integer(
         minimum=1,
         allow_none=True,
-        metadata=about("the topic's partitions when the records were written; absent: to be found", example=12),
+        metadata=about("the topic's partitions when the records were written; absent: unknown", example=12),
     )
     max_partitions_count = Integer(
         minimum=1,
         maximum=MOST_COUNTS,
-        metadata=about(
-            f"the largest that is tried where the count is not given; default {DEFAULT_COUNTS}, or twice the largest partition"
-        ),
+        metadata=about(f"the largest count to try if none is given; default {DEFAULT_COUNTS}, or twice the largest partition"),
     )
     key_format = fields.String(validate=validate.OneOf(FORMATS), metadata=about("as in /v1/partitions; default `string`"))
     partitioners = List(
         fields.String(), validate=validate.Length(min=1), metadata=about("names of GET /v1/partitioners; default: all")
     )
-    max_candidates = Integer(minimum=1, maximum=1000, load_default=20, metadata=about("most candidates that are listed"))
-    examples = Integer(minimum=0, maximum=100, load_default=3, metadata=about("most records that are shown of each writer"))
+    max_candidates = Integer(minimum=1, maximum=1000, load_default=20, metadata=about("the maximum number of candidates to list"))
+    examples = Integer(
+        minimum=0, maximum=100, load_default=3, metadata=about("the maximum number of records to show for each writer")
+    )
 
     def question(self, body: dict[str, Any], **_: Any) -> FingerprintQuestion:
         """The question: its partitioners resolved, its size within the limits, its keys in bytes."""
         column, key_format = _keys(body)
         partition_ids = np.array(body["observations"]["partition_id"])
         partitions_counts = _possible(body, partition_ids)
-        reserve(COUNT_BYTES * len(partitions_counts))
+        reserve(COUNT_BYTES * len(partitions_counts) + PAIR_BYTES * len(partition_ids) + columns.data_bytes(column))
         return FingerprintQuestion(
             kafka_version=body["kafka_version"],
             partitioners=chosen(body.get("partitioners")),

@@ -12,11 +12,18 @@ from service.core.attribution.binomial import NEVER
 from service.core.attribution.equivalents import UNDECIDED, PartitionerClass
 from service.core.attribution.fingerprints import MOSTLY, Candidate, Fingerprint, explain
 from service.core.attribution.observations import Observations
+from service.core.attribution.shares import Interval
 from service.core.keys.columns import INTEGERS
 from service.core.model import Int32s
 from service.core.partitioners.hash_codes import OBJECT
+from service.report.numbers import share
 from service.web import keys
 from service.web.fields import about
+
+INTERVAL: Final = (
+    "the lower end of the 95 % interval of the share in what the writers write, of which the observations are a sample. Keys "
+    "count as independent of each other; the records of a key need not be"
+)
 
 VERDICTS: Final = ("identified", "mixture", "undecided", "unexplained")
 
@@ -32,18 +39,22 @@ class ExampleSchema(Schema):
 class FoundWriterSchema(WriterSchema):
     """A writer whose part is no chance."""
 
-    share = fields.Float(metadata=about("of the observations, by the greatest likelihood"))
-    pairs_explained = fields.Integer(metadata=about("of those that the other writers do not explain"))
-    pairs_left = fields.Integer(metadata=about("how many those are"))
-    chance_probability = fields.Float(metadata=about("that chance alone explains as many"))
-    log10_chance = fields.Float(metadata=about("its logarithm, for it may be too small for a number"))
-    examples = fields.List(fields.Nested(ExampleSchema), metadata=about("the first that it alone explains"))
+    share = fields.Float(metadata=about("of the observations, by maximum likelihood"))
+    share_low = fields.Float(metadata=about(INTERVAL))
+    share_high = fields.Float(metadata=about("the upper end of that interval"))
+    pairs_explained = fields.Integer(metadata=about("pairs explained of those that the other writers do not explain"))
+    pairs_left = fields.Integer(metadata=about("the number of these pairs"))
+    chance_probability = fields.Float(metadata=about("probability that chance alone explains as many"))
+    log10_chance = fields.Float(metadata=about("its logarithm, because it may be too small for a number"))
+    examples = fields.List(fields.Nested(ExampleSchema), metadata=about("the first ones that only this writer explains"))
 
 
 class UnexplainedSchema(Schema):
     """What no writer that was found explains."""
 
     share = fields.Float(metadata=about("of the observations; part of them may be explained by chance"))
+    share_low = fields.Float(metadata=about(INTERVAL))
+    share_high = fields.Float(metadata=about("the upper end of that interval"))
     pairs = fields.Integer()
     examples = fields.List(fields.Nested(ExampleSchema))
 
@@ -54,18 +65,23 @@ class CandidateSchema(WriterSchema):
     partitions_count = fields.Integer()
     pairs_explained = fields.Integer()
     pairs = fields.Integer(metadata=about("different pairs whose partition follows from the key"))
-    chance_probability = fields.Float(metadata=about("that chance alone explains as many"))
-    log10_chance = fields.Float(metadata=about("its logarithm, for it may be too small for a number"))
-    chance_of_any = fields.Float(metadata=about("the most that it can be, that chance does so for any of the `hypotheses`"))
-    ruled_out = fields.Boolean(metadata=about("do the pairs contradict it?"))
+    chance_probability = fields.Float(metadata=about("probability that chance alone explains as many"))
+    log10_chance = fields.Float(metadata=about("its logarithm, because it may be too small for a number"))
+    chance_of_any = fields.Float(
+        metadata=about("upper bound of the probability that chance explains the evidence under any hypothesis")
+    )
+    ruled_out = fields.Boolean(metadata=about("whether the pairs contradict it"))
     more_samples = fields.Integer(
         allow_none=True,
         metadata=about(
-            "how many more samples, of other keys, rule it out with 99 % if the first candidate is right; "
-            "null: it is ruled out, or in the answer, or no number does (see `inseparable`)"
+            "the number of further samples, of other keys, that rules it out with a probability of 99 % if the first "
+            "candidate is right; null if it is ruled out or in the answer, or if no number does (see "
+            "`inseparable`)"
         ),
     )
-    inseparable = fields.Boolean(metadata=about("does it put every key of this format where the first candidate does?"))
+    inseparable = fields.Boolean(
+        metadata=about("whether it puts every key of this format on the same partition as the first candidate")
+    )
 
 
 class ObservationStepSchema(Schema):
@@ -88,23 +104,26 @@ class PartitionerFingerprintsAnswerSchema(Schema):
             enum=list(VERDICTS),
         )
     )
-    conclusion = fields.String(metadata=about("the same in a sentence"))
-    partitions_count = fields.Integer(allow_none=True, metadata=about("the likeliest count; null: nothing speaks for any"))
-    observations_count = fields.Integer()
-    pairs_count = fields.Integer(metadata=about("different pairs of key and partition; the same one again proves nothing more"))
-    keys_count = fields.Integer(metadata=about("different keys"))
-    hypotheses = fields.Integer(metadata=about("writers × partition counts that were tried"))
-    more_samples = fields.Integer(
-        allow_none=True, metadata=about("how many more samples, of other keys, leave one answer; null: no number does")
+    conclusion = fields.String(metadata=about("the verdict in a sentence"))
+    partitions_count = fields.Integer(
+        allow_none=True, metadata=about("the likeliest count; null if no count is likelier than others")
     )
-    writers = fields.List(fields.Nested(FoundWriterSchema), metadata=about("who wrote it, the greatest share first"))
+    observations_count = fields.Integer()
+    pairs_count = fields.Integer(metadata=about("different pairs of key and partition; repeated ones prove nothing more"))
+    keys_count = fields.Integer(metadata=about("different keys"))
+    hypotheses = fields.Integer(metadata=about("the number of combinations of writer and partition count that were tried"))
+    more_samples = fields.Integer(
+        allow_none=True,
+        metadata=about("the number of further samples, of other keys, that leaves one answer; null if no number does"),
+    )
+    writers = fields.List(fields.Nested(FoundWriterSchema), metadata=about("the writers, the greatest share first"))
     unexplained = fields.Nested(UnexplainedSchema, allow_none=True, metadata=about("null: no writer was found"))
     candidates = fields.List(
         fields.Nested(CandidateSchema),
         metadata=about("the likeliest first; where `partitions_count` is not given, those that are not ruled out"),
     )
-    candidates_count = fields.Integer(metadata=about("how many are not ruled out, listed or not"))
-    not_considered = fields.List(fields.Nested(ExcludedSchema), metadata=about("partitioners without a say"))
+    candidates_count = fields.Integer(metadata=about("the number of candidates that are not ruled out, listed or not"))
+    not_considered = fields.List(fields.Nested(ExcludedSchema), metadata=about("partitioners that were not considered"))
     explanation = fields.List(
         fields.Nested(ObservationStepSchema), metadata=about("with `explain=true`, one for each observation")
     )
@@ -117,7 +136,7 @@ def document(
 
     def examples(rows: tuple[int, ...]) -> list[dict[str, Any]]:
         return [
-            {"row": row, "key": keys.json_value(question.values, row), "partition_id": int(observations.partition_ids[row])}
+            {"row": row, "key": keys.json_value(question.values, row), "partition_id": int(question.partition_ids[row])}
             for row in rows
         ]
 
@@ -128,14 +147,14 @@ def document(
         "verdict": result.verdict,
         "conclusion": conclusion(result, observations),
         "partitions_count": mixture.partitions_count if known or not result.count_open else None,
-        "observations_count": len(observations.partition_ids),
+        "observations_count": len(question.partition_ids),
         "pairs_count": observations.pairs,
         "keys_count": observations.keys,
         "hypotheses": result.hypotheses,
         "more_samples": _samples(result.more_samples),
         "writers": [_component(result, i) | {"examples": examples(rows)} for i, rows in enumerate(result.examples[:-1])],
         "unexplained": {
-            "share": mixture.chance_share if mixture.unexplained else 0.0,
+            **_within(*((mixture.chance_share, result.intervals[-1]) if mixture.unexplained else (0.0, (0.0, 0.0)))),
             "pairs": mixture.unexplained,
             "examples": examples(result.examples[-1]),
         }
@@ -164,12 +183,16 @@ def _explanation(partition_ids: Int32s, result: Fingerprint, observations: Obser
     ]
 
 
+def _within(part: float, interval: Interval) -> dict[str, float]:
+    return {"share": part, "share_low": interval[0], "share_high": interval[1]}
+
+
 def _component(result: Fingerprint, i: int) -> dict[str, Any]:
     part = result.mixture.components[i]
     return {
         **writer_document(_class(result, i)),
         "partitioners": result.writers[i],
-        "share": part.share,
+        **_within(part.share, result.intervals[i]),
         "pairs_explained": part.pairs,
         "pairs_left": part.of,
         "chance_probability": math.exp(part.log_chance),
@@ -213,18 +236,25 @@ def conclusion(result: Fingerprint, observations: Observations) -> str:
         if others == 1:
             more = f" (or {result.writers[0][1]}, which no key tells from it)"
         return f"{_label(result, observations, 0)}{more} with {n} partitions explains all of {pairs}."
-    parts = ", ".join(f"{part.share:.0%} {_label(result, observations, i)}" for i, part in enumerate(mixture.components))
+    parts = ", ".join(
+        f"{share(part.share)} {_label(result, observations, i)} ({share(low)} to {share(high)})"
+        for i, (part, (low, high)) in enumerate(zip(mixture.components, result.intervals, strict=False))
+    )
     if result.verdict == "mixture" and not mixture.unexplained:
-        return f"With {n} partitions: {parts}. Together they explain all of {pairs}."
+        return f"With {n} partitions: {parts}, at 95% confidence. Together they explain all of {pairs}."
     left_over = (
         f"Of {pairs}, {mixture.unexplained} are left over: "
-        "their partition was named, or chosen by something that looks at no key or is not in the list."
+        "their partition was named, or chosen by something that ignores keys or is not in the list."
     )
     if mixture.components and result.unexplained_share > MOSTLY:
-        rest = f"With {n} partitions, the rest looks like {parts}." if result.verdict == "mixture" else _the_rest(result, parts)
+        rest = (
+            f"With {n} partitions, the rest looks like {parts}, at 95% confidence."
+            if result.verdict == "mixture"
+            else _the_rest(result, parts)
+        )
         return f"{result.unexplained_share:.0%} of the observations are explained by no partitioner. {rest} {left_over}"
     if result.verdict == "mixture":
-        return f"With {n} partitions: {parts}, {mixture.chance_share:.0%} chance. {left_over}"
+        return f"With {n} partitions: {parts}, at 95% confidence; {share(mixture.chance_share)} chance. {left_over}"
     if result.verdict == "unexplained":
         return f"No partitioner explains more of {pairs} than chance would."
     return f"{_undecided(result, observations)} {_how_many_more(result)}"
@@ -267,8 +297,13 @@ def _how_many_more(result: Fingerprint) -> str:
 
 
 def table(result: Fingerprint) -> pa.Table:
-    """The candidates."""
+    """The candidates; those of the answer with their shares."""
     rows = [_candidate(result, candidate) for candidate in result.candidates]
+    shares = {
+        (part.class_index, result.mixture.partitions_count): _within(part.share, interval)
+        for part, interval in zip(result.mixture.components, result.intervals, strict=False)
+    }
+    of_rows = [shares.get((candidate.class_index, candidate.partitions_count), {}) for candidate in result.candidates]
     columns = {
         "partitioners": pa.array([" ".join(row["partitioners"]) for row in rows], pa.string()),
         "hash": pa.array([row["hash"] for row in rows], pa.string()),
@@ -278,4 +313,6 @@ def table(result: Fingerprint) -> pa.Table:
         columns[name] = pa.array([row[name] for row in rows], pa.int64())
     for name in ("chance_probability", "log10_chance", "chance_of_any"):
         columns[name] = pa.array([row[name] for row in rows], pa.float64())
+    for name in ("share", "share_low", "share_high"):
+        columns[name] = pa.array([row.get(name) for row in of_rows], pa.float64())
     return pa.table({**columns, "ruled_out": pa.array([row["ruled_out"] for row in rows], pa.bool_())})

@@ -31,10 +31,10 @@ EXAMPLE = {
 def fingerprint_partitioners(question: FingerprintQuestion, query: dict[str, bool]) -> Response:
     """Identify the partitioners and partition counts that explain where keys were seen.
 
-    A partitioner that had nothing to do with it still explains one record in `partitions_count`; a writer is said to be found
-    only where chance would explain as much in less than 1 of 1000 such questions, and never by one key. Several writers of one
-    topic are found with their shares. Without `partitioners`, those that do not write to Kafka are no suspects; and if the others
-    leave records unexplained, every hash is tried with every sign rule, and whole numbers modulo the partition count.
+    An unrelated partitioner also explains one record in `partitions_count`. A writer is therefore identified only if chance would
+    explain as much in fewer than 1 of 1000 such questions, and never by one key. Several writers of one topic are identified with
+    their shares. Without `partitioners`, those that do not write to Kafka are not considered; if the others leave records
+    unexplained, every hash is tried with every sign rule, and whole numbers modulo the partition count.
 
     The body may also be an Arrow stream with the columns `key` and `partition_id`, the other fields being query parameters. As
     `text/csv` or Arrow the answer is the table of candidates.

@@ -41,8 +41,8 @@ class AssignmentDifferenceSchema(Schema):
 
     topic_name = fields.String()
     partition_id = fields.Integer()
-    expected_member_ids = fields.List(fields.String(), metadata=about("empty: nobody is expected to get it"))
-    member_ids = fields.List(fields.String(), metadata=about("those that get it; empty: nobody"))
+    expected_member_ids = fields.List(fields.String(), metadata=about("empty: expected to be unassigned"))
+    member_ids = fields.List(fields.String(), metadata=about("the members that get it; empty: unassigned"))
 
 
 def expected_group(topics: pa.StructArray, members: pa.StructArray, expected: list[dict[str, Any]]) -> Group:

@@ -137,7 +137,7 @@ class MemberSchema(Schema):
 
     member_id = Name(required=True)
     instance_id = Name(allow_none=True, metadata=about("`group.instance.id` of a static member"))
-    rack_id = Name(empty=True, allow_none=True, metadata=about("`client.rack`; empty is none"))
+    rack_id = Name(empty=True, allow_none=True, metadata=about("`client.rack`; an empty text stands for no rack"))
     topic_names = List(
         TopicName(),
         allow_none=True,
@@ -153,8 +153,8 @@ class MemberSchema(Schema):
         fields.Nested(TopicPartitionsSchema),
         allow_none=True,
         metadata=about(
-            "the partitions it owns until now. Several members may claim the same partition, and claims may "
-            "name partitions and topics that do not exist"
+            "the partitions it owned before. Several members may claim the same partition, and claims may name partitions and "
+            "topics that do not exist"
         ),
     )
 
@@ -305,7 +305,7 @@ def _strategy(body: dict[str, Any]) -> tuple[str, Assignor, str]:
         raise UnknownStrategy("group_protocol", protocol, tuple(GROUP_PROTOCOLS))
     version = body["kafka_version"] or LATEST
     assignor = GROUP_PROTOCOLS[protocol].builtins[0] if body["assignor"] is None else _assignor(protocol, body["assignor"])
-    return protocol, assignor.at_release(version), version
+    return protocol, assignor.at(version), version
 
 
 def check_topics(body: dict[str, Any]) -> None:

@@ -23,7 +23,7 @@ from service.web import responses
 from service.web.context import check_time, reserve
 from service.web.fields import about
 from service.web.json_writing import COMMA, Texts, end_to_end, opened, write_number
-from service.web.schemas import CountsSchema, LoadsSchema, counts_document
+from service.web.schemas import CountsSchema, ImplementationSchema, LoadsSchema, counts_document, implementation_document
 
 
 class TopicPartitionsAnswerSchema(Schema):
@@ -39,7 +39,7 @@ class MemberAssignmentSchema(Schema):
     member_id = fields.String()
     partitions = fields.List(
         fields.Nested(TopicPartitionsAnswerSchema),
-        metadata=about("sorted by topic name as Java sorts strings; topics of which it gets nothing are left out"),
+        metadata=about("sorted by topic name in Java's string order; topics without a partition for it are left out"),
     )
 
 
@@ -47,17 +47,17 @@ class MovementSchema(Schema):
     """What changes hands, counted per member and partition; claims in `owned_partitions` count as they are made."""
 
     retained = fields.Integer(metadata=about("the member owned it and still has it"))
-    moved = fields.Integer(metadata=about("the member has it, did not own it, and another member did"))
-    added = fields.Integer(metadata=about("the member has it, and nobody owned it"))
-    revoked = fields.Integer(metadata=about("the member owned it and has it no longer"))
+    moved = fields.Integer(metadata=about("the member has it and did not own it, but another member did"))
+    added = fields.Integer(metadata=about("the member has it, and it had no owner"))
+    revoked = fields.Integer(metadata=about("the member owned it and no longer has it"))
     fewest_possible_moves = fields.Integer(
         allow_none=True,
         metadata=about(
-            "the least that `moved` could be for an assignment as balanced as this one "
-            "(for every k, the k most loaded members have together no more than here; what is withheld for a follow-up counts as "
-            "moved). null where a partition "
-            "has several members, as in share groups with more members than partitions, and where thousands of members "
-            "subscribe to as many different sets of topics, so that the optimum would hold up the answer"
+            "the smallest possible `moved` of an assignment as balanced as this one (for every k, the k most loaded members "
+            "have together no more than here; what is withheld for a follow-up counts as moved). Null if "
+            "a partition has several members, as in share groups with more members than partitions, and "
+            "if thousands of members subscribe to as many different sets of topics, for which it would "
+            "take too long"
         ),
     )
 
@@ -67,8 +67,8 @@ class PartitionMoveSchema(Schema):
 
     topic_name = fields.String()
     partition_id = fields.Integer()
-    from_member_id = fields.String(allow_none=True, metadata=about("owned it; null: one more member gets it than before"))
-    to_member_id = fields.String(allow_none=True, metadata=about("gets it; null: nobody does"))
+    from_member_id = fields.String(allow_none=True, metadata=about("owned it; null: an additional member gets it"))
+    to_member_id = fields.String(allow_none=True, metadata=about("gets it; null: no member does"))
 
 
 class FollowUpSchema(Schema):
@@ -78,7 +78,7 @@ class FollowUpSchema(Schema):
     unassigned = fields.List(fields.Nested(TopicPartitionsAnswerSchema))
     member_load = fields.Nested(CountsSchema)
     movement = fields.Nested(MovementSchema)
-    alike = fields.Boolean(metadata=about("with `expected`: are these assignments those expected?"))
+    alike = fields.Boolean(metadata=about("with `expected`: whether these assignments are the expected ones"))
 
 
 class GroupAssignmentAnswerSchema(Schema):
@@ -87,31 +87,32 @@ class GroupAssignmentAnswerSchema(Schema):
     kafka_version = fields.String()
     group_protocol = fields.String()
     assignor = fields.String()
+    implementation = fields.Nested(ImplementationSchema)
     assignments = fields.List(fields.Nested(MemberAssignmentSchema), metadata=about("members in request order"))
-    unassigned = fields.List(fields.Nested(TopicPartitionsAnswerSchema), metadata=about("the partitions that nobody gets"))
+    unassigned = fields.List(fields.Nested(TopicPartitionsAnswerSchema), metadata=about("the partitions that no member gets"))
     member_load = fields.Nested(CountsSchema, metadata=about("partitions per member; counts in request order"))
     weighted_member_load = fields.Nested(
-        LoadsSchema, metadata=about("with `partition_weights`: what each member's partitions weigh; totals in request order")
+        LoadsSchema, metadata=about("with `partition_weights`: the weight of each member's partitions; totals in request order")
     )
     movement = fields.Nested(MovementSchema)
     follow_up_rebalance = fields.Boolean(
         metadata=about(
-            "from `cooperative-sticky`: is a second rebalance needed, to hand out what its owners have to revoke "
-            "first? Until then it is in `unassigned`"
+            "from `cooperative-sticky`: whether a second rebalance must assign the partitions that their owners revoke first. "
+            "Until then they are in `unassigned`"
         )
     )
     moves = fields.List(
         fields.Nested(PartitionMoveSchema),
         metadata=about(
-            f"the partitions that somebody owned and that change hands, a follow-up rebalance included; with `moves=true`, or if "
-            f"there are any and at most {FEW_MOVES}"
+            f"owned partitions whose member changes, in this or a follow-up rebalance; with `moves=true`, or if there are at "
+            f"most {FEW_MOVES}"
         ),
     )
     follow_up = fields.Nested(
         FollowUpSchema,
         metadata=about("if `follow_up_rebalance` is true: the second rebalance, after all members have joined again"),
     )
-    alike = fields.Boolean(metadata=about("with `expected`: are the assignments those expected?"))
+    alike = fields.Boolean(metadata=about("with `expected`: whether the assignments are the expected ones"))
     differences_count = fields.Integer(metadata=about("with `expected`: the partitions whose members differ"))
     differences = fields.List(
         fields.Nested(AssignmentDifferenceSchema), metadata=about(f"with `expected`: the first {MAX_DIFFERENCES} of them")
@@ -119,13 +120,13 @@ class GroupAssignmentAnswerSchema(Schema):
     partitions_counts = fields.Dict(
         fields.String(),
         fields.Integer(),
-        metadata=about("with several counts of a topic: those of this answer, the first that are alike or differ least"),
+        metadata=about("with several counts of a topic: the counts of this answer, the first that match or differ least"),
     )
     warnings = fields.List(
         fields.String(),
-        metadata=about("what is odd in the request, or what to know of this answer where Java does not settle it"),
+        metadata=about("what is unusual in the request, and where Java leaves this answer open"),
     )
-    explanation = fields.Dict(metadata=about("with `explain=true`: how the assignor came to this"))
+    explanation = fields.Dict(metadata=about("with `explain=true`: how the assignor decided"))
 
 
 @dataclass(frozen=True)
@@ -186,6 +187,7 @@ def answer(question: GroupAssignment, group: Group, outcome: Rebalance, details:
         "kafka_version": question.kafka_version,
         "group_protocol": question.group_protocol,
         "assignor": question.assignor.name,
+        "implementation": implementation_document(question.assignor),
         **_assigned(group, outcome, rows),
     }
     if group.topics.weights is not None:

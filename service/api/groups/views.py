@@ -21,7 +21,7 @@ class GroupQuerySchema(ExplainSchema):
         load_default=None,
         truthy={"true"},
         falsy={"false"},
-        metadata=about("list each partition that changes hands, or not; by default if there are few"),
+        metadata=about("whether to list each partition that moves; by default if there are few"),
     )
 
 

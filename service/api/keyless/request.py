@@ -8,6 +8,7 @@ import numpy as np
 from marshmallow import Schema, fields, validate
 
 from service.core.errors import InvalidQuestion, raise_all
+from service.core.kafka_versions import since
 from service.core.keyless import ADAPTIVE, RULES, STICKY, Keyless
 from service.core.model import NONE
 from service.web.blueprint import Parts, QuestionSchema
@@ -24,7 +25,7 @@ class KeylessBrokerSchema(Schema):
     waiting_ms = Integer(
         minimum=0,
         load_default=0,
-        metadata=about("`adaptive`: for how long the producer has had data that the broker did not take"),
+        metadata=about("`adaptive`: for how long the broker has not accepted data of the producer"),
     )
 
 
@@ -34,14 +35,14 @@ class KeylessPartitionSchema(Schema):
     partition_id = Integer(required=True, minimum=0)
     leader_id = Integer(allow_none=True, load_default=None, metadata=about("broker; null: no leader"))
     queue_size = Integer(minimum=0, load_default=0, metadata=about("`adaptive`: batches that wait in the producer"))
-    batch_records = Number(load_default=1.0, metadata=about("`sticky`: how large a batch becomes before it is sent"))
+    batch_records = Number(load_default=1.0, metadata=about("`sticky`: the size at which a batch is sent"))
 
 
 class ProducersSchema(Schema):
     """Producers of one rack."""
 
     rack_id = Name(empty=True, allow_none=True, load_default=None, metadata=about("`client.rack`"))
-    producers = Integer(minimum=1, load_default=1, metadata=about("how many, writing alike"))
+    producers = Integer(minimum=1, load_default=1, metadata=about("the number of producers with these properties"))
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,7 @@ class KeylessDistributionsSchema(QuestionSchema):
         """The question in arrays."""
         producers = body.get("producers") or [{"rack_id": None, "producers": 1}]
         _check_size(body, len(producers))
+        _check_rack_aware(body)
         brokers = _brokers(body)
         racks: dict[str | None, int] = {None: NONE}
         for of in (*body["brokers"], *producers):
@@ -95,8 +97,8 @@ class KeylessDistributionsSchema(QuestionSchema):
         return KeylessQuestion(body["kafka_version"], body["topic_name"], keyless, producers)
 
     def parts(self) -> Parts:
-        """The brokers; the partitions."""
-        return (_brokers, lambda body: raise_all(_partition_faults(body)) if "partitions" in body else None)
+        """The release; the brokers; the partitions."""
+        return (_check_rack_aware, _brokers, lambda body: raise_all(_partition_faults(body)) if "partitions" in body else None)
 
 
 def _check_size(body: dict[str, Any], groups: int) -> None:
@@ -107,6 +109,12 @@ def _check_size(body: dict[str, Any], groups: int) -> None:
     size = body["partitions_count"] if names == ["partitions_count"] else len(body["partitions"])
     check_limit("max_placement_cells", size * groups, "partitions × groups of producers", names[0])
     reserve(distribution_bytes(size, groups, listed="partitions" in body))
+
+
+def _check_rack_aware(body: dict[str, Any]) -> None:
+    """Raise InvalidQuestion if producers of the release cannot be rack-aware."""
+    if body["rack_aware"] and body["kafka_version"] not in since("4.4.0"):
+        raise InvalidQuestion(f"Producers of Kafka {body['kafka_version']} do not have partitioner.rack.aware.", "rack_aware")
 
 
 def distribution_bytes(partitions: int, groups: int, *, listed: bool) -> int:

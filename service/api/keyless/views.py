@@ -24,10 +24,10 @@ EXAMPLE = {
 @blueprint.response(200, KeylessDistributionsAnswerSchema)
 @blueprint.doc(operationId="distributeKeyless")
 def distribute_keyless(question: KeylessQuestion) -> Response:
-    """Compute the share of each partition in records without a key, from what waits for it and where its leader is.
+    """Compute the share of each partition in records without a key, from its queue and its leader.
 
-    As `text/csv` or Arrow the answer has the columns `partition_id` and `share`. Where a single record goes is a matter of
-    chance, which `POST /v1/partitions` draws.
+    As `text/csv` or Arrow the answer has the columns `partition_id` and `share`. The partition of a single record
+    depends on chance; `POST /v1/partitions` draws it.
     """
     report = decision("keyless", question.keyless.rule)
     with report.compute():

@@ -58,6 +58,7 @@ class PlansQuestion:
 
     throughput : what the topic's throughput needs; None if it is unknown
     batches : the keys; can be read once. None: the question is about throughput alone
+    keys_field : the field or column that has them
     """
 
     kafka_version: str
@@ -65,6 +66,7 @@ class PlansQuestion:
     counts: KeyCounter
     throughput: Throughput | None
     batches: Iterator[KeyBatch] | None
+    keys_field: str
     duration_seconds: float | None
     rates: Rates
     limits: Limits
@@ -91,11 +93,11 @@ class PartitionCountPlansSchema(QuestionSchema):
     partitions_counts = List(
         Integer(minimum=1),
         validate=validate.Length(1, 200),
-        metadata=about(
-            "the counts that come into question, beside the one that throughput needs; required without it", example=[12, 18, 24]
-        ),
+        metadata=about("the counts to compare, besides the one that throughput needs; required without it", example=[12, 18, 24]),
     )
-    current_partitions_count = Integer(minimum=1, allow_none=True, metadata=about("today's count, from which keys would move"))
+    current_partitions_count = Integer(
+        minimum=1, allow_none=True, metadata=about("the current count, from which keys would move")
+    )
     key_format = fields.String(validate=validate.OneOf(FORMATS), metadata=about("as in /v1/partitions; default `string`"))
     keys = KeyList(in_batches=True, metadata=about("one for each record", example=["order-1", "order-2"]))
     histogram = Columns(
@@ -103,12 +105,12 @@ class PartitionCountPlansSchema(QuestionSchema):
     )
     is_sample = Boolean(
         load_default=False,
-        metadata=about("is `histogram` a sample of the keys, scaled to the weight of all? Then the answer is not `exact`"),
+        metadata=about(
+            "whether `histogram` is a sample of the keys, scaled to the weight of all; the answer is then not `exact`"
+        ),
     )
-    duration_seconds = Number(metadata=about("the time in which these records came; it gives the topic's rates"))
-    records_per_second = Number(
-        metadata=about("instead of `duration_seconds`: what the whole topic takes in, of records with a key")
-    )
+    duration_seconds = Number(metadata=about("the time span of these records; it gives the topic's rates"))
+    records_per_second = Number(metadata=about("instead of `duration_seconds`: the rate of the whole topic's records with a key"))
     bytes_per_second = Number(metadata=about("the same in bytes"))
     target_mb_per_second = Number(
         metadata=about("the throughput that the topic must reach, in MB/s (10⁶ bytes); with it, keys are optional")
@@ -118,7 +120,7 @@ class PartitionCountPlansSchema(QuestionSchema):
     max_partition_records_per_second = Number(metadata=about("limit of the busiest partition"))
     max_partition_bytes_per_second = Number(metadata=about("limit of the busiest partition"))
     max_skew = Number(metadata=about("limit of the skew of records, and of bytes where they are given"))
-    hottest_keys = Integer(minimum=0, maximum=100, load_default=10, metadata=about("how many to list"))
+    hottest_keys = Integer(minimum=0, maximum=100, load_default=10, metadata=about("how many keys to list"))
 
     @validates_schema(pass_original=True, skip_on_field_errors=False)
     def has_counts(self, _: dict[str, Any], sent: Any, **__: Any) -> None:
@@ -147,6 +149,7 @@ class PartitionCountPlansSchema(QuestionSchema):
             counts=KeyCounter(tuple(names), tuple(counts), current),
             throughput=needed,
             batches=None if without_keys else _batches(body),
+            keys_field="histogram" if "histogram" in body else "key" if isinstance(body.get("keys"), ArrowBody) else "keys",
             duration_seconds=body.get("duration_seconds"),
             rates=Rates(body.get("records_per_second"), body.get("bytes_per_second")),
             limits=Limits(
@@ -271,7 +274,7 @@ def _of_stream(body: ArrowBody, key_format: str | None) -> Iterator[KeyBatch]:
         check_limit("max_keys", first + len(batch), "keys", "key")
         if len(batch):
             try:
-                column, own_format = from_arrow(pa.chunked_array([batch.column("key")]), key_format)
+                column, own_format = from_arrow(pa.chunked_array([batch.column("key")]), key_format, reserve)
             except InvalidQuestion as error:
                 if error.field[0] == "keys":
                     error.field = ("key", first + int(error.field[1]))

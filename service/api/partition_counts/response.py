@@ -1,15 +1,16 @@
 """The answer of ``/v1/partition-count-plans``: its schema, its JSON and its table."""
 
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import pyarrow as pa
-from marshmallow import Schema, fields
+from marshmallow import Schema, fields, validate
 
 from service.api.partition_counts.request import PlansQuestion
 from service.core.keys.values import key_value
 from service.core.sizing.counter import KeyCounter, Moved
 from service.core.sizing.distinct_keys import BYTES, RECORDS
-from service.core.sizing.plans import Measure, Plan, Reach
+from service.core.sizing.plans import EVEN, Measure, Plan, Verdict
+from service.core.sizing.reach import Reach
 from service.core.sizing.throughput import Throughput
 from service.web.fields import about
 from service.web.schemas import CountsSchema
@@ -28,14 +29,14 @@ class HotKeySchema(Schema):
     records = fields.Integer(metadata=about("in `by_records`"))
     bytes = fields.Integer(metadata=about("in `by_bytes`"))
     share = fields.Float(metadata=about("of all records, or of all bytes"))
-    error = fields.Integer(metadata=about("by how much the number may be too large; 0 while the figures are exact"))
+    error = fields.Integer(metadata=about("the maximum by which the number may be too large; 0 if the figures are exact"))
 
 
 class HottestKeysSchema(Schema):
     """The heaviest keys."""
 
     by_records = fields.List(fields.Nested(HotKeySchema))
-    by_bytes = fields.List(fields.Nested(HotKeySchema), metadata=about("empty where no bytes were given"))
+    by_bytes = fields.List(fields.Nested(HotKeySchema), metadata=about("empty without bytes"))
 
 
 class KeysSeenSchema(Schema):
@@ -44,11 +45,13 @@ class KeysSeenSchema(Schema):
     distinct = fields.Integer(metadata=about("different keys"))
     records = fields.Integer(metadata=about("with a key"))
     bytes = fields.Integer(allow_none=True)
+    keyless = fields.Integer(metadata=about("records without a key, not among `records`"))
     without_key = fields.Dict(
         keys=fields.String(),
         values=fields.Integer(),
         metadata=about(
-            "records without a key (or with an empty one that the partitioner takes for none), by partitioner: in no other figure"
+            "records without a key (or with an empty key that the partitioner treats as none), by partitioner; not part of "
+            "any plan"
         ),
     )
     exact = fields.Boolean(metadata=about("false: there were too many different keys to hold each, or the histogram is a sample"))
@@ -70,9 +73,25 @@ class MeasureSchema(CountsSchema):
     counts = fields.List(fields.Integer(), metadata=about(f"of each partition; left out above {LISTED} partitions"))
     gini = fields.Float(metadata=about("0: all have the same; near 1: one has all"))
     empty_partitions = fields.Integer()
-    floor = fields.Float(metadata=about("the skew that the hottest key makes by itself, whatever the partitioner"))
+    floor = fields.Float(
+        metadata=about("no partitioner has less skew: the heaviest key is on one partition, and of n + 1 keys two share one of n")
+    )
+    hot_keys = fields.Integer(
+        metadata=about(
+            f"number of keys that each weigh more than {EVEN} × the mean of a partition; records without a key count as one key "
+            "if the partitioner hashes them"
+        )
+    )
+    hot_share = fields.Float(metadata=about("what these keys have of all"))
     chance = fields.Nested(ChanceSchema)
-    verdict = fields.String(metadata=about('the skew is "chance", "above chance" or "below chance", at 99 %'))
+    verdict = fields.String(
+        validate=validate.OneOf(get_args(Verdict)),
+        metadata=about(
+            f"the cause of the skew. `even`: it is at most {EVEN}. `hot-keys`: it is at most {EVEN} × a `floor` above {EVEN}, or "
+            "at most what chance gives with the hot keys, but more than without. `partitioner`: it is outside `chance`; above, "
+            "the partitioner is less even than a random one, below, more even. `chance`: it is within `chance`"
+        ),
+    )
 
 
 class SharesSchema(Schema):
@@ -97,7 +116,7 @@ class SplitSchema(Schema):
     """One of today's partitions."""
 
     partition_id = fields.Integer()
-    into = fields.List(fields.Integer(), metadata=about("itself and the new partitions to which some of its keys go"))
+    into = fields.List(fields.Integer(), metadata=about("itself and the new partitions that get some of its keys"))
 
 
 class BusiestSchema(Schema):
@@ -114,24 +133,36 @@ class PlanSchema(Schema):
     partitions_count = fields.Integer()
     keys = fields.Nested(MeasureSchema)
     records = fields.Nested(MeasureSchema)
-    bytes = fields.Nested(MeasureSchema, allow_none=True, metadata=about("null where no bytes were given"))
-    moved = fields.Nested(SharesSchema, allow_none=True, metadata=about("share that leaves its partition of today"))
+    bytes = fields.Nested(MeasureSchema, allow_none=True, metadata=about("null without bytes"))
+    moved = fields.Nested(SharesSchema, allow_none=True, metadata=about("share that leaves its current partition"))
+    needs_new_topic = fields.Boolean(
+        allow_none=True,
+        metadata=about(
+            "whether it is below the current count: Kafka cannot remove partitions; null: the current count is unknown"
+        ),
+    )
     multiple = fields.Boolean(
         allow_none=True,
-        metadata=about("of today's count: then no two of today's partitions mix, and a key moves only out of its own"),
+        metadata=about(
+            "whether it is a multiple of the current count: then no two of the current partitions mix, and keys "
+            "move only out of their own"
+        ),
     )
     splits = fields.List(
         fields.Nested(SplitSchema), allow_none=True, metadata=about(f"where `multiple`, up to {LISTED} partitions; else null")
     )
     matrix = fields.Nested(MatrixSchema, allow_none=True, metadata=about(f"null above {LISTED_CELLS} cells that are not empty"))
     busiest = fields.Nested(BusiestSchema)
-    meets = fields.Dict(keys=fields.String(), values=fields.Boolean(), metadata=about("each limit: is it kept?"))
+    meets = fields.Dict(keys=fields.String(), values=fields.Boolean(), metadata=about("for each limit, whether it is kept"))
 
 
 class ReachSchema(Schema):
     """What one partitioner's counts reach."""
 
     partitioner = fields.String()
+    conclusion = fields.String(
+        metadata=about("how even the current count is and why, in words; or else the recommended count, or the most even one")
+    )
     smallest = fields.Dict(
         keys=fields.String(),
         values=fields.Integer(allow_none=True),
@@ -213,6 +244,7 @@ def _totals(counts: KeyCounter, *, is_sample: bool) -> dict[str, Any]:
         "distinct": distinct.distinct,
         "records": counts.records,
         "bytes": counts.bytes if counts.has_bytes else None,
+        "keyless": int(counts.keyless[0]),
         "without_key": {name: counts.without_key(name)[0] for name in counts.names},
         "exact": distinct.level == 0 and not is_sample,
         "method": method,
@@ -240,6 +272,7 @@ def _plan(counts: KeyCounter, plan: Plan) -> dict[str, Any]:
         "records": _measure(plan.records),
         "bytes": _measure(plan.bytes) if plan.bytes else None,
         "moved": _shares(plan),
+        "needs_new_topic": plan.needs_new_topic,
         "multiple": plan.multiple,
         "splits": splits,
         "matrix": _matrix(plan.moved, has_bytes=plan.bytes is not None) if plan.moved else None,
@@ -255,6 +288,8 @@ def _measure(measure: Measure) -> dict[str, Any]:
         "gini": measure.gini,
         "empty_partitions": measure.empty_partitions,
         "floor": measure.floor,
+        "hot_keys": measure.hot_keys,
+        "hot_share": measure.hot_share,
         "chance": vars(measure.chance),
         "verdict": measure.verdict,
     }
@@ -296,10 +331,12 @@ def rows(plans: list[Plan]) -> list[dict[str, Any]]:
                 f"{what}_skew_by_chance_low": measure and measure.chance.low,
                 f"{what}_skew_by_chance_high": measure and measure.chance.high,
                 f"{what}_gini": measure and measure.gini,
+                f"{what}_verdict": measure and measure.verdict,
                 f"{what}_moved": (_shares(plan) or {}).get(what),
             }
         row |= {
             "empty_partitions": plan.records.empty_partitions,
+            "needs_new_topic": plan.needs_new_topic,
             "multiple": plan.multiple,
             "meets_limits": all(plan.meets.values()),
         }

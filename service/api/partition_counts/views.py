@@ -19,7 +19,8 @@ from service.api.partition_counts.response import (
 )
 from service.core.errors import InvalidQuestion
 from service.core.measures import spread
-from service.core.sizing.plans import Rates, plans, reach
+from service.core.sizing.plans import Rates, check_not_empty, plans
+from service.core.sizing.reach import reach
 from service.core.sizing.throughput import Throughput
 from service.web.arrow_parser import ArrowParser
 from service.web.blueprint import Blueprint
@@ -51,8 +52,9 @@ def plan_partition_counts(question: PlansQuestion) -> Response:
     by commas. It is decoded batch by batch, so that it needs memory for the body and its largest batch. `text/csv` and Arrow
     answers have one row for each partitioner and partition count.
 
-    From the topic's throughput T, what producers write to one partition at most, p, and what one consumer reads, c, follows the
-    count max(T ÷ p, T ÷ c), if keys spread evenly. With keys it is compared with the other counts; without keys it is the answer.
+    If keys spread evenly, a throughput T needs max(T ÷ p, T ÷ c) partitions, where p is the most that producers write to one
+    partition and c the most that one consumer reads. With keys this count is compared with the others; without keys it is the
+    answer.
     """
     if question.batches is None:
         return _answer_throughput(question)
@@ -63,9 +65,10 @@ def plan_partition_counts(question: PlansQuestion) -> Response:
         for batch in question.batches:
             key_format, rows_read = batch.key_format, rows_read + len(batch)
             counts.add(batch.column, key_format, batch.records, batch.bytes)
+        check_not_empty(counts, question.keys_field)
         rates = _rates(question)
         results = plans(counts, rates, question.limits)
-        reached = reach(counts, results, rates, question.limits)
+        reached = reach(counts, results, rates, question.limits, key_format)
     report.sees(keys=rows_read)
     if question.topic_name is not None and counts.current is not None:  # what the topic has, not what it might have
         report.gives(spread(counts.totals(counts.names[0], counts.current).records).skew, subject=question.topic_name)

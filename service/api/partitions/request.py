@@ -26,9 +26,9 @@ class RecordSchema(Schema):
     """A record to be partitioned."""
 
     key = fields.Raw(allow_none=True, load_default=None, metadata=about("absent or null: a record without a key"))
-    partition = Integer(allow_none=True, metadata=about("a partition that the caller names; it wins"))
+    partition = Integer(allow_none=True, metadata=about("a partition that the caller names; it takes precedence"))
     bytes = Integer(minimum=0, metadata=about("bytes added to the batch (`java:sticky`)"))
-    enable_switch = Boolean(metadata=about("may the sticky partition change after it (`java:sticky`)"))
+    enable_switch = Boolean(metadata=about("whether the sticky partition may change after it (`java:sticky`)"))
 
 
 class WindowSchema(Schema):
@@ -80,7 +80,7 @@ class PartitionsSchema(QuestionSchema):
 
     kafka_version = KafkaVersion()
     partitioner = fields.String(load_default="java", metadata=about("a name of GET /v1/partitioners", example="java"))
-    partitions_count = Integer(minimum=1, metadata=about("the topic's partitions; required, except for tokens"))
+    partitions_count = Integer(minimum=1, metadata=about("the topic's partitions; required, except for tokens", example=6))
     topic_name = Subject("topic")
     key_format = fields.String(
         validate=validate.OneOf(FORMATS),
@@ -108,7 +108,7 @@ class PartitionsSchema(QuestionSchema):
         maximum=INT64,
         allow_none=True,
         metadata=about(
-            "of the java.util.Random that stands for the client's; default 0. The first draws of neighbouring seeds hardly differ"
+            "of the java.util.Random used in place of the client's; default 0. Neighbouring seeds have similar first draws"
         ),
     )
     random_values = Integers(np.int32, 0, INT32, metadata=about("KIP-794: the client's random numbers, instead of drawing them"))
@@ -150,10 +150,12 @@ class PartitionQuerySchema(PartitionsSchema, ExplainSchema, QuerySchema):
 
         fields = ("key", "partitions_count", "partitioner", "key_format", "counter", "random_seed", "topic_name", "explain")
 
-    key = fields.String(metadata=about("absent: a record without a key"))
+    key = fields.String(metadata=about("absent: a record without a key", example="order-1"))
     counter = Integer(minimum=-INT64 - 1, maximum=INT64, metadata=about("the round robin's counter; default 0"))
     random_seed = Integer(
-        minimum=-INT64 - 1, maximum=INT64, metadata=about("of the java.util.Random; default 0. Neighbouring seeds hardly differ")
+        minimum=-INT64 - 1,
+        maximum=INT64,
+        metadata=about("of the java.util.Random; default 0. Neighbouring seeds have similar first draws"),
     )
 
     def question(self, body: dict[str, Any], **_: Any) -> Allocation:
@@ -179,7 +181,9 @@ def _allocation(body: dict[str, Any], records: Records) -> Allocation:
     encoding = partitioner.encoding
     if key_format not in encoding.formats:
         known = ", ".join(encoding.formats)
-        raise InvalidQuestion(f"The partitioner {partitioner.name} takes no {key_format} keys, only {known}.", "key_format")
+        raise InvalidQuestion(
+            f"The partitioner {partitioner.name} does not accept {key_format} keys; it accepts {known}.", "key_format"
+        )
     explicit, has_explicit = _explicit(body.get("explicit_partition"), records.partitions, len(records.values))
     question = Question(
         body.get("partitions_count", 1), encoding.run(column, key_format), key_format, explicit, has_explicit, **options

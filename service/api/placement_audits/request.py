@@ -44,7 +44,7 @@ class AuditedPartitionSchema(Schema):
 class PlacementAuditSchema(QuestionSchema):
     """A topic's placement, and the placer that may have made it."""
 
-    kafka_version = fields.String(metadata=about("the release of the placer, one of the placer's", example=LATEST))
+    kafka_version = fields.String(metadata=about("the release to reproduce, one of the placer's", example=LATEST))
     placer = fields.String(load_default="striped", metadata=about("the name of a placer, as GET /v1/placers lists them"))
     topic_name = TopicName(metadata=about("what the topic is called in this service's metrics"))
     brokers = Rows(
@@ -93,7 +93,7 @@ class PlacementAuditSchema(QuestionSchema):
 
 def _placer(body: dict[str, Any]) -> tuple[Placer, str]:
     placer, version = placer_at(body)
-    if "partitions_count" not in placer.forms:
+    if "partitions_count" not in placer.requests:
         raise ValidationError({"placer": [f"{placer.name} places several topics together; a single topic cannot be audited."]})
     return placer, version
 

@@ -7,14 +7,13 @@ import pyarrow as pa
 from marshmallow import Schema, fields
 
 from service.api.placement_audits.request import PlacementAuditQuestion
-from service.api.placements.response import BrokerLoadSchema, RackLoadSchema
-from service.core.measures import spread
+from service.api.placements.response import BrokerLoadSchema, RackLoadSchema, load_documents
 from service.core.model import NONE
 from service.core.placement_audits.audit import BrokenRule, Part, PlacementAudit
-from service.core.placement_audits.evenness import MEASURES, Evenness
-from service.core.placers.load import Load, rack_load
+from service.core.placement_audits.evenness import MEASURES, Evenness, skews_of
+from service.core.placement_audits.verdict import verdict
+from service.core.placers.load import Load
 from service.web.fields import about
-from service.web.schemas import counts_document
 
 
 class PartSchema(Schema):
@@ -31,8 +30,8 @@ class PartSchema(Schema):
     draws = fields.Dict(
         metadata=about(
             "what the placer drew. AdminUtils: `start_index` and all `replica_shifts` that give this placement. Striped: "
-            "`rack_offset`, and for each rack in sorted order `unfenced_offset` and `fenced_offset`, null where no replica "
-            "tells; later shuffles are not listed. Empty: it draws nothing"
+            "`rack_offset`, and for each rack in sorted order `unfenced_offset` and `fenced_offset`, null if no replica "
+            "determines it; later shuffles are not listed. Empty: it draws nothing"
         )
     )
     random_seed = fields.Integer(
@@ -49,7 +48,8 @@ class BrokenRuleSchema(Schema):
 
     rule = fields.String(
         metadata=about(
-            "`replication-factor`, `unknown-broker`, `distinct-brokers`, `fenced-leader`; `racks`: another rack has its turn; "
+            "`replication-factor`, `unknown-broker`, `distinct-brokers`, `fenced-leader`; `racks`: the replica belongs on "
+            "another rack; "
             "`draws`: no draws put this broker here; or Kafka's name of the error, if the placer refuses such a topic",
             example="draws",
         )
@@ -58,7 +58,7 @@ class BrokenRuleSchema(Schema):
     pointer = fields.String(allow_none=True, metadata=about("into the body", example="/placements/3/replicas/0"))
     partition_id = fields.Integer(allow_none=True)
     replica = fields.Integer(allow_none=True, metadata=about("index in `replicas`; null: the whole partition"))
-    broker_id = fields.Integer(allow_none=True, metadata=about("the broker that the cluster has at this place"))
+    broker_id = fields.Integer(allow_none=True, metadata=about("the broker at this place"))
 
 
 class SkewRangeSchema(Schema):
@@ -73,7 +73,7 @@ class SkewRangeSchema(Schema):
 class SkewsSchema(Schema):
     """How even the placer makes such a topic."""
 
-    draws_considered = fields.Integer(metadata=about("placements that were made"))
+    draws_considered = fields.Integer(metadata=about("placements that were generated"))
     exhaustive = fields.Boolean(
         metadata=about("these are all draws, which are equally likely; else they were drawn from a java.util.Random with seed 0")
     )
@@ -90,8 +90,11 @@ class PlacementAuditAnswerSchema(Schema):
     placer = fields.String()
     topic_name = fields.String()
     possible = fields.Boolean(
-        metadata=about("could the placer have placed the topic so, on these brokers, with the additions that the request names?")
+        metadata=about(
+            "whether the placer could have placed the topic this way, on these brokers, with the additions of the request"
+        )
     )
+    verdict = fields.String(metadata=about("the answer in a sentence or two; if it is not possible, with what probably happened"))
     parts = fields.List(
         fields.Nested(PartSchema), metadata=about("if it is possible: the creation of the topic, and each addition")
     )
@@ -114,19 +117,18 @@ def audit_document(
     question: PlacementAuditQuestion, audit: PlacementAudit, evenness: Evenness | None, load: Load
 ) -> dict[str, Any]:
     """The answer. load : of the brokers, as it is"""
-    rack_ids, of_racks = rack_load(question.cluster, load)
     named = {} if question.topic_name is None else {"topic_name": question.topic_name}
     return {
         "kafka_version": question.kafka_version,
         "placer": question.placer.name,
         **named,
         "possible": audit.broken_rule is None,
+        "verdict": verdict(question.placer.name, audit),
         "parts": [_part(part, question.first_id) for part in audit.parts],
         "broken_rule": audit.broken_rule and _broken_rule(question, audit.broken_rule),
         "other_history": [_part(part, question.first_id) for part in audit.other_history],
-        "broker_load": {"broker_ids": question.cluster.broker_ids, **_load(load)},
-        "rack_load": {"rack_ids": rack_ids, **_load(of_racks)},
-        "skew": evenness and _skews(evenness, _actual(question, load)),
+        **load_documents(question.cluster, load),
+        "skew": evenness and _skews(evenness, skews_of(question.cluster, load)),
     }
 
 
@@ -134,7 +136,7 @@ def audit_table(question: PlacementAuditQuestion, audit: PlacementAudit, evennes
     """A row for each of MEASURES: the verdict, the skew, and the skews over all draws, null where there are none."""
     count = len(MEASURES)
     possible, broken = audit.broken_rule is None, audit.broken_rule and audit.broken_rule.rule
-    actual = _actual(question, load)
+    actual = skews_of(question.cluster, load)
     ranges = _skews(evenness, actual) if evenness else {}
     columns: dict[str, pa.Array] = {
         "topic_name": pa.array([question.topic_name] * count, pa.string()),
@@ -147,17 +149,6 @@ def audit_table(question: PlacementAuditQuestion, audit: PlacementAudit, evennes
     for name in ("best", "typical", "worst"):
         columns[name] = pa.array([ranges[measure][name] if ranges else None for measure in MEASURES], pa.float64())
     return pa.table(columns)
-
-
-def _actual(question: PlacementAuditQuestion, load: Load) -> list[float]:
-    """The skew of the placement by each of MEASURES."""
-    of_racks = rack_load(question.cluster, load)[1]
-    return [spread(counts).skew for each in (load, of_racks) for counts in (each.replicas, each.leaders)]
-
-
-def _load(load: Load) -> dict[str, Any]:
-    replicas, leaders = load.spreads()
-    return {"replicas": counts_document(load.replicas, replicas), "leaders": counts_document(load.leaders, leaders)}
 
 
 def _part(part: Part, first_id: int) -> dict[str, Any]:

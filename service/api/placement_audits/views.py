@@ -23,8 +23,8 @@ blueprint = Blueprint("placement-audits", __name__, description="a topic's place
 def audit_placement(question: PlacementAuditQuestion) -> Response:
     """Audit a placement: whether the placer could have made it, by which draws, and how even its placements are.
 
-    If it could not, the answer names the first rule that the placement breaks, and whether the topic may have been grown, or
-    placed on other brokers. `skew` compares the placement with the best, typical and worst that the placer's draws give. As
+    If it could not, the answer names the first rule that the placement breaks, and whether partitions may have been added, or
+    the topic placed on other brokers. `skew` compares the placement with the best, typical and worst of the placer's draws. As
     `text/csv` or an Arrow stream the answer is a table with a row for each of the four measures of `skew`: `topic_name`,
     `placer`, `possible`, `broken_rule`, `measure`, `actual`, `best`, `typical`, `worst`.
     """

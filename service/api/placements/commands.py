@@ -5,15 +5,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import orjson
 
-from service.api.placements.response import Placed, controller_placements_json, placements_json, reassignment_json
+from service.api.placements.response import Placed, controller_placements_json, in_quotes, placements_json, reassignment_json
 from service.core.errors import KafkaError
 from service.core.jvm.random import JavaRandom
 from service.core.model import Cluster, Int32s, PlacementRequest
 from service.core.placers import Placer
 from service.core.placers.controller import Controller, TopicRequest, TopicResult, protocol_name
 from service.core.placers.reassign_generate import CurrentTopic, Proposal, propose
+from service.web.json_codec import LongText
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Place(Command):
         )
 
     def _one(self, topic: Placed) -> dict[str, Any]:
-        return {"placements": placements_json(self.cluster, topic)}
+        return {"placements": LongText(placements_json(self.cluster, topic))}
 
     def _topic(self, result: Placed | tuple[str, KafkaError]) -> dict[str, Any]:
         if isinstance(result, Placed):
@@ -87,7 +87,7 @@ class Place(Command):
         return {"topic_name": name, **error}
 
     def _reassignment(self, placed: list[Placed]) -> dict[str, Any]:
-        return {"reassignment": orjson.Fragment(reassignment_json(self.cluster, placed))}
+        return {"reassignment": LongText(reassignment_json(self.cluster, placed))}
 
 
 @dataclass(frozen=True)
@@ -97,10 +97,17 @@ class Operate(Command):
     requests: tuple[tuple[str, tuple[TopicRequest, ...]], ...]
     default_partitions_count: int
     default_replication_factor: int
+    kafka_version: str
 
     def run(self, _: Placer, random: JavaRandom, explained: int) -> Outcome:
         """See Command."""
-        controller = Controller(self.cluster, random, self.default_partitions_count, self.default_replication_factor)
+        controller = Controller(
+            self.cluster,
+            random,
+            self.default_partitions_count,
+            self.default_replication_factor,
+            kafka_version=self.kafka_version,
+        )
         act = {"create_topics": controller.create_topics, "create_partitions": controller.create_partitions}
         results: list[list[TopicResult] | KafkaError] = []
         for operation, topics in self.requests:
@@ -152,7 +159,7 @@ class Generate(Command):
         ]
 
         def members() -> dict[str, Any]:
-            text = reassignment_json(self.cluster, placed, log_dirs=True)
-            return {"proposed_json": text.decode(), "reassignment": orjson.Fragment(text)}
+            proposed, again = (reassignment_json(self.cluster, placed, log_dirs=True) for _ in range(2))
+            return {"proposed_json": LongText(in_quotes(proposed)), "reassignment": LongText(again)}
 
         return Outcome(placed, members)

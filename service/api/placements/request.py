@@ -12,7 +12,16 @@ from marshmallow import Schema, ValidationError, fields, validate, validates_sch
 from service.api.groups.request import Rows
 from service.api.placements.commands import Command, Generate, Operate, Place
 from service.api.placements.response import UNNAMED
-from service.arrow.clusters import BROKER, CURRENT, plain_brokers, plain_current, read_cluster, read_load
+from service.arrow.clusters import (
+    BROKER,
+    CURRENT,
+    is_cordoned,
+    plain_brokers,
+    plain_current,
+    read_cluster,
+    read_load,
+    uncordoned,
+)
 from service.core.kafka_versions import LATEST
 from service.core.model import PlacementRequest
 from service.core.placers import PLACERS, Placer
@@ -38,10 +47,16 @@ class BrokerSchema(Schema):
 
     broker_id = Integer(required=True)
     rack_id = Name(
-        empty=True, allow_none=True, metadata=about("`broker.rack`; absent: none, which `striped` takes for a rack of its own")
+        empty=True, allow_none=True, metadata=about("`broker.rack`; brokers without one are a rack of their own for `striped`")
     )
-    fenced = Boolean(metadata=about("registered, but not in service (KRaft): may follow, may not lead; default false"))
-    weight = Number(metadata=about("`balanced`: the share of the load that it is to have, relative to the others; default 1"))
+    fenced = Boolean(metadata=about("registered but fenced (KRaft): it may follow but not lead; default false"))
+    cordoned = Boolean(
+        metadata=about(
+            "`striped`, `balanced`: all its log directories are cordoned (KIP-1066), or it is shutting down, so it gets no new "
+            "replicas and is left out of the answer; default false. Audits ignore it"
+        )
+    )
+    weight = Number(metadata=about("`balanced`: the share of the load for this broker, relative to the others; default 1"))
 
 
 class CurrentPartitionSchema(Schema):
@@ -77,8 +92,8 @@ class TopicRequestSchema(Schema):
         Integer(),
         validate=validate.Length(min=1),
         metadata=about(
-            "AdminUtils, when partitions are added: what partition 0 has now; the start is found from it, as "
-            "AdminUtils.addPartitions does"
+            "AdminUtils, when partitions are added: the replicas of partition 0, which determine the start, as in "
+            "AdminUtils.addPartitions"
         ),
     )
 
@@ -103,9 +118,7 @@ class ReplicaPlacementSchema(TopicRequestSchema, QuestionSchema):
     controller's requests (`operations`), or existing topics (`topics_to_move`, for the placer `kafka-reassign-generate`).
     """
 
-    kafka_version = fields.String(
-        metadata=about("the release whose answer and words are wanted, one of the placer's", example=LATEST)
-    )
+    kafka_version = fields.String(metadata=about("the release to reproduce, one of the placer's", example=LATEST))
     placer = fields.String(load_default="striped", metadata=about("the name of a placer, as GET /v1/placers lists them"))
     topic_name = TopicName(metadata=about("one topic: its name in `reassignment` and in this service's metrics"))
     partitions_count = Integer(metadata=about("one topic: how many partitions to place"))
@@ -114,8 +127,8 @@ class ReplicaPlacementSchema(TopicRequestSchema, QuestionSchema):
         minimum=-INT64 - 1,
         maximum=INT64,
         metadata=about(
-            "of the one `java.util.Random` from which everything is drawn; default 0. The first draws of neighbouring seeds "
-            "hardly differ: for other placements take seeds far apart. POST /v1/placement-audits finds a seed for a placement"
+            "of the one `java.util.Random` from which everything is drawn; default 0. Neighbouring seeds have similar first "
+            "draws; choose distant seeds for different placements. POST /v1/placement-audits finds a seed for a placement"
         ),
     )
     brokers = brokers_field(metadata=about("all but `kafka-reassign-generate`: the cluster, in Kafka's order"))
@@ -133,13 +146,11 @@ class ReplicaPlacementSchema(TopicRequestSchema, QuestionSchema):
     )
     broker_list = List(Integer(), metadata=about("kafka-reassign-generate: `--broker-list`"))
     topics_to_move = List(TopicName(), metadata=about("kafka-reassign-generate: the topics to place anew"))
-    cluster_brokers = brokers_field(
-        metadata=about("kafka-reassign-generate: the brokers in the order in which the cluster lists them")
-    )
+    cluster_brokers = brokers_field(metadata=about("kafka-reassign-generate: the brokers in the cluster's order"))
     current_assignments = current_field(
         metadata=about(
-            "kafka-reassign-generate: what the topics have, in the order in which the cluster says it. `balanced`: what the "
-            "cluster's topics have, in any order, which it evens out"
+            "kafka-reassign-generate: the current replicas of the topics, in the cluster's order. `balanced`: the current "
+            "replicas of the cluster's topics in any order, which it evens out"
         )
     )
     rack_aware = Boolean(metadata=about("kafka-reassign-generate: false is `--disable-rack-aware`; default true"))
@@ -167,15 +178,10 @@ class ReplicaPlacementSchema(TopicRequestSchema, QuestionSchema):
 
 
 def placer_at(body: dict[str, Any]) -> tuple[Placer, str]:
-    """The placer, and the release of Kafka. Raises UnknownStrategy, ValidationError."""
+    """The placer, and the release of Kafka. Raises UnknownStrategy, InvalidQuestion."""
     placer = PLACERS[body["placer"]]
-    version = body.get("kafka_version", placer.kafka_versions[-1])
-    if version not in placer.kafka_versions:
-        known = ", ".join(placer.kafka_versions)
-        raise ValidationError(
-            {"kafka_version": [f"The placer {placer.name} does not support Kafka {version}; supported are {known}."]}
-        )
-    return placer, version
+    version = body.get("kafka_version", LATEST)
+    return placer.at(version), version
 
 
 @dataclass(frozen=True)
@@ -196,7 +202,7 @@ class Question:
 class Form:
     """One form of the request.
 
-    name : the field that marks it, as in ``Placer.forms``
+    name : the field that marks it, as in ``Placer.requests``
     needs, may_have : its required and optional fields
     read : makes the command; its arguments are the body, the placer and the Kafka version
     """
@@ -230,7 +236,7 @@ def _read_topics(body: dict[str, Any], placer: Placer, version: str) -> Command:
     return Place(cluster, tuple(requests), alone=False)
 
 
-def _read_operations(body: dict[str, Any], _: Placer, __: str) -> Command:
+def _read_operations(body: dict[str, Any], _: Placer, version: str) -> Command:
     default_count, default_factor = body.get("default_partitions_count", 1), body.get("default_replication_factor", 1)
     operations = []
     factors: dict[str, int] = {}
@@ -245,9 +251,9 @@ def _read_operations(body: dict[str, Any], _: Placer, __: str) -> Command:
                 factors.setdefault(topic.topic_name, factor)
             count = default_count if topic.partitions_count == DEFAULT else topic.partitions_count
             sizes.append((topic.topic_name, count, factors.get(topic.topic_name, 0)))
-    cluster = read_cluster(body["brokers"])
+    cluster = read_cluster(uncordoned(body["brokers"]))
     _check_size(cluster, sizes, "operations", documents=2)
-    return Operate(cluster, tuple(operations), default_count, default_factor)
+    return Operate(cluster, tuple(operations), default_count, default_factor, version)
 
 
 def _read_generation(body: dict[str, Any], _: Placer, __: str) -> Command:
@@ -302,9 +308,9 @@ FORMS: Final = (
 def _form(body: dict[str, Any], placer: Placer) -> Form:
     """The form of the body; raises ValidationError if the placer does not support it, or if fields are missing or misplaced."""
     for form in FORMS:
-        if form.name in body and form.name not in placer.forms:
+        if form.name in body and form.name not in placer.requests:
             raise ValidationError({form.name: [f"Not supported by the placer {placer.name}."]})
-    supported = [form for form in FORMS if form.name in placer.forms]
+    supported = [form for form in FORMS if form.name in placer.requests]
     form = next((form for form in supported if form.name in body), supported[-1])
     faults = {name: ["Missing data for required field."] for name in sorted(form.needs - body.keys())}
     for name in sorted(body.keys() - form.needs - form.may_have - _OF_ALL):
@@ -317,16 +323,18 @@ def _form(body: dict[str, Any], placer: Placer) -> Form:
 def _loaded_cluster(body: dict[str, Any], placer: Placer) -> Cluster:
     """The brokers, with what they have already if the placer looks at it. Raises ValidationError if it does not, but is given."""
     brokers, current = body["brokers"], body.get("current_assignments")
-    cluster = read_cluster(brokers)
-    weights = brokers.field("weight")
-    faults = {}
+    unsupported = [f"Not supported by the placer {placer.name}."]
+    faults: dict[str, Any] = {}
     if current is not None and "current_assignments" not in placer.options:
-        faults["current_assignments"] = [f"Not supported by the placer {placer.name}."]
-    if weights.null_count < len(brokers) and "weight" not in placer.options:
-        first = int(np.flatnonzero(np.array(pc.is_valid(weights)))[0])
-        faults["brokers"] = {first: {"weight": [f"Not supported by the placer {placer.name}."]}}  # type: ignore[assignment]
+        faults["current_assignments"] = unsupported
+    given = {"weight": pc.is_valid(brokers.field("weight")), "cordoned": is_cordoned(brokers)}
+    for name in sorted(given.keys() - set(placer.options)):
+        for first in np.flatnonzero(np.array(given[name]))[:1].tolist():
+            faults.setdefault("brokers", {}).setdefault(first, {})[name] = unsupported
     if faults:
         raise ValidationError(faults)
+    brokers = uncordoned(brokers)
+    cluster = read_cluster(brokers)
     return replace(cluster, known_load=read_load(brokers, current, cluster)) if "weight" in placer.options else cluster
 
 
@@ -386,14 +394,14 @@ def _check_size(cluster: Cluster, topics: list[tuple[str, int, int]], field: str
 
 
 def placement_bytes(partitions: int, factor: int, name: int, digits: int, media_type: str) -> int:
-    """Most bytes of memory that a topic's placement takes: arrays, and the answer twice, in pieces and as a whole.
+    """Most bytes of memory that a topic's placement takes: arrays, and the answer, which is there once as JSON, else twice.
 
     factor : the replication factor; name, digits : characters of the topic's name, and of the longest broker id
-    Measured for 10,000,000 × 1 with ids of 9 digits: 226 a partition as JSON (here 302), 88 as CSV (128), 56 as Arrow (96).
+    Measured for 10,000,000 × 1 with ids of 9 digits: 112 a partition as JSON (here 183), 88 as CSV (128), 56 as Arrow (96).
     """
     text = {
         responses.JSON: 92 + name + 2 * (digits + 1) * factor,
-        responses.CSV: 15 + name + (digits + 1) * factor,
-        responses.ARROW_STREAM: 12 + 4 * factor,
+        responses.CSV: 2 * (15 + name + (digits + 1) * factor),
+        responses.ARROW_STREAM: 2 * (12 + 4 * factor),
     }[media_type]
-    return 2_000 + partitions * (2 * text + 40 + 24 * factor)
+    return 2_000 + partitions * (text + 40 + 24 * factor)

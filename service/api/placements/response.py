@@ -1,7 +1,7 @@
 """The answer of ``POST /v1/replica-placements``: its schema, its JSON, its table."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -12,15 +12,14 @@ from marshmallow import Schema, fields
 
 from service.arrow.groups import NAME
 from service.core.kernels import kernel
-from service.core.measures import Spread
 from service.core.model import Bytes, Cluster, Int32s
-from service.core.placers.load import Load, broker_load, rack_load
+from service.core.placers.load import COUNTS, Load, rack_load
 from service.core.ragged import put
 from service.web.fields import about
 from service.web.json_codec import dumps
-from service.web.json_writing import COMMA, write_number
+from service.web.json_writing import COMMA, in_blocks, write_number
 from service.web.responses import json_lists, json_objects
-from service.web.schemas import CountsSchema, counts_document
+from service.web.schemas import CountsSchema, ImplementationSchema
 
 UNNAMED: Final = "topic"
 """The name in `reassignment` of a topic that the request does not name."""
@@ -86,7 +85,7 @@ class TopicPlacementSchema(Schema):
     placements = fields.List(fields.Nested(PlacementSchema))
     error = fields.String(metadata=about("Kafka's name of the error, if it refuses this topic"))
     exception = fields.String(metadata=about("the Java class that Kafka throws"))
-    message = fields.String(allow_none=True, metadata=about("Kafka's own words"))
+    message = fields.String(allow_none=True, metadata=about("Kafka's message"))
 
 
 class ControllerPlacementSchema(PlacementSchema):
@@ -107,6 +106,7 @@ class ReplicaPlacementAnswerSchema(Schema):
 
     kafka_version = fields.String()
     placer = fields.String()
+    implementation = fields.Nested(ImplementationSchema)
     placements = fields.List(fields.Nested(PlacementSchema), metadata=about("one topic"))
     topics = fields.List(fields.Nested(TopicPlacementSchema), metadata=about("several topics, in request order"))
     results = fields.List(
@@ -123,28 +123,31 @@ class ReplicaPlacementAnswerSchema(Schema):
         ),
     )
     explanation = fields.Dict(
-        metadata=about("with `explain=true`: draws and lists, and for each replica the rule that put it on its broker")
+        metadata=about("with `explain=true`: draws and lists, and for each replica the rule that placed it")
     )
 
 
-def load_documents(cluster: Cluster, placed: Sequence[Placed]) -> tuple[Spread, dict[str, Any]]:
-    """The evenness of replicas over brokers, and the answer's `broker_load` and `rack_load`."""
-    of_brokers = broker_load(cluster, [topic.replicas for topic in placed])
-    rack_ids, of_racks = rack_load(cluster, of_brokers)
-    return of_brokers.spreads()[0], {
-        "broker_load": {"broker_ids": cluster.broker_ids, **_load(of_brokers)},
-        "rack_load": {"rack_ids": rack_ids, **_load(of_racks)},
+def load_documents(cluster: Cluster, load: Load) -> dict[str, Any]:
+    """An answer's `broker_load` and `rack_load`. load : of the brokers"""
+    rack_ids, of_racks = rack_load(cluster, load)
+    return {
+        "broker_load": {"broker_ids": cluster.broker_ids, **_measures(load)},
+        "rack_load": {"rack_ids": rack_ids, **_measures(of_racks)},
     }
 
 
-def _load(load: Load) -> dict[str, Any]:
-    replicas, leaders = load.spreads()
-    return {"replicas": counts_document(load.replicas, replicas), "leaders": counts_document(load.leaders, leaders)}
+def _measures(load: Load) -> dict[str, Any]:
+    return {
+        name: {"counts" if name in COUNTS else "totals": totals, **asdict(load.spread(name))}
+        for name, totals in load.totals.items()
+    }
 
 
-def placements_json(cluster: Cluster, placed: Placed) -> orjson.Fragment:
-    """``[{"partition_id", "replicas"}]``."""
-    return orjson.Fragment(b"[" + _rows_json(cluster, placed, b'{"partition_id":', b',"replicas":[', b"]}") + b"]")
+def placements_json(cluster: Cluster, placed: Placed) -> Iterator[bytes]:
+    """``[{"partition_id", "replicas"}]``, in pieces."""
+    yield b"["
+    yield from _rows_json(cluster, placed, b'{"partition_id":', b',"replicas":[', b"]}")
+    yield b"]"
 
 
 def controller_placements_json(cluster: Cluster, placed: Placed) -> orjson.Fragment:
@@ -161,22 +164,35 @@ def controller_placements_json(cluster: Cluster, placed: Placed) -> orjson.Fragm
     )
 
 
-def reassignment_json(cluster: Cluster, placed: Sequence[Placed], *, log_dirs: bool = False) -> bytes:
-    """``{"version":1,"partitions":[{"topic","partition","replicas"}]}``, to the letter as Kafka's tool prints it.
+def reassignment_json(cluster: Cluster, placed: Sequence[Placed], *, log_dirs: bool = False) -> Iterator[bytes]:
+    """``{"version":1,"partitions":[{"topic","partition","replicas"}]}``, to the letter as Kafka's tool prints it, in pieces.
 
     log_dirs : with ``"log_dirs":["any", …]`` besides, as ``--generate`` has them
     """
-    rows = [_reassigned(cluster, topic, log_dirs=log_dirs) for topic in placed if len(topic.partition_ids)]
-    pieces = [piece for row in rows for piece in (b",", row)][1:]
-    return b"".join([b'{"version":1,"partitions":[', *pieces, b"]}"])
+    yield b'{"version":1,"partitions":['
+    comma = b""
+    for topic in placed:
+        if len(topic.partition_ids):
+            yield comma
+            yield from _reassigned(cluster, topic, log_dirs=log_dirs)
+            comma = b","
+    yield b"]}"
 
 
-def _reassigned(cluster: Cluster, placed: Placed, *, log_dirs: bool) -> bytes:
+def _reassigned(cluster: Cluster, placed: Placed, *, log_dirs: bool) -> Iterator[bytes]:
     after = b"]"
     if log_dirs:
         after += b',"log_dirs":[' + b",".join([b'"any"'] * placed.replicas.shape[1]) + b"]"
     before = b'{"topic":' + dumps(placed.topic_name) + b',"partition":'
     return _rows_json(cluster, placed, before, b',"replicas":[', after + b"}")
+
+
+def in_quotes(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """A text as a JSON string. pieces : whole characters each"""
+    yield b'"'
+    for piece in pieces:
+        yield dumps(piece.decode())[1:-1]
+    yield b'"'
 
 
 def placements_table(cluster: Cluster, placed: Sequence[Placed], *, listed: bool) -> pa.Table:
@@ -216,14 +232,18 @@ def _list(texts: pa.Array) -> orjson.Fragment:
     return orjson.Fragment(b"[" + pc.binary_join(everything, ",")[0].as_buffer().to_pybytes() + b"]")
 
 
-def _rows_json(cluster: Cluster, placed: Placed, before: bytes, between: bytes, after: bytes) -> bytes:
+def _rows_json(cluster: Cluster, placed: Placed, before: bytes, between: bytes, after: bytes) -> Iterator[bytes]:
     """For each partition ``before``, its id, ``between``, its broker ids and ``after``; commas between the ids and the rows.
 
     A kernel, because the string functions of Arrow take ten times as long as the placement itself.
     """
     opened, middle, closed = (np.frombuffer(bytearray(piece), np.uint8) for piece in (before, between, after))
-    written: bytes = _write_rows(opened, middle, closed, placed.partition_ids, cluster.broker_ids[placed.replicas]).tobytes()
-    return written
+
+    def write(rows: slice) -> Bytes:
+        return _write_rows(opened, middle, closed, placed.partition_ids[rows], cluster.broker_ids[placed.replicas[rows]])
+
+    partitions, factor = placed.replicas.shape
+    return in_blocks(partitions, len(before) + len(between) + len(after) + 12 * (1 + factor), write)
 
 
 @kernel

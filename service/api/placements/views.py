@@ -5,10 +5,11 @@ from flask import Response
 from service.api.placements.request import Question, ReplicaPlacementSchema
 from service.api.placements.response import ReplicaPlacementAnswerSchema, load_documents, placements_table
 from service.core.jvm.random import JavaRandom
+from service.core.placers.load import load_of, rows_of_topics
 from service.web import responses
 from service.web.blueprint import Blueprint
 from service.web.context import decision, settings
-from service.web.schemas import ExplainSchema
+from service.web.schemas import ExplainSchema, implementation_document
 
 blueprint = Blueprint("replica-placements", __name__, description="replicas → brokers")
 
@@ -39,15 +40,21 @@ def place_replicas(question: Question, query: dict[str, bool]) -> Response:
     with report.compute():
         explained = settings().max_explained if query["explain"] else 0
         outcome = command.run(placer, JavaRandom(question.random_seed), explained)
-        evenness, load = load_documents(command.cluster, outcome.placed)
+        load = load_of(command.cluster, rows_of_topics([topic.replicas for topic in outcome.placed]))
         report.sees(partitions=sum(len(topic.partition_ids) for topic in outcome.placed), brokers=len(command.cluster))
-        report.gives(evenness.skew, subject=question.topic_name)
+        report.gives(load.spread().skew, subject=question.topic_name)
     with report.render():
         media_type = responses.preferred()
         if media_type != responses.JSON:
             listed = media_type == responses.ARROW_STREAM
             return responses.table(placements_table(command.cluster, outcome.placed, listed=listed), media_type)
-        answer = {"kafka_version": question.kafka_version, "placer": placer.name, **outcome.render(), **load}
+        answer = {
+            "kafka_version": question.kafka_version,
+            "placer": placer.name,
+            "implementation": implementation_document(placer),
+            **outcome.render(),
+            **load_documents(command.cluster, load),
+        }
         if outcome.explanation:
             answer["explanation"] = outcome.explanation
         return responses.answer(answer)

@@ -46,7 +46,7 @@ class ReassignmentLintSchema(QuestionSchema):
         required=True,
         metadata=about("the cluster, as for /v1/reassignments"),
     )
-    topics = Rows(PlacedTopicSchema, PLACED_TOPIC, plain_placed_topics, required=True, metadata=about("the placement now"))
+    topics = Rows(PlacedTopicSchema, PLACED_TOPIC, plain_placed_topics, required=True, metadata=about("the current placement"))
     reassignment = fields.Nested(KafkaReassignmentSchema, required=True, metadata=about("Kafka's reassignment JSON"))
 
     def question(self, body: dict[str, Any], **_: Any) -> LintQuestion:

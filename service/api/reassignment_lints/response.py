@@ -36,7 +36,7 @@ class ReassignmentLintAnswerSchema(Schema):
     """The findings."""
 
     findings = fields.List(
-        fields.Nested(FindingSchema), metadata=about("in the order of the reassignment; at most 100 of one rule and severity")
+        fields.Nested(FindingSchema), metadata=about("in the order of the reassignment; at most 100 for each rule and severity")
     )
     counts = fields.Nested(SeverityCountsSchema)
 

@@ -19,8 +19,8 @@ blueprint = Blueprint("reassignment-lints", __name__, description="a reassignmen
 def lint_reassignment(question: LintQuestion) -> Response:
     """Check a reassignment JSON against a cluster.
 
-    An `error` is what Kafka refuses or what loses availability, a `warning` what is likely not meant, a `note` what could be
-    better. As `text/csv` or an Arrow stream the answer is the table of findings: `severity`, `rule`, `pointer`, `detail`.
+    An `error` is rejected by Kafka or reduces availability, a `warning` is probably not intended, a `note` could be improved.
+    As `text/csv` or an Arrow stream the answer is the table of findings: `severity`, `rule`, `pointer`, `detail`.
     """
     report = decision("lint", "lint")
     with report.compute():

@@ -25,8 +25,8 @@ from service.arrow.reassignments import (
     read_placements,
 )
 from service.core.errors import InvalidQuestion, raise_all
-from service.core.reassignments import BALANCES, LEADER_RULES, OBJECTIVES, RACK_RULES
-from service.core.reassignments.batches.model import MAX_DETOURS, Limits
+from service.core.reassignments import BALANCES, BATCH_SECONDS, LEADER_RULES, OBJECTIVES, RACK_RULES, THROTTLE_UTILIZATION
+from service.core.reassignments.batches.model import MAX_DETOURS, Limits, Pace
 from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Placements
 from service.web.blueprint import Parts, QuestionSchema
 from service.web.context import check_limit, reserve
@@ -34,6 +34,9 @@ from service.web.fields import INT64, Boolean, Integer, List, Name, Number, Topi
 from service.web.json_codec import dumps
 
 LARGEST_FACTOR = 2**15 - 1
+
+LONGEST_BATCH = 86_400
+"""Seconds, of what a batch takes beside the copying."""
 
 AS_IN_A_SNAPSHOT = "as a snapshot has it; not used"
 
@@ -57,15 +60,15 @@ class TargetBrokerSchema(Schema):
 
     broker_id = Integer(required=True)
     rack_id = Name(empty=True, allow_none=True, metadata=about("`broker.rack`; brokers without one count as one rack"))
-    fenced = Boolean(metadata=about("not in service: its replicas go elsewhere, and nothing is copied from it; default false"))
-    draining = Boolean(metadata=about("to be emptied: its replicas go elsewhere; default false"))
-    weight = Number(allow_none=True, metadata=about("its share of the load relative to the other brokers; default 1"))
-    max_replicas = Integer(minimum=0, maximum=MOST_BYTES, allow_none=True, metadata=about("the most replicas that it may have"))
+    fenced = Boolean(metadata=about("fenced: its replicas move to other brokers, and none is copied from it; default false"))
+    draining = Boolean(metadata=about("whether to empty it: its replicas move to other brokers; default false"))
+    weight = Number(allow_none=True, metadata=about("its share of the load, relative to the other brokers; default 1"))
+    max_replicas = Integer(minimum=0, maximum=MOST_BYTES, allow_none=True, metadata=about("the maximum number of replicas"))
     capacity_bytes = Integer(
-        minimum=0, maximum=MOST_BYTES, allow_none=True, metadata=about("the most bytes that it may have; needs `partition_bytes`")
+        minimum=0, maximum=MOST_BYTES, allow_none=True, metadata=about("the maximum number of bytes; needs `partition_bytes`")
     )
     used_bytes = Integer(minimum=0, maximum=MOST_BYTES, allow_none=True, metadata=about(AS_IN_A_SNAPSHOT))
-    replaces = Integer(allow_none=True, metadata=about("the broker all of whose replicas this one takes over, one for one"))
+    replaces = Integer(allow_none=True, metadata=about("the broker whose replicas all move to this one"))
 
 
 class PlacedPartitionSchema(Schema):
@@ -85,12 +88,12 @@ class PlacedTopicSchema(Schema):
     partition_bytes = List(
         Integer(minimum=0, maximum=MOST_BYTES),
         allow_none=True,
-        metadata=about("the size of a replica of each of `placements`; for all topics or none"),
+        metadata=about("the bytes of a replica of each of `placements`; for all topics or none"),
     )
     partition_bytes_per_second = List(
         Number(zero=True),
         allow_none=True,
-        metadata=about("what producers write to each of `placements`; for all topics or none"),
+        metadata=about("the rate at which producers write to each of `placements`; for all topics or none"),
     )
     topic_id = Name(empty=True, allow_none=True, metadata=about(AS_IN_A_SNAPSHOT))
     partitions_count = Integer(minimum=0, allow_none=True, metadata=about(AS_IN_A_SNAPSHOT))
@@ -122,7 +125,7 @@ class LimitsSchema(Schema):
     moves_per_broker = Integer(
         minimum=1,
         allow_none=True,
-        metadata=about("replicas that a broker receives in one batch, and replicas that it gives away"),
+        metadata=about("the maximum number of replicas that a broker receives, and that it gives away, in one batch"),
     )
     moves_per_batch = Integer(minimum=1, allow_none=True, metadata=about("replicas copied in one batch"))
     bytes_in_flight = Integer(minimum=1, maximum=INT64, allow_none=True, metadata=about("bytes copied in one batch"))
@@ -131,6 +134,17 @@ class LimitsSchema(Schema):
     )
     duration_seconds = Integer(
         minimum=1, allow_none=True, metadata=about("the time for all batches; answered with the throttle needed")
+    )
+    throttle_utilization = Number(
+        most=1,
+        allow_none=True,
+        metadata=about(f"the share of the throttle that copying reaches; default {THROTTLE_UTILIZATION:g}"),
+    )
+    batch_seconds = Number(
+        zero=True,
+        most=LONGEST_BATCH,
+        allow_none=True,
+        metadata=about(f"the time that a batch takes besides copying; default {BATCH_SECONDS:g}"),
     )
 
 
@@ -144,10 +158,11 @@ class Question:
     limits: Limits
     throttle: int | None
     seconds: int | None
+    pace: Pace
 
     def plan_id(self) -> str:
         """A hash of all this and of the version of the service."""
-        digest = sha256(dumps([__version__, repr(self.goal), repr(self.limits), self.throttle, self.seconds]))
+        digest = sha256(dumps([__version__, repr(self.goal), repr(self.limits), self.throttle, self.seconds, repr(self.pace)]))
         brokers, placements = self.brokers, self.placements
         digest.update(dumps([brokers.cluster.rack_ids, placements.topic_names]))
         for array in (
@@ -187,8 +202,8 @@ class ReassignmentQuestionSchema(QuestionSchema):
         load_default="strict",
         validate=validate.OneOf(RACK_RULES),
         metadata=about(
-            "`strict`: each partition is on as many racks as there can be; `spread`: replicas that share a rack may stay, but no "
-            "others come to share one; `none`"
+            "`strict`: each partition is on as many racks as possible; `spread`: replicas that share a rack may stay, but no "
+            "move makes replicas share one; `none`"
         ),
     )
     leaders = fields.String(
@@ -207,26 +222,25 @@ class ReassignmentQuestionSchema(QuestionSchema):
     per_topic = Boolean(
         load_default=False,
         metadata=about(
-            "even out each topic by itself too, as far as that costs neither copies nor evenness; not with `balance`: "
-            "`bytes`; default false"
+            "also even out each topic by itself, without more copies or less evenness; not with `balance`: `bytes`; default false"
         ),
     )
-    replication_factor = _replication_factor("of all topics; absent: as now", load_default=None)
+    replication_factor = _replication_factor("of all topics; absent: unchanged", load_default=None)
     brokers = Rows(
         TargetBrokerSchema,
         TARGET_BROKER,
         plain_target_brokers,
         required=True,
         metadata=about(
-            "the cluster as it is to be; a broker that only placements mention is gone, and its replicas go elsewhere"
+            "the cluster as it should be; a broker that only placements mention is gone, and its replicas move to other brokers"
         ),
     )
-    topics = Rows(PlacedTopicSchema, PLACED_TOPIC, plain_placed_topics, metadata=about("the placement now"))
+    topics = Rows(PlacedTopicSchema, PLACED_TOPIC, plain_placed_topics, metadata=about("the current placement"))
     reassignment = fields.Nested(
-        KafkaReassignmentSchema, metadata=about("the placement now as Kafka's reassignment JSON, instead of `topics`")
+        KafkaReassignmentSchema, metadata=about("the current placement as Kafka's reassignment JSON, instead of `topics`")
     )
-    excluded_topics = List(TopicName(), load_default=[], metadata=about("topics whose replicas and leaders stay where they are"))
-    limits = fields.Nested(LimitsSchema, load_default={}, allow_none=True)
+    excluded_topics = List(TopicName(), load_default=[], metadata=about("topics whose replicas and leaders do not change"))
+    limits = fields.Nested(LimitsSchema, load_default=None, allow_none=True)
 
     def question(self, body: dict[str, Any], **_: Any) -> Question:
         """The question as the core's arrays. Raises InvalidQuestion, LimitExceeded."""
@@ -254,7 +268,16 @@ class ReassignmentQuestionSchema(QuestionSchema):
         goal = Goal(body["objective"], body["racks"], body["leaders"], body["balance"], body["per_topic"])
         limits = dict(body["limits"] or {})
         throttle, seconds = limits.pop("throttle_bytes_per_second", None), limits.pop("duration_seconds", None)
-        question = Question(brokers, placements, goal, Limits(**limits), throttle, seconds)
+        pace = {name: limits.pop(name, None) for name in ("throttle_utilization", "batch_seconds")}
+        question = Question(
+            brokers,
+            placements,
+            goal,
+            Limits(**limits),
+            throttle,
+            seconds,
+            Pace(**{name: value for name, value in pace.items() if value is not None}),
+        )
         raise_all(_faults(question, body["excluded_topics"]))
         return question
 
@@ -307,7 +330,7 @@ def _faults(question: Question, excluded: list[str]) -> Iterator[InvalidQuestion
         if name not in known:
             yield InvalidQuestion(f"Unknown topic {name!r}.", "excluded_topics", row)
     if question.goal.leaders == "only" and (placements.replication_factors != placements.replicas.lengths()).any():
-        yield InvalidQuestion("With only, no replica moves, so the replication factor cannot change.", "leaders")
+        yield InvalidQuestion("With leaders = only, no replica moves, so the replication factor cannot change.", "leaders")
     if question.goal.per_topic and question.goal.balance == "bytes":
         yield InvalidQuestion("Not allowed together with balance = bytes.", "per_topic")
     if placements.sizes is None:
@@ -321,12 +344,12 @@ def _faults(question: Question, excluded: list[str]) -> Iterator[InvalidQuestion
 def _faults_without_sizes(question: Question) -> Iterator[InvalidQuestion]:
     """What has no meaning without partition_bytes."""
     limited = np.flatnonzero(question.brokers.capacity_bytes != NO_LIMIT)
-    for field, value in (
-        (("balance",), "bytes" if question.goal.balance == "bytes" else None),
-        (("limits", "bytes_in_flight"), question.limits.bytes_in_flight),
-        (("limits", "throttle_bytes_per_second"), question.throttle),
-        (("limits", "duration_seconds"), question.seconds),
-        (("brokers", *limited[:1].tolist(), "capacity_bytes"), limited[:1].size or None),
+    for use, given, *field in (
+        ("balance = bytes", question.goal.balance == "bytes", "balance"),
+        ("a limit of bytes", question.limits.bytes_in_flight, "limits", "bytes_in_flight"),
+        ("the time at a throttle", question.throttle, "limits", "throttle_bytes_per_second"),
+        ("the throttle for a time", question.seconds, "limits", "duration_seconds"),
+        ("capacities", limited.size, "brokers", *limited[:1].tolist(), "capacity_bytes"),
     ):
-        if value is not None:
-            yield InvalidQuestion("Needs partition_bytes.", *field)
+        if given:
+            yield InvalidQuestion(f"The topics' partition_bytes are required for {use}; a snapshot has them.", *field)

@@ -12,20 +12,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from marshmallow import Schema, fields
 
-from service.api.placements.response import ReassignmentSchema
+from service.api.placements.response import ReassignmentSchema, load_documents
 from service.arrow.groups import NAME
 from service.arrow.reassignment_tables import ids_of, reason_texts
-from service.core.measures import spread
 from service.core.model import NONE, Int32s, Ragged
+from service.core.reassignments.effects import effects, timing_sentence, warnings
 from service.core.reassignments.sets import rows_of
 from service.web.fields import about
 from service.web.json_codec import dumps
 from service.web.responses import json_lists, json_objects
-from service.web.schemas import CountsSchema, LoadsSchema, counts_document
+from service.web.schemas import CountsSchema, LoadsSchema
 
 if TYPE_CHECKING:
     from service.api.reassignments.request import Question
-    from service.core.reassignments.batches.model import Batches
+    from service.core.placers.load import Load
+    from service.core.reassignments.batches.model import Batches, Timing
     from service.core.reassignments.model import Plan
     from service.core.reassignments.moves import Moves
 
@@ -38,10 +39,11 @@ class MovesSchema(Schema):
     leaders = fields.Integer(metadata=about("preferred leaders that change"))
     lower_bound = fields.Integer(
         metadata=about(
-            "no plan that keeps the rules, and for `even` is as even, copies fewer replicas, or bytes with `balance`: `bytes`"
+            "a lower bound of the replicas, or with `balance`: `bytes` of the bytes, that any plan copies that keeps the "
+            "rules and, for `even`, is as even"
         )
     )
-    gap = fields.Float(metadata=about("what the plan copies above `lower_bound`, as a share of it; 0 is proven optimal"))
+    gap = fields.Float(metadata=about("the copies above `lower_bound`, as a share of it; 0: the plan is proven optimal"))
 
 
 class ReasonSchema(Schema):
@@ -65,7 +67,7 @@ class BatchSchema(Schema):
     bytes = fields.Integer(allow_none=True)
     duration_seconds = fields.Float(
         allow_none=True,
-        metadata=about("at `throttle_bytes_per_second`, without which it is null; null too if producers write faster than that"),
+        metadata=about("at `throttle_bytes_per_second`; null without it, or if producers write faster"),
     )
 
 
@@ -82,7 +84,9 @@ class BrokersLoadSchema(Schema):
 class RacksLoadSchema(Schema):
     """What racks have."""
 
-    rack_ids = fields.List(fields.String(allow_none=True), metadata=about("null: brokers without a rack"))
+    rack_ids = fields.List(
+        fields.String(allow_none=True), metadata=about("null: brokers without a rack, and those that only placements mention")
+    )
     replicas = fields.Nested(CountsSchema)
     leaders = fields.Nested(CountsSchema)
     bytes = fields.Nested(LoadsSchema, metadata=about("with `partition_bytes`"))
@@ -90,7 +94,10 @@ class RacksLoadSchema(Schema):
 
 
 class LoadSchema(Schema):
-    """The load of a placement. Its evenness counts the brokers that are listed and neither fenced, draining nor replaced."""
+    """The load of a placement.
+
+    Its evenness counts the brokers that are listed and not fenced; `after`, also neither draining nor replaced.
+    """
 
     broker_load = fields.Nested(BrokersLoadSchema)
     rack_load = fields.Nested(RacksLoadSchema)
@@ -101,7 +108,7 @@ class TrafficSchema(Schema):
 
     broker_ids = fields.List(fields.Integer())
     bytes_in = fields.List(fields.Integer())
-    bytes_out = fields.List(fields.Integer(), metadata=about("from the current leaders, which replicas are copied from"))
+    bytes_out = fields.List(fields.Integer(), metadata=about("from the current leaders, from which replicas are copied"))
 
 
 class ElectedSchema(Schema):
@@ -117,21 +124,40 @@ class ElectionsSchema(Schema):
     partitions = fields.List(fields.Nested(ElectedSchema))
 
 
+class PaceSchema(Schema):
+    """How fast Kafka executes batches: durations are (bytes of the busiest broker) ÷ (`throttle_bytes_per_second` ×
+    `throttle_utilization`) + `batch_seconds`, with what producers write meanwhile.
+    """
+
+    throttle_bytes_per_second = fields.Integer(allow_none=True, metadata=about("as in `limits`"))
+    throttle_utilization = fields.Float(metadata=about("the share of the throttle that copying reaches"))
+    batch_seconds = fields.Float(metadata=about("the time that each batch takes besides copying"))
+
+
 class ReassignmentAnswerSchema(Schema):
     """The plan."""
 
     plan_id = fields.String(metadata=about("a hash of the question and the version of the service; also the `ETag`"))
     objective = fields.String()
+    effects = fields.List(
+        fields.String(),
+        metadata=about("what the plan does, in sentences", example=["Empties broker 6 with 53 copies, the fewest possible."]),
+    )
+    warnings = fields.List(
+        fields.String(),
+        metadata=about("racks that are emptied, partitions that lose a rack, and batches that never end", example=[]),
+    )
     moves = fields.Nested(MovesSchema)
     reassignment = fields.Nested(ReassignmentSchema, metadata=about("all partitions that change"))
     rollback = fields.Nested(ReassignmentSchema, metadata=about("their current replicas"))
-    preferred_leader_elections = fields.Nested(ElectionsSchema, metadata=about("once everything is copied"))
+    preferred_leader_elections = fields.Nested(ElectionsSchema, metadata=about("to run after all copying"))
     reasons = fields.List(fields.Nested(ReasonSchema))
     batches = fields.List(fields.Nested(BatchSchema), metadata=about("all rules hold after each"))
     duration_seconds = fields.Float(allow_none=True, metadata=about("of all batches, at `throttle_bytes_per_second`"))
     throttle_needed_bytes_per_second = fields.Integer(
         allow_none=True, metadata=about("the least throttle with which all batches take at most `limits.duration_seconds`")
     )
+    pace = fields.Nested(PaceSchema, metadata=about("what the durations assume"))
     traffic = fields.Nested(TrafficSchema, allow_none=True, metadata=about("null without `partition_bytes`"))
     before = fields.Nested(LoadSchema)
     after = fields.Nested(LoadSchema)
@@ -175,8 +201,10 @@ def _reassignment(rows: str) -> orjson.Fragment:
     return orjson.Fragment(b'{"version":1,"partitions":[' + rows.encode() + b"]}")
 
 
-def document(question: Question, plan: Plan, batches: Batches, moves: Moves) -> dict[str, Any]:
-    """The answer as JSON."""
+def document(
+    question: Question, plan: Plan, batches: Batches, moves: Moves, loads: tuple[Load, Load], timing: Timing
+) -> dict[str, Any]:
+    """The answer as JSON. loads : of the brokers, before and after"""
     changed = np.flatnonzero(batches.batch_of != NONE).astype(np.int32)
     placements = question.placements
     now = placements.replicas
@@ -187,12 +215,17 @@ def document(question: Question, plan: Plan, batches: Batches, moves: Moves) -> 
     in_steps = Texts(question, batches.steps.partitions)
     bounds = np.searchsorted(batches.steps.batches, np.arange(len(batches) + 1))
     steps = zip(*(_joined(in_steps.rows(rows), bounds) for rows in (batches.steps.after, batches.steps.before)), strict=True)
-    seconds = batches.traffic.seconds(question.throttle, len(batches)) if question.throttle else None
+    seconds, pace = timing.seconds, question.pace
     elected = Texts(question, np.flatnonzero(leads).astype(np.int32))
     elections = json_objects(topic=elected.topics, partition=elected.ids)
     return {
         "plan_id": question.plan_id(),
         "objective": question.goal.objective,
+        "effects": [
+            *effects(question.brokers, question.goal, plan, batches, loads),
+            *timing_sentence(timing, pace, question.throttle),
+        ],
+        "warnings": list(warnings(question.brokers, placements, plan, batches, timing)),
         "moves": {
             "replicas": int(batches.moves.sum()),
             "bytes": int(batches.amounts.sum()) if sized else None,
@@ -216,13 +249,12 @@ def document(question: Question, plan: Plan, batches: Batches, moves: Moves) -> 
             }
             for i, (step, back) in enumerate(steps)
         ],
-        "duration_seconds": None if seconds is None or np.inf in seconds else float(seconds.sum()),
-        "throttle_needed_bytes_per_second": batches.traffic.throttle_for(question.seconds, len(batches))
-        if question.seconds
-        else None,
+        "duration_seconds": timing.total,
+        "throttle_needed_bytes_per_second": timing.throttle_needed,
+        "pace": {"throttle_bytes_per_second": question.throttle, **asdict(pace)},
         "traffic": _traffic(question, batches) if sized else None,
-        "before": _load(question, now),
-        "after": _load(question, plan.replicas),
+        "before": load_documents(question.brokers.cluster, loads[0]),
+        "after": load_documents(question.brokers.cluster, loads[1]),
     }
 
 
@@ -231,32 +263,6 @@ def _traffic(question: Question, batches: Batches) -> dict[str, Any]:
     totals = np.zeros((2, len(ids)), np.int64)
     np.add.at(totals, (traffic.incoming.astype(np.int64), traffic.brokers), traffic.amounts)
     return {"broker_ids": ids, "bytes_in": totals[1], "bytes_out": totals[0]}
-
-
-def _load(question: Question, replicas: Ragged) -> dict[str, Any]:
-    """A LoadSchema's members."""
-    brokers, placements = question.brokers, question.placements
-    cluster, usable, rows = brokers.cluster, brokers.usable, replicas.row_of_each_value()
-    leads = replicas.values[replicas.offsets[:-1]]
-    racks, count = brokers.racks(), len(cluster.rack_ids)
-    listed_unracked = bool((brokers.listed & (cluster.racks == NONE)).any())
-    names = [*cluster.rack_ids, None] if listed_unracked else list(cluster.rack_ids)
-    racks_usable = np.bincount(racks[usable], minlength=count + 1)[: len(names)] > 0
-    of_brokers: dict[str, Any] = {"broker_ids": cluster.broker_ids}
-    of_racks: dict[str, Any] = {"rack_ids": names}
-    for name, values in (("replicas", replicas.values), ("leaders", leads)):
-        counts = np.bincount(values, minlength=len(brokers))
-        by_rack = np.bincount(racks, counts, count + 1)[: len(names)].astype(np.int64)
-        of_brokers[name] = counts_document(counts, spread(counts[usable]))
-        of_racks[name] = counts_document(by_rack, spread(by_rack[racks_usable]))
-    for name, each in (("bytes", placements.sizes), ("bytes_per_second", placements.rates)):
-        if each is None:
-            continue
-        totals = np.bincount(replicas.values, each[rows].astype(np.float64), len(brokers))
-        by_rack = np.bincount(racks, totals, count + 1)[: len(names)]
-        of_brokers[name] = {"totals": totals, **asdict(spread(totals[usable]))}
-        of_racks[name] = {"totals": by_rack, **asdict(spread(by_rack[racks_usable]))}
-    return {"broker_load": of_brokers, "rack_load": of_racks}
 
 
 def _reasons_json(question: Question, moves: Moves) -> str:

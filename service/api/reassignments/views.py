@@ -1,13 +1,12 @@
 """``POST /v1/reassignments``: the current placement → the plan that gets to a better one."""
 
-import numpy as np
 from flask import Response
 
 from service.api.reassignments.request import Question, ReassignmentQuestionSchema
 from service.api.reassignments.response import ReassignmentAnswerSchema, document
 from service.arrow.reassignment_tables import moves_table
-from service.core.measures import spread
 from service.core.reassignments.batches.plan import plan_in_batches
+from service.core.reassignments.loads import before_and_after
 from service.core.reassignments.moves import moves_of
 from service.web import responses
 from service.web.blueprint import Blueprint
@@ -50,14 +49,17 @@ def plan_reassignment(question: Question) -> Response:
     report = decision("reassignment", goal.objective)
     with report.compute():
         result, batches = plan_in_batches(brokers, placements, goal, question.limits, check_time)
+        check_time()
         moves = moves_of(brokers, placements, goal, result.replicas, batches)
+        check_time()
         report.sees(partitions=len(placements), brokers=len(brokers))
-        counts = np.bincount(result.replicas.values, minlength=len(brokers))[brokers.usable]
-        report.gives(spread(counts).skew)
+        loads = before_and_after(brokers, placements, result.replicas)
+        report.gives(loads[1].spread().skew)
+        timing = batches.timing(question.pace, question.throttle, question.seconds)
     with report.render():
         media_type = responses.preferred()
         if media_type == responses.JSON:
-            response = responses.answer(document(question, result, batches, moves))
+            response = responses.answer(document(question, result, batches, moves, loads, timing))
         else:
             response = responses.table(moves_table(brokers, placements, moves), media_type)
         response.set_etag(question.plan_id())

@@ -1,23 +1,28 @@
 """The body of ``POST /v1/group-rebalances``: its schema, and how it becomes a ``Timeline``."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from marshmallow import Schema, ValidationError, fields, validate, validates_schema
 
 from service.api.groups.request import MemberSchema, TopicSchema, check_members, check_topics, members_field, topics_field
+from service.api.rebalances.extent import Extent
 from service.api.rebalances.world import Names, read_timeline, stable_group
 from service.arrow.groups import partitions_total, subscriptions_total
 from service.core.assignors import GROUP_PROTOCOLS, Assignor
 from service.core.errors import UnknownStrategy
 from service.core.kafka_versions import LATEST
 from service.core.timelines.model import Event, Timeline, Timing
-from service.core.timelines.simulation import Variant
+from service.core.timelines.simulation import Variant, varied
 from service.web.blueprint import Parts, QuestionSchema
 from service.web.context import check_limit, reserve
 from service.web.fields import Boolean, Integer, List, Name, Number, Subject, TopicName, about
 from service.web.schemas import KafkaVersion
 
+COMPARED_POLL_MS: Final = 1_000
+"""How often members poll where ways to run a group are compared. If all noticed a rebalance at once, eager ones would win."""
+SLOW_POLL_MS: Final = 10_000
+"""How often they poll where that takes long."""
 LATEST_MS: Final = 10**12
 """The latest time of an event: 31 years."""
 MOST_EVENTS: Final = 10_000
@@ -32,13 +37,13 @@ EVENT_FIELDS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "member_crashes": (("member_id",), ()),
     "member_stalls": (("member_id", "for_ms"), ()),
     "member_restarts": (("member_id", "down_ms"), ("new_member_id",)),
-    "rolling_restart": (("down_ms", "pause_ms"), ()),
+    "rolling_restart": (("down_ms", "pause_ms"), ("new_member_ids",)),
     "subscription_changes": (("member_id", "topic_names"), ()),
     "topic_created": (("topic",), ()),
     "topic_deleted": (("topic_name",), ()),
     "partitions_added": (("topic_name", "partitions_count"), ()),
     "scales": (("members_count",), ()),
-    "assignor_changes": ((), ("assignors", "group_protocol", "down_ms", "pause_ms")),
+    "assignor_changes": ((), ("assignors", "group_protocol", "down_ms", "pause_ms", "new_member_ids")),
 }
 """The fields that an event of each type must have, and those that it may have."""
 
@@ -70,13 +75,17 @@ class TimingSchema(Schema):
     )
     poll_interval_ms = Integer(
         minimum=0,
-        load_default=0,
-        metadata=about("how long a member processes between two polls. It notices a rebalance when it polls; 0: at once"),
+        load_default=None,
+        allow_none=True,
+        metadata=about(
+            "how long a member processes between two polls. Each step of a rebalance waits for another poll; 0: no step waits. "
+            f"Absent: 0, or with `compare` {COMPARED_POLL_MS}"
+        ),
     )
     consumption_rate = Number(
         load_default=None,
         allow_none=True,
-        metadata=about("with `partition_weights` as rates: what a member can work off per second, in the same unit"),
+        metadata=about("with `partition_weights` as rates: the rate at which a member consumes, in the same unit"),
     )
 
 
@@ -95,16 +104,23 @@ class EventSchema(Schema):
     at_ms = Integer(minimum=0, maximum=LATEST_MS, required=True)
     type = fields.String(required=True, validate=validate.OneOf(list(EVENT_FIELDS)))
     member = fields.Nested(NewMemberSchema, metadata=about("`member_joins`: the new member"))
-    member_id = Name(metadata=about("of a member of the group: its present id, or the id that it had first"))
+    member_id = Name(metadata=about("of a member of the group: its current or its first id"))
     for_ms = Integer(minimum=1, metadata=about("`member_stalls`: how long it processes without polling"))
     down_ms = Integer(minimum=0, metadata=about("how long a restarted member is away"))
     pause_ms = Integer(minimum=0, metadata=about("between the return of a member and the restart of the next"))
     new_member_id = Name(metadata=about("the id that the restarted member gets. Absent: derived, see `derived_member_ids`"))
+    new_member_ids = List(
+        Name(),
+        metadata=about(
+            "`rolling_restart`, `assignor_changes`: the ids that the restarted members get, in the order in which they restart. "
+            "Other ids are derived"
+        ),
+    )
     topic_names = List(TopicName(), metadata=about("`subscription_changes`: the new subscription"))
     topic = fields.Nested(TopicSchema, metadata=about("`topic_created`: the new topic"))
     topic_name = TopicName()
-    partitions_count = Integer(minimum=1, metadata=about("`partitions_added`: the partitions of the topic from then on"))
-    members_count = Integer(minimum=0, maximum=MOST_MEMBERS, metadata=about("`scales`: the members from then on"))
+    partitions_count = Integer(minimum=1, metadata=about("`partitions_added`: the topic's new number of partitions"))
+    members_count = Integer(minimum=0, maximum=MOST_MEMBERS, metadata=about("`scales`: the new number of members"))
     assignors = List(fields.String(), validate=validate.Length(equal=1), metadata=about("`assignor_changes`: the new assignor"))
     group_protocol = fields.String(validate=validate.OneOf(["consumer"]), metadata=about("`assignor_changes`: the new protocol"))
 
@@ -136,25 +152,32 @@ class VariantSchema(Schema):
     static = Boolean(
         load_default=None,
         allow_none=True,
-        metadata=about("do all members have an instance_id (derived from their member_id), or none? Absent: as in the body"),
+        metadata=about("whether all members have an instance_id (derived from their member_id), or none. Absent: as in the body"),
     )
 
 
 @dataclass(frozen=True)
 class RebalancesQuestion:
-    """The question. most_rebalances : more than there can be, unless a group never comes to rest"""
+    """The question.
+
+    compared : the timeline in each other way to run the group; slow : all ways with members that poll seldom, if any are compared
+    extent : how large the simulation can become; is_long : will it take more than a moment?
+    """
 
     kafka_version: str
     group_id: str | None
     timeline: Timeline
     variants: tuple[Variant, ...]
-    most_rebalances: int
+    compared: tuple[Timeline, ...]
+    slow: tuple[Timeline, ...]
+    extent: Extent
+    is_long: bool
 
 
 class GroupRebalancesSchema(QuestionSchema):
     """A group, and what happens to it."""
 
-    kafka_version = KafkaVersion()
+    kafka_version = KafkaVersion("4.3.1")
     group_protocol = fields.String(
         load_default=None, allow_none=True, metadata=about("classic, consumer or share. Absent: classic", example="classic")
     )
@@ -193,7 +216,7 @@ class GroupRebalancesSchema(QuestionSchema):
         load_default=list,
         validate=validate.Length(max=MOST_COMPARISONS),
         metadata=about(
-            "the same events for the group run in other ways: the totals of each",
+            "other ways to run the group; the answer has the totals of each under the same events",
             example=[{"group_protocol": "classic", "assignor": "range"}, {"group_protocol": "consumer", "static": True}],
         ),
     )
@@ -201,15 +224,15 @@ class GroupRebalancesSchema(QuestionSchema):
     def question(self, body: dict[str, Any], **_: Any) -> RebalancesQuestion:
         """The question: its assignors resolved, its size within the limits, its names turned into indices."""
         protocol, assignor = _strategy(body)
-        timing = _timing(body["timing"], protocol)
+        timing = _timing(body, protocol)
         _check_events(body["events"], protocol)
-        partitions, members, steps = _size(body)
+        extent = Extent.of(body)
+        partitions, members, most = extent.partitions, extent.incarnations, extent.most_rebalances()
         check_limit("max_partitions", partitions, "partitions", "topics")
         check_limit("max_assignment_cells", partitions * members, "partitions × members")
         check_limit("max_subscriptions", subscriptions_total(body["topics"], body["members"]), "subscriptions", "members")
         if members > MOST_MEMBERS:
             raise ValidationError({"events": [f"At most {MOST_MEMBERS} members and restarts are simulated, not {members}."]})
-        most = 4 * steps + 8
         detail = body["detail"] or ("assignments" if most * (partitions + members) <= MOST_ASSIGNED else "rebalances")
         if detail == "assignments":
             check_limit("max_partitions", most * partitions, "partitions × rebalances", "detail")
@@ -218,19 +241,20 @@ class GroupRebalancesSchema(QuestionSchema):
         names, changes = Names.of(body), _assignor_changes(body, protocol)
         events = tuple(_event(event, names, changes.get(i)) for i, event in enumerate(body["events"]))
         timeline = read_timeline(body, names, protocol, assignor, timing, events, detail)
+        variants = _variants(body, protocol, assignor)
+        ways = [timeline, *(varied(timeline, variant) for variant in variants)]
+        slow = [replace(way, timing=at_pace(way.timing, SLOW_POLL_MS), detail="totals", most_explained=0) for way in ways]
+        slow = slow if variants else []
+        is_long = extent.check([*ways, *slow])
         return RebalancesQuestion(
-            kafka_version=body["kafka_version"],
-            group_id=body["group_id"],
-            timeline=timeline,
-            variants=_variants(body, protocol, assignor),
-            most_rebalances=most,
+            body["kafka_version"], body["group_id"], timeline, variants, tuple(ways[1:]), tuple(slow), extent, is_long=is_long
         )
 
     def parts(self) -> Parts:
         """The assignor; the timing; the events; the rows of each list; the group; the variants."""
         return (
             _strategy,
-            lambda body: _timing(body["timing"], _protocol(body)),
+            lambda body: _timing(body, _protocol(body)),
             lambda body: _check_events(body["events"], _protocol(body)),
             check_topics,
             check_members,
@@ -266,7 +290,7 @@ def _resolved(protocol: str | None, assignor: str | None, default: str, version:
     if protocol not in GROUP_PROTOCOLS:
         raise UnknownStrategy("group_protocol", protocol, tuple(GROUP_PROTOCOLS))
     registry = GROUP_PROTOCOLS[protocol]
-    return protocol, (registry.builtins[0] if assignor is None else registry[assignor]).at_release(version or LATEST)
+    return protocol, (registry.builtins[0] if assignor is None else registry[assignor]).at(version or LATEST)
 
 
 def _variants(body: dict[str, Any], protocol: str, assignor: Assignor) -> tuple[Variant, ...]:
@@ -285,7 +309,8 @@ def _variants(body: dict[str, Any], protocol: str, assignor: Assignor) -> tuple[
     variants = []
     for i, (row, strategy) in enumerate(zip(body["compare"], strategies, strict=True)):
         try:
-            variants.append(Variant(*strategy, row["static"], _assignor_changes(body, strategy[0])))
+            timing = _defaults(body, strategy[0])
+            variants.append(Variant(*strategy, row["static"], timing, _assignor_changes(body, strategy[0])))
         except UnknownStrategy as error:
             if strategy[0] == protocol:
                 raise
@@ -297,9 +322,9 @@ def _variants(body: dict[str, Any], protocol: str, assignor: Assignor) -> tuple[
 
 def _timing(body: dict[str, Any], protocol: str) -> Timing:
     """The timing, by the rules of broker and clients."""
-    classic = protocol == "classic"
-    session, heartbeat = body["session_timeout_ms"], body["heartbeat_interval_ms"] or (3_000 if classic else 5_000)
-    least, most = body["min_session_timeout_ms"] or (6_000 if classic else 45_000), 1_800_000 if classic else 60_000
+    timing, own = _defaults(body, protocol), body["timing"]
+    classic, session, heartbeat = protocol == "classic", timing.session_timeout_ms, timing.heartbeat_interval_ms
+    least, most = own["min_session_timeout_ms"] or (6_000 if classic else 45_000), 1_800_000 if classic else 60_000
     faults: dict[str, list[str]] = {}
     if session < least:
         faults["session_timeout_ms"] = [f"Below the broker's minimum of {least} ms (INVALID_SESSION_TIMEOUT)."]
@@ -307,13 +332,30 @@ def _timing(body: dict[str, Any], protocol: str) -> Timing:
         faults["session_timeout_ms"] = [f"Above the broker's maximum of {most} ms (INVALID_SESSION_TIMEOUT)."]
     if heartbeat >= session:
         faults["heartbeat_interval_ms"] = ["Heartbeat must be set lower than the session timeout."]
-    if body["rebalance_timeout_ms"] < heartbeat + body["poll_interval_ms"]:
+    if timing.rebalance_timeout_ms < heartbeat + timing.poll_interval_ms:
         detail = "Shorter than a heartbeat interval and a poll interval: members would be removed before they notice a rebalance."
         faults["rebalance_timeout_ms"] = [detail]
     if faults:
         raise ValidationError({"timing": faults})
-    known = {name: value for name, value in body.items() if name not in ("min_session_timeout_ms", "heartbeat_interval_ms")}
-    return Timing(heartbeat_interval_ms=heartbeat, **known)
+    return timing
+
+
+def _defaults(body: dict[str, Any], protocol: str) -> Timing:
+    """The timing, with the defaults of a protocol."""
+    own = dict(body["timing"])
+    del own["min_session_timeout_ms"]
+    heartbeat = own.pop("heartbeat_interval_ms") or (3_000 if protocol == "classic" else 5_000)
+    polls = own.pop("poll_interval_ms")
+    timing = Timing(heartbeat_interval_ms=heartbeat, **own)
+    if polls is not None:
+        return replace(timing, poll_interval_ms=polls)
+    return at_pace(timing, COMPARED_POLL_MS) if body["compare"] else timing
+
+
+def at_pace(timing: Timing, poll_interval_ms: int) -> Timing:
+    """The same for members that poll so often, or as often as the rebalance time-out requires."""
+    longest = max(0, timing.rebalance_timeout_ms - timing.heartbeat_interval_ms)
+    return replace(timing, poll_interval_ms=min(poll_interval_ms, longest))
 
 
 def _check_events(events: list[dict[str, Any]], protocol: str) -> None:
@@ -332,21 +374,6 @@ def _check_events(events: list[dict[str, Any]], protocol: str) -> None:
             faults[i] = {"assignors": ["The assignor of a share group is the broker's."]}
     if faults:
         raise ValidationError({"events": faults})
-
-
-def _size(body: dict[str, Any]) -> tuple[int, int, int]:
-    """The most partitions and members at any time, and the number of changes, restarts of single members included."""
-    partitions, most = partitions_total(body["topics"]), len(body["members"])
-    members, steps = most, 1
-    for event in body["events"]:
-        kind = event["type"]
-        partitions += event.get("partitions_count", 0) + event.get("topic", {}).get("partitions_count", 0)
-        most = max(most + (kind == "member_joins"), event.get("members_count", 0))
-        bounces = {"rolling_restart": 1, "assignor_changes": 2}.get(kind, 0)
-        changes = bounces * most + event.get("members_count", 0) + (kind in ("member_joins", "member_restarts", "member_stalls"))
-        members += changes
-        steps += 1 + 2 * changes + (most if kind == "scales" else 0)
-    return partitions, members, steps
 
 
 def _assignor_changes(body: dict[str, Any], protocol: str) -> dict[int, tuple[str, Assignor]]:
@@ -384,9 +411,11 @@ def _event(body: dict[str, Any], names: Names, change: tuple[str, Assignor] | No
         )
         if name in body
     }
+    new_ids = tuple(body.get("new_member_ids", ()))
     if change is not None:
-        fields |= {"down_ms": body.get("down_ms", 0), "pause_ms": body.get("pause_ms", 60_000)}
+        fields |= {"down_ms": body.get("down_ms", 0), "pause_ms": body.get("pause_ms", 60_000), "new_member_ids": new_ids}
         return Event(**fields, group_protocol=change[0], assignors=(change[1],))
+    fields["new_member_ids"] = new_ids
     fields |= {name: body[name] for name in ("down_ms", "pause_ms") if name in body}
     if "member" in body:
         fields["member"] = names.new_member(body["member"])

@@ -4,6 +4,7 @@ from dataclasses import asdict
 from math import isinf
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from flask import Response
 from marshmallow import Schema, fields
@@ -13,7 +14,7 @@ from service.api.rebalances.request import RebalancesQuestion
 from service.arrow.groups import in_answer_order
 from service.core.model import Group, Ragged
 from service.core.ragged import transposed
-from service.core.timelines.model import Outcome, Reading, Rebalance, Totals
+from service.core.timelines.model import Idle, Outcome, Reading, Rebalance, Timeline, Totals
 from service.core.timelines.simulation import Variant
 from service.web import responses
 from service.web.fields import about
@@ -36,11 +37,19 @@ class RequestSchema(Schema):
     error = fields.String(metadata=about("of its response, by Kafka's name"))
 
 
+LEAST = "if every heartbeat and poll that partitions wait for came at once"
+MOST = "if each of them had just been missed"
+
+
 class IdleSchema(Schema):
     """How long the partitions that this rebalance gave to a member had no reader."""
 
     partition_ms = fields.Integer(metadata=about("the sum over these partitions"))
     longest_ms = fields.Integer(metadata=about("the longest for one partition"))
+    least_partition_ms = fields.Integer(metadata=about(LEAST))
+    least_longest_ms = fields.Integer()
+    most_partition_ms = fields.Integer(metadata=about(MOST))
+    most_longest_ms = fields.Integer()
 
 
 class RebalanceSchema(Schema):
@@ -48,12 +57,10 @@ class RebalanceSchema(Schema):
 
     at_ms = fields.Integer(metadata=about("when it began"))
     stable_at_ms = fields.Integer(
-        allow_none=True, metadata=about("when every member had what it was assigned; null if another rebalance came first")
+        allow_none=True, metadata=about("when every member had its assignment; null if another rebalance came first")
     )
-    event = fields.Integer(
-        allow_none=True, metadata=about("index of the event that caused it; null for the forming of the group")
-    )
-    reason = fields.String(metadata=about("in the words of the broker's log"))
+    event = fields.Integer(allow_none=True, metadata=about("index of the event that caused it; null when the group forms"))
+    reason = fields.String(metadata=about("as the broker logs it"))
     group_protocol = fields.String()
     assignor = fields.String()
     generation_id = fields.Integer(metadata=about("of a classic group"))
@@ -66,15 +73,19 @@ class RebalanceSchema(Schema):
     member_load = fields.Nested(CountsSchema, metadata=about("partitions per member; counts with `detail` assignments"))
     members_count = fields.Integer()
     movement = fields.Nested(MovementSchema)
-    revoked = fields.Integer(metadata=about("partitions that a member gave up and that the rebalance did not give back to it"))
-    withheld = fields.Integer(metadata=about("from `cooperative-sticky`: partitions that wait for the follow-up rebalance"))
+    revoked = fields.Integer(metadata=about("partitions that a member revoked and did not get back in this rebalance"))
+    withheld = fields.Integer(
+        metadata=about("from `cooperative-sticky`: partitions left unassigned until the follow-up rebalance")
+    )
     idle = fields.Nested(IdleSchema)
-    undelivered = fields.Float(metadata=about("with `partition_weights` as rates: what came in for idle partitions"))
+    undelivered = fields.Float(metadata=about("with `partition_weights` as rates: the backlog of idle partitions"))
     catch_up_ms = fields.Float(
         allow_none=True,
-        metadata=about("with a `consumption_rate`: until the slowest member has worked that off; null if it never does"),
+        metadata=about(
+            "with a `consumption_rate`: the time until the slowest member has consumed that backlog; null if it never does"
+        ),
     )
-    explanation = fields.Dict(metadata=about("with `explain=true` and `detail` assignments: how the assignor came to this"))
+    explanation = fields.Dict(metadata=about("with `explain=true` and `detail` assignments: how the assignor decided"))
 
 
 class TotalsSchema(Schema):
@@ -85,17 +96,41 @@ class TotalsSchema(Schema):
         metadata=about("the time that partitions had no reader, summed over partitions; those still idle at `end_ms` included")
     )
     longest_idle_ms = fields.Integer(metadata=about("the longest for one partition"))
+    least_idle_partition_ms = fields.Integer(metadata=about(LEAST))
+    least_longest_idle_ms = fields.Integer()
+    most_idle_partition_ms = fields.Integer(metadata=about(MOST))
+    most_longest_idle_ms = fields.Integer()
     moved = fields.Integer(
-        metadata=about("partitions that went from one member to another: `movement.moved` and `withheld` of all rebalances")
+        metadata=about("partitions that moved between members: `movement.moved` and `withheld` of all rebalances")
     )
     revoked = fields.Integer(metadata=about("see `movement`; the sum over all rebalances"))
     worst_skew = fields.Float(metadata=about("the largest skew of all rebalances"))
     requests = fields.Integer(metadata=about("all requests, apart from heartbeats that change nothing"))
     end_ms = fields.Integer(metadata=about("when the last rebalance was stable, or the last event happened"))
-    undelivered = fields.Float(metadata=about("with `partition_weights` as rates: what came in for idle partitions"))
+    undelivered = fields.Float(metadata=about("with `partition_weights` as rates: the backlog of idle partitions"))
     longest_catch_up_ms = fields.Float(
         allow_none=True, metadata=about("the longest `catch_up_ms` of all rebalances; null: never")
     )
+
+
+class EffectiveTimingSchema(Schema):
+    """What was taken for broker and clients: as in the request, or by default."""
+
+    session_timeout_ms = fields.Integer()
+    heartbeat_interval_ms = fields.Integer()
+    rebalance_timeout_ms = fields.Integer()
+    initial_rebalance_delay_ms = fields.Integer()
+    metadata_max_age_ms = fields.Integer()
+    assignment_interval_ms = fields.Integer()
+    poll_interval_ms = fields.Integer()
+    consumption_rate = fields.Float(allow_none=True)
+
+
+class SlowPollSchema(Schema):
+    """The same for members that poll seldom."""
+
+    poll_interval_ms = fields.Integer()
+    idle_partition_ms = fields.Integer(metadata=about("see `totals`"))
 
 
 class ComparisonSchema(Schema):
@@ -104,7 +139,9 @@ class ComparisonSchema(Schema):
     group_protocol = fields.String()
     assignor = fields.String()
     static = fields.Boolean(allow_none=True)
+    timing = fields.Nested(EffectiveTimingSchema)
     totals = fields.Nested(TotalsSchema)
+    slow_poll = fields.Nested(SlowPollSchema)
 
 
 class DerivedSchema(Schema):
@@ -127,7 +164,7 @@ class ReadingSchema(Schema):
     member_id = fields.String()
     first_member_id = fields.String(metadata=about("the id that this member had first"))
     started_ms = fields.Integer()
-    ended_ms = fields.Integer(allow_none=True, metadata=about("when its client ended, or fell out of the group; null if it runs"))
+    ended_ms = fields.Integer(allow_none=True, metadata=about("when its client ended, or left the group; null if it runs"))
     reads = fields.Nested(ReadsSchema)
 
 
@@ -138,12 +175,15 @@ class GroupRebalancesAnswerSchema(Schema):
     group_protocol = fields.String()
     assignor = fields.String()
     detail = fields.String()
+    timing = fields.Nested(EffectiveTimingSchema)
     rebalances = fields.List(fields.Nested(RebalanceSchema), metadata=about("unless `detail` is totals"))
     totals = fields.Nested(TotalsSchema)
     final_state = fields.String(metadata=about("the state of the group at the end"))
     members = fields.List(
         fields.Nested(ReadingSchema), metadata=about("with `detail` assignments: how much each member reads, and when")
     )
+    slow_poll = fields.Nested(SlowPollSchema, metadata=about("with `compare`"))
+    warnings = fields.List(fields.String(), metadata=about("where members' partitions are a guess; absent if there is no guess"))
     comparisons = fields.List(fields.Nested(ComparisonSchema), metadata=about("with `compare`, in its order"))
     derived_member_ids = fields.List(
         fields.Nested(DerivedSchema),
@@ -154,8 +194,8 @@ class GroupRebalancesAnswerSchema(Schema):
     )
 
 
-def answer(question: RebalancesQuestion, outcome: Outcome, comparisons: list[Outcome]) -> Response:
-    """The answer in the media type that the client accepts."""
+def answer(question: RebalancesQuestion, outcome: Outcome, comparisons: list[Outcome], slow: list[Outcome]) -> Response:
+    """The answer in the media type that the client accepts. slow : of every way, if its members polled seldom"""
     media_type = responses.preferred()
     if media_type != responses.JSON:
         rows = _comparison_rows(question, comparisons) if question.variants else _rebalance_rows(outcome)
@@ -166,6 +206,7 @@ def answer(question: RebalancesQuestion, outcome: Outcome, comparisons: list[Out
         "group_protocol": timeline.group_protocol,
         "assignor": timeline.assignor.name,
         "detail": timeline.detail,
+        "timing": asdict(timeline.timing),
     }
     if timeline.detail != "totals":
         document["rebalances"] = [_rebalance(rebalance) for rebalance in outcome.rebalances]
@@ -173,11 +214,36 @@ def answer(question: RebalancesQuestion, outcome: Outcome, comparisons: list[Out
     if outcome.readings is not None:
         document["members"] = [_reading(reading) for reading in outcome.readings]
     if question.variants:
-        pairs = zip(question.variants, comparisons, strict=True)
-        document["comparisons"] = [{**_variant(variant), "totals": _totals(other.totals)} for variant, other in pairs]
+        rows = zip(question.variants, comparisons, question.slow[1:], slow[1:], strict=True)
+        document |= _slow_poll(question.slow[0], slow[0])
+        document["comparisons"] = [
+            {**_variant(variant), "timing": asdict(variant.timing), "totals": _totals(other.totals), **_slow_poll(way, slower)}
+            for variant, other, way, slower in rows
+        ]
     if timeline.detail != "totals":
         document["derived_member_ids"] = [{"member_id": new, "first_member_id": first} for new, first in outcome.derived_ids]
+    if sentences := warnings(timeline, question.compared):
+        document["warnings"] = sentences
     return responses.answer(document)
+
+
+def warnings(timeline: Timeline, compared: tuple[Timeline, ...]) -> list[str]:
+    """What a reader of the answer must know: where members' partitions are a guess."""
+    world = timeline.world
+    ids = [topic_id for topic_id, count in zip(world.ids, np.diff(world.first).tolist(), strict=True) if count]
+    names = {way.assignor.name for way in (timeline, *compared) if way.group_protocol != "classic"}
+    by_id = sorted(names & {"uniform", "simple"} if len(ids) > 1 else names & {"simple"})
+    if not by_id or None not in ids:
+        return []
+    guess = f"Which member gets which partition of several equally good ones is a guess: {' and '.join(by_id)}"
+    decide = "decide" if len(by_id) > 1 else "decides"
+    known = len(ids) - ids.count(None)
+    return [f"{guess} {decide} that by the ids of topics, and the request has the topic_id of {known} of {len(ids)} topics."]
+
+
+def _slow_poll(way: Timeline, outcome: Outcome) -> dict[str, Any]:
+    idle = _flat(outcome.totals)["idle_partition_ms"]
+    return {"slow_poll": {"poll_interval_ms": way.timing.poll_interval_ms, "idle_partition_ms": idle}}
 
 
 def _rebalance(rebalance: Rebalance) -> dict[str, Any]:
@@ -193,7 +259,7 @@ def _rebalance(rebalance: Rebalance) -> dict[str, Any]:
         "states": [{"at_ms": at, "state": state} for at, state in rebalance.states],
         "requests_count": rebalance.requests_count,
         "members_count": rebalance.members_count,
-        "idle": {"partition_ms": rebalance.idle_ms, "longest_ms": rebalance.longest_idle_ms},
+        "idle": _idle(rebalance.idle, ""),
     }
     if rebalance.load is not None and rebalance.movement is not None:
         document["member_load"] = asdict(rebalance.load)
@@ -233,7 +299,7 @@ def _reading(reading: Reading) -> dict[str, Any]:
 
 
 def _totals(totals: Totals) -> dict[str, Any]:
-    document = asdict(totals)
+    document = _flat(totals)
     if totals.longest_catch_up_ms is not None:
         document["longest_catch_up_ms"] = _finite(totals.longest_catch_up_ms)
     else:
@@ -241,6 +307,23 @@ def _totals(totals: Totals) -> dict[str, Any]:
     if totals.undelivered is None:
         del document["undelivered"]
     return document
+
+
+def _flat(totals: Totals) -> dict[str, Any]:
+    """The totals, idle times at the top level as well."""
+    rows = asdict(totals)
+    del rows["idle"]
+    return {"rebalances": rows.pop("rebalances"), **_idle(totals.idle, "idle_"), **rows}
+
+
+def _idle(idle: Idle, name: str) -> dict[str, int]:
+    """Idle times. name : goes before ``partition_ms``, and into ``longest_ms`` before ``ms``"""
+    kinds = {"": (idle.sum_ms, idle.longest_ms), "least_": (idle.least_sum_ms, idle.least_longest_ms)}
+    kinds["most_"] = (idle.most_sum_ms, idle.most_longest_ms)
+    rows: dict[str, int] = {}
+    for kind, (total, longest) in kinds.items():
+        rows |= {f"{kind}{name}partition_ms": total, f"{kind}longest_{name}ms": longest}
+    return rows
 
 
 def _finite(milliseconds: float) -> float | None:
@@ -257,8 +340,7 @@ def _rebalance_rows(outcome: Outcome) -> pa.Table:
         **{name: pa.int64() for name in ("rebalance", "at_ms", "stable_at_ms", "event")},
         **{name: pa.string() for name in ("reason", "group_protocol", "assignor")},
         **{name: pa.int64() for name in ("epoch", "members", "retained", "moved", "added", "revoked", "withheld")},
-        "idle_partition_ms": pa.int64(),
-        "longest_idle_ms": pa.int64(),
+        **dict.fromkeys(_idle(Idle(), "idle_"), pa.int64()),
         "skew": pa.float64(),
     }
     rows = []
@@ -268,7 +350,7 @@ def _rebalance_rows(outcome: Outcome) -> pa.Table:
         )
         skew = one.load.skew if one.load else 1.0
         named = (i, one.at_ms, one.stable_at_ms, one.event, one.reason, one.protocol, one.assignor, one.epoch, one.members_count)
-        rows.append((*named, *moves, one.withheld, one.idle_ms, one.longest_idle_ms, skew))
+        rows.append((*named, *moves, one.withheld, *_idle(one.idle, "idle_").values(), skew))
     values = list(zip(*rows, strict=True)) or [()] * len(columns)
     return pa.table({name: pa.array(cells, kind) for (name, kind), cells in zip(columns.items(), values, strict=True)})
 
@@ -276,7 +358,7 @@ def _rebalance_rows(outcome: Outcome) -> pa.Table:
 def _comparison_rows(question: RebalancesQuestion, comparisons: list[Outcome]) -> pa.Table:
     """The table of comparisons."""
     variants = [_variant(variant) for variant in question.variants]
-    totals = [asdict(outcome.totals) for outcome in comparisons]
+    totals = [_flat(outcome.totals) for outcome in comparisons]
     kinds = {"worst_skew": pa.float64(), "undelivered": pa.float64(), "longest_catch_up_ms": pa.float64()}
     columns = {name: pa.array([one[name] for one in variants], pa.string()) for name in ("group_protocol", "assignor")}
     columns["static"] = pa.array([one["static"] for one in variants], pa.bool_())

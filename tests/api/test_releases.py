@@ -1,0 +1,69 @@
+"""Recorded requests are answered as each release of Kafka answered them, under its own name and as the default."""
+
+from __future__ import annotations
+
+import pytest
+
+from service.core.assignors import GROUP_PROTOCOLS
+from service.core.kafka_versions import LATEST
+from tests.support import golden
+from tests.support.jvm import COMPARED
+
+ASSIGNORS = [f"{protocol}-{assignor.name}" for protocol, assignors in GROUP_PROTOCOLS.items() for assignor in assignors.builtins]
+PATHS = dict.fromkeys(ASSIGNORS, "/v1/group-assignments") | {"placement-striped": "/v1/replica-placements"}
+
+
+@pytest.mark.parametrize("strategy", PATHS)
+@pytest.mark.parametrize("release", COMPARED)
+def test_a_release_is_answered_as_it_answered(client, release, strategy):
+    for case in golden.lines(f"releases/{release}/{strategy}"):
+        response = client.post(PATHS[strategy], json={**case["request"], "kafka_version": release})
+        if "error" in case["expected"]:
+            assert response.status_code == 422, case["id"]
+            assert response.json["exception"] == case["expected"]["error"]["exception"], case["id"]
+            assert response.json["detail"] == case["expected"]["error"]["message"], case["id"]
+        else:
+            expected = {"kafka_version": release, **case["expected"]}
+            assert {name: response.json.get(name) for name in expected} == expected, case["id"]
+            assert response.json["implementation"]["release"] == release
+
+
+FAMILIES = {
+    "/v1/partitions": {"partitions_count": 6, "keys": ["order-1"]},
+    "/v1/partitioner-comparisons": {"partitioners": ["java", "sarama"], "partitions_count": 6, "keys": ["order-1"]},
+    "/v1/partitioner-fingerprints": {"partitions_count": 6, "observations": [{"key": "order-1", "partition_id": 4}]},
+    "/v1/partition-count-plans": {"partitions_counts": [4], "histogram": [{"key": "a", "records": 9}]},
+    "/v1/keyless-distributions": {"partitions_count": 6},
+    "/v1/coordinators": {"group_id": "billing"},
+    "/v1/co-partitionings": {"topics": [{"topic_name": name, "partitions_count": 6} for name in "ab"]},
+    "/v1/group-assignments": {
+        "topics": [{"topic_name": "t", "partitions_count": 3}],
+        "members": [{"member_id": "c"}],
+    },
+    "/v1/group-rebalances": {
+        "topics": [{"topic_name": "t", "partitions_count": 3}],
+        "members": [{"member_id": "c"}],
+        "events": [{"at_ms": 1, "type": "member_leaves", "member_id": "c"}],
+    },
+    "/v1/replica-placements": {"partitions_count": 3, "replication_factor": 1, "brokers": [{"broker_id": 0}]},
+}
+
+
+@pytest.mark.parametrize("path", FAMILIES)
+def test_every_family_takes_both_releases_and_names_the_newest_by_default(client, path):
+    for given, named in (({}, LATEST), *(({"kafka_version": release}, release) for release in COMPARED)):
+        response = client.post(path, json={**FAMILIES[path], **given})
+        assert response.status_code == 200, response.text
+        assert response.json["kafka_version"] == named
+
+
+def test_producers_are_rack_aware_since_4_4_0(client):
+    body = {
+        "partitions": [{"partition_id": i, "leader_id": i} for i in range(2)],
+        "brokers": [{"broker_id": i, "rack_id": "ab"[i]} for i in range(2)],
+        "producers": [{"rack_id": "a"}],
+        "rack_aware": True,
+    }
+    assert client.post("/v1/keyless-distributions", json=body).json["shares"] == [1.0, 0.0]
+    response = client.post("/v1/keyless-distributions", json={**body, "kafka_version": "4.3.1"})
+    assert [error["pointer"] for error in response.json["errors"]] == ["/rack_aware"]
