@@ -197,26 +197,3 @@ def label(text: str) -> str:
     """A text from data, as the label of a plot: printable, of at most 32 characters, and not a formula."""
     text = printable(text)
     return (text if len(text) <= 32 else text[:29] + "…").replace("$", r"\$")
-
-
-def number(value: float, digits: int = 3) -> str:
-    """A formatted number: ``1,234``, ``1.53``, ``—`` for NaN."""
-    if value != value:  # noqa: PLR0124 - NaN
-        return "—"
-    if float(value).is_integer() and abs(value) < 1e15:
-        return f"{int(value):,}"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.{digits}g}"
-
-
-def size(value: float) -> str:
-    """Formatted bytes: ``1.5 GiB``."""
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if abs(value) < 1024 or unit == "TiB":
-            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.3g} {unit}" if value < 1000 else f"{value:.0f} {unit}"
-        value /= 1024
-    raise AssertionError
-
-
-def share(value: float) -> str:
-    """A formatted share: ``12.3%``."""
-    return f"{value:.2%}" if value < 0.0995 else f"{value:.1%}"

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 import orjson
@@ -20,8 +20,9 @@ from service.spark.cluster.executors import Executors, Processes
 from service.spark.cluster.progress import progress
 from service.spark.cluster.session import spark_session
 from service.spark.io import reading
+from service.spark.io.folders import REPORT, local_folder
 from service.spark.io.lock import exclusive
-from service.spark.io.sinks import Sink, local_folder
+from service.spark.io.sinks import Sink
 from service.spark.job import Pipeline
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
     from service.spark.job import Job
 
-SUMMARY, REPORT = "summary.json", "report.html"
+SUMMARY: Final = "summary.json"
 
 
 @dataclass(frozen=True)

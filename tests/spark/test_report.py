@@ -71,8 +71,11 @@ def test_groups_and_topics_that_have_nothing_in_common_get_no_common_mean():
 
 
 def test_the_chart_of_mismatch_has_the_shares_of_its_verdict():
-    mixture = [{"partitioners": ["java"], "share": 0.7}, {"partitioners": ["sarama"], "share": 0.2}]
-    assert mismatch_report._share_of_each({"mixture": mixture, "chance_share": 0.1}) == {
+    java, sarama, chance = ({"share": s, "share_low": s - 0.05, "share_high": s + 0.05} for s in (0.7, 0.2, 0.1))
+    mixture = [{"partitioners": ["java"], **java}, {"partitioners": ["sarama"], **sarama}]
+    shares = mismatch_report._share_of_each({"mixture": mixture, **{f"chance_{name}": value for name, value in chance.items()}})
+    assert {name: each["share"] for name, each in shares.items()} == {
         "java": 0.7, "sarama": 0.2, "explained by no partitioner": 0.1,
     }  # fmt: skip
+    assert shares["explained by no partitioner"] == chance
     assert mismatch_report._share_of_each({"mixture": [], "chance_share": 1.0}) == {}

@@ -37,7 +37,7 @@ def java_version() -> str:
     java = shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
     where = f"JAVA_HOME is {home}" if home else "no java on the PATH, and JAVA_HOME is not set"
     if java is None:
-        raise NoSpark(f"Spark needs Java 17 or later: {where}. On Debian: apt install openjdk-17-jre-headless")
+        raise NoSpark(f"Spark needs Java 17 or later: {where}. On Debian, run apt install openjdk-17-jre-headless")
     probe = subprocess.run([java, *PROBE], capture_output=True, text=True, check=False)  # noqa: S603 - the user's own Java
     printed = probe.stderr + probe.stdout
     if probe.returncode:

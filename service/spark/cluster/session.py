@@ -27,6 +27,12 @@ from service.spark.io.reading import failure
 from service.spark.io.sources import unanswered
 from service.spark.tasks import code_archive
 
+SETTINGS: Final = {
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    "spark.sql.session.timeZone": "UTC",  # of times without a zone
+}
+"""Settings everywhere, unless the user has others."""
+
 LOCAL: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",  # progress.py has its own
@@ -73,13 +79,13 @@ def spark_session(
     if not submitted and not (master or "").startswith("sc://"):
         builder = builder.config("spark.driver.defaultJavaOptions", jvm.options(jvm.java_version()))
     elif packages:
-        raise NoSpark("--package needs a Spark that starts here; pass it to spark-submit or to the Connect server")
+        raise NoSpark("--package needs a Spark that starts here; pass it to spark-submit or to the Connect server.")
     if not submitted:
         require_answer(master or "")
         builder = _at(builder, master or "local[*]")
     if packages:
         builder = builder.config("spark.jars.packages", ",".join(packages))
-    builder = builder.config(map={"spark.sql.execution.arrow.maxRecordsPerBatch": "65536", **(settings or {})})
+    builder = builder.config(map={**SETTINGS, **(settings or {})})
     with tempfile.TemporaryDirectory(prefix="partition-allocator-") as folder:
         spark = _start(builder, Path(folder) / "spark.log", verbose=verbose or submitted)
         try:
@@ -111,7 +117,7 @@ def require_answer(master: str) -> None:
         return
     addresses = (address if re.search(r":\d+$", address) else f"{address}:{PORTS[url[1]]}" for address in url[2].split(","))
     if faults := unanswered(addresses):
-        raise NoSpark(f"{url[0]}: cannot connect to Spark: {', '.join(faults)}")
+        raise NoSpark(f"{url[0]}: Cannot connect to Spark: {', '.join(faults)}")
 
 
 def _start(builder: SparkSession.Builder, log: Path, *, verbose: bool) -> SparkSession:

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from service.core.errors import InvalidQuestion
+from service.report.numbers import number
 from service.spark.errors import WrongSource
 from service.spark.fleet import report as fleet_report
 from service.spark.fleet import requests
@@ -24,7 +25,7 @@ from service.spark.io.sinks import REJECTED_ROWS
 from service.spark.io.sources import Source
 from service.spark.io.tables import read_table
 from service.spark.job import Outcome, Pipeline
-from service.spark.report import Report, Section, number
+from service.spark.report import Report, Section
 from service.spark.tasks.splits import ArrowFunction
 
 ASSIGNMENTS: Final = "assignments.parquet"
@@ -133,9 +134,9 @@ def _brokers(pipeline: Pipeline, source: Source) -> list[dict[str, Any]]:
     table = read_table(pipeline.executors, source, {"broker_id": pa.int32()}, optional)
     ids = table["broker_id"]
     if not 0 < len(table) <= MOST_BROKERS or ids.null_count:
-        raise WrongSource(f"{source}: must have 1 to {MOST_BROKERS:,} brokers, each with a broker_id")
+        raise WrongSource(f"{source}: There must be 1 to {MOST_BROKERS:,} brokers, each with a broker_id.")
     if len(ids.unique()) < len(ids):
-        raise WrongSource(f"{source}: duplicate broker_id")
+        raise WrongSource(f"{source}: Duplicate broker_id.")
     return [{"rack_id": None, "fenced": None, **row} for row in table.to_pylist()]
 
 

@@ -34,7 +34,7 @@ class ChoiceType(click.ParamType[Any]):
 def check(*, groups: Source | None, topics: Source | None, placer: str | None, **_: Any) -> None:
     """Raise an error if there is no table, or no such placer."""
     if groups is None and topics is None:
-        raise WrongSource("nothing to do: name a table of groups, or a table of topics with --topics")
+        raise WrongSource("Name a table of groups, or a table of topics with --topics.")
     if placer is not None:
         from service.core.placers import PLACERS  # noqa: PLC0415 - as above
 

@@ -2,62 +2,85 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from service.report.numbers import counted, number
 from service.spark.io.sinks import REJECTED_ROWS
-from service.spark.report import COLORS, Figure, Figures, Section, Table, chart, number
+from service.spark.report import COLORS, Figure, Figures, Section, Table, chart
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from matplotlib.axes import Axes
 
+    from service.spark.report import Plot
 
+
+Curves: TypeAlias = "Mapping[str, Sequence[float]]"
 CURVES: Final = 20
 """Fewer groups than this have no curve of their skew: it would be a staircase of a few steps, and the table names each."""
 
 
 def verdict(summaries: Mapping[str, dict[str, Any]]) -> str:
-    """The first sentence. summaries : of "groups" and "topics", or one of them"""
+    """The first sentences. summaries : of "groups" and "topics", or one of them"""
     sentences = []
     if groups := summaries.get("groups"):
+        compared = [(comparison, _tried(groups, comparison)) for comparison in groups["comparisons"]]
+        sentences += [_comparison_verdict(*each) for each in compared if any(row["failed"] < row["groups"] for row in each[1])]
         failed = sum(row["failed"] for row in groups["assignors"])
-        ends = f"{number(failed)} assignments fail, in Kafka, too" if failed else "every assignment succeeds"
-        sentences.append(f"{number(groups['groups'])} groups: {ends}.")
+        if failed or not sentences:
+            ends = f"{counted(failed, 'assignment')} would fail in Kafka" if failed else "every assignment succeeds"
+            sentences.append(f"{counted(groups['groups'], 'group')}: {ends}.")
     if topics := summaries.get("topics"):
         audit = topics["audit"]
-        obey = f"{number(audit['obey'])} of {number(audit['audited'])} placements obey the rules" if audit["audited"] else ""
-        sentences.append(f"{number(topics['topics'])} topics{': ' if obey else ''}{obey}.")
+        verb = "follows" if audit["obey"] == 1 else "follow"
+        obey = f": {number(audit['obey'])} of {counted(audit['audited'], 'placement')} {verb} Kafka's rules"
+        sentences.append(f"{counted(topics['topics'], 'topic')}{obey if audit['audited'] else ''}.")
     return " ".join(sentences)
 
 
-def group_sections(summary: dict[str, Any], quantiles: Sequence[float], curves: Mapping[str, Sequence[float]]) -> list[Section]:
+def _tried(summary: dict[str, Any], comparison: dict[str, Any]) -> list[dict[str, Any]]:
+    """The assignors of a comparison, the most even first."""
+    rows = [row for row in summary["assignors"] if _full_name(row) in comparison["assignors"]]
+    return sorted(rows, key=lambda row: (row["over_twice"], row["skew"]["mean"] or 0, _full_name(row)))
+
+
+def _comparison_verdict(comparison: dict[str, Any], tried: Sequence[dict[str, Any]]) -> str:
+    """Such as ``With range, 9 of 60 groups load a member with over twice the mean; with uniform, 2.``"""
+    best, worst = tried[0], tried[-1]
+    protocol = comparison["group_protocol"]
+    thing = f"{protocol} group" if protocol else "group"
+    if not worst["over_twice"]:
+        named = f"With {_name(worst, tried)}" if len(tried) == 1 else f"With each of the {len(tried)} assignors"
+        return f"{named}, no member of the {counted(comparison['groups'], thing)} has over twice the mean."
+    count = worst["over_twice"]
+    verb = "loads" if count == 1 else "load"
+    sentence = f"{number(count)} of {counted(comparison['groups'], thing)} {verb} a member with over twice the mean"
+    other = f"; with {_name(best, tried)}, {number(best['over_twice'])}" if best["over_twice"] < count else ""
+    return f"With {_name(worst, tried)}, {sentence}{other}."
+
+
+def _full_name(row: dict[str, Any]) -> str:
+    return f"{row['group_protocol']}:{row['assignor']}"
+
+
+def _name(row: dict[str, Any], others: Sequence[dict[str, Any]]) -> str:
+    """The assignor, with its protocol where it is compared with one of another."""
+    alone = len({each["group_protocol"] for each in others}) == 1
+    return str(row["assignor"]) if alone else _full_name(row)
+
+
+def group_sections(summary: dict[str, Any], quantiles: Sequence[float], curves: Curves) -> list[Section]:
     """The sections about groups. curves : by assignor, the groups' skew at each of ``quantiles``"""
-    assignors = summary["assignors"]
-    sections = [
-        Section(
-            "Groups",
-            (_group_figures(summary), _by_assignor(assignors)),
-            "Each group, assigned by its own assignor and by others. Moved: partitions that change their owner. Needed: the "
-            "fewest moves that give the same evenness, where known.",
-        )
-    ]
-    if curves and summary["groups"] >= CURVES:
-        sections.append(
-            Section(
-                "Skew of the groups",
-                (chart(lambda axes: _curves(axes, quantiles, curves), "Share of groups up to each skew: busiest member ÷ mean"),),
-            )
-        )
-    if curves:
-        sections.append(
-            Section(
-                "Partitions that a change of assignor moves",
-                (chart(lambda axes: _moves(axes, assignors), height=0.9 + 0.42 * len(assignors)),),
-            )
-        )
+    sections = [Section("Groups", (_group_figures(summary),))]
+    for comparison in summary["comparisons"]:
+        sections += _comparison_sections(comparison, _tried(summary, comparison), quantiles, curves)
     if summary["most_skewed"]:
-        sections.append(Section("Most uneven groups", (_most_uneven(summary["most_skewed"]),)))
+        text = (
+            "Assigned by their own assignor. Best: the lowest skew of all assignors that were tried; where it is as high, the "
+            "group has fewer partitions than members, or subscriptions that leave no choice."
+        )
+        sections.append(Section("Most uneven groups", (_most_uneven(summary["most_skewed"]),), text))
     if summary["failures"]:
         sections.append(_failures(summary["failures"], "group_id", "assignor", "Groups that Kafka's own assignor cannot assign"))
     return sections
@@ -70,53 +93,90 @@ def _group_figures(summary: dict[str, Any]) -> Figures:
             Figure("groups", number(summary["groups"])),
             Figure("members", number(summary["members"])),
             Figure("partitions", number(summary["partitions"])),
-            Figure("failed assignments", number(failed), "they fail in Kafka, too", "bad" if failed else "good"),
+            Figure(
+                "failed assignments", number(failed), "they fail in Kafka, too" if failed else "", "bad" if failed else "good"
+            ),
             Figure("rejected rows", number(summary["wrong_rows"]), f"in {REJECTED_ROWS}", "bad" if summary["wrong_rows"] else ""),
         )
     )
 
 
-def _by_assignor(assignors: Sequence[dict[str, Any]]) -> Table:
-    columns = (
-        "assignor",
-        "groups",
-        "failed",
-        "mean skew",
-        "median",
-        "90%",
-        "max",
-        "moved",
-        "needed",
-        "added",
-        "revoked",
-        "second rebalance",
+def _comparison_sections(
+    comparison: dict[str, Any], tried: Sequence[dict[str, Any]], quantiles: Sequence[float], curves: Curves
+) -> list[Section]:
+    """How even the assignors are on the same groups, and what each would move."""
+    protocol = comparison["group_protocol"]
+    what = counted(comparison["groups"], f"{protocol} group" if protocol else "group")
+    blocks: list[Figures | Table | Plot] = [_over_twice(comparison, tried), _evenness(tried)]
+    shown = {_name(row, tried): curves[_full_name(row)] for row in tried if _full_name(row) in curves}
+    if shown and comparison["groups"] >= CURVES:
+        caption = f"Share of the {what} up to each skew: busiest member ÷ mean"
+        blocks.append(chart(lambda axes: _curves(axes, quantiles, shown), caption))
+    text = (
+        "Groups in which a member has over twice the mean, by assignor, and the skews (busiest member ÷ mean). Where an "
+        "assignor leaves partitions to a second rebalance, the skew is that after it."
     )
-    rows = [
-        (
-            f"{row['group_protocol']}:{row['assignor']}",
-            number(row["groups"]),
-            number(row["failed"]),
-            *(_skew(row["skew"][at]) for at in ("mean", "median", "p90", "max")),
-            *(number(row[name] or 0) for name in ("moved", "fewest_possible_moves", "added", "revoked")),
-            number(row["follow_up_rebalances"]),
+    sections = [Section(f"Evenness of {what}", tuple(blocks), text)]
+    if any(row["retained"] or row["revoked"] for row in tried):
+        moves = chart(lambda axes: _moves(axes, tried), height=1.1 + 0.42 * len(tried))
+        text = (
+            "Revoked: partitions that a member has to give up. Needed: the fewest moves that give the same evenness, if known. "
+            "Added: partitions that had no owner."
         )
-        for row in assignors
+        sections.append(Section(f"Moves of {what}", (_movement(tried), moves), text))
+    return sections
+
+
+def _over_twice(comparison: dict[str, Any], tried: Sequence[dict[str, Any]]) -> Figures:
+    """For each assignor, and as it is now, the groups with a member over twice the mean; the fewest are good, the most bad."""
+    counts = [row["over_twice"] for row in tried]
+    remark = f"of {number(comparison['groups'])}"
+    figures = [Figure("each group's own", number(comparison["own_over_twice"]), remark)]
+    for row in tried:
+        tone = "" if min(counts) == max(counts) else {min(counts): "good", max(counts): "bad"}.get(row["over_twice"], "")
+        figures.append(Figure(_name(row, tried), number(row["over_twice"]), remark, tone))
+    return Figures(tuple(figures))
+
+
+def _evenness(tried: Sequence[dict[str, Any]]) -> Table:
+    rows = [
+        (_name(row, tried), *(_skew(row["skew"][at]) for at in ("mean", "median", "p90", "max")), number(row["failed"]))
+        for row in tried
     ]
-    return Table(columns, rows)
+    return _without_zeros(("assignor", "mean skew", "median", "90%", "max", "failed"), rows)
+
+
+def _movement(tried: Sequence[dict[str, Any]]) -> Table:
+    names = ("retained", "revoked", "fewest_possible_moves", "added", "follow_up_rebalances")
+    rows = [(_name(row, tried), *("—" if row[name] is None else number(row[name]) for name in names)) for row in tried]
+    return _without_zeros(("assignor", "retained", "revoked", "needed", "added", "second rebalances"), rows)
+
+
+def _without_zeros(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:
+    """The table without columns of which every cell is 0: there would be no room for all."""
+    kept = [i for i in range(len(columns)) if i == 0 or any(row[i] != "0" for row in rows)]
+    return Table(tuple(columns[i] for i in kept), [tuple(row[i] for i in kept) for row in rows])
 
 
 def _most_uneven(groups: Sequence[dict[str, Any]]) -> Table:
     rows = [
-        (str(row["group_id"]), row["assignor"], number(row["partitions"]), number(row["members"]), _skew(row["skew"]))
+        (
+            str(row["group_id"] or "—"),
+            _skew(row["skew"]),
+            _skew(row["best_skew"]),
+            row["assignor"],
+            number(row["partitions"]),
+            number(row["members"]),
+        )
         for row in groups
     ]
-    return Table(("group", "assignor", "partitions", "members", "skew"), rows)
+    return Table(("group", "skew", "best", "assignor", "partitions", "members"), rows)
 
 
 def topic_sections(summary: dict[str, Any]) -> list[Section]:
     """The sections about topics."""
     audit, now, then = summary["audit"], summary["current_broker_load"], summary["broker_load"]
-    broken = (_broken_rules(audit),) if audit["audited"] else ()
+    broken = _broken_rules(audit) if audit["audited"] else ()
     sections = [Section("Topics", (_topic_figures(summary), *broken))]
     if then["broker_ids"]:
         sections.append(
@@ -136,21 +196,23 @@ def topic_sections(summary: dict[str, Any]) -> list[Section]:
 
 def _topic_figures(summary: dict[str, Any]) -> Figures:
     audit = summary["audit"]
-    return Figures(
-        (
-            Figure("topics", number(summary["topics"])),
-            Figure("partitions", number(summary["partitions"])),
+    figures = [Figure("topics", number(summary["topics"])), Figure("partitions", number(summary["partitions"]))]
+    if audit["audited"]:
+        tone = "good" if audit["obey"] == audit["audited"] else "bad"
+        figures += [
+            Figure("follow Kafka's rules", number(audit["obey"]), f"of {number(audit['audited'])} audited", tone),
+            Figure("replicas to copy", number(audit["copies"]), "at least", "bad" if audit["copies"] else "good"),
             Figure(
-                "follow Kafka's rules", number(audit["obey"]), f"of {number(audit['audited'])} audited",
-                "good" if audit["obey"] == audit["audited"] else "bad",
+                "leaders to change", number(audit["leader_changes"]), "at least", "bad" if audit["leader_changes"] else "good"
             ),
-            Figure("replicas to copy", number(audit["copies"]), "at least, to follow them"),
-            Figure("leaders to change", number(audit["leader_changes"]), "at least"),
-        )
-    )  # fmt: skip
+        ]
+    if summary["failed"]:
+        figures.append(Figure("topics not placed", number(summary["failed"]), "Kafka's placer fails, too", "bad"))
+    return Figures(tuple(figures))
 
 
-def _broken_rules(audit: dict[str, Any]) -> Table:
+def _broken_rules(audit: dict[str, Any]) -> tuple[Table, ...]:
+    """The rules that are broken; no table if none is."""
     names = (
         ("doubled", "partitions with two replicas on one broker"),
         ("unknown_brokers", "partitions with a replica on an unknown broker"),
@@ -159,36 +221,28 @@ def _broken_rules(audit: dict[str, Any]) -> Table:
         ("unled", "partitions without an unfenced leader"),
         ("uneven_leaders", "topics with a broker that leads more partitions than with Kafka's placer"),
     )
-    return Table(("broken rule", "count"), [(text, number(audit[name])) for name, text in names])
+    rows = [(text, number(audit[name])) for name, text in names if audit[name]]
+    return (Table(("broken rule", "count"), rows),) if rows else ()
 
 
 def _disobeying(topics: Sequence[dict[str, Any]]) -> Table:
-    columns = (
-        "topic",
-        "partitions",
-        "doubled",
-        "unknown broker",
-        "wrong replication factor",
-        "crowded racks",
-        "unled",
-        "copies",
-        "leader changes",
-    )
+    faults = ("doubled", "unknown_brokers", "wrong_factor", "crowded_racks", "unled")
     rows = [
         (
-            str(row["topic_name"]),
+            str(row["topic_name"] or "—"),
             number(row["partitions"]),
-            *(number(len(row[name] or ())) for name in ("doubled", "unknown_brokers", "wrong_factor", "crowded_racks", "unled")),
+            *(number(len(row[name] or ())) for name in faults),
             number(row["copies"]),
             number(row["leader_changes"]),
         )
         for row in topics
     ]
-    return Table(columns, rows)
+    heads = ("doubled", "unknown broker", "wrong factor", "crowded racks", "unled")
+    return _without_zeros(("topic", "partitions", *heads, "copies", "leader changes"), rows)
 
 
 def _failures(failures: Sequence[dict[str, Any]], subject: str, strategy: str, heading: str) -> Section:
-    rows = [(str(row[subject]), row[strategy], row["error"], _short(row["detail"])) for row in failures]
+    rows = [(str(row[subject] or "—"), row[strategy], row["error"], _short(row["detail"])) for row in failures]
     return Section(heading, (Table((subject.partition("_")[0], strategy, "error", "detail"), rows),))
 
 
@@ -212,17 +266,17 @@ def _curves(axes: Axes, quantiles: Sequence[float], curves: Mapping[str, Sequenc
     axes.legend(loc="lower right")
 
 
-def _moves(axes: Axes, assignors: Sequence[dict[str, Any]]) -> None:
-    names = [f"{row['group_protocol']}:{row['assignor']}" for row in assignors]
+def _moves(axes: Axes, tried: Sequence[dict[str, Any]]) -> None:
+    names = [_name(row, tried) for row in tried]
     left = [0.0] * len(names)
-    for i, column in enumerate(("retained", "moved", "added")):
-        counts = [float(row[column] or 0) for row in assignors]
-        axes.barh(names, counts, left=left, color=COLORS[(0, 1, 2)[i]], label=column, height=0.62)
+    for column, color in (("retained", COLORS[0]), ("revoked", COLORS[6]), ("added", COLORS[7])):
+        counts = [float(row[column] or 0) for row in tried]
+        axes.barh(names, counts, left=left, color=color, label=column, height=0.62)
         left = [a + b for a, b in zip(left, counts, strict=True)]
     axes.invert_yaxis()
     axes.set_xlabel("partitions, over all groups")
     axes.grid(axis="y", visible=False)
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, 1.22), ncols=3)
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
 
 
 def _brokers(axes: Axes, now: dict[str, Any], then: dict[str, Any]) -> None:
@@ -236,4 +290,4 @@ def _brokers(axes: Axes, now: dict[str, Any], then: dict[str, Any]) -> None:
     axes.set_xlabel("broker")
     axes.set_ylabel("partitions led")
     axes.grid(axis="x", visible=False)
-    axes.legend()
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)

@@ -30,16 +30,17 @@ def of_groups(results: pa.Table) -> tuple[dict[str, Any], dict[str, Sequence[flo
     done = _done(results)
     own = done.filter(pc.field("own"))
     by_assignor = _by_assignor(done)
-    curves = {names: _quantiles(rows["skew"]) for names, rows in by_assignor.items()}
+    curves = {names: _quantiles(rows["settled_skew"]) for names, rows in by_assignor.items()}
     failed = pc.field("error").is_valid()
     summary: dict[str, Any] = {
         "groups": len(own),
         **{name: _sum(own[name]) for name in ("members", "partitions")},
         "wrong_rows": len(results) - len(done),
         "assignors": [_assignor(*names, rows, curves[names]) for names, rows in by_assignor.items()],
+        "comparisons": _comparisons(own, by_assignor),
         "most_skewed": _named(
-            own.filter(~failed), [("skew", "descending"), ("group_id", "ascending")],
-            "group_id", "assignor", "partitions", "members", "skew",
+            _with_best(own.filter(~failed), done), [("skew", "descending"), ("group_id", "ascending")],
+            "group_id", "assignor", "partitions", "members", "skew", "best_skew",
         ),
         "failures": _named(
             done.filter(failed), [("group_id", "ascending"), ("assignor", "ascending")],
@@ -103,8 +104,49 @@ def _assignor(protocol: str, assignor: str, rows: pa.Table, quantiles: list[floa
         "warned": _sum(pc.greater(pc.list_value_length(rows["warnings"]), 0)),
         "follow_up_rebalances": _sum(rows["follow_up_rebalance"]),
         **{name: _sum(rows[name], none=None) for name in SUMS},
-        "skew": {"mean": pc.mean(rows["skew"].combine_chunks().sort()).as_py(), **at},  # sorted: sums depend on the order
+        "over_twice": _over_twice(rows),
+        "skew": {"mean": pc.mean(rows["settled_skew"].combine_chunks().sort()).as_py(), **at},  # sums depend on the order
     }
+
+
+def _comparisons(own: pa.Table, by_assignor: dict[tuple[str, str], pa.Table]) -> list[dict[str, Any]]:
+    """The sets of groups on which several assignors were tried: all groups, or those of a protocol.
+
+    ``own_over_twice``: as ``over_twice`` of an assignor, by each group's own one.
+    """
+    sets = {None: own} | {protocol: own.filter(pc.field("group_protocol") == protocol) for protocol in _protocols(own)}
+    comparisons: list[dict[str, Any]] = []
+    compared: set[tuple[str, str]] = set()
+    for protocol, groups in sets.items():
+        names = [name for name, rows in by_assignor.items() if name not in compared and len(rows) == len(groups)]
+        names = [name for name in names if protocol in (None, name[0])]
+        if names and len(groups):
+            assignors = [":".join(name) for name in names]
+            comparison = {"group_protocol": protocol, "groups": len(groups), "own_over_twice": _over_twice(groups)}
+            comparisons.append({**comparison, "assignors": assignors})
+            compared.update(names)
+    return comparisons
+
+
+def _protocols(own: pa.Table) -> list[str]:
+    return sorted(own["group_protocol"].unique().to_pylist())
+
+
+def _over_twice(rows: pa.Table) -> int:
+    """Groups in which a member has over twice the mean, after the last of the rebalances."""
+    return _sum(pc.greater(rows["settled_skew"], 2.0)) or 0
+
+
+def _with_best(own: pa.Table, done: pa.Table) -> pa.Table:
+    """The rows with their ``settled_skew`` as ``skew``, and as ``best_skew`` the lowest of all assignors that were tried.
+
+    The latter is null for groups without an id, and where several have one id.
+    """
+    tried = done.filter(pc.field("settled_skew").is_valid() & pc.field("group_id").is_valid())
+    best = tried.group_by("group_id").aggregate([("settled_skew", "min"), ("own", "sum")])
+    best = best.filter(pc.field("own_sum") == 1).select(["group_id", "settled_skew_min"])
+    rows = own.select(["group_id", "assignor", "partitions", "members", "settled_skew"]).join(best, "group_id", use_threads=False)
+    return rows.rename_columns({"settled_skew": "skew", "settled_skew_min": "best_skew"})
 
 
 def _quantiles(values: pa.ChunkedArray) -> list[float]:

@@ -6,17 +6,19 @@ import csv
 import gzip
 import json
 import os
+from io import TextIOWrapper
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
+from service.core.encodings import wrong_encoding
 from service.core.printable import printable
 from service.spark.errors import WrongSource
+from service.spark.io.folders import check_folder
 from service.spark.io.sources import SUFFIXES, check_brokers, check_plain, require_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from io import TextIOBase
 
     from service.spark.io.sources import Source
     from service.spark.job import Job
@@ -28,8 +30,9 @@ HEAD: Final = 2**20
 """Most characters of a line that is looked at."""
 
 
-def check_all(job: Job, parameters: Mapping[str, Any], master: str | None, settings: Mapping[str, str] | None) -> None:
-    """Raise an error of the core or of the pipeline for what is wrong with the sources of a job and with its options."""
+def check_all(job: Job, parameters: Mapping[str, Any], into: str, master: str | None, settings: Mapping[str, str] | None) -> None:
+    """Raise an error for what is wrong with the sources of a job, its options and the folder of its results, ``into``."""
+    check_folder(into, job.sources(parameters))
     for source in job.sources(parameters):
         check_plain(source)
         if is_here(master, settings):
@@ -52,10 +55,10 @@ def check(source: Source, columns: Iterable[str]) -> None:
         return
     path = Path(location)
     if not path.exists():
-        raise WrongSource(f"{source} does not exist")
+        raise WrongSource(f"{source} does not exist.")
     file = _first_file(path)
     if file is None:
-        raise WrongSource(f"{source} is empty")
+        raise WrongSource(f"{source} is empty.")
     if names := _columns(file, source):
         require_names(names, columns, source)
 
@@ -87,7 +90,11 @@ def _columns(file: Path, source: Source) -> list[str] | None:
     if source.options.keys() - {"sep"} or source.format not in ("csv", "json") or file.suffix not in ("", ".gz", *_TEXTS):
         return None
     try:
-        with gzip.open(file, "rt", errors="replace") if file.suffix == ".gz" else file.open(errors="replace", newline="") as text:
+        with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as lines:
+            if fault := wrong_encoding(lines.read(4)):
+                raise WrongSource(f"{file} cannot be read: {fault}")
+            lines.seek(0)
+            text = TextIOWrapper(cast("BinaryIO", lines), encoding="utf-8", errors="surrogateescape", newline="")
             return [*(_header(text, source) if source.format == "csv" else _members(text, file)), *partitions]
     except (OSError, EOFError) as error:
         raise WrongSource(f"{file} cannot be read: {printable(str(error))}") from None
@@ -96,11 +103,14 @@ def _columns(file: Path, source: Source) -> list[str] | None:
 _TEXTS: Final = (".csv", ".tsv", ".json", ".jsonl", ".ndjson")
 
 
-def _header(text: TextIOBase, source: Source) -> list[str]:
-    return next(csv.reader([text.readline(HEAD).lstrip("\ufeff")], delimiter=source.options.get("sep", ",")), [])
+def _header(text: TextIOWrapper, source: Source) -> list[str]:
+    line = text.readline(HEAD).lstrip("\ufeff")
+    if not line.isascii() and any("\udc80" <= character <= "\udcff" for character in line):
+        raise WrongSource(f"{source}: The names of the columns are not UTF-8.")
+    return next(csv.reader([line], delimiter=source.options.get("sep", ",")), [])
 
 
-def _members(text: TextIOBase, file: Path) -> list[str]:
+def _members(text: TextIOWrapper, file: Path) -> list[str]:
     """The members of the first lines; those that are not records are left to Spark, which counts them."""
     names: dict[str, None] = {}
     lines = [line for line in islice(iter(lambda: text.readline(HEAD), ""), LINES) if line.strip()]
@@ -111,5 +121,5 @@ def _members(text: TextIOBase, file: Path) -> list[str]:
             continue
         names |= dict.fromkeys(record if isinstance(record, dict) else ())
     if not names:
-        raise WrongSource(f"{file} has no record that is readable as JSON")
+        raise WrongSource(f"{file} has no record that is readable as JSON.")
     return list(names)

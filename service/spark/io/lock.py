@@ -12,23 +12,23 @@ import os
 import socket
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from service.spark.errors import WrongFolder
-from service.spark.io.sinks import local_folder
+from service.spark.io.folders import LOCK, REPORT, local_folder, tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from io import TextIOWrapper
     from pathlib import Path
 
-LOCK: Final = ".lock"
-"""The locked file. It names the process that holds the lock."""
-
 
 @contextmanager
 def exclusive(into: str) -> Iterator[None]:
-    """Keep other jobs out of the folder ``into``, which is created. Raises WrongFolder if another job writes to it."""
+    """Keep other jobs out of the folder ``into``, which is created. Raises WrongFolder if another job writes to it.
+
+    The locked file names the process that holds the lock.
+    """
     folder = local_folder(into)
     if folder is None:
         yield
@@ -38,7 +38,7 @@ def exclusive(into: str) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
         file = _locked(folder / LOCK, into)
     except OSError as error:
-        raise WrongFolder(f"{into}: cannot create or lock the folder of the results: {error.strerror}") from None
+        raise WrongFolder(f"{into}: Cannot create or lock the folder of the results: {error.strerror}") from None
     with file:
         file.truncate(0)
         file.write(f"process {os.getpid()} on {socket.gethostname()} since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC")
@@ -46,7 +46,8 @@ def exclusive(into: str) -> Iterator[None]:
         try:
             yield
         finally:
-            (folder / LOCK).unlink(missing_ok=True)
+            if (folder / REPORT).exists() or not tables(folder):
+                (folder / LOCK).unlink(missing_ok=True)
             if created and not any(folder.iterdir()):
                 folder.rmdir()  # the job has failed
 
@@ -63,7 +64,7 @@ def _locked(path: Path, into: str) -> TextIOWrapper:
                     raise
                 file.seek(0)
                 holder = file.read() or "just started"
-            raise WrongFolder(f"{into}: another job is writing to this folder ({holder}); set --into to another one") from None
+            raise WrongFolder(f"{into}: Another job is writing to this folder ({holder}); set --into to another one.") from None
         if os.fstat(file.fileno()).st_nlink:
             return file
         file.close()  # the job that held the lock has just removed the file

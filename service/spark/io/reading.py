@@ -8,21 +8,31 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql import types
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from service.spark.errors import JobFailed, WrongSource
 from service.spark.io.sources import CORRUPT, check_brokers, require_names
+from service.spark.tasks import parquet_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
     from service.spark.io.sources import Source
+
+PATTERN: Final = frozenset("*?[]{}")
+NO_FILE: Final = "No file matches. In a path, * ? [ ] { } make a pattern; put \\ before one that is part of a name."
+
+BYTES: Final = "ISO-8859-1"
+"""The encoding in which every byte is a character."""
+
+NANOS_AS_LONG: Final = "spark.sql.legacy.parquet.nanosAsLong"
 
 INTERNAL: Final = ("__consumer_offsets", "__transaction_state", "__share_group_state")
 """Topics that look empty to Spark's admin client, so that a consumer has to fetch where they begin and end."""
@@ -44,6 +54,8 @@ def read(spark: SparkSession, source: Source) -> DataFrame:
             return spark.read.options(**source.options).table(source.location)
         if source.format in ("csv", "json"):
             return _read_text(spark, source)
+        if source.format == "parquet":
+            return _read_parquet(spark, source)
         return spark.read.format(source.format).options(**source.options).load(source.location)
     except (PySparkException, Py4JError) as error:
         raise WrongSource(str(failure(error, source))) from None
@@ -52,7 +64,7 @@ def read(spark: SparkSession, source: Source) -> DataFrame:
 def follow(spark: SparkSession, source: Source) -> DataFrame:
     """The records of a topic, existing and future ones, as a stream. Raises WrongSource."""
     if source.format != "kafka":
-        raise WrongSource(f"{source} is not a topic: --follow needs kafka://host:port/topic")
+        raise WrongSource(f"{source} is not a topic: --follow needs kafka://host:port/topic.")
     _connect(spark, source)
     try:
         return spark.readStream.format("kafka").options(**_kafka_options(source, "earliest")).load()
@@ -72,7 +84,7 @@ def _connect(spark: SparkSession, source: Source) -> None:
         for jar in KAFKA_CONNECTOR:
             spark.sql(f"ADD JAR {jar}")
     except (PySparkException, Py4JError) as error:
-        raise WrongSource(f"{source}: cannot fetch Spark's Kafka connector from Maven: {failure(error)}") from None
+        raise WrongSource(f"{source}: Cannot fetch Spark's Kafka connector from Maven: {failure(error)}") from None
 
 
 def _kafka_options(source: Source, start: str) -> dict[str, str]:
@@ -85,16 +97,76 @@ def _kafka_options(source: Source, start: str) -> dict[str, str]:
 
 
 def _read_text(spark: SparkSession, source: Source) -> DataFrame:
-    """CSV (every column text, names in the first line) or JSON lines, with malformed lines in CORRUPT."""
+    """CSV (every column text, names in the first line) or JSON lines, with malformed lines in CORRUPT.
+
+    Spark would replace what is not UTF-8 in CSV by U+FFFD, which makes different keys equal. So it reads each byte as a
+    character, by BYTES, and the texts get the bytes back; whoever reads a text rejects it if it is not UTF-8.
+    """
+    charset = next((value for name, value in source.options.items() if name.lower() in ("encoding", "charset")), "UTF-8")
+    is_utf8 = charset.lower().replace("-", "") == "utf8"
+    by_bytes = is_utf8 and source.format == "csv"
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT, **source.options}
     if source.format == "csv":
         options = {"header": "true", "escape": '"', **options, "inferSchema": "false"}
+    if by_bytes:
+        options = {name: value.encode().decode(BYTES) for name, value in options.items() if name.lower() != "charset"}
+        options["encoding"] = BYTES
     inferred = spark.read.format(source.format).options(**options).load(source.location).schema
     columns = [column for column in inferred.fields if column.name != CORRUPT]
     if not columns:
-        raise WrongSource(f"{source} has no record that is readable as {source.format.upper()}")
+        raise WrongSource(f"{source} has no record that is readable as {source.format.upper()}.")
     schema = types.StructType([*columns, types.StructField(CORRUPT, types.StringType())])
-    return spark.read.format(source.format).options(**options).schema(schema).load(source.location)
+    if is_utf8 and source.format == "json" and (lines := _lines_with_faults(spark, source)) is not None:
+        _, *folders = lines.columns
+        members = types.StructType([field for field in schema.fields if field.name not in folders])
+        return lines.select(F.from_json("value", members, options).alias("record"), *folders).select("record.*", *folders)
+    frame = spark.read.format(source.format).options(**options).schema(schema).load(source.location)
+    return frame.select(*(_text_of_bytes(column.name, source) for column in schema.fields)) if by_bytes else frame
+
+
+def _read_parquet(spark: SparkSession, source: Source) -> DataFrame:
+    """The records, with timestamps of nanoseconds, as pandas writes them and Spark refuses them, to the microsecond."""
+
+    def load() -> DataFrame:
+        return spark.read.options(**source.options).parquet(source.location)
+
+    spark.conf.set(NANOS_AS_LONG, "false")
+    try:
+        return load()
+    except PySparkException as error:
+        if "NANOS" not in str(error):
+            raise
+    finally:
+        spark.conf.set(NANOS_AS_LONG, "true")  # when tasks read them; without nanoseconds it changes nothing
+    files = parquet_files.find(source.location)
+    if files is None:
+        raise WrongSource(f"{source} has timestamps of nanoseconds, which Spark does not read; write them as microseconds.")
+    names = [field.name for field in files.schema() if pa.types.is_timestamp(field.type) and field.type.unit == "ns"]
+    return load().withColumns({name: F.timestamp_micros(F.expr(f"`{name}` div 1000")) for name in names})
+
+
+def _lines_with_faults(spark: SparkSession, source: Source) -> DataFrame | None:
+    """The lines of JSON as ``value``, and the columns of their folders, if any line is not UTF-8; None if all are.
+
+    Spark's parser reads ``C0 AF`` as a slash and encoded surrogates as question marks, which makes different keys equal. Such
+    lines begin with U+FFFD here, so that they are no JSON.
+    """
+    if {"multiline", "mode"} & {name.lower() for name in source.options}:
+        return None
+    lines = spark.read.format("text").options(**source.options).load(source.location).where(F.col("value").rlike(r"\S"))
+    if lines.where(~F.is_valid_utf8("value")).isEmpty():
+        return None
+    marked = F.concat(F.lit("\ufffd"), F.make_valid_utf8("value"))
+    return lines.withColumn("value", F.when(F.is_valid_utf8("value"), F.col("value")).otherwise(marked))
+
+
+def _text_of_bytes(name: str, source: Source) -> Column:
+    """The column of a name, both with the bytes of BYTES as UTF-8. Raises WrongSource for a name that is none."""
+    quoted = name.replace("`", "``")
+    try:
+        return F.encode(F.col(f"`{quoted}`"), BYTES).cast("string").alias(name.encode(BYTES).decode())
+    except UnicodeDecodeError:
+        raise WrongSource(f"{source}: The names of the columns are not UTF-8.") from None
 
 
 def arrow_schema(frame: DataFrame) -> pa.Schema:
@@ -118,6 +190,8 @@ def failure(error: Exception, source: Source | None = None) -> JobFailed:
     text = _messages(error)
     causes = re.findall(r"^(?:Caused by: |(?=service\.[\w.]+: |(?:\w+[.$])*\w*(?:Error|Exception): ))(.+)$", text, re.MULTILINE)
     reason = re.sub(r"^(service\.[\w.]+|java\.lang\.RuntimeException): ", "", causes[-1]) if causes else _reason_of_any(error)
+    if "PatternSyntaxException: " in reason or ("[PATH_NOT_FOUND]" in reason and source and set(source.location) & PATTERN):
+        reason = NO_FILE
     file = re.search(r"Encountered error while reading file (?:file:/*(?=/))?(.+?)\.\s", text)
     if file and file[1] not in reason:
         reason = f"{file[1]}: {reason}"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
+from service.arrow.texts import readable
 from service.core.printable import printable
 from service.spark.cluster.executors import ProcessTasks, SparkTasks
 from service.spark.errors import WrongSource
@@ -125,11 +126,11 @@ class ScanSource:
             try:
                 return pa.concat_tables(files, promote_options="permissive")
             except pa.ArrowException as error:
-                raise WrongSource(f"{self.source}: its files have columns of different types: {error}") from None
+                raise WrongSource(f"{self.source}: Its files have columns of different types: {error}") from None
         table = self.frame.toArrow()
         if self.corrupt is not None:
-            for line in table[self.corrupt].drop_null()[:1].to_pylist():
-                raise WrongSource(f"{self.source}: not readable as a record: {printable(line)}")
+            for line in readable(table[self.corrupt].drop_null()[:1].combine_chunks()).to_pylist():
+                raise WrongSource(f"{self.source}: Not readable as a record: {printable(line)}")
         return table.select(self.columns)
 
     def having(self, column: str, values: Sequence[str]) -> Iterator[pa.RecordBatch]:

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import unquote, urlsplit
 
 import orjson
 import pyarrow as pa
@@ -24,6 +23,7 @@ from pyspark.errors import PySparkException
 from service.spark.cluster.executors import SparkTasks
 from service.spark.cluster.session import is_connect
 from service.spark.errors import NoSpark
+from service.spark.io.folders import local_folder
 from service.spark.tasks.parquet_files import ParquetWriter
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Sink:
             except (PySparkException, Py4JError):
                 raise NoSpark(
                     f"{self.into} is a folder on this machine, which the executors cannot read: set --into to a folder that all "
-                    "machines share, or to a URL such as s3a://bucket/results"
+                    "machines share, or to a URL such as s3a://bucket/results."
                 ) from None
 
     def at(self, name: str) -> str:
@@ -188,14 +188,6 @@ class Sink:
         context: Any = self.executors.spark.sparkContext
         path = context._jvm.org.apache.hadoop.fs.Path(self.at(name))  # noqa: SLF001 - PySpark has no public way there
         return path.getFileSystem(context._jsc.hadoopConfiguration()), path  # noqa: SLF001
-
-
-def local_folder(into: str) -> Path | None:
-    """The folder that a path or a ``file:`` URL names; None for any other URL."""
-    url = urlsplit(into)
-    if url.scheme == "file":
-        return Path(unquote(url.path))
-    return None if "://" in into else Path(into)
 
 
 def arrow_file(url: str) -> tuple[fs.FileSystem, str]:

@@ -78,7 +78,7 @@ def _topic(text: str, options: dict[str, str]) -> Source:
     url = urlsplit(text)
     topic = url.path.strip("/")
     if not url.netloc or not topic or "/" in topic:
-        raise WrongSource(f"{text}: not of the form kafka://host:port[,host:port]/topic")
+        raise WrongSource(f"{text}: Must have the form kafka://host:port[,host:port]/topic.")
     brokers = []
     for broker in url.netloc.split(","):
         host, _, port = broker.rpartition(":") if re.search(r":\d+$", broker) else (broker, "", "9092")
@@ -91,7 +91,7 @@ def check_brokers(source: Source) -> None:
     if source.format != "kafka":
         return
     if faults := unanswered(source.brokers):
-        raise WrongSource(f"{source}: cannot connect to any broker: {', '.join(faults)}")
+        raise WrongSource(f"{source}: Cannot connect to any broker: {', '.join(faults)}")
 
 
 def unanswered(addresses: Iterable[str]) -> list[str]:
@@ -111,7 +111,7 @@ def check_plain(source: Source) -> None:
     """Raise WrongSource for a local Delta table that is named as plain Parquet: its deleted files would count."""
     path = Path(source.location.removeprefix("file://"))
     if source.format == "parquet" and (path / "_delta_log").is_dir():
-        raise WrongSource(f"{source} is a Delta table: name it delta:{source.location}, with --package and Delta's settings")
+        raise WrongSource(f"{source} is a Delta table: name it delta:{source.location}, with --package and Delta's settings.")
 
 
 def require_names(columns: Sequence[str], names: Iterable[str], source: Source) -> None:
@@ -121,4 +121,4 @@ def require_names(columns: Sequence[str], names: Iterable[str], source: Source) 
         if name not in columns:
             close = difflib.get_close_matches(name, columns, 1)
             hint = f" (did you mean {close[0]!r}?)" if close else ""
-            raise WrongSource(f"{source} has no column {name!r}{hint}; it has {', '.join(columns) or 'none'}")
+            raise WrongSource(f"{source} has no column {name!r}{hint}; it has {', '.join(columns) or 'none'}.")

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from service.arrow.texts import is_text, not_utf8
 from service.core.printable import printable
 from service.spark.errors import WrongSource
 from service.spark.io.scan import ScanSource
-from service.spark.tasks.key_columns import is_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,14 +35,20 @@ def read_table(
 
 
 def _typed(column: pa.ChunkedArray, kind: pa.DataType, name: str, source: Source) -> pa.ChunkedArray:
+    first = 0
+    for chunk in column.chunks:
+        if (wrong := not_utf8(chunk)) is not None:
+            row = first + wrong.index(True).as_py()
+            raise WrongSource(f"{source}: {name} of row {row + 1:,} is not UTF-8.")
+        first += len(chunk)
     try:
         return _cast(column, kind)
     except pa.ArrowNotImplementedError:
-        raise WrongSource(f"{source}: the column {name!r} is {column.type}, which cannot become {kind}") from None
+        raise WrongSource(f"{source}: The column {name!r} is {column.type}, which cannot become {kind}.") from None
     except pa.ArrowInvalid:
         row = _first_misfit(column, kind)
         value = printable(str(column[row].as_py()))
-        raise WrongSource(f"{source}: {name} of row {row + 1:,} is '{value}', which is not of type {kind}") from None
+        raise WrongSource(f"{source}: {name} of row {row + 1:,} is '{value}', which is not of type {kind}.") from None
 
 
 def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from service.core.errors import InvalidQuestion
+from service.report.numbers import number
 from service.spark.errors import WrongSource
 from service.spark.fleet.tasks import assignments
 from service.spark.fleet.tasks.assignments import Choice
@@ -21,7 +22,6 @@ from service.spark.load import report as load_report
 from service.spark.load import summary as load_summary
 from service.spark.load import windows
 from service.spark.load.options import CONSUMER, LIMITS, record_columns_of
-from service.spark.report import number
 
 WINDOWS, SUBJECTS, HOURS = "windows.parquet", "subjects.parquet", "hours.parquet"
 BREACHES, REQUESTS = "breaches.parquet", "group_assignments.parquet"
@@ -123,7 +123,7 @@ def _only(group: str, requests: DataFrame, source: Source) -> dict[str, Any]:
     """The group's request to ``/v1/group-assignments``."""
     row = requests.where(F.col("group") == group).first()
     if row is None:
-        raise WrongSource(f"{source} has no group {group!r} that can be assigned")
+        raise WrongSource(f"{source} has no group {group!r} that can be assigned.")
     request: dict[str, Any] = json.loads(row["question"])
     return request
 
@@ -146,7 +146,7 @@ def _measured(
     partitions = windows.by_partition(counted.where("reason is null"), seconds).persist()
     bounds = partitions.agg(F.min("window"), F.max("window")).first()
     if bounds is None or bounds[0] is None:
-        raise WrongSource(f"{source} has no record with a partition and a time")
+        raise WrongSource(f"{source} has no record with a partition and a time.")
     rejected: dict[str, int] = {}
     if observed.get["rejected"]:
         rejected_rows = events.where("reason is not null").select("reason", "record")
@@ -170,7 +170,7 @@ def _totals(pipeline: Pipeline, source: Source, _: dict[str, Any], **options: An
     names = [" × ".join(map(str, row)) for row in frame.select(plans).distinct().limit(3).collect()] if plans else ["one"]
     if len(names) != 1:
         which = f"several plans ({', '.join(names)} …)" if names else "no such plan"
-        raise WrongSource(f"{source} has {which}: name one with --partitioner and --partitions-count")
+        raise WrongSource(f"{source} has {which}: name one with --partitioner and --partitions-count.")
     size = F.coalesce(F.col("bytes").cast("long"), F.lit(0)) if "bytes" in frame.columns else F.lit(0).cast("long")
     rows = frame.select(
         F.lit(options["topic"]).alias("topic"),

@@ -53,15 +53,17 @@ def check(*, duration_seconds: float | None, time_zone: str, topic: str | None, 
     try:
         ZoneInfo(time_zone)
     except (ZoneInfoNotFoundError, ValueError):
-        raise InvalidQuestion(f"unknown time zone {time_zone!r}; Europe/Berlin is one") from None
+        raise InvalidQuestion(f"Unknown time zone {time_zone!r}; an example is Europe/Berlin.") from None
     if duration_seconds is not None and topic is None:
-        raise InvalidQuestion("--duration-seconds is for partitions of one topic, counted by skew; name the topic with --topic")
+        raise InvalidQuestion(
+            "--duration-seconds is only for the partitions of one topic, counted by skew; name the topic with --topic."
+        )
     if options["group"] is not None and options["groups"] is None:
-        raise InvalidQuestion("--group needs --groups")
+        raise InvalidQuestion("--group needs --groups.")
     for name, (kind, _) in LIMITS.items():
         needed = {CONSUMER: "groups", BROKER: "placements"}.get(kind)
         if needed and options[name] is not None and options[needed] is None:
-            raise InvalidQuestion(f"--{name.replace('_', '-')} needs --{needed}")
+            raise InvalidQuestion(f"--{name.replace('_', '-')} needs --{needed}.")
 
 
 def columns(*, source: Source, **options: Any) -> tuple[str, ...]:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
+from service.report.numbers import duration, number, size
 from service.spark.io.sinks import REJECTED_ROWS
-from service.spark.report import COLORS, Figure, Figures, Report, Section, Table, chart, label, number, size
+from service.spark.report import COLORS, Figure, Figures, Report, Section, Table, chart, label
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -72,7 +73,7 @@ def report(summary: dict[str, Any], drawn: Mapping[str, Any], source: str) -> Re
     figures = [
         Figure("records", number(summary["records"])),
         Figure(
-            "time span", _duration(span["windows"] * span["window_seconds"]), f"in windows of {number(span['window_seconds'])} s"
+            "time span", duration(span["windows"] * span["window_seconds"]), f"in windows of {number(span['window_seconds'])} s"
         ),
     ]
     if summary["limits"]:
@@ -224,10 +225,3 @@ def _time(seconds: float | None, span: Mapping[str, Any]) -> str:
     if seconds is None or span["start"] is None:
         return "—"
     return datetime.fromtimestamp(seconds, UTC).astimezone(ZoneInfo(span["time_zone"])).strftime("%Y-%m-%d %H:%M:%S")
-
-
-def _duration(seconds: float) -> str:
-    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
-        if seconds >= 2 * length:
-            return f"{seconds / length:.3g} {unit}"
-    return f"{seconds:.3g} s"

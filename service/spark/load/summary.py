@@ -25,7 +25,7 @@ def kinds(subjects: DataFrame) -> dict[str, dict[str, Any] | None]:
             "*",
             F.row_number().over(kind.orderBy(F.desc_nulls_last(of("peak_")), "group_id", "subject")).alias("rank"),
             F.count("*").over(kind).alias("count"),
-            (F.max(of("")).over(kind) / F.mean(of("")).over(kind)).alias("skew"),
+            F.try_divide(F.max(of("")).over(kind), F.mean(of("")).over(kind)).alias("skew"),
         )
         .where(F.col("rank") <= NAMED)
         .orderBy("kind", "rank")

@@ -15,6 +15,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from service.spark.fleet.tasks.assignments import COLUMNS as GROUP_COLUMNS
 from service.spark.fleet.tasks.assignments import RESULT, Choice, assign_groups
 from service.spark.io.sources import CORRUPT
+from service.spark.io.times import milliseconds
 from service.spark.load.options import BROKER, CONSUMER, PARTITION, RecordColumns
 from service.spark.tasks import group_requests
 
@@ -32,12 +33,13 @@ def events(frame: DataFrame, columns: RecordColumns) -> DataFrame:
     corrupt = F.col(CORRUPT) if CORRUPT in frame.columns else F.lit(None).cast("string")
     topic = F.col(columns.topic_column).cast("string") if columns.topic_column else F.lit(columns.topic)
     number = F.col(columns.partition).try_cast("int")
-    at = _seconds(frame, columns.time)
+    at = milliseconds(columns.time, frame.schema[columns.time].dataType) / 1000
     total = F.lit(0).cast("long")
     for name in columns.sizes:
         total = total + F.coalesce(_size(frame, name), F.lit(0))
     reason = (
         F.when(corrupt.isNotNull(), "not readable as a record")
+        .when(~F.is_valid_utf8(topic), "topic is not UTF-8")
         .when(topic.isNull(), "no topic")
         .when(number.isNull() | (number < 0), "no partition")
         .when(at.isNull(), "no time")
@@ -49,18 +51,8 @@ def events(frame: DataFrame, columns: RecordColumns) -> DataFrame:
         at.alias("at"),
         total.alias("bytes"),
         reason.alias("reason"),
-        F.when(reason.isNotNull(), record).alias("record"),
+        F.when(reason.isNotNull(), F.make_valid_utf8(record)).alias("record"),
     )
-
-
-def _seconds(frame: DataFrame, name: str) -> Column:
-    """Seconds since 1970, from timestamps, ms since 1970, or either as text."""
-    kind, column = frame.schema[name].dataType, F.col(name)
-    if isinstance(kind, types.StringType):
-        return F.coalesce(column.try_cast("long") / 1000, column.try_cast("timestamp").cast("double"))
-    if isinstance(kind, types.TimestampNTZType):
-        return column.cast("timestamp").cast("double")
-    return column.cast("double") if isinstance(kind, types.TimestampType) else column.try_cast("long") / 1000
 
 
 def _size(frame: DataFrame, name: str) -> Column:

@@ -7,12 +7,15 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from service.arrow.texts import is_text
 from service.core.attribution.equivalents import PartitionerClass, rank
 from service.core.attribution.fingerprints import MAX_CLASSES, fingerprint
-from service.core.attribution.mixtures import Patterns, unmix
+from service.core.attribution.mixtures import Patterns, likelihoods, unmix
 from service.core.attribution.observations import observe
+from service.core.attribution.shares import Pairs, intervals
 from service.core.errors import InvalidQuestion
 from service.core.partitioners import PARTITIONERS
+from service.report.numbers import number, share
 from service.spark.errors import WrongSource
 from service.spark.io.scan import ScanSource, run_scan
 from service.spark.io.sources import Source
@@ -20,11 +23,16 @@ from service.spark.job import Outcome, Pipeline
 from service.spark.mismatch import report
 from service.spark.mismatch.tasks import count_scan
 from service.spark.mismatch.tasks.scan import MismatchResult, MismatchScan, merged, patterns, settled
-from service.spark.report import number, share
-from service.spark.tasks.key_columns import check_format, check_keys, is_text, read_keys
+from service.spark.tasks.key_columns import check_format, check_keys, read_keys
 
 MOST_PARTITIONS: Final = 1_000_000
 """That are counted; a row with a higher partition is rejected, as it would take the memory of as many."""
+
+NO_VERDICT: Final = {
+    "verdict": "none", "mixture": [], "chance_share": 0.0, "chance_share_low": 0.0, "chance_share_high": 0.0,
+    "unexplained_pairs": 0,
+}  # fmt: skip
+"""If no record has a key."""
 
 LARGEST_COUNT: Final = 4
 """Partition counts are tried up to this multiple of the smallest possible one."""
@@ -47,13 +55,13 @@ def run(
     key_format = check_format(scan_source.schema.field(key_column).type, key_format)
     kind = scan_source.schema.field(partition_column).type
     if not (pa.types.is_integer(kind) or is_text(kind)):
-        raise WrongSource(f"{source}: the column {partition_column!r} is {kind}; partitions are integers")
+        raise WrongSource(f"{source}: The column {partition_column!r} is {kind}; partitions are integers.")
     names = tuple(dict.fromkeys((*(partitioners or (each.name for each in PARTITIONERS if each.writes_to_kafka)), expected)))
     scan = MismatchScan(key_column, key_format, partition_column, partitions_count or 1, expected, names, scan_source.corrupt)
     writers = scan.writers()
     scan.expected_writer(writers)  # raises for one that ignores keys
     if len(writers.classes) > MAX_CLASSES:
-        raise InvalidQuestion(f"{len(writers.classes)} distinct writers; at most {MAX_CLASSES} can be told apart")
+        raise InvalidQuestion(f"{len(writers.classes)} distinct writers; at most {MAX_CLASSES} can be told apart.")
     check_keys(scan_source.first(), (key_column,), "", key_format, source)
     if partitions_count is None:
         counting = count_scan.CountScan(replace(scan, partitions_count=MOST_PARTITIONS))
@@ -85,7 +93,7 @@ def run(
 def _partitions_count(sample: count_scan.RecordSample, scan: MismatchScan, source: Source) -> int:
     """The likeliest partition count: the largest partition + 1, unless the writers suggest more."""
     if sample.largest is None or sample.records is None:
-        raise WrongSource(f"{source}: the column {scan.partition_column!r} has no partitions")
+        raise WrongSource(f"{source}: The column {scan.partition_column!r} has no partitions.")
     least = sample.largest + 1
     if not sample.records.num_rows:
         return least
@@ -114,7 +122,7 @@ def _summary(scan: MismatchScan, result: MismatchResult, rejected: dict[str, int
         "misplaced_share": misplaced / keyed if keyed else 0.0,
         "undecided": result.undecided,
         "different_pairs": {"placed": result.right.distinct, "misplaced": result.wrong.distinct},
-        **_verdict(patterns(result, writers, scan.partitions_count) if keyed else None, writers),
+        **(_verdict(*patterns(result, writers, scan.partitions_count), writers) if keyed else NO_VERDICT),
         "writers": _writers(result, writers),
         "ignoring_keys": list(group.ignoring_keys),
         "excluded": [{"partitioner": name, "reason": reason} for name, reason in group.excluded],
@@ -130,25 +138,30 @@ def _summary(scan: MismatchScan, result: MismatchResult, rejected: dict[str, int
     }
 
 
-def _verdict(patterns: Patterns | None, writers: Sequence[tuple[PartitionerClass, int]]) -> dict[str, Any]:
-    """Which partitioners wrote it. patterns : None if no record has a key"""
-    if patterns is None:
-        return {"verdict": "none", "mixture": [], "chance_share": 0.0, "unexplained_pairs": 0}
+def _verdict(patterns: Patterns, pairs: Pairs, writers: Sequence[tuple[PartitionerClass, int]]) -> dict[str, Any]:
+    """Which partitioners wrote it."""
     mixture = unmix(patterns, len(writers))
     alone = len(mixture.components) == 1 and not mixture.unexplained
+    classes = [each.class_index for each in mixture.components]
+    shares = np.array([*(each.share for each in mixture.components), mixture.chance_share])
+    *bounds, (chance_low, chance_high) = intervals(likelihoods(patterns, classes), shares, pairs)
     return {
         "verdict": "identified" if alone else "mixture" if mixture.components else "unexplained",
         "mixture": [
             {
                 "partitioners": _alike(patterns, writers, each.class_index),
                 "share": each.share,
+                "share_low": low,
+                "share_high": high,
                 "pairs": each.pairs,
                 "of": each.of,
                 "log_chance": each.log_chance,
             }
-            for each in mixture.components
+            for each, (low, high) in zip(mixture.components, bounds, strict=True)
         ],
         "chance_share": mixture.chance_share,
+        "chance_share_low": chance_low,
+        "chance_share_high": chance_high,
         "unexplained_pairs": mixture.unexplained,
     }
 

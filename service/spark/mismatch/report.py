@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from service.core.attribution.fingerprints import MOSTLY
+from service.report.numbers import number, share
 from service.spark.io.sinks import REJECTED_ROWS
-from service.spark.report import COLORS, Figure, Figures, Report, Section, Table, chart, number, partition_axis, share
+from service.spark.report import COLORS, INK, Figure, Figures, Report, Section, Table, chart, partition_axis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,16 +21,20 @@ SHOWN = 3
 
 
 def verdict(summary: dict[str, Any]) -> str:
-    """The verdict in words: ``99.9% java …, 0.1% librdkafka:consistent …``."""
+    """The verdict in words: ``99.9% java … (99.8% to 99.9%), 0.10% librdkafka:consistent … (0.07% to 0.15%)``."""
     if summary["verdict"] == "none":
         return "no record has a key"
     if summary["verdict"] == "unexplained":
         return "no partitioner explains the records at this partition count"
-    parts = [f"{share(part['share'])} {named(part['partitioners'])}" for part in summary["mixture"]]
+    parts = [f"{share(part['share'])} {named(part['partitioners'])} ({_interval(part)})" for part in summary["mixture"]]
     if summary["chance_share"] > 0.0005:
         unexplained = f"{share(summary['chance_share'])} explained by no partitioner"
         parts.insert(0 if summary["chance_share"] > MOSTLY else len(parts), unexplained)
     return ", ".join(parts)
+
+
+def _interval(part: dict[str, Any]) -> str:
+    return f"{share(part['share_low'])} to {share(part['share_high'])}"
 
 
 def named(partitioners: list[str]) -> str:
@@ -58,8 +63,12 @@ def report(summary: dict[str, Any], result: MismatchResult, source: str) -> Repo
         for each in summary["writers"]
     ]
     shares = _share_of_each(summary)
+    of_shares = (
+        "Shares of the records with a key, with 95% intervals. Keys count as independent of each other; the records of a key "
+        "need not be, because a service may be the only writer of its keys. "
+    )
     chance = (
-        f"{'Shares of the records with a key. ' if shares else ''}A partitioner that wrote none of the records explains about "
+        f"{of_shares if shares else ''}A partitioner that wrote none of the records explains about "
         f"one in {summary['partitions_count']} by chance, so what each would explain alone is more than its share."
     )
     sections = [
@@ -67,7 +76,7 @@ def report(summary: dict[str, Any], result: MismatchResult, source: str) -> Repo
         Section(
             "Who wrote the records" if shares else "Records that each partitioner explains",
             (
-                *((chart(lambda axes: _shares(axes, shares), height=0.9 + 0.3 * len(shares)),) if shares else ()),
+                *((chart(lambda axes: _shares(axes, shares), height=0.9 + 0.3 * len(shares)), _table(shares)) if shares else ()),
                 Table(
                     ("partitioners that no key tells apart", "records explained", "share"),
                     writers,
@@ -94,17 +103,27 @@ def report(summary: dict[str, Any], result: MismatchResult, source: str) -> Repo
     return Report("Mismatch", source, tuple(sections), f"Written by: {sentence}." if shares else f"{sentence.capitalize()}.")
 
 
-def _share_of_each(summary: dict[str, Any]) -> dict[str, float]:
+def _share_of_each(summary: dict[str, Any]) -> dict[str, dict[str, float]]:
     """The shares of the verdict, of the same records and so adding up to 1; empty if no partitioner explains them."""
-    shares = {named(each["partitioners"]): each["share"] for each in summary["mixture"]}
+    shares = {named(each["partitioners"]): each for each in summary["mixture"]}
     if shares and summary["chance_share"] > 0.0005:
-        shares["explained by no partitioner"] = summary["chance_share"]
+        shares["explained by no partitioner"] = {name: summary[f"chance_{name}"] for name in ("share", "share_low", "share_high")}
     return shares
 
 
-def _shares(axes: Axes, shares: dict[str, float]) -> None:
-    bars = axes.barh(list(shares), [100 * each for each in shares.values()], color=COLORS[0], height=0.62)
-    axes.bar_label(bars, fmt="%.3g%%", padding=3)
+def _table(shares: dict[str, dict[str, float]]) -> Table:
+    rows = [(name, share(each["share"]), _interval(each)) for name, each in shares.items()]
+    return Table(("partitioners that no key tells apart", "share of the records", "95% interval"), rows)
+
+
+def _shares(axes: Axes, shares: dict[str, dict[str, float]]) -> None:
+    share_of, low, high = (
+        np.array([100 * each[name] for each in shares.values()]) for name in ("share", "share_low", "share_high")
+    )
+    axes.barh(list(shares), share_of, color=COLORS[0], height=0.62)
+    for row, (width, end) in enumerate(zip(share_of, high, strict=True)):
+        axes.text(end + 1, row, f"{width:.3g}%", va="center")
+    axes.errorbar(share_of, np.arange(len(shares)), xerr=[share_of - low, high - share_of], fmt="none", ecolor=INK, elinewidth=1)
     axes.invert_yaxis()
     axes.set_xlim(0, 112)
     axes.set_xlabel("share of the records with a key, %")

@@ -8,15 +8,16 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame, Observation, types
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
+from service.report.numbers import number
 from service.spark.errors import WrongSource
 from service.spark.io import reading, sources
 from service.spark.io.sinks import REJECTED_ROWS
 from service.spark.io.sources import Source
+from service.spark.io.times import milliseconds
 from service.spark.job import Outcome, Pipeline
 from service.spark.offsets import lags as offset_lags
 from service.spark.offsets import report as offsets_report
 from service.spark.offsets.lags import PARTITION
-from service.spark.report import number
 
 OFFSETS, GROUPS, MEMBERS = "offsets.parquet", "groups.parquet", "members.parquet"
 HISTORY, REQUESTS = "history.parquet", "group_assignments.parquet"
@@ -41,8 +42,8 @@ def run(
     raw = _records(pipeline, records)
     ends = None if log_end is None else _log_ends(pipeline, log_end, as_of)
     times = [as_of]
-    if ends is not None and "at" in ends.columns:
-        times = _snapshots(ends, log_end)
+    if ends is not None and "at" in ends.rows.columns:
+        times = _snapshots(ends.rows, log_end)
     observation = Observation("records")
     state = offset_lags.latest_records(raw, times, observation).persist()
     try:
@@ -56,9 +57,12 @@ def run(
         # Not earlier: the commits of other groups may have a topic's name.
         chosen = F.lit(True) if group is None else F.col("group") == group
         groups = groups.where(chosen)
-        lags = offset_lags.lags_of(state.where(chosen), groups, ends, retention_minutes * 60_000).persist()
+        rows = None if ends is None else ends.rows
+        lags = offset_lags.lags_of(state.where(chosen), groups, rows, retention_minutes * 60_000).persist()
         with pipeline.progress("joining groups, offsets and log ends"):
-            return _outcome(pipeline, records, OffsetFrames(state, groups, lags, counts, last, len(times) > 1, weight, group))
+            return _outcome(
+                pipeline, records, OffsetFrames(state, groups, lags, ends, counts, last, len(times) > 1, weight, group)
+            )
     finally:
         state.unpersist()
 
@@ -67,17 +71,33 @@ def run(
 
 
 def _records(pipeline: Pipeline, source: Source) -> DataFrame:
-    """Keys and values as bytes, and their positions in the log. Text is base64, as in CSV and JSON."""
+    """The input of ``tasks.records``: keys and values as bytes, and their positions in the log. Text is base64, as in CSV."""
     frame = reading.read(pipeline.spark, source)
     reading.require(frame, ("key", "value", "partition", "offset", "timestamp"), source)
     kinds = {field.name: field.dataType for field in frame.schema.fields}
+    partition, offset = F.col("partition").try_cast("int"), F.col("offset").try_cast("long")
+    time = milliseconds("timestamp", kinds["timestamp"])
+    fault = F.when(_corrupt(frame).isNotNull(), "the line could not be read")
+    for name, value in (("partition", partition), ("offset", offset), ("timestamp", time)):
+        fault = fault.when(F.col(name).isNotNull() & value.isNull(), f"the {name} is unreadable")
     return frame.select(
-        *(_bytes(name, kinds[name]).alias(name) for name in ("key", "value")),
-        F.col("partition").cast("int").alias("log_partition"),
-        F.col("offset").cast("long").alias("log_offset"),
-        F.coalesce(_ms("timestamp", kinds["timestamp"]), F.lit(-1)).alias("timestamp"),
-        (F.col(sources.CORRUPT) if sources.CORRUPT in kinds else F.lit(None).cast("string")).alias("line"),
+        *(F.when(fault.isNull(), _bytes(name, kinds[name])).alias(name) for name in ("key", "value")),
+        partition.alias("log_partition"),
+        offset.alias("log_offset"),
+        F.coalesce(time, F.lit(-1)).alias("timestamp"),
+        fault.alias("fault"),
+        F.when(fault.isNotNull(), _line(frame)).alias("line"),
     )
+
+
+def _corrupt(frame: DataFrame) -> Column:
+    return F.col(sources.CORRUPT) if sources.CORRUPT in frame.columns else F.lit(None).cast("string")
+
+
+def _line(frame: DataFrame) -> Column:
+    """A row as text: what Spark could not read, or else JSON."""
+    row = F.to_json(F.struct(*(name for name in frame.columns if name != sources.CORRUPT)))
+    return F.make_valid_utf8(F.coalesce(_corrupt(frame), row))
 
 
 def _bytes(name: str, kind: types.DataType) -> Column:
@@ -88,36 +108,55 @@ def _bytes(name: str, kind: types.DataType) -> Column:
     return F.coalesce(F.try_to_binary(name, F.lit("base64")), nothing)
 
 
-def _ms(name: str, kind: types.DataType) -> Column:
-    """A time in ms since 1970, from a timestamp, a number of ms, or either as text."""
-    if isinstance(kind, types.TimestampType):
-        return F.unix_millis(name)
-    if isinstance(kind, types.StringType):
-        return F.coalesce(F.col(name).try_cast("long"), F.unix_millis(F.col(name).try_cast("timestamp")))
-    return F.col(name).cast("long")
+@dataclass(frozen=True)
+class LogEnds:
+    """The table of log ends.
+
+    rows : topic, partition, log_end_offset, and ``at`` if the table has a time
+    rejected : ``reason`` and ``record`` of the rows that lack any of them
+    counts : the rejected rows by reason
+    """
+
+    rows: DataFrame
+    rejected: DataFrame
+    counts: dict[str, int]
 
 
-def _log_ends(pipeline: Pipeline, source: Source, as_of: int | None) -> DataFrame:
-    """topic, partition, log_end_offset, and ``at`` if the table has a time."""
+def _log_ends(pipeline: Pipeline, source: Source, as_of: int | None) -> LogEnds:
     frame = reading.read(pipeline.spark, source)
     reading.require(frame, ("topic", "partition", "log_end_offset"), source)
-    columns = [
-        F.col("topic"),
-        F.col("partition").try_cast("int").alias("partition"),
-        F.col("log_end_offset").try_cast("long").alias("log_end_offset"),
-    ]
-    if "time" not in frame.columns:
-        return frame.select(*columns)
-    ends = frame.select(*columns, _ms("time", frame.schema["time"].dataType).alias("at"))
-    return ends if as_of is None else ends.where(F.col("at") <= as_of)
+    columns = {
+        "topic": F.col("topic").cast("string"),
+        "partition": F.col("partition").try_cast("int"),
+        "log_end_offset": F.col("log_end_offset").try_cast("long"),
+    }
+    if "time" in frame.columns:
+        columns["at"] = milliseconds("time", frame.schema["time"].dataType)
+    reason = (
+        F.when(_corrupt(frame).isNotNull(), "not readable as a record")
+        .when(columns["topic"].isNull(), "no topic")
+        .when(~F.is_valid_utf8(columns["topic"]), "topic is not UTF-8")
+        .when(columns["partition"].isNull() | (columns["partition"] < 0), "no partition")
+        .when(columns["log_end_offset"].isNull(), "no log end offset")
+    )
+    if "at" in columns:
+        reason = reason.when(columns["at"].isNull(), "no time")
+    named = (value.alias(name) for name, value in columns.items())
+    every = frame.select(*named, reason.alias("reason"), F.when(reason.isNotNull(), _line(frame)).alias("record"))
+    rejected = every.where("reason is not null").select("reason", "record")
+    counts = {row["reason"]: int(row["count"]) for row in rejected.groupBy("reason").count().orderBy("reason").collect()}
+    rows = every.where("reason is null").select(*columns)
+    if rows.isEmpty():
+        reasons = "; ".join(f"{count} with {reason}" for reason, count in counts.items())
+        raise WrongSource(f"{source} has no readable row{f' ({reasons})' if counts else ''}.")
+    return LogEnds(rows if as_of is None or "at" not in columns else rows.where(F.col("at") <= as_of), rejected, counts)
 
 
 def _snapshots(ends: DataFrame, source: Source | None) -> list[int | None]:
-    rows = ends.select("at").distinct().orderBy("at").limit(MOST_SNAPSHOTS + 1).collect()
-    times = [row["at"] for row in rows if row["at"] is not None]
-    if not times or len(rows) > MOST_SNAPSHOTS or len(times) < len(rows):
-        raise WrongSource(f"{source}: the column 'time' must have a time in each row, 1 to {MOST_SNAPSHOTS:,} distinct ones")
-    return list(times)
+    times = [row["at"] for row in ends.select("at").distinct().orderBy("at").limit(MOST_SNAPSHOTS + 1).collect()]
+    if not 1 <= len(times) <= MOST_SNAPSHOTS:
+        raise WrongSource(f"{source}: The column 'time' must have 1 to {MOST_SNAPSHOTS:,} distinct times, up to --as-of.")
+    return times
 
 
 # ---- results ------------------------------------------------------------------------------------------------------
@@ -128,6 +167,7 @@ class OffsetFrames:
     """What the tables and the summary are made of.
 
     state, groups, lags : as ``lags`` gives them
+    ends : the log ends; None if unknown
     counts : records by kind, ``unreadable`` included
     last : the time to describe, in ms; None if no record has one
     several : whether there are several snapshots, and so a history
@@ -138,11 +178,17 @@ class OffsetFrames:
     state: DataFrame
     groups: DataFrame
     lags: DataFrame
+    ends: LogEnds | None
     counts: dict[str, int]
     last: int | None
     several: bool
     weight: str
     group: str | None
+
+    @property
+    def rejected_log_ends(self) -> dict[str, int]:
+        """The rejected rows of the log ends, by reason."""
+        return {} if self.ends is None else self.ends.counts
 
     @property
     def members(self) -> DataFrame:
@@ -181,8 +227,10 @@ def _tables(pipeline: Pipeline, frames: OffsetFrames, now: DataFrame) -> dict[st
     }
     if frames.several:
         tables[HISTORY] = frames.lags.groupBy("group", "at").agg(F.sum("lag").alias("lag")).orderBy("group", "at")
-    if frames.counts["unreadable"]:
-        tables[REJECTED_ROWS] = frames.state.where("reason is not null").select("reason", "record", "log_partition", "log_offset")
+    if frames.counts["unreadable"] or frames.rejected_log_ends:
+        unreadable = frames.state.where("reason is not null").select("reason", "record", "log_partition", "log_offset")
+        rejected = unreadable if frames.ends is None else unreadable.unionByName(frames.ends.rejected, allowMissingColumns=True)
+        tables[REJECTED_ROWS] = rejected
     else:
         pipeline.sink.remove(REJECTED_ROWS)
     return tables
@@ -204,6 +252,7 @@ def _summary(frames: OffsetFrames, now: DataFrame, tables: dict[str, Any]) -> di
         "job": "offsets",
         "as_of": None if frames.last is None else datetime.fromtimestamp(frames.last / 1000, UTC).isoformat(),
         "records": {name: value for name, value in frames.counts.items() if value},
+        "rejected_log_ends": frames.rejected_log_ends,
         "groups": tables[GROUPS].count(),
         "partitions": {name: int(value or 0) for name, value in (total.asDict() if total else {}).items()},
         "largest_lags": [row.asDict() for row in largest],
@@ -225,5 +274,5 @@ def _only(group: str, summary: dict[str, Any]) -> dict[str, Any]:
         request: dict[str, Any] = summary["group_assignments"][0]
         return request
     if summary["groups"]:
-        raise WrongSource(f"the group {group!r} has no members to assign partitions to as of {summary['as_of']}")
-    raise WrongSource(f"unknown group {group!r} as of {summary['as_of']}")
+        raise WrongSource(f"The group {group!r} has no members to assign partitions to as of {summary['as_of']}.")
+    raise WrongSource(f"Unknown group {group!r} as of {summary['as_of']}.")

@@ -6,8 +6,9 @@ from collections import defaultdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from service.report.numbers import duration, number
 from service.spark.io.sinks import REJECTED_ROWS
-from service.spark.report import COLORS, Figure, Figures, Report, Section, Table, chart, label, number
+from service.spark.report import COLORS, Figure, Figures, Report, Section, Table, chart, label
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +26,7 @@ def report(source: str, summary: dict[str, Any], history: Sequence[tuple[str, in
     """
     partitions = summary["partitions"]
     unreadable = summary["records"].get("unreadable", 0)
+    rejected = sum(summary["rejected_log_ends"].values())
     figures = Figures(
         (
             Figure("records", number(summary["records"].get("records", 0))),
@@ -38,6 +40,7 @@ def report(source: str, summary: dict[str, Any], history: Sequence[tuple[str, in
                 "bad" if partitions["falling_behind"] else "",
             ),
             Figure("unreadable records", number(unreadable), f"in {REJECTED_ROWS}", "bad" if unreadable else ""),
+            *([Figure("rejected log ends", number(rejected), f"in {REJECTED_ROWS}", "bad")] if rejected else []),
         )
     )
     sections = [Section("At a glance", (figures,), f"As of {summary['as_of']}.")]
@@ -78,7 +81,7 @@ def _groups(rows: list[dict[str, Any]]) -> Section:
                 _number(row["lag"]),
                 _number(row["largest_lag"]),
                 _trend(row["lag_per_second"]),
-                _duration(row["seconds_to_catch_up"]),
+                duration(row["seconds_to_catch_up"]),
             )
             for row in rows
         ],
@@ -99,7 +102,7 @@ def _partitions(rows: list[dict[str, Any]]) -> Section:
                 _number(row["log_end_offset"]),
                 _number(row["lag"]),
                 _trend(row["lag_per_second"], row.get("trend")),
-                _duration(row["seconds_to_catch_up"]),
+                duration(row["seconds_to_catch_up"]),
             )
             for row in rows
         ],
@@ -126,13 +129,3 @@ def _verdict(summary: dict[str, Any]) -> str:
     if not partitions["falling_behind"]:
         return f"No partition falls behind. The lag is {lag}."
     return f"{number(partitions['falling_behind'])} partitions fall behind: their lag grows. The lag is {lag}."
-
-
-def _duration(seconds: float | None) -> str:
-    """``90 s``, ``2.5 h``; a dash if it never ends or is unknown."""
-    if seconds is None:
-        return "—"
-    for limit, size, unit in ((120, 1, "s"), (7200, 60, "min"), (172800, 3600, "h")):
-        if seconds < limit:
-            return f"{number(round(seconds / size, 1))} {unit}"
-    return f"{number(round(seconds / 86400, 1))} d"

@@ -4,6 +4,7 @@ The plan is one network over all topics, so the driver reads the tables and comp
 are 30 MB of arrays.
 """
 
+from dataclasses import asdict
 from typing import Any, Final
 
 import numpy as np
@@ -23,8 +24,10 @@ from service.arrow.reassignments import (
 )
 from service.core.errors import AllocatorError, InvalidQuestion
 from service.core.model import Ragged
-from service.core.reassignments.batches.model import Batches, Limits
+from service.core.reassignments.batches.model import Batches, Limits, Pace, Timing
 from service.core.reassignments.batches.plan import plan_in_batches
+from service.core.reassignments.effects import effects, timing_sentence, warnings
+from service.core.reassignments.loads import before_and_after
 from service.core.reassignments.model import (
     NO_LIMIT,
     Brokers,
@@ -33,12 +36,12 @@ from service.core.reassignments.model import (
     Plan,
 )
 from service.core.reassignments.moves import moves_of
+from service.report.numbers import number
 from service.spark.errors import JobFailed, WrongSource
 from service.spark.io.sources import Source
 from service.spark.io.tables import read_table
 from service.spark.job import Outcome, Pipeline
-from service.spark.reassign.report import load_of, report_of
-from service.spark.report import number
+from service.spark.reassign.report import load_summary, report_of
 
 REASSIGNMENT: Final = "reassignment.parquet"
 MOVES: Final = "moves.parquet"
@@ -63,6 +66,8 @@ def run(
     moves_per_batch: int | None,
     bytes_in_flight: int | None,
     throttle_bytes_per_second: int | None,
+    throttle_utilization: float,
+    batch_seconds: float,
     **_: Any,
 ) -> Outcome:
     """Read both tables, plan, write."""
@@ -84,16 +89,20 @@ def run(
     except AllocatorError as error:
         raise JobFailed(str(error)) from None
     moves = moves_table(cluster, placed, moves_of(cluster, placed, goal, result.replicas, batches))
-    seconds = batches.traffic.seconds(throttle_bytes_per_second, len(batches)) if throttle_bytes_per_second else None
-    summary = _summary(cluster, placed, goal, result, batches)
+    pace = Pace(throttle_utilization, batch_seconds)
+    timing = batches.timing(pace, throttle_bytes_per_second)
+    summary = _summary(cluster, placed, goal, result, batches, timing)
+    summary["effects"] += timing_sentence(timing, pace, throttle_bytes_per_second)
+    summary["pace"] = {"throttle_bytes_per_second": throttle_bytes_per_second, **asdict(pace)}
+    steps = _batches(batches, timing.seconds, sized=placed.sizes is not None)
     return Outcome(
         summary=summary,
         tables={
             REASSIGNMENT: _reassignment(cluster, placed, batches),
             MOVES: moves,
-            BATCHES: _batches(batches, seconds, sized=placed.sizes is not None),
+            BATCHES: steps,
         },
-        report=report_of(summary, str(placements)),
+        report=report_of(summary, steps, str(placements)),
         headline={
             "partitions": number(len(placed)),
             "replicas to copy": f"{number(summary['moves']['replicas'])} (lower bound {number(result.lower_bound)})",
@@ -111,7 +120,7 @@ def _topics(table: pa.Table, source: Source) -> pa.StructArray:
     table = table.sort_by([("topic_name", "ascending"), ("partition_id", "ascending")]).combine_chunks()
     wrong = next((name for name in table.column_names if table.column(name).null_count), None)
     if wrong:
-        raise WrongSource(f"{source}: each row must have a {wrong}; {table.column(wrong).null_count} have none")
+        raise WrongSource(f"{source}: Each row must have a {wrong}; {table.column(wrong).null_count} have none.")
     column = {name: _chunk(table.column(name)) for name in table.column_names}
     names = pc.dictionary_encode(column["topic_name"].cast(NAME))
     index = np.array(names.indices, np.int32)
@@ -124,7 +133,7 @@ def _topics(table: pa.Table, source: Source) -> pa.StructArray:
     arrays = [lists.get(field.name, pa.nulls(len(names.dictionary), field.type)).cast(field.type) for field in PLACED_TOPIC]
     rows = pa.StructArray.from_arrays(arrays, fields=list(PLACED_TOPIC))
     if not plain_placed_topics(rows):
-        raise WrongSource(f"{source}: ids, sizes and rates must not be negative, and each row must have a replica")
+        raise WrongSource(f"{source}: Ids, sizes and rates must not be negative, and each row must have a replica.")
     return rows
 
 
@@ -139,14 +148,14 @@ def _brokers(table: pa.Table, source: Source) -> pa.StructArray:
     arrays = [column.get(field.name, pa.nulls(len(table), field.type)).cast(field.type) for field in TARGET_BROKER]
     rows = pa.StructArray.from_arrays(arrays, fields=list(TARGET_BROKER))
     if not plain_target_brokers(rows):
-        raise WrongSource(f"{source}: each row must have a broker_id, and weights and limits that are not negative")
+        raise WrongSource(f"{source}: Each row must have a broker_id, and weights and limits that are not negative.")
     return rows
 
 
 def _check_sizes(brokers: Brokers, placements: Placements, goal: Goal, limited: int | None) -> None:
     needed = goal.balance == "bytes" or limited or (brokers.capacity_bytes != NO_LIMIT).any()
     if placements.sizes is None and needed:
-        raise InvalidQuestion("there is no column partition_bytes, which bytes, throttles and capacities need")
+        raise InvalidQuestion("Column partition_bytes is required for --balance bytes, throttles and capacities.")
 
 
 # ---- the tables that go out --------------------------------------------------------------------------------------------
@@ -182,12 +191,16 @@ def _batches(batches: Batches, seconds: Any, *, sized: bool) -> pa.Table:
     )
 
 
-def _summary(brokers: Brokers, placements: Placements, goal: Goal, result: Plan, batches: Batches) -> dict[str, Any]:
+def _summary(
+    brokers: Brokers, placements: Placements, goal: Goal, result: Plan, batches: Batches, timing: Timing
+) -> dict[str, Any]:
     now = placements.replicas
+    loads = before_and_after(brokers, placements, result.replicas)
     leads = now.values[now.offsets[:-1]] != result.replicas.values[result.replicas.offsets[:-1]]
     return {
         "job": "reassign",
         "objective": goal.objective,
+        "balance": goal.balance,
         "topics": len(placements.topic_names),
         "partitions": len(placements),
         "moves": {
@@ -197,7 +210,10 @@ def _summary(brokers: Brokers, placements: Placements, goal: Goal, result: Plan,
             "lower_bound": result.lower_bound,
             "gap": result.gap,
         },
+        "effects": list(effects(brokers, goal, result, batches, loads)),
+        "warnings": list(warnings(brokers, placements, result, batches, timing)),
         "batches": len(batches),
-        "before": load_of(brokers, now),
-        "after": load_of(brokers, result.replicas),
+        "duration_seconds": timing.total,
+        "before": load_summary(brokers, loads[0]),
+        "after": load_summary(brokers, loads[1]),
     }

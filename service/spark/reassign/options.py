@@ -4,7 +4,7 @@ from typing import Final
 
 import click
 
-from service.core.reassignments import BALANCES, LEADER_RULES, OBJECTIVES, RACK_RULES
+from service.core.reassignments import BALANCES, BATCH_SECONDS, LEADER_RULES, OBJECTIVES, RACK_RULES, THROTTLE_UTILIZATION
 from service.spark.job import Job
 from service.spark.parameters import READ_OPTIONS, SOURCE
 
@@ -32,6 +32,20 @@ JOB: Final = Job(
             ["--throttle", "throttle_bytes_per_second"],
             type=click.IntRange(1),
             help="Bytes per second of each broker, per direction.",
+        ),
+        click.Option(
+            ["--throttle-utilization"],
+            type=click.FloatRange(0, 1, min_open=True),
+            default=THROTTLE_UTILIZATION,
+            show_default=True,
+            help="Share of the throttle that the copying reaches.",
+        ),
+        click.Option(
+            ["--batch-seconds"],
+            type=click.FloatRange(0),
+            default=BATCH_SECONDS,
+            show_default=True,
+            help="Seconds of a batch beside the copying.",
         ),
     ),
     reads_files=True,

@@ -3,40 +3,47 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from service.core.measures import spread
-from service.spark.report import COLORS, Figure, Figures, Report, Section, Table, chart, number
+from service.core.placers.load import COUNTS
+from service.report.numbers import duration, number, size
+from service.spark.report import COLORS, LABELLED, Figure, Figures, Report, Section, Table, chart
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from matplotlib.axes import Axes
 
-    from service.core.model import Ragged
+    from service.core.placers.load import Load
     from service.core.reassignments.model import Brokers
 
+LISTED: Final = 50
+"""Batches that the page lists."""
 
-def load_of(brokers: Brokers, replicas: Ragged) -> dict[str, Any]:
-    """Replicas and leaders of each broker, and how even they are over the usable ones."""
-    load: dict[str, Any] = {"broker_ids": brokers.cluster.broker_ids}
-    for name, values in (("replicas", replicas.values), ("leaders", replicas.values[replicas.offsets[:-1]])):
-        counts = np.bincount(values, minlength=len(brokers))
-        load[name] = {"counts": counts, **asdict(spread(counts[brokers.usable]))}
-    return load
+UPRIGHT: Final = 24
+"""Broker ids up to which they stand upright beside each other."""
 
 
-def report_of(summary: dict[str, Any], source: str) -> Report:
-    """The plan at a glance, and the brokers before and after."""
+def load_summary(brokers: Brokers, load: Load) -> dict[str, Any]:
+    """Replicas and leaders of each broker, and how even they are."""
+    of_each = {name: {"counts": load.totals[name], **asdict(load.spread(name))} for name in COUNTS}
+    return {"broker_ids": brokers.cluster.broker_ids, **of_each}
+
+
+def report_of(summary: dict[str, Any], batches: pa.Table, source: str) -> Report:
+    """What the plan does, the brokers before and after, and the batches. batches : the table of that name"""
     moves, before, after = summary["moves"], summary["before"], summary["after"]
-    figures = Figures(
-        (
-            Figure("replicas to copy", number(moves["replicas"])),
-            Figure("fewest possible", number(moves["lower_bound"])),
-            Figure("leaders to change", number(moves["leaders"])),
-            Figure("batches", number(summary["batches"])),
-        )
-    )
+    figures = [
+        Figure("replicas to copy", number(moves["replicas"])),
+        Figure("fewest possible", (size if summary["balance"] == "bytes" else number)(moves["lower_bound"])),
+        Figure("leaders to change", number(moves["leaders"])),
+        Figure("batches", number(summary["batches"])),
+    ]
+    if moves["bytes"] is not None:
+        figures.insert(1, Figure("bytes to copy", size(moves["bytes"])))
+    if summary["duration_seconds"] is not None:
+        figures.append(Figure("duration", duration(summary["duration_seconds"]), "of all batches"))
     rows = [
         (
             name,
@@ -47,18 +54,44 @@ def report_of(summary: dict[str, Any], source: str) -> Report:
         )
         for name in ("replicas", "leaders")
     ]
-    sections = (
-        Section("At a glance", (figures, Table(("of brokers", "skew now", "skew after", "least", "most"), rows))),
-        Section("Replicas of each broker", (chart(lambda axes: _brokers(axes, before, after)),)),
+    evenness = Table(("of brokers", "skew now", "skew after", "least", "most"), rows)
+    sections = [Section("At a glance", (Figures(tuple(figures)), evenness), " ".join(summary["effects"][1:]))]
+    if summary["warnings"]:
+        sections.append(Section("Before you execute it", (), " ".join(summary["warnings"])))
+    sections.append(
+        Section("Replicas of each broker", (chart(lambda axes: _brokers(axes, before, after)), _loads(before, after)))
     )
-    return Report("Reassign", source, sections)
+    if summary["batches"]:
+        sections.append(Section("Batches", (_batches(batches),), "Execute a batch when the one before it is complete."))
+    return Report("Reassign", source, tuple(sections), summary["effects"][0])
+
+
+def _loads(before: dict[str, Any], after: dict[str, Any]) -> Table:
+    counts = [load[name]["counts"] for name in ("replicas", "leaders") for load in (before, after)]
+    rows = [(str(broker_id), *map(number, each)) for broker_id, *each in zip(before["broker_ids"], *counts, strict=True)]
+    return Table(("broker", "replicas now", "after", "leaders now", "after"), rows, folded="Show the brokers as a table")
+
+
+def _batches(batches: pa.Table) -> Table:
+    """The first of the batches; the table of all is a file."""
+    rows = [
+        (number(row["batch"]), number(row["moves"]), *(
+            "—" if row[name] is None else text(row[name]) for name, text in (("bytes", size), ("duration_seconds", duration))
+        ))
+        for row in batches.slice(0, LISTED).to_pylist()
+    ]  # fmt: skip
+    caption = f"The first {LISTED} of {number(len(batches))}; all are in batches.parquet." if len(batches) > LISTED else ""
+    return Table(("batch", "replicas copied", "bytes", "duration"), rows, caption)
 
 
 def _brokers(axes: Axes, before: dict[str, Any], after: dict[str, Any]) -> None:
-    at = np.arange(len(before["broker_ids"]))
+    ids = before["broker_ids"]
+    at = np.arange(len(ids))
     axes.bar(at - 0.2, before["replicas"]["counts"], width=0.4, color=COLORS[1], label="now")
     axes.bar(at + 0.2, after["replicas"]["counts"], width=0.4, color=COLORS[0], label="after")
-    axes.set_xlabel("broker, in the order of the table")
+    shown = at[:: -(-len(ids) // LABELLED) or 1]
+    axes.set_xticks(shown, [str(ids[i]) for i in shown], rotation=0 if len(shown) <= UPRIGHT else 90)
+    axes.set_xlabel("broker" if len(shown) == len(ids) else f"broker, every {shown[1]}th named")
     axes.set_ylabel("replicas")
     axes.grid(axis="x", visible=False)
-    axes.legend(loc="lower right")
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0)

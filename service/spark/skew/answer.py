@@ -12,11 +12,12 @@ import numpy as np
 import pyarrow as pa
 
 from service.core.keys import columns as encodings
-from service.core.keys.values import key_value
+from service.core.keys.values import key_text, key_value
 from service.core.model import Int32s
 from service.core.sizing.counter import KeyCounter, hashing_rule, key_hashes_of
 from service.core.sizing.distinct_keys import BYTES, RECORDS
-from service.core.sizing.plans import Limits, Plan, Rates, Reach, plans, reach
+from service.core.sizing.plans import Limits, Plan, Rates, plans
+from service.core.sizing.reach import Reach, reach
 from service.spark.skew.tasks.scan import KeySample, SkewResult
 
 SHOWN: Final = 10
@@ -95,7 +96,7 @@ def answer_from(
     hottest = _hottest(counts, key_format)
     moves = [move for name in counts.names for move in _moves(counts, name, key_format)]
     return Answer(
-        counts, result.sample, rejected, key_format, all_plans, reach(counts, all_plans, rates, limits),
+        counts, result.sample, rejected, key_format, all_plans, reach(counts, all_plans, rates, limits, key_format),
         moves, hottest, rates, limits,
     )  # fmt: skip
 
@@ -104,21 +105,10 @@ def _hottest(counts: KeyCounter, key_format: str) -> list[HotKey]:
     by_records = counts.distinct.heaviest(RECORDS, NAMED)
     sizes = {key: weight - error for key, weight, error in counts.distinct.heaviest(BYTES, 2 * NAMED)}
     return [
-        HotKey(_text(key, key_format), key_value(key, key_format), weight - error, sizes.get(key, 0), error)
+        HotKey(key_text(key, key_format), key_value(key, key_format), weight - error, sizes.get(key, 0), error)
         for key, weight, error in by_records
         if weight > error
     ]
-
-
-def _text(key: bytes, key_format: str) -> str:
-    """A serialized key as text; bytes that are not printable text in hexadecimal."""
-    if key_format in encodings.BYTES:
-        text = key.decode(errors="replace")
-        return text if text.isprintable() and text.encode() == key else f"0x{key.hex()}"
-    value = key_value(key, key_format)
-    if key_format in encodings.FLOATS:
-        return repr(float(value))
-    return str(value).lower() if key_format == "boolean" else str(value)
 
 
 def _column(keys: list[bytes], key_format: str) -> encodings.Column:
@@ -257,6 +247,8 @@ def summary(answer: Answer) -> dict[str, Any]:
                 "skew": plan.records.spread.skew,
                 "byte_skew": plan.bytes.spread.skew if plan.bytes else None,
                 "verdict": plan.records.verdict,
+                "floor": plan.records.floor,
+                "byte_verdict": plan.bytes.verdict if plan.bytes else None,
                 "meets": plan.meets,
             }
             for plan in answer.plans

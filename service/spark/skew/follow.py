@@ -70,7 +70,7 @@ class Metrics:
 def follow(pipeline: Pipeline, source: Source, *, window_seconds: int, metrics_port: int, **options: Any) -> None:
     """Follow the topic until the process is stopped. Raises PipelineError."""
     if is_connect(pipeline.spark):
-        raise PipelineError("--follow does not run on Spark Connect: its metrics are those of the driver")
+        raise PipelineError("--follow does not run on Spark Connect: its metrics are those of the driver.")
     stream = reading.follow(pipeline.spark, source)
     key_columns = options["key_columns"] or ("key",)
     sizes = options["size_columns"] or ("key", "value")

@@ -4,7 +4,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from service.core.sizing.plans import Limits
+from service.arrow.texts import is_text
+from service.core.sizing.plans import Limits, check_not_empty
 from service.spark.errors import WrongSource
 from service.spark.io.scan import ScanSource, run_scan
 from service.spark.io.sources import Source
@@ -13,7 +14,7 @@ from service.spark.skew import report
 from service.spark.skew.answer import answer_from, request, summary, tables
 from service.spark.skew.options import columns
 from service.spark.skew.tasks.scan import SkewScan, check_partitioners, merged
-from service.spark.tasks.key_columns import check_format, check_keys, is_bytes, is_text
+from service.spark.tasks.key_columns import check_format, check_keys, is_bytes
 
 
 def run(pipeline: Pipeline, *, source: Source, follow: bool, **options: Any) -> Outcome | None:
@@ -26,6 +27,7 @@ def run(pipeline: Pipeline, *, source: Source, follow: bool, **options: Any) -> 
     scan_source, scan = prepare(pipeline, source, options)
     with pipeline.progress(f"scanning {source}"):
         result, rejected = run_scan(scan_source, scan, merged, pipeline.sink)
+    check_not_empty(result.counts)
     limits = Limits(options["max_partition_records_per_second"], options["max_partition_bytes_per_second"], options["max_skew"])
     answer = answer_from(result, rejected, scan.key_format, limits, options["duration_seconds"])
     return Outcome(
@@ -34,7 +36,7 @@ def run(pipeline: Pipeline, *, source: Source, follow: bool, **options: Any) -> 
         report.report(answer, str(source), scan),
         report.headline(answer),
         {"partition-count-plans.json": request(answer)},
-        within_limits=all(each.smallest.get("all", 0) is not None for each in answer.reach),
+        within_limits=all(not each.smallest or each.recommended is not None for each in answer.reach),
     )
 
 
@@ -70,4 +72,6 @@ def _check_sizes(schema: pa.Schema, names: tuple[str, ...], source: Source) -> N
     for name in names:
         kind = schema.field(name).type
         if not (pa.types.is_integer(kind) or is_text(kind) or is_bytes(kind)):
-            raise WrongSource(f"{source}: the column {name!r} is {kind}, which has no size; integers, strings and bytes have")
+            raise WrongSource(
+                f"{source}: The column {name!r} is {kind}, which has no size; only integers, strings and bytes have one."
+            )

@@ -19,11 +19,11 @@ def check(*, partitioners: tuple[str, ...], key_format: str | None, follow: bool
 
     check_partitioners(partitioners, key_format)
     if follow and source.format != "kafka":
-        raise WrongSource(f"{source} is not a topic: --follow needs kafka://host:port/topic")
+        raise WrongSource(f"{source} is not a topic: --follow needs kafka://host:port/topic.")
     if options["duration_seconds"] is None and not follow:
         for what in ("records", "bytes"):
             if options[f"max_partition_{what}_per_second"] is not None:
-                raise InvalidQuestion(f"--max-partition-{what}-per-second needs --duration-seconds")
+                raise InvalidQuestion(f"--max-partition-{what}-per-second needs --duration-seconds.")
 
 
 def columns(*, source: Source, key_columns: tuple[str, ...], size_columns: tuple[str, ...], **_: Any) -> tuple[str, ...]:

@@ -6,29 +6,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from service.core.printable import printable
+from service.core.sizing.conclusions import LISTED, partitions
+from service.core.sizing.plans import EVEN
+from service.core.sizing.reach import plan_in_question
+from service.report.numbers import number, share, size
 from service.spark.io.sinks import REJECTED_ROWS
-from service.spark.report import (
-    COLORS,
-    LABELLED,
-    SOFT,
-    Figure,
-    Figures,
-    Report,
-    Section,
-    Table,
-    chart,
-    charts,
-    label,
-    number,
-    share,
-    size,
-)
+from service.spark.report import COLORS, LABELLED, SOFT, Figure, Figures, Report, Section, Table, chart, charts, label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
-    from service.core.sizing.plans import Measure, Plan, Reach
+    from service.core.sizing.plans import Measure, Plan
+    from service.core.sizing.reach import Reach
     from service.spark.report import Plot
     from service.spark.skew.answer import Answer
     from service.spark.skew.tasks.scan import SkewScan
@@ -57,6 +48,7 @@ def headline(answer: Answer) -> dict[str, str]:
         hottest = answer.hottest[0]
         figures["hottest key"] = f"{hottest.key} ({share(hottest.records / counts.records)} of the records)"
     for name in counts.names:
+        figures[f"conclusion {name}"] = answer.reach_of(name).conclusion
         for plan in (plan for plan in answer.plans if plan.partitioner == name):
             figures[f"skew {name} × {plan.partitions_count}"] = f"{plan.records.spread.skew:.4g}  ({_band(plan.records)})"
         if answer.reach and answer.reach[0].smallest:
@@ -72,9 +64,10 @@ def report(answer: Answer, source: str, scan: SkewScan) -> Report:
         Section(
             "Skew by partition count",
             (_skew_plot(answer), _skew_table(answer)),
-            "Skew is the fullest partition ÷ the mean; 1 is perfectly even. The band is where 99 of 100 random hashes of these "
-            "keys lie: a skew inside it is due to chance, and another partitioner would do no better. The floor is the skew that "
-            "the hottest key alone causes; no partitioner goes below it.",
+            "Skew is the fullest partition ÷ the mean; 1 is perfectly even. 99 of 100 random hashes of these keys give a skew in "
+            "the band. No partitioner gets below the floor, because the records of a key stay together. The cause is even up to "
+            f"{EVEN}; hot-keys where the floor, or hot keys that meet by chance, explain the skew; partitioner outside the band; "
+            "else chance.",
         ),
         Section("Partitions", _partition_plots(answer), "Records on each partition, fullest first. The line is the mean."),
     ]
@@ -100,31 +93,32 @@ def report(answer: Answer, source: str, scan: SkewScan) -> Report:
         f"Skew of {source.rstrip('/').rpartition('/')[2]}",
         f"{source} · key: {key} ({scan.key_format})",
         tuple(sections),
-        _verdict(answer),
+        printable(_verdict(answer)),
     )
 
 
 def _verdict(answer: Answer) -> str:
-    """The first sentence: how even the current count is, or else the count that comes nearest to the mean."""
-    plans = [plan for plan in answer.plans if plan.partitioner == answer.counts.names[0]]
-    plan = next((plan for plan in plans if plan.partitions_count == answer.counts.current), None)
-    plan = plan or min(plans, key=lambda plan: plan.records.spread.skew)
-    skew, cause = plan.records.spread.skew, "as chance alone would give"
-    if plan.records.verdict == "above chance":
-        cause = "more than chance alone would give"
-    elif plan.records.floor > 1.05 and skew < 1.05 * plan.records.floor:
-        cause = "because of its hottest key alone"
-    elif plan.records.verdict == "below chance":
-        cause = "less than chance alone would give"
-    count = f"{plan.partitions_count} partitions" if plan.partitions_count > 1 else "one partition"
-    return f"With {plan.partitioner} and {count}, the fullest partition has {skew:.3g} × the mean, {cause}."
+    """The conclusion of the first partitioner of each cause, and the others of this cause, with their skew."""
+    by_cause: dict[tuple[str | None, ...], dict[str, str]] = {}
+    for reach in answer.reach:
+        plan = plan_in_question(_of(answer, reach.partitioner), answer.counts.current, reach.recommended)
+        cause = (plan.records.verdict, plan.bytes.verdict if plan.bytes else None)
+        skew = f"{reach.partitioner} ({plan.records.spread.skew:.3g} with {partitions(plan.partitions_count)})"
+        by_cause.setdefault(cause, {}).setdefault(reach.conclusion, skew)
+    sentences = []
+    for (conclusion, _), *others in (conclusions.items() for conclusions in by_cause.values()):
+        sentences.append(conclusion)
+        if others:
+            more = f" and {len(others) - LISTED} more" if len(others) > LISTED else ""
+            sentences.append(f"The cause is the same for {', '.join(skew for _, skew in others[:LISTED])}{more}.")
+    return " ".join(sentences)
 
 
 def _glance(answer: Answer) -> Figures:
     counts = answer.counts
     figures = [
         Figure("records with a key", number(counts.records)),
-        Figure("records without a key", number(int(counts.keyless[0])), "not in any other figure"),
+        Figure("records without a key", number(int(counts.keyless[0])), _placed_as(answer)),
         Figure("rejected records", _rejected(answer), *((f"in {REJECTED_ROWS}", "bad") if answer.rejected else ())),
         Figure(
             "distinct keys",
@@ -141,10 +135,17 @@ def _glance(answer: Answer) -> Figures:
         for name in counts.names:
             reach = answer.reach_of(name)
             best = reach.recommended
-            why_none = "; ".join(reach.out_of_reach.values()) or _none_within(reach)
+            reasons = (f"limit of {limit.replace('_', ' ')}: {reason}" for limit, reason in reach.out_of_reach.items())
+            why_none = "; ".join(reasons) or _none_within(reach)
             remark = ("partitions, within every limit" if best else why_none) + _new_topic(reach)
             figures.append(Figure(f"recommended, {name}", number(best) if best else "none", remark, "good" if best else "bad"))
     return Figures(tuple(figures))
+
+
+def _placed_as(answer: Answer) -> str:
+    """What the partitioners do with records without a key."""
+    hashing = [name for name in answer.counts.names if answer.counts.as_one_key(name)[0]]
+    return f"one key for {', '.join(hashing)}" if hashing else "not in any other figure"
 
 
 def _rejected(answer: Answer) -> str:
@@ -172,7 +173,7 @@ def _new_topic(reach: Reach) -> str:
 
 
 def _band(measure: Measure) -> str:
-    return f"{measure.verdict}: {measure.chance.low:.4g} to {measure.chance.high:.4g}"
+    return f"{measure.verdict}; random hashes {measure.chance.low:.4g} to {measure.chance.high:.4g}"
 
 
 def _of(answer: Answer, name: str) -> list[Plan]:
@@ -187,7 +188,7 @@ def _skew_plot(answer: Answer) -> Plot:
         axes.fill_between(x, low, high, color=SOFT, alpha=0.18, linewidth=0, label="99% of random hashes")
         floor = [plan.records.floor for plan in plans]
         if max(floor) > 1.001:
-            axes.plot(x, floor, color=SOFT, linestyle=":", linewidth=1.2, label="floor: hottest key")
+            axes.plot(x, floor, color=SOFT, linestyle=":", linewidth=1.2, label="floor of any partitioner")
         for i, name in enumerate(answer.counts.names):
             axes.plot(x, [plan.records.spread.skew for plan in _of(answer, name)], color=COLORS[i % 8], marker="o", label=name)
         if answer.limits.skew is not None:
@@ -204,17 +205,18 @@ def _skew_plot(answer: Answer) -> Plot:
 
 def _skew_table(answer: Answer) -> Table:
     has_bytes = answer.counts.has_bytes
-    columns = ("partitioner", "partitions", "skew", "by chance", "verdict", "floor", "Gini", "empty", "key skew")
+    columns: tuple[str, ...] = ("partitioner", "partitions", "skew", "cause", "by chance", "floor", "Gini", "empty", "key skew")
     rows = []
     for plan in answer.plans:
         records = plan.records
         band = f"{records.chance.low:.4g} – {records.chance.high:.4g}"
-        row: tuple[str, ...] = (plan.partitioner, str(plan.partitions_count), f"{records.spread.skew:.4g}", band, records.verdict)
+        count = f"{plan.partitions_count}{' (new topic)' if plan.needs_new_topic else ''}"
+        row: tuple[str, ...] = (plan.partitioner, count, f"{records.spread.skew:.4g}", records.verdict, band)
         row += (f"{records.floor:.4g}", f"{records.gini:.3f}", number(records.empty_partitions), f"{plan.keys.spread.skew:.4g}")
-        rows.append((*row, f"{plan.bytes.spread.skew:.4g}" if plan.bytes else "—") if has_bytes else row)
-    return Table(
-        (*columns, "byte skew") if has_bytes else columns, rows, folded="" if len(rows) <= 24 else f"All {len(rows)} plans"
-    )
+        of_bytes = (f"{plan.bytes.spread.skew:.4g}", plan.bytes.verdict) if plan.bytes else ("—", "—")
+        rows.append((*row, *of_bytes) if has_bytes else row)
+    columns += ("byte skew", "its cause") if has_bytes else ()
+    return Table(columns, rows, folded="" if len(rows) <= 24 else f"All {len(rows)} plans")
 
 
 def _partition_plots(answer: Answer) -> tuple[Plot | Table, ...]:

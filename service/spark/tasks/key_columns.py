@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from service.arrow.key_types import FORMAT_OF_TYPE
 from service.arrow.keys import flat, from_arrow
+from service.arrow.texts import is_text, readable
 from service.core.errors import InvalidQuestion
 from service.core.keys import columns
 from service.core.keys.formats import FORMATS
@@ -38,7 +39,7 @@ def check_format(kind: pa.DataType, key_format: str | None) -> str:
     key_format : None: that of the type; text may have any format, also of numbers
     """
     if key_format is not None and key_format not in FORMATS:
-        raise InvalidQuestion(f"unknown key format {key_format!r}; there are {', '.join(FORMATS)}")
+        raise InvalidQuestion(f"Unknown key format {key_format!r}; known are {', '.join(FORMATS)}.")
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     if is_text(kind) or pa.types.is_null(kind):
@@ -61,10 +62,16 @@ def check_keys(batches: Iterable[pa.RecordBatch], names: Sequence[str], separato
             continue
         if bad is None or bad.true_count < len(key) - key.null_count:
             return
-        shown += [str(value) for value in key.filter(bad).slice(0, 3).to_pylist()]
+        misfits = key.filter(bad).slice(0, 3)
+        shown += [str(value) for value in (readable(misfits) if is_text(misfits.type) else misfits).to_pylist()]
     if shown:
         texts = ", ".join(map(repr, shown[:3]))
-        raise InvalidQuestion(f"{source}: no key in {', '.join(names)} has the format {key_format}: {texts} …")
+        raise InvalidQuestion(f"{source}: No key in {', '.join(names)} has the format {key_format}: {texts} …")
+
+
+def misfit(key_format: str) -> str:
+    """The reason to reject a row whose key does not fit the format. Any text and any bytes are a string if they are UTF-8."""
+    return "key is not UTF-8" if key_format == "string" else f"no {key_format} key"
 
 
 def joined(parts: Sequence[pa.Array], separator: str) -> pa.Array:
@@ -149,11 +156,6 @@ def _is_not_utf8(value: bytes | None) -> bool:
     except UnicodeDecodeError:
         return True
     return False
-
-
-def is_text(kind: pa.DataType) -> bool:
-    """Whether a column of this type has strings."""
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def is_bytes(kind: pa.DataType) -> bool:

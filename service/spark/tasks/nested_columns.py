@@ -76,7 +76,7 @@ def _with_nulls(values: list[Any], kind: pa.DataType, array_of: Callable[[list[A
 def check_line(row: dict[str, pa.Array]) -> None:
     """Raise InvalidQuestion if the row, as columns of one value, is a line that Spark could not read."""
     if CORRUPT in row and row[CORRUPT][0].is_valid:
-        raise InvalidQuestion("unreadable line")
+        raise InvalidQuestion("The line is unreadable.")
 
 
 def rejection(row: dict[str, pa.Array], error: InvalidQuestion) -> dict[str, str]:
@@ -102,12 +102,12 @@ def check_type(actual: pa.DataType, expected: pa.DataType, at: str) -> None:
         known = [member.name for member in expected]
         for member in actual:
             if member.name not in known:
-                raise InvalidQuestion(f"{at} has an unknown member {member.name!r}; known are {', '.join(known)}")
+                raise InvalidQuestion(f"{at} has an unknown member {member.name!r}; known are {', '.join(known)}.")
             check_type(member.type, expected.field(member.name).type, f"{at}.{member.name}")
     elif _is_list(expected) and _is_list(actual):
         check_type(actual.value_type, expected.value_type, f"{at}[]")
     elif not _alike(actual, expected):
-        raise InvalidQuestion(f"{at} is {actual}, not {expected}")
+        raise InvalidQuestion(f"{at} is {actual}, not {expected}.")
 
 
 def conform(column: pa.Array, expected: pa.DataType) -> pa.Array:

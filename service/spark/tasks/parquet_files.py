@@ -144,7 +144,7 @@ def _spans(file: pq.ParquetFile, size: int) -> list[tuple[int, int]]:
 def _read(file: pq.ParquetFile, location: str, groups: list[int], columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
     for name in columns:
         if name not in file.schema_arrow.names:
-            raise UnreadableFile(f"{location} has no column {name!r}, which the first file has")
+            raise UnreadableFile(f"{location} has no column {name!r}, which the first file has.")
     for batch in file.iter_batches(rows, groups, list(columns), use_threads=False):
         chosen = batch.select(list(columns))
         yield chosen.cast(_plain(chosen.schema))

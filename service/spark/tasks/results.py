@@ -12,6 +12,8 @@ from typing import Final, Generic, Protocol, TypeVar
 
 import pyarrow as pa
 
+from service.arrow.texts import readable
+
 SCHEMA: Final = pa.schema([("partial", pa.binary()), ("rejected", pa.int64()), ("reason", pa.string()), ("record", pa.string())])
 
 
@@ -63,7 +65,7 @@ def one_binary(value: bytes) -> pa.Array:
 
 
 def rejects(records: pa.Array, reason: str) -> pa.RecordBatch:
-    """The rows of rejected records, each as text."""
+    """The rows of rejected records, each as text, which need not be UTF-8."""
     reasons = pa.repeat(pa.scalar(reason, pa.string()), len(records))
     nothing = (pa.nulls(len(records), pa.binary()), pa.nulls(len(records), pa.int64()))
-    return pa.record_batch([*nothing, reasons, records.cast(pa.string())], schema=SCHEMA)
+    return pa.record_batch([*nothing, reasons, readable(records)], schema=SCHEMA)

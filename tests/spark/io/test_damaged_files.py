@@ -10,6 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 from service.cli import main
+from service.spark.errors import WrongSource
+from service.spark.io.reading import NO_FILE, read
+from service.spark.io.sources import Source
 from service.spark.tasks.parquet_files import ParquetFiles
 from service.spark.tasks.splits import UnreadableFile
 
@@ -119,3 +122,13 @@ def refused(command):
     assert done.output.startswith("Error: ")
     assert done.output.count("\n") == 1
     return done.output
+
+
+@pytest.mark.parametrize("name", ["a[1.csv", "a{.csv", "a[1].csv", "none*.csv"])
+def test_a_path_that_is_a_pattern_by_accident_is_explained(spark, tmp_path, name):
+    """And a backslash before the character makes it part of the name."""
+    (tmp_path / "a[1].csv").write_text("key\na\n")
+    with pytest.raises(WrongSource) as refused:
+        read(spark, Source.parse(str(tmp_path / name)))
+    assert str(refused.value) == f"{tmp_path / name}: {NO_FILE}"
+    assert read(spark, Source.parse(str(tmp_path / r"a\[1\].csv"))).count() == 1

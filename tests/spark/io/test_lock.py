@@ -43,9 +43,9 @@ def test_a_second_job_is_refused_and_told_who_holds_the_folder(tmp_path, holder)
     for into in (tmp_path / "results", f"file://{tmp_path}/link"):
         done = CliRunner().invoke(main, ["pipeline", "skew", str(records), "--into", str(into)])
         assert done.exit_code == 2
-        assert done.output.startswith(f"Error: {into}: another job is writing to this folder (process {holder.pid} on ")
+        assert done.output.startswith(f"Error: {into}: Another job is writing to this folder (process {holder.pid} on ")
         assert f" on {socket.gethostname()} since 20" in done.output
-        assert done.output.endswith("; set --into to another one\n")
+        assert done.output.endswith("; set --into to another one.\n")
 
 
 def test_a_killed_job_leaves_no_lock(tmp_path, holder):
@@ -86,7 +86,7 @@ def test_a_failed_job_leaves_no_folder(tmp_path):
 
 def test_a_folder_that_cannot_be_created_is_named_with_the_reason(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(WrongFolder, match="file/results: cannot create or lock the folder of the results: Not a directory"):
+    with pytest.raises(WrongFolder, match="file/results: Cannot create or lock the folder of the results: Not a directory"):
         exclusive(f"{tmp_path}/file/results").__enter__()
 
 

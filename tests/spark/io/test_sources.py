@@ -47,14 +47,14 @@ def test_a_topic_without_a_name_or_a_broker_is_refused(text):
 
 def test_an_unreachable_broker_is_named_before_spark_is_asked():
     port = free_port()
-    with pytest.raises(WrongSource, match=rf"cannot connect to any broker: 127\.0\.0\.1:{port} \(Connection refused\)"):
+    with pytest.raises(WrongSource, match=rf"Cannot connect to any broker: 127\.0\.0\.1:{port} \(Connection refused\)"):
         sources.check_brokers(Source.parse(f"kafka://127.0.0.1:{port}/orders"))
 
 
 @pytest.mark.parametrize("scheme", ["spark", "sc"])
 def test_a_cluster_that_does_not_answer_is_named_before_spark_tries_for_minutes(scheme):
     port = free_port()
-    with pytest.raises(NoSpark, match=rf"cannot connect to Spark: 127\.0\.0\.1:{port} \(Connection refused\)"):
+    with pytest.raises(NoSpark, match=rf"Cannot connect to Spark: 127\.0\.0\.1:{port} \(Connection refused\)"):
         require_answer(f"{scheme}://127.0.0.1:{port}")
     with socket.create_server(("127.0.0.1", port)):
         require_answer(f"{scheme}://nowhere.invalid:{port},127.0.0.1:{port}/;user_id=me")

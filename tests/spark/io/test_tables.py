@@ -54,7 +54,7 @@ def test_files_may_have_integers_of_different_widths(processes, tmp_path):
     table = read_table(processes, Source.parse(str(tmp_path)), REQUIRED, OPTIONAL)
     assert table["broker_id"].to_pylist() == [1, 2]
     pq.write_table(pa.table({"broker_id": ["3"], "replicas": ["1"]}), tmp_path / "3.parquet")
-    with pytest.raises(WrongSource, match=r"its files have columns of different types: .*broker_id"):
+    with pytest.raises(WrongSource, match=r"Its files have columns of different types: .*broker_id"):
         read_table(processes, Source.parse(str(tmp_path)), REQUIRED, OPTIONAL)
 
 
@@ -68,7 +68,7 @@ def test_files_may_have_integers_of_different_widths(processes, tmp_path):
         ({"broker_id": [1], "replicas": ["1"], "fenced": ["yes\n"]}, r"fenced of row 1 is 'yes\\x0a', which is not of type bool"),
         (
             {"broker_id": [1], "replicas": ["1"], "bytes": [{"a": 1}]},
-            "the column 'bytes' is struct<a: int64>, which cannot become int64",
+            "The column 'bytes' is struct<a: int64>, which cannot become int64",
         ),
         ({"broker": [1], "replicas": ["1"]}, r"no column 'broker_id' \(did you mean 'broker'\?\)"),
     ],

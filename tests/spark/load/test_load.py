@@ -183,12 +183,12 @@ def test_what_is_no_record_is_set_aside_and_text_is_read_as_times(write: Callabl
         "records.csv",
         "topic,partition,timestamp,bytes\nt,0,2026-11-21T08:00:00Z,10\nt,1,1795248000000,20\nt,x,1795248000000,1\nt,0,noon,1\n",
     )
-    summary = run(path, "--size-column", "bytes", "--into", str(tmp_path))
+    summary = run(path, "--size-column", "bytes", "--into", str(tmp_path / "out"))
     assert summary["records"] == 2
     assert summary["span"]["start"] == 1795248000
     assert summary["rejected"] == {"no partition": 1, "no time": 1}
     assert {row["subject"]: row["bytes_per_second"] * 60 for row in summary["partitions"]["busiest"]} == {"t-0": 10, "t-1": 20}
-    aside = pq.read_table(tmp_path / "quarantine.parquet").to_pylist()
+    aside = pq.read_table(tmp_path / "out" / "quarantine.parquet").to_pylist()
     assert json.loads(next(row["record"] for row in aside if row["reason"] == "no time"))["timestamp"] == "noon"
 
 
@@ -226,7 +226,7 @@ def test_the_partitions_of_skew_are_rates_once_they_have_a_duration(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--time-zone", "Mars/Olympus"], "unknown time zone 'Mars/Olympus'"),
+        (["--time-zone", "Mars/Olympus"], "Unknown time zone 'Mars/Olympus'"),
         (["--duration-seconds", "60"], "name the topic with --topic"),
         (["--group", "billing"], "--group needs --groups"),
         (["--max-consumer-records-per-second", "1"], "--max-consumer-records-per-second needs --groups"),

@@ -72,7 +72,7 @@ def test_neither_java_nor_a_count_is_needed(write, tmp_path, client):
     assert summary["rejected"] == {"no partition below 7": 1}
     path = write("records.csv", "key,partition\norder,-1\n")
     done = CliRunner().invoke(main, ["pipeline", "mismatch", path, "--into", str(tmp_path / "out")])
-    assert "records.csv: the column 'partition' has no partitions" in done.output
+    assert "records.csv: The column 'partition' has no partitions" in done.output
 
 
 def test_the_draws_are_the_same_each_time(monkeypatch):

@@ -63,7 +63,7 @@ def test_a_rare_wrong_writer_is_named_with_its_share() -> None:
     np.testing.assert_array_equal(part.misplaced, np.bincount(where[where != java], minlength=12))
     np.testing.assert_array_equal(part.records, np.bincount(where, minlength=12))
     writers = settled(job, part)
-    mixture = unmix(patterns(part, writers, 12), len(writers))
+    mixture = unmix(patterns(part, writers, 12)[0], len(writers))
     first, second = mixture.components
     assert JAVA in writers[first.class_index][0].names
     # No key is empty here, so librdkafka's default is the same writer as its partitioner that hashes empty keys.
@@ -112,9 +112,9 @@ def test_a_sample_of_parts_is_the_sample_of_the_whole(monkeypatch: pytest.Monkey
     for sample, rows in ((whole, slice(None)), (left, slice(0, 25_000)), (right, slice(25_000, None))):
         for at in range(0, len(hashes[rows]), 5_000):
             piece = slice(at, at + 5_000)
-            sample.add(hashes[rows][piece], bits[rows][piece], bits[rows][piece], np.ones(len(hashes[rows][piece]), np.int64))
+            sample.add(hashes[rows][piece], *[bits[rows][piece]] * 3, np.ones(len(hashes[rows][piece]), np.int64))
     left.merge(right)
-    for name in ("hashes", "explained", "undecided", "times"):
+    for name in ("hashes", "keys", "explained", "undecided", "times"):
         np.testing.assert_array_equal(getattr(left, name), getattr(whole, name))
     kept, times = np.unique(hashes, return_counts=True)
     np.testing.assert_array_equal(whole.hashes, kept[:500])
@@ -183,7 +183,7 @@ def test_a_key_format_that_no_key_has_is_refused_before_the_job(write: Callable[
     done = CliRunner().invoke(
         main, ["pipeline", "mismatch", write("records.csv", "key,partition\nx1,1\n"), "--key-format", "long"]
     )
-    assert "no key in key has the format long: 'x1'" in done.output
+    assert "No key in key has the format long: 'x1'" in done.output
 
 
 @pytest.mark.slow

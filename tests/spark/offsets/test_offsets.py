@@ -97,9 +97,9 @@ def random_log(seed, records=1500):
 def test_every_record_is_read_or_set_aside_with_the_reason():
     records = [(capture.key, capture.value, 0) for capture in captures() if capture.kind == "group_record"] + [(None, b"", 0)]
     given = table(records).rename_columns(["key", "value", "log_partition", "log_offset", "timestamp"])
-    given = given.set_column(4, "timestamp", given.column(4).cast(pa.int64())).append_column(
-        "line", pa.nulls(len(given), pa.string())
-    )
+    given = given.set_column(4, "timestamp", given.column(4).cast(pa.int64()))
+    for name in ("fault", "line"):
+        given = given.append_column(name, pa.nulls(len(given), pa.string()))
     read = pa.Table.from_batches(offset_records.read_records(given.to_batches(100)))
     assert sorted(read.column("log_offset").to_pylist()) == list(range(len(records)))
     for row in read.to_pylist():
@@ -244,6 +244,68 @@ def test_what_is_committed_and_expired_is_what_a_coordinator_would_have_after_re
     assert outcome.summary["partitions"]["expired"] == sum(expired for _, expired in expected.values())
 
 
+TIMES = [START + 1000, START + 5000]
+ISO = ["2023-11-14 22:13:21", "2023-11-14 22:13:25"]
+
+KINDS_OF_TIME = {
+    **{
+        f"{unit}, {zone or 'no zone'}": pa.array(TIMES).cast(pa.timestamp("ms", zone)).cast(pa.timestamp(unit, zone))
+        for unit, zone in [("s", None), ("us", None), ("us", "Europe/Berlin"), ("ns", None), ("ns", "Europe/Berlin")]
+    },
+    "ms as a number": pa.array(TIMES),
+    "ms as text": pa.array([str(time) for time in TIMES]),
+    "text without a zone": pa.array(ISO),
+    "text of pandas with a zone": pa.array([f"{ISO[0]}.000+00:00", f"{ISO[1].replace('22:', '23:')}+01:00"]),
+    "ISO text and ms": pa.array([f"{ISO[0].replace(' ', 'T')}Z", str(TIMES[1])]),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS_OF_TIME)
+def test_times_are_read_as_pandas_and_others_write_them(pipeline, tmp_path, kind):
+    """In the log ends and in the records; those without a zone are UTC."""
+    times = KINDS_OF_TIME[kind]
+    log = table([(commit_key("g", "t", 0), commit_value(100 * i, time), time) for i, time in enumerate(TIMES, 1)])
+    log = log.set_column(4, "timestamp", times)
+    ends = pa.table({"topic": ["t", "t"], "partition": [0, 0], "log_end_offset": [150, 250], "time": times})
+    pq.write_table(ends, tmp_path / "ends.parquet", coerce_timestamps=None)
+    assert pipeline.spark.conf.get("spark.sql.session.timeZone") == "UTC"
+    outcome, tables = run(pipeline, tmp_path, log, job.HISTORY, log_end=Source.parse(str(tmp_path / "ends.parquet")))
+    assert [(row["at"], row["lag"]) for row in tables[job.HISTORY]] == [(TIMES[0], 50), (TIMES[1], 50)]
+    assert outcome.summary["as_of"] == "2023-11-14T22:13:25+00:00"
+    assert outcome.summary["rejected_log_ends"] == {}
+
+
+@pytest.mark.slow
+def test_rows_without_a_readable_time_are_rejected(pipeline, tmp_path):
+    """And other rows of the log ends that lack something; a time of today is none."""
+    (tmp_path / "ends.csv").write_bytes(
+        b"topic,partition,log_end_offset,time\nt,0,150,2023-11-14 22:13:21\nt,0,9,10:00:00\nt,0,9,noon\nt,0,9,\n"
+        b"t,0,,1\nt,-1,9,1\nt,x,9,1\n,0,9,1\nt\xff,0,9,1\n"
+    )
+    key, value = (base64.b64encode(data).decode() for data in (commit_key("g", "t", 0), commit_value(100, TIMES[0])))
+    lines = [f"{key},{value},0,{row}" for row in (f"0,{ISO[0]}", "1,noon", f"x,{ISO[0]}", f"2,{TIMES[0]}")]
+    (tmp_path / "records.csv").write_text("\n".join(["key,value,partition,offset,timestamp", *lines]))
+    outcome = job.run(
+        pipeline, records=Source.parse(str(tmp_path / "records.csv")), log_end=Source.parse(str(tmp_path / "ends.csv")),
+        as_of=None, retention_minutes=RETENTION_MINUTES, weight="lag", group=None,
+    )  # fmt: skip
+    rejected = {"no log end offset": 1, "no partition": 2, "no time": 3, "no topic": 1, "topic is not UTF-8": 1}
+    assert outcome.summary["rejected_log_ends"] == rejected
+    assert (outcome.summary["records"]["records"], outcome.summary["records"]["unreadable"]) == (4, 2)
+    assert outcome.summary["partitions"]["lag"] == 50
+    rows = rows_of(outcome.tables[job.REJECTED_ROWS])
+    reasons = [row["reason"] for row in rows]
+    assert {reason: reasons.count(reason) for reason in rejected} == rejected
+    assert {"the timestamp is unreadable", "the offset is unreadable"} <= set(reasons)
+    (line,) = (json.loads(row["record"]) for row in rows if row["reason"] == "the timestamp is unreadable")
+    assert (line["key"], line["timestamp"]) == (key, "noon")
+    assert "rejected log ends" in outcome.report.html()
+    (tmp_path / "ends.csv").write_text("topic,partition,log_end_offset,time\nt,0,150,noon\n")
+    with pytest.raises(WrongSource, match=r"ends\.csv has no readable row \(1 with no time\)"):
+        run(pipeline, tmp_path, table([(b"", b"", START)]), log_end=Source.parse(str(tmp_path / "ends.csv")))
+
+
 @pytest.mark.slow
 def test_lag_has_a_trend_a_holder_and_an_end(pipeline, tmp_path, client):
     log = [
@@ -312,7 +374,7 @@ def test_lag_has_a_trend_a_holder_and_an_end(pipeline, tmp_path, client):
     assert [row["group"] for row in tables[job.GROUPS]] == ["g"]
 
 
-@pytest.mark.parametrize(("groups", "complaint"), [(1, "the group 'g' has no members"), (0, "unknown group 'g' as of noon")])
+@pytest.mark.parametrize(("groups", "complaint"), [(1, "The group 'g' has no members"), (0, "Unknown group 'g' as of noon")])
 def test_a_group_that_cannot_be_asked_about_is_refused_with_the_reason(groups, complaint):
     with pytest.raises(WrongSource, match=complaint):
         job._only("g", {"group_assignments": [], "groups": groups, "as_of": "noon"})

@@ -48,6 +48,7 @@ def raw_records(broker: Broker) -> pa.Table:
             "log_partition": pa.array([message.partition() for message in records], pa.int32()),
             "log_offset": pa.array([message.offset() for message in records], pa.int64()),
             "timestamp": pa.array([message.timestamp()[1] for message in records], pa.int64()),
+            "fault": pa.nulls(len(records), pa.string()),
             "line": pa.nulls(len(records), pa.string()),
         }
     )

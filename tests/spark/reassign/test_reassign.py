@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -25,7 +26,7 @@ ROWS = {"orders": [[7, 0], [0, 7], [0, 1]], "payments": [[3, 7], [1, 3]]}
 OPTIONS: dict[str, Any] = {
     "excluded_topics": (), "replication_factor": None, "objective": "even", "racks": "strict", "leaders": "balance",
     "balance": "replicas", "moves_per_broker": 1, "moves_per_batch": None, "bytes_in_flight": None,
-    "throttle_bytes_per_second": 100,
+    "throttle_bytes_per_second": 100, "throttle_utilization": 0.8, "batch_seconds": 2.0,
 }  # fmt: skip
 
 
@@ -72,8 +73,25 @@ def test_a_table_gets_the_services_plan(
     assert [(row["moves"], row["bytes"], row["duration_seconds"]) for row in outcome.tables[job.BATCHES].to_pylist()] == [
         (batch["moves"], batch["bytes"], batch["duration_seconds"]) for batch in answer["batches"]
     ]
+    assert outcome.summary["effects"] == answer["effects"]
+    assert (outcome.summary["pace"], outcome.summary["duration_seconds"]) == (answer["pace"], answer["duration_seconds"])
+    assert outcome.summary["before"]["replicas"]["skew"] == answer["before"]["broker_load"]["replicas"]["skew"]
     assert len(outcome.tables[job.MOVES]) == len(answer["reasons"])
     assert outcome.summary["after"]["replicas"]["counts"].tolist() == answer["after"]["broker_load"]["replicas"]["counts"]
+
+
+def test_the_page_names_brokers_and_batches_and_begins_with_what_the_plan_does(
+    pipeline: Pipeline, placements: str, write: Callable[[str, str], str]
+) -> None:
+    outcome = planned(pipeline, placements, write("brokers.csv", BROKERS), objective="fewest-moves")
+    assert outcome.report.verdict == "Empties broker 7 with 3 copies, the fewest possible."
+    page = outcome.report.html()
+    axis = page[page.index("<svg") : page.index("</svg>")]
+    assert [re.search(rf">{broker}</text>", axis) is not None for broker in (0, 1, 2, 3, 7)] == [True] * 5
+    batches = page[page.index(">Batches<") :]
+    for row in outcome.tables[job.BATCHES].to_pylist():
+        assert f"{row['bytes']} B" in batches
+        assert f"{row['duration_seconds']:.1f} s" in batches
 
 
 def test_replicas_may_be_text(pipeline: Pipeline, write: Callable[[str, str], str]) -> None:
@@ -92,14 +110,18 @@ def test_replicas_may_be_text(pipeline: Pipeline, write: Callable[[str, str], st
             BROKERS,
             "partition_id of row 2 is 'x', which is not of type int32",
         ),
-        ('topic_name,partition_id,replicas\nt,0,"1"\nt,,"1"\n', BROKERS, "each row must have a partition_id; 1 have none"),
+        ('topic_name,partition_id,replicas\nt,0,"1"\nt,,"1"\n', BROKERS, "Each row must have a partition_id; 1 have none"),
         ('topic_name,partition_id,replicas\nt,0,"1, b"\n', BROKERS, r"replicas of row 1 is '1, b', which is not of type list"),
         ('topic_name,partition_id,replicas\nt,0,"1"\n', BROKERS + "4,a,maybe\n", "draining of row 6 is 'maybe', .* type bool"),
         ('topic_name,partition_id,replicas\nt,0,"1"\n', BROKERS + "5000000000,a,\n", "broker_id of row 6 is '5000000000'"),
-        ('topic_name,partition_id,replicas\nt,0,"1"\n', BROKERS + "4\n", r"brokers\.csv: not readable as a record: 4$"),
+        ('topic_name,partition_id,replicas\nt,0,"1"\n', BROKERS + "4\n", r"brokers\.csv: Not readable as a record: 4$"),
         ('topic_name,partition_id,replicas\nt,0,"1,1"\n', BROKERS, "Duplicate broker 1."),
         ('topic_name,partition_id,replicas\nt,0,"1"\n', BROKERS + "1,a,\n", "Duplicate broker_id 1."),
-        ('topic_name,partition_id,replicas\nt,0,"1"\n', BROKERS, "no column partition_bytes"),
+        (
+            'topic_name,partition_id,replicas\nt,0,"1"\n',
+            BROKERS,
+            "Column partition_bytes is required for --balance bytes, thr",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_table_is_named(

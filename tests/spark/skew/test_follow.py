@@ -55,7 +55,7 @@ def test_each_record_counts_in_the_window_of_its_time():
     ]
     assert [row["skew"] for row in of_four] == [4.0, 4.0, 4.0]
     rejected = table.filter(pc.is_valid(table.column("reason"))).to_pylist()
-    assert [(row["reason"], row["record"]) for row in rejected] == [("no string key", "ff")]
+    assert [(row["reason"], row["record"]) for row in rejected] == [("key is not UTF-8", "ff")]
 
 
 def test_a_batch_that_is_done_again_takes_its_old_place():

@@ -183,10 +183,10 @@ def test_rows_that_hold_no_key_are_set_aside_and_counted(pipeline, write, tmp_pa
     ("arguments", "complaint"),
     [
         (["--key-column", "kee"], "has no column 'kee' (did you mean 'key'?); it has key, value"),
-        (["--key-format", "uuid"], "no key in key has the format uuid: 'key-"),
+        (["--key-format", "uuid"], "No key in key has the format uuid: 'key-"),
         (["--partitioner", "jawa"], "There is no partitioner 'jawa'"),
-        (["--partitioner", "java:round-robin"], "looks at no key"),
-        (["--partitioner", "pulsar", "--key-format", "uuid"], "the partitioner pulsar does not accept uuid keys"),
+        (["--partitioner", "java:round-robin"], "ignores keys"),
+        (["--partitioner", "pulsar", "--key-format", "uuid"], "The partitioner pulsar does not accept uuid keys"),
         (["--partitions-counts", "0"], "must be at least 1"),
         (["--max-partition-records-per-second", "5"], "needs --duration-seconds"),
         (["--follow"], "is not a topic"),
@@ -200,6 +200,15 @@ def test_what_is_wrong_is_said_before_the_job_starts(parquet, arguments, complai
     assert "Traceback" not in result.output
 
 
+def test_a_source_without_keys_is_nothing_to_plan(tmp_path):
+    """Rather than even, within every limit. Read by this process, without Spark."""
+    pq.write_table(pa.table({"key": pa.array([], pa.string())}), tmp_path / "empty.parquet")
+    arguments = ["pipeline", "skew", str(tmp_path / "empty.parquet"), "--max-skew", "1.2", "--into", str(tmp_path / "out")]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 2
+    assert "Error: There is nothing to plan: there are no records." in result.output
+
+
 @pytest.fixture(scope="module")
 def done(spark, tmp_path_factory):  # noqa: ARG001 - the command runs on the session that is there
     """The command's results: its folder, and what it printed."""
@@ -208,7 +217,7 @@ def done(spark, tmp_path_factory):  # noqa: ARG001 - the command runs on the ses
     arguments = ["pipeline", "skew", str(folder / "records.parquet"), "--current", "12", "--partitions-counts", "6,12,35"]
     arguments += ["--partitioner", "java", "--partitioner", "spark", "--max-skew", "3", "--size-column", "value"]
     result = CliRunner().invoke(main, [*arguments, "--into", str(folder / "out")], catch_exceptions=False)
-    assert result.exit_code == 0
+    assert result.exit_code == 1, "only 6 partitions are within the limit, which would need a new topic"
     return folder / "out", result.output
 
 
@@ -223,8 +232,11 @@ def test_the_summary_has_the_results_first(done):
     plans = {(row["partitioner"], row["partitions_count"]): row for row in pq.read_table(folder / "plans.parquet").to_pylist()}
     assert len(summary["plans"]) == len(plans)
     for plan in summary["plans"]:
-        assert plan["skew"] == pytest.approx(plans[plan["partitioner"], plan["partitions_count"]]["records_skew"])
+        row = plans[plan["partitioner"], plan["partitions_count"]]
+        assert (plan["skew"], plan["floor"]) == pytest.approx((row["records_skew"], row["records_floor"]))
+        assert (plan["verdict"], plan["byte_verdict"]) == (row["records_verdict"], row["bytes_verdict"])
     for limits in summary["limits"]:
+        assert f"({limits['partitioner']}: " in limits["conclusion"], "a hot key, and how far the partitioner is from the floor"
         assert limits["recommended"] is None or limits["recommended"] >= 12
 
 
@@ -266,6 +278,10 @@ def test_the_report_needs_nothing_else(done):
     """No script, no address to load from; every plot and table is there."""
     text = (done[0] / "report.html").read_text()
     assert "<script" not in text
+    limits = orjson.loads((done[0] / "summary.json").read_bytes())["limits"]
+    verdict = text.partition('<p class="verdict">')[2].partition("</p>")[0]
+    assert verdict.startswith(limits[0]["conclusion"])
+    assert all(of["conclusion"] in verdict or f"{of['partitioner']} (" in verdict for of in limits), "every partitioner"
     assert " src=" not in text
     assert "http" not in text.replace("http://www.w3.org", "")
     for words in (

@@ -32,6 +32,7 @@ from service.arrow.groups import (
 from service.core.assignors import GROUP_PROTOCOLS
 from service.core.errors import AllocatorError, InvalidQuestion, KafkaError, PluginFailed, UnknownStrategy
 from service.core.kafka_versions import LATEST
+from service.core.rebalances.moves import follow_up
 from service.core.rebalances.rebalance import rebalance
 from service.spark.tasks.nested_columns import (
     CORRUPT,
@@ -72,6 +73,7 @@ RESULT: Final = pa.schema(
         "mean": pa.float64(),
         "stddev": pa.float64(),
         "skew": pa.float64(),
+        "settled_skew": pa.float64(),
         "retained": pa.int64(),
         "moved": pa.int64(),
         "added": pa.int64(),
@@ -87,7 +89,8 @@ RESULT: Final = pa.schema(
         "record": NAME,
     }
 )
-"""A row for each group and assignor. ``own``: it is the group's own assignor. ``error``: the class of the assignor's error, or
+"""A row for each group and assignor. ``own``: it is the group's own assignor. ``settled_skew``: that after the second
+rebalance of a cooperative assignor, if one follows; else ``skew``. ``error``: the class of the assignor's error, or
 WRONG_ROW if the row is not a group, with the row as JSON in ``record``; the columns of the result are then null."""
 
 ARRAYS: Final[dict[str, Callable[[list[Any]], pa.Array]]] = {
@@ -109,6 +112,9 @@ class Choice:
     group_protocol: str
     assignor: str
 
+    def __str__(self) -> str:
+        return f"{self.group_protocol}:{self.assignor}"
+
     @staticmethod
     def parse(text: str) -> Choice:
         """The choice that ``protocol:assignor`` names, the protocol ``classic`` if there is none; raises UnknownStrategy."""
@@ -121,14 +127,14 @@ class Choice:
         """The assignor as that release has it; raises UnknownStrategy, InvalidQuestion."""
         if self.group_protocol not in GROUP_PROTOCOLS:
             raise UnknownStrategy("group_protocol", self.group_protocol, tuple(GROUP_PROTOCOLS))
-        return GROUP_PROTOCOLS[self.group_protocol][self.assignor].at_release(kafka_version)
+        return GROUP_PROTOCOLS[self.group_protocol][self.assignor].at(kafka_version)
 
 
 def check_columns(schema: pa.Schema) -> None:
     """Raise InvalidQuestion unless the table's columns can be groups."""
     for name in REQUIRED:
         if name not in schema.names:
-            raise InvalidQuestion(f"no column {name!r}; the columns are {', '.join(schema.names)}")
+            raise InvalidQuestion(f"Column {name!r} is missing; the columns are {', '.join(schema.names)}.")
     for name, kind in COLUMNS.items():
         if name in schema.names:
             check_type(schema.field(name).type, kind, name)
@@ -165,15 +171,15 @@ def _assign_text(text: str | bytes | None, choices: tuple[Choice, ...] | None) -
 def _read_text(text: str | bytes | None) -> dict[str, pa.Array]:
     """A body's members as columns of one value; raises InvalidQuestion."""
     if text is None:
-        raise InvalidQuestion("no body")
+        raise InvalidQuestion("The record has no body.")
     try:
         body = orjson.loads(text)
     except orjson.JSONDecodeError as error:
-        raise InvalidQuestion(f"not JSON: {error}") from None
+        raise InvalidQuestion(f"The body is not JSON: {error}") from None
     if not isinstance(body, dict):
-        raise InvalidQuestion("not a JSON object")
+        raise InvalidQuestion("The body is not a JSON object.")
     for name in (*(name for name in body if name not in COLUMNS), *(name for name in REQUIRED if name not in body)):
-        raise InvalidQuestion("is unknown" if name in body else "is missing", name)
+        raise InvalidQuestion("Unknown field." if name in body else "Missing data for required field.", name)
     row = {}
     for name, value in body.items():
         try:
@@ -223,7 +229,7 @@ def _read(row: dict[str, pa.Array]) -> Group:
         except pa.ArrowInvalid as error:
             raise InvalidQuestion(str(error), name) from None
         if column.null_count:
-            raise InvalidQuestion("is null", name)
+            raise InvalidQuestion("Must not be null.", name)
         rows = compact(column.flatten())
 
         def is_plain(some: pa.Array, plain: Any = plain) -> bool:
@@ -231,21 +237,23 @@ def _read(row: dict[str, pa.Array]) -> Group:
 
         if not is_plain(rows):
             at = first_misfit(rows, is_plain)
-            raise InvalidQuestion(f"not well-formed: {json.dumps(rows[at].as_py(), ensure_ascii=False)[:200]}", name, at)
+            raise InvalidQuestion(f"Not well-formed: {json.dumps(rows[at].as_py(), ensure_ascii=False)[:200]}.", name, at)
         lists[name] = rows
     topics, members = lists["topics"], lists["members"]
     for count, what in ((partitions_total(topics), "partitions"), (subscriptions_total(topics, members), "subscriptions")):
         if count > MOST:
-            raise InvalidQuestion(f"{count} {what}; an executor accepts at most {MOST} in a group")
+            raise InvalidQuestion(f"{count} {what}; an executor accepts at most {MOST} in a group.")
     return read_group(topics, members)
 
 
 def _assign(group: Group, assignor: Assignor) -> dict[str, Any]:
     """The columns of a result; raises KafkaError."""
     outcome = rebalance(group, assignor)
+    settled = follow_up(group, outcome, assignor)[1] if outcome.assignment.follow_up_rebalance else outcome
     rows = in_answer_order(group, outcome.assignment.rows, outcome.owners)
     return {
         **vars(outcome.load),
+        "settled_skew": settled.load.skew,
         **vars(outcome.movement),
         "fewest_possible_moves": outcome.fewest_possible_moves,
         "follow_up_rebalance": outcome.assignment.follow_up_rebalance,

@@ -9,17 +9,16 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from service.arrow.clusters import BROKER, read_cluster
+from service.arrow.clusters import BROKER, read_cluster, uncordoned
 from service.arrow.groups import NAME
 from service.core.errors import AllocatorError, InvalidQuestion, KafkaError, PluginFailed
 from service.core.jvm.hashing import string_hash_code
 from service.core.jvm.random import JavaRandom
 from service.core.kafka_versions import LATEST
-from service.core.measures import spread
-from service.core.model import NONE, Cluster, Int32s, Int64s, PlacementRequest, Ragged
+from service.core.model import NONE, Cluster, Int32s, PlacementRequest, Ragged
 from service.core.placers import PLACERS, Placer
 from service.core.placers.audit import Audit, audit
-from service.core.placers.load import broker_load
+from service.core.placers.load import Load, load_of, rows_of_topics
 from service.spark.fleet.tasks.assignments import WRONG_ROW
 from service.spark.tasks.nested_columns import CORRUPT, check_line, check_type, compact, conform, gathered, rejection, rows_of
 
@@ -79,9 +78,9 @@ def check_columns(schema: pa.Schema, *, brokers_apart: bool) -> None:
     names = schema.names
     for needed in ("topic_name", *(() if brokers_apart else ("brokers",))):
         if needed not in names:
-            raise InvalidQuestion(f"no column {needed!r}; the columns are {', '.join(names)}")
+            raise InvalidQuestion(f"Column {needed!r} is missing; the columns are {', '.join(names)}.")
     if "placements" not in names and not {"partitions_count", "replication_factor"} <= set(names):
-        raise InvalidQuestion("no columns partitions_count and replication_factor, and no placements")
+        raise InvalidQuestion("The columns partitions_count and replication_factor are missing, and so is placements.")
     for name, kind in COLUMNS.items():
         if name in names:
             check_type(schema.field(name).type, kind, name)
@@ -108,7 +107,8 @@ def _place_row(row: dict[str, pa.Array], placer: str | None, everywhere: pa.Stru
         check_line(row)
         version = result["kafka_version"] = plain.get("kafka_version") or LATEST
         strategy = _placer(result, version)
-        cluster = _cluster(row.get("brokers"), everywhere)
+        brokers = _brokers(row.get("brokers"), everywhere)
+        cluster, usable = read_cluster(brokers), _usable(brokers, strategy)
         current = _current(row["placements"], cluster) if "placements" in row and row["placements"][0].is_valid else None
         request = _request(plain, current, version)
     except InvalidQuestion as error:
@@ -120,14 +120,13 @@ def _place_row(row: dict[str, pa.Array], placer: str | None, everywhere: pa.Stru
     seed = plain.get("random_seed")
     random = JavaRandom(string_hash_code(plain["topic_name"]) if seed is None else seed)
     try:
-        placement = strategy.run(cluster, request, random)
-        load = broker_load(cluster, [placement])
-        of_replicas, of_leaders = load.spreads()
+        placement = strategy.run(usable, request, random)
+        load = load_of(usable, rows_of_topics([placement]))
         result |= {
-            "placements": _placements(request.partition_ids(), cluster.broker_ids[placement]),
-            "broker_load": _loads(cluster, load.replicas, load.leaders),
-            "replica_skew": of_replicas.skew,
-            "leader_skew": of_leaders.skew,
+            "placements": _placements(request.partition_ids(), usable.broker_ids[placement]),
+            "broker_load": _loads(usable, load),
+            "replica_skew": load.spread("replicas").skew,
+            "leader_skew": load.spread("leaders").skew,
         }
         if current is not None:
             ids, replicas = current
@@ -140,18 +139,20 @@ def _place_row(row: dict[str, pa.Array], placer: str | None, everywhere: pa.Stru
 
 def _placer(named: dict[str, Any], version: str) -> Placer:
     if not named["topic_name"]:
-        raise InvalidQuestion("is null or empty", "topic_name")
-    placer = PLACERS[named["placer"]]
-    if version not in placer.kafka_versions:
-        known = ", ".join(placer.kafka_versions)
-        raise InvalidQuestion(
-            f"The placer {placer.name} does not support Kafka {version}; supported are {known}.", "kafka_version"
-        )
-    return placer
+        raise InvalidQuestion("Must not be null or empty.", "topic_name")
+    return PLACERS[named["placer"]].at(version)
 
 
-def _cluster(column: pa.Array | None, everywhere: pa.StructArray | None) -> Cluster:
-    """The row's own cluster, or that of all rows; raises InvalidQuestion."""
+def _usable(brokers: pa.StructArray, placer: Placer) -> Cluster:
+    """The brokers that may get new replicas; raises InvalidQuestion if the placer does not look at that."""
+    usable = read_cluster(uncordoned(brokers))
+    if len(usable) < len(brokers) and "cordoned" not in placer.options:
+        raise InvalidQuestion(f"The placer {placer.name} does not support cordoned.", "brokers")
+    return usable
+
+
+def _brokers(column: pa.Array | None, everywhere: pa.StructArray | None) -> pa.StructArray:
+    """The row's own brokers, or those of all rows; raises InvalidQuestion."""
     rows = everywhere
     if column is not None and column[0].is_valid:
         try:
@@ -159,11 +160,11 @@ def _cluster(column: pa.Array | None, everywhere: pa.StructArray | None) -> Clus
         except pa.ArrowInvalid as error:
             raise InvalidQuestion(str(error), "brokers") from None
     if rows is None or not len(rows):
-        raise InvalidQuestion("the row has no brokers", "brokers")
+        raise InvalidQuestion("The row has no brokers.", "brokers")
     ids = rows.field("broker_id")
     if ids.null_count or len(ids.unique()) < len(ids):
-        raise InvalidQuestion("missing or duplicate broker_id", "brokers")
-    return read_cluster(rows)
+        raise InvalidQuestion("A broker_id is missing or duplicate.", "brokers")
+    return rows
 
 
 def _current(column: pa.Array, cluster: Cluster) -> tuple[Int32s, Ragged]:
@@ -174,9 +175,9 @@ def _current(column: pa.Array, cluster: Cluster) -> tuple[Int32s, Ragged]:
         raise InvalidQuestion(str(error), "placements") from None
     ids, replicas = rows.field("partition_id"), rows.field("replicas")
     if rows.null_count or ids.null_count or replicas.null_count or replicas.values.null_count or not len(rows):
-        raise InvalidQuestion("is empty, or a partition lacks partition_id or replicas", "placements")
+        raise InvalidQuestion("Must not be empty, and each partition needs partition_id and replicas.", "placements")
     if len(ids.unique()) < len(ids):
-        raise InvalidQuestion("duplicate partition_id", "placements")
+        raise InvalidQuestion("Duplicate partition_id.", "placements")
     known = np.argsort(cluster.broker_ids)
     broker_ids = np.array(replicas.values, np.int32)
     at = np.minimum(np.searchsorted(cluster.broker_ids, broker_ids, sorter=known), len(known) - 1)
@@ -192,10 +193,10 @@ def _request(plain: dict[str, Any], current: tuple[Int32s, Ragged] | None, versi
         count = len(lengths) if count is None else count
         factor = int(np.bincount(lengths).argmax()) if factor is None else factor  # what most partitions have
     if count is None or factor is None:
-        raise InvalidQuestion("the row has neither placements nor partitions_count and replication_factor")
+        raise InvalidQuestion("The row has neither placements nor partitions_count and replication_factor.")
     if count * factor > MOST:
         raise InvalidQuestion(
-            f"{count * factor} replicas are more than an executor places of one topic ({MOST})", "partitions_count"
+            f"{count * factor} replicas are more than an executor places of one topic ({MOST}).", "partitions_count"
         )
     options = {name: plain.get(name) for name in ("start_index", "replica_shift")}
     return PlacementRequest(count, factor, plain.get("start_partition_id") or 0, **options, kafka_version=version)
@@ -210,9 +211,9 @@ def _audited(cluster: Cluster, ids: Int32s, current: Audit) -> dict[str, Any]:
         "copies": current.copies,
         "leader_changes": current.leader_changes,
         "most_leaders": current.most_leaders,
-        "current_broker_load": _loads(cluster, current.replicas, current.leaders),
-        "current_replica_skew": spread(current.replicas).skew,
-        "current_leader_skew": spread(current.leaders).skew,
+        "current_broker_load": _loads(cluster, current.load),
+        "current_replica_skew": current.load.spread("replicas").skew,
+        "current_leader_skew": current.load.spread("leaders").skew,
     }
 
 
@@ -223,8 +224,8 @@ def _placements(ids: Int32s, replicas: Int32s) -> pa.ListArray:
     return _one_row(pa.StructArray.from_arrays([pa.array(ids), lists], names=["partition_id", "replicas"]))
 
 
-def _loads(cluster: Cluster, replicas: Int64s, leaders: Int64s) -> pa.ListArray:
-    arrays = [pa.array(each) for each in (cluster.broker_ids, replicas, leaders)]
+def _loads(cluster: Cluster, load: Load) -> pa.ListArray:
+    arrays = [pa.array(each) for each in (cluster.broker_ids, load.replicas, load.leaders)]
     return _one_row(pa.StructArray.from_arrays(arrays, names=["broker_id", "replicas", "leaders"]))
 
 

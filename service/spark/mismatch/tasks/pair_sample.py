@@ -24,22 +24,24 @@ class PairSample:
     """The distinct pairs with the smallest hashes.
 
     hashes : uint64[at most PAIRS], ascending
+    keys : int64[...], the 64-bit hash of the pair's key
     explained, undecided : int64[...], a bit for each writer: it puts the key there; it does not derive the partition from the key
     times : int64[...], occurrences of the pair
     full : whether there were more pairs
     """
 
     hashes: UInt64s = field(default_factory=lambda: np.empty(0, np.uint64))
+    keys: Int64s = field(default_factory=lambda: np.empty(0, np.int64))
     explained: Int64s = field(default_factory=lambda: np.empty(0, np.int64))
     undecided: Int64s = field(default_factory=lambda: np.empty(0, np.int64))
     times: Int64s = field(default_factory=lambda: np.empty(0, np.int64))
     full: bool = False
 
-    def add(self, hashes: UInt64s, explained: Int64s, undecided: Int64s, times: Int64s) -> None:
+    def add(self, hashes: UInt64s, keys: Int64s, explained: Int64s, undecided: Int64s, times: Int64s) -> None:
         """Add pairs, possibly repeated; all arrays [n]."""
         if self.full:
             near = hashes <= self.hashes[-1]
-            hashes, explained, undecided, times = hashes[near], explained[near], undecided[near], times[near]
+            hashes, keys, explained, undecided, times = (each[near] for each in (hashes, keys, explained, undecided, times))
         everything = np.concatenate([self.hashes, hashes])
         kept, first, rank = np.unique(everything, return_index=True, return_inverse=True)
         counts = np.zeros(len(kept), np.int64)
@@ -47,12 +49,13 @@ class PairSample:
         self.full = self.full or len(kept) > PAIRS
         first = first[:PAIRS]
         self.hashes, self.times = kept[:PAIRS], counts[:PAIRS]
+        self.keys = np.concatenate([self.keys, keys])[first]
         self.explained = np.concatenate([self.explained, explained])[first]
         self.undecided = np.concatenate([self.undecided, undecided])[first]
 
     def merge(self, other: PairSample) -> None:
         """Add another sample. What a full sample left out has larger hashes than its PAIRS pairs, so it is not missed."""
-        self.add(other.hashes, other.explained, other.undecided, other.times)
+        self.add(other.hashes, other.keys, other.explained, other.undecided, other.times)
         self.full = self.full or other.full
 
     @property

@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from service.arrow.texts import is_text, readable
 from service.core.attribution.equivalents import (
     UNDECIDED,
     PartitionerClass,
@@ -26,13 +27,14 @@ from service.core.attribution.equivalents import (
     hash_all,
 )
 from service.core.attribution.mixtures import Patterns
+from service.core.attribution.shares import Pairs
 from service.core.errors import InvalidQuestion
 from service.core.keys.columns import SERIALIZED
 from service.core.model import Bools, Int32s, Int64s
 from service.core.partitioners import PARTITIONERS
 from service.core.partitioners.murmur3 import cassandra_tokens
 from service.spark.mismatch.tasks.pair_sample import PairSample
-from service.spark.tasks.key_columns import read_keys
+from service.spark.tasks.key_columns import misfit, read_keys
 from service.spark.tasks.results import partial, rejects
 
 UInt64s = npt.NDArray[np.uint64]
@@ -126,7 +128,7 @@ class MismatchScan:
             if self.expected in writer.names:
                 return i
         why = dict(writers.excluded).get(self.expected, "ignores keys: any partition is right")
-        raise InvalidQuestion(f"the partitioner {self.expected} {why}")
+        raise InvalidQuestion(f"The partitioner {self.expected} {why}.")
 
     def of_batches(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The rows of ``results.SCHEMA`` for a task's batches."""
@@ -160,7 +162,7 @@ class MismatchScan:
             rejected.append(rejects(_records(batch.filter(pc.invert(fits))), reason))
         if bad_key is not None:
             bad_key = pc.and_(bad_key, fits)
-            rejected.append(rejects(_records(batch.filter(bad_key)), f"no {self.key_format} key"))
+            rejected.append(rejects(_records(batch.filter(bad_key)), misfit(self.key_format)))
             fits = pc.and_(fits, pc.invert(bad_key))
         return (batch if fits.true_count == len(fits) else batch.filter(fits)), rejected
 
@@ -183,12 +185,13 @@ class MismatchScan:
         wrong = ~(explains[expected] | undecided[expected])
         result.records += np.bincount(where, minlength=self.partitions_count)
         result.misplaced += np.bincount(where[wrong], minlength=self.partitions_count)
-        hashes = _pair_hashes(np.asarray(cassandra_tokens(SERIALIZED.run(column, self.key_format)), np.int64), where)
+        tokens = np.asarray(cassandra_tokens(SERIALIZED.run(column, self.key_format)), np.int64)
+        hashes = _pair_hashes(tokens, where)
         explained_bits, undecided_bits = _bits(explains), _bits(undecided)
         times = np.ones(len(where), np.int64)
         for rows, sample in ((~wrong, result.right), (wrong, result.wrong)):
             if rows.any():
-                sample.add(hashes[rows], explained_bits[rows], undecided_bits[rows], times[rows])
+                sample.add(hashes[rows], tokens[rows], explained_bits[rows], undecided_bits[rows], times[rows])
         if wrong.any():
             self._add_examples(result, batch, wrong, hashes, (where, theirs[expected], explained_bits))
 
@@ -221,29 +224,34 @@ def settled(scan: MismatchScan, result: MismatchResult) -> tuple[tuple[Partition
     return tuple((writer, places[writer.names[0]]) for writer in scan.writers(has_empty=result.empty > 0).classes)
 
 
-def patterns(result: MismatchResult, writers: Sequence[tuple[PartitionerClass, int]], partitions_count: int) -> Patterns:
+def patterns(
+    result: MismatchResult, writers: Sequence[tuple[PartitionerClass, int]], partitions_count: int
+) -> tuple[Patterns, Pairs]:
     """The pairs by the writers that explain them, each sample scaled to all pairs that it stands for; needs a record with a key.
 
     writers : as ``settled`` gives them
+    Returns also the sampled pairs, each with its key and the number of records that it stands for.
     """
     misplaced = result.misplaced.sum()
-    columns: list[tuple[Int64s, Int64s, npt.NDArray[np.float64], npt.NDArray[np.float64]]] = []
+    columns: list[tuple[npt.NDArray[Any], ...]] = []
     for sample, records in ((result.right, result.records.sum() - misplaced), (result.wrong, misplaced)):
         if len(sample.hashes):
-            each = sample.distinct / len(sample.hashes)
-            scale = records / sample.times.sum()
-            columns.append((sample.explained, sample.undecided, np.full(len(sample.hashes), each), sample.times * scale))
-    explained, undecided, pairs, observations = (np.concatenate(column) for column in zip(*columns, strict=True))
+            each = np.full(len(sample.hashes), sample.distinct / len(sample.hashes))
+            observations = sample.times * (records / sample.times.sum())
+            columns.append((sample.keys, sample.explained, sample.undecided, each, observations))
+    tokens, explained, undecided, pairs, observations = (np.concatenate(column) for column in zip(*columns, strict=True))
     kinds, rank = np.unique(np.stack([explained, undecided]), axis=1, return_inverse=True)
     rank = rank.ravel()
+    keys = np.unique(tokens, return_inverse=True)[1].astype(np.int32)
     bits = np.array([i for _, i in writers])
-    return Patterns(
+    by_writers = Patterns(
         partitions_count,
         (kinds[0][:, None] >> bits & 1).astype(np.bool_),
         (kinds[1][:, None] >> bits & 1).astype(np.bool_),
         np.rint(np.bincount(rank, pairs)).astype(np.int64),
         np.rint(np.bincount(rank, observations)).astype(np.int64),
     )
+    return by_writers, Pairs(keys, rank, observations)
 
 
 def read_partitions(column: pa.Array) -> pa.Array:
@@ -286,5 +294,7 @@ def _text(key: Any) -> str:
 
 def _records(batch: pa.RecordBatch) -> pa.Array:
     """Rows as text: ``key=…, partition=…``."""
-    texts = (", ".join(f"{name}={_text(value)}" for name, value in row.items()) for row in batch.to_pylist())
-    return pa.array(texts, pa.string())
+    columns = [readable(column) if is_text(column.type) else column for column in batch.columns]
+    rows = zip(*(column.to_pylist() for column in columns), strict=True)
+    named = (zip(batch.schema.names, row, strict=True) for row in rows)
+    return pa.array((", ".join(f"{name}={_text(value)}" for name, value in row) for row in named), pa.string())

@@ -49,8 +49,8 @@ not null the record is unreadable: ``record`` has it as JSON, and ``type`` is nu
 def read_records(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """A SCHEMA row for every record.
 
-    batches : of key and value (binary), log_partition (int32), log_offset and timestamp (int64, ms), and line: the text of a row
-        that Spark could not read as a record, else null
+    batches : of key and value (binary), log_partition (int32), log_offset and timestamp (int64, ms); and of a row that is no
+        record fault, the reason, and line, its text; else null
     """
     for batch in batches:
         keys, values = (batch.column(name).cast(pa.binary()) for name in ("key", "value"))
@@ -77,8 +77,9 @@ def read_records(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         others = np.flatnonzero(decoded.kind == OTHER)
         if len(others):
             rows = pa.array(others)
-            records = zip(*(column.take(rows).to_pylist() for column in (keys, values, batch.column("line"))), strict=True)
-            read = [_read(*record) for record in records]
+            records = zip(*(column.take(rows).to_pylist() for column in (keys, values)), strict=True)
+            faults = zip(*(batch.column(name).take(rows).to_pylist() for name in ("fault", "line")), strict=True)
+            read = [_read(*record, *fault) for record, fault in zip(records, faults, strict=True)]
             place = {name: column.take(rows) for name, column in place.items()}
             yield _batch({**{name: [row.get(name) for row in read] for name in SCHEMA.names}, **place}, len(read))
 
@@ -102,10 +103,10 @@ def _or_null(ids: pa.Array) -> pa.Array:
     return pc.if_else(pc.equal(pc.binary_length(ids), 0), pa.scalar(None, pa.binary()), ids)
 
 
-def _read(key: bytes | None, value: bytes | None, line: str | None) -> dict[str, Any]:
+def _read(key: bytes | None, value: bytes | None, fault: str | None, line: str | None) -> dict[str, Any]:
     """One record of any type."""
-    if line is not None:
-        return {"tombstone": False, "reason": "the line could not be read", "record": line}
+    if fault is not None:
+        return {"tombstone": False, "reason": fault, "record": line}
     if key is None:
         return _unreadable(key, value, "the record has no key")
     try:

@@ -15,13 +15,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from service.arrow.texts import readable
 from service.core.errors import InvalidQuestion
 from service.core.keys.columns import SERIALIZED
 from service.core.model import Int64s, Keys
 from service.core.sizing.counter import ONE, KeyCounter, hashing_rule, key_hashes_of
 from service.core.sizing.distinct_keys import DistinctKeys
 from service.spark.skew.tasks import MAX_KEYS
-from service.spark.tasks.key_columns import joined, read_keys
+from service.spark.tasks.key_columns import joined, misfit, read_keys
 from service.spark.tasks.results import partial, rejects
 
 CODEC: Final = "lz4"
@@ -75,7 +76,7 @@ class SkewScan:
         key = joined([batch.column(name) for name in self.key_columns], self.separator)
         column, bad = read_keys(key, self.key_format)
         if bad is not None:
-            yield rejects(_text(key.filter(bad)), f"no {self.key_format} key")
+            yield rejects(_text(key.filter(bad)), misfit(self.key_format))
             batch, key = batch.filter(pc.invert(bad)), key.filter(pc.invert(bad))
             column = read_keys(key, self.key_format)[0]
         if batch.num_rows:
@@ -188,11 +189,11 @@ def check_partitioners(names: Sequence[str], key_format: str | None) -> None:
     for name in names:
         formats = hashing_rule(name).encoding.formats
         if key_format is not None and key_format not in formats:
-            raise InvalidQuestion(f"the partitioner {name} does not accept {key_format} keys; it accepts {', '.join(formats)}")
+            raise InvalidQuestion(f"The partitioner {name} does not accept {key_format} keys; it accepts {', '.join(formats)}.")
 
 
 def _text(column: pa.Array) -> pa.Array:
     """Keys of any type as text."""
     if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
         return pa.array([value.hex() for value in column.to_pylist()], pa.string())
-    return column.cast(pa.string())
+    return readable(column)

@@ -1,0 +1,89 @@
+"""The folder of the results: a job must neither write into what it reads, nor replace what no job wrote."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote, urlsplit
+
+from service.core.printable import printable
+from service.spark.errors import WrongFolder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from service.spark.io.sources import Source
+
+REPORT: Final = "report.html"
+
+LOCK: Final = ".lock"
+"""The file that a job locks while it runs. It stays if the job ends without a report, but with tables."""
+
+GENERATOR: Final = b'<meta name="generator" content="partition-allocator">'
+"""In the head of every report."""
+
+_HEAD: Final = 4096
+_RESULTS: Final = (".parquet", ".json", ".html")
+"""Endings of what jobs write."""
+
+
+def local_folder(into: str) -> Path | None:
+    """The folder that a path or a ``file:`` URL names; None for any other URL."""
+    url = urlsplit(into)
+    if url.scheme == "file":
+        return Path(unquote(url.path))
+    return None if "://" in into else Path(into)
+
+
+def check_folder(into: str, sources: Iterable[Source]) -> None:
+    """Raise WrongFolder if a job that reads these sources must not write to ``into``."""
+    place = _place(into)
+    for source in sources:
+        if source.format in ("table", "kafka"):
+            continue
+        read = _place(source.location)
+        if place == read:
+            fault = f"is the source {source}"
+        elif _is_below(read, place):
+            fault = f"contains the source {source}"
+        elif _is_below(place, read):
+            fault = f"is in the source {source}"
+        else:
+            continue
+        raise WrongFolder(f"{into}: The folder of the results {fault}; set --into to another one.")
+    folder = local_folder(into)
+    if folder is not None and folder.is_dir() and not is_ours(folder) and (names := tables(folder)):
+        raise WrongFolder(f"{into}: No job wrote {printable(names[0])} in this folder; set --into to another one.")
+
+
+def tables(folder: Path) -> list[str]:
+    """The names in a folder that a job could replace."""
+    return sorted(entry.name for entry in folder.iterdir() if entry.suffix in _RESULTS and not entry.name.startswith("."))
+
+
+def is_ours(folder: Path) -> bool:
+    """Whether a folder has the report of a job, or the lock of one that ended without a report."""
+    try:
+        with (folder / REPORT).open("rb") as report:
+            return GENERATOR in report.read(_HEAD)
+    except OSError:
+        return (folder / LOCK).exists()
+
+
+def _place(location: str) -> str:
+    """A location that is the same text for the same place: a path without links, or a URL."""
+    folder = local_folder(location)
+    if folder is not None:
+        return str(folder.resolve())
+    url = urlsplit(location)
+    scheme = "s3" if url.scheme.lower() in ("s3a", "s3n") else url.scheme.lower()
+    return f"{scheme}://{url.netloc.lower()}{posixpath.normpath('/' + url.path.lstrip('/'))}"
+
+
+def _is_below(place: str, folder: str) -> bool:
+    """Whether a place is in a folder, which may be a pattern of Hadoop's, such as ``*.csv``."""
+    pattern = re.sub(r"\{[^}]*\}", "*", folder).rstrip("/")
+    return fnmatchcase(place, f"{pattern}/*") or place.startswith(f"{folder.rstrip('/')}/")
