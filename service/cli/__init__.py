@@ -10,11 +10,12 @@ from typing import Final
 import click
 
 from service import __version__
+from service.cli.errors import PrintableGroup
 
 COMMANDS: Final = {
     "assign": ("service.cli.decisions", "Assign partitions to the members of a group."),
     "audit": ("service.cli.reassignments.audit", "Check whether Kafka could have placed topics this way."),
-    "body": ("service.cli.body", "Print the JSON body of a request, made from a description of the cluster."),
+    "body": ("service.cli.body", "Print a request, or write tables, made from a description of a cluster."),
     "compare": ("service.cli.partitioners", "Show on how many keys each pair of partitioners agrees."),
     "fingerprint": ("service.cli.partitioners", "Identify the partitioners that wrote the records."),
     "lint": ("service.cli.reassignments.lint", "Check a reassignment."),
@@ -33,7 +34,7 @@ COMMANDS: Final = {
 """Command → the module that has it under its own name, and its line in ``--help``."""
 
 
-class Commands(click.Group):
+class Commands(PrintableGroup):
     """The commands of COMMANDS, imported when needed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -46,15 +47,6 @@ class Commands(click.Group):
             return super().get_command(ctx, cmd_name)
         command: click.Command = getattr(import_module(COMMANDS[cmd_name][0]), cmd_name)
         return command
-
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that the arguments name. Raises UsageError, with the command that may have been meant."""
-        name = args[0]
-        if name not in self.list_commands(ctx) and not name.startswith("-"):
-            from service.core.similar import did_you_mean  # noqa: PLC0415 - the core is not needed otherwise
-
-            ctx.fail(f"No such command {name!r}.{did_you_mean(name, self.list_commands(ctx))}")
-        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List them without importing them."""
@@ -71,5 +63,6 @@ class Commands(click.Group):
 def main() -> None:
     """Kafka's partition allocation: key → partition, partition → consumer, replica → broker.
 
-    Exit status: 0 for an answer, 1 if a limit that was asked for is exceeded, 2 for invalid input.
+    Exit status: 0 for an answer, 1 if a limit is exceeded, a plan has an error or a cluster differs, 2 for
+    invalid input; verify exits with 3 if what it should compare was not found.
     """

@@ -1,7 +1,9 @@
 """``partition-allocator body``: the request that describes a cluster or a group, to post or to change."""
 
+import sys
 from collections.abc import Callable
 from io import BufferedReader
+from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -21,7 +23,7 @@ PARTITIONS: Final = click.option(
 
 @click.group
 def body() -> None:
-    """Print the JSON body of a request, made from a description of the cluster."""
+    """Print the JSON body of a request, or write tables, made from a description of a cluster."""
 
 
 def _command(name: str, make: Callable[..., dict[str, Any]], *several: Callable[[Any], Any]) -> None:
@@ -40,3 +42,17 @@ _command("replica-placements", descriptions.placement_body, options.PLACEMENT)
 _command("placement-audits", descriptions.audit_body, options.SNAPSHOT, options.RACKS, TOPIC)
 _command("reassignments", descriptions.reassignment_body, options.SNAPSHOT, options.RACKS)
 _command("partition-count-plans", descriptions.plan_body, options.SNAPSHOT, TOPIC, PARTITIONS)
+
+
+@body.command(help=f"Write the tables that the jobs of pipeline read.\n\nFILE is {options.FORMS}. Default: standard input.")
+@click.argument("file", type=click.File("rb"), default=None, required=False)
+@options.SNAPSHOT
+@options.RACKS
+@click.option("--out", "folder", type=click.Path(file_okay=False, path_type=Path), required=True, help="Folder of the tables.")
+def tables(*, file: BufferedReader | None, snapshots: tuple[BufferedReader, ...], racks: tuple[str, ...], folder: Path) -> None:
+    """See ``help`` above."""
+    from service.cli.pipeline_tables import write_tables  # noqa: PLC0415 - an import that the other commands do not need
+
+    files = [*snapshots, *([file or sys.stdin.buffer] if file or not snapshots else [])]
+    whole = descriptions.merged([descriptions.read(one) for one in files])
+    write_tables(descriptions.with_racks(whole, racks), folder)

@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from service.cli import options, request_bodies
-from service.cli.local_client import BadInput, post
+from service.cli.errors import BadInput
+from service.cli.inputs import read_input
+from service.cli.local_client import post
+from service.report.numbers import id_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +44,7 @@ def partition(
 ) -> None:
     """Compute the partition of each key.
 
-    partition-allocator partition order-1 order-2 --partitions 6 --partitioner librdkafka
+    partition-allocator partition order-1 order-2 --partitions 6
     """
     if partitions_count is None:
         if len(keys) > 1 or any(value is not None for value in fields.values()):
@@ -57,8 +60,8 @@ def partition(
 
 @click.command(epilog=FILE_DESCRIPTION_OR_OPTIONS.format(path="/v1/group-assignments"))
 @click.argument("file", default="-")
-@click.option("--topic", "topics", type=options.TOPIC, multiple=True, help="Topic and its partitions: orders:12. Repeatable.")
-@click.option("--members", help="Number of members, or their ids separated by commas.")
+@options.TOPICS
+@options.MEMBERS
 @options.GROUP
 @options.EXPLAIN
 @options.OUTPUT
@@ -76,16 +79,9 @@ def assign(
             from service.cli import descriptions  # noqa: PLC0415 - an import that --help does not need
 
             body = descriptions.body(source, descriptions.group_body, snapshots, **fields)
-    elif not topics or members is None:
-        raise click.UsageError(f"Missing option '{'--members' if topics else '--topic'}'.")
     else:
-        _check_no_file(file, snapshots)
-        names = [name for name, _ in topics]
-        if len(set(names)) < len(names):
-            raise click.UsageError("--topic: each topic once.")
-        people = _number(members)
-        ids = request_bodies.members(people) if people is not None else [{"member_id": name} for name in members.split(",")]
-        body = _body({"topics": request_bodies.topics(dict(topics)), "members": ids, **fields})
+        options.check_no_file(None if file == "-" else file, snapshots)
+        body = _body({**options.described_group(topics, members), **fields})
     _answer("/v1/group-assignments", body, _assign_rows, options.form(output, as_json=as_json, explain=explain), explain=explain)
 
 
@@ -104,7 +100,7 @@ def place(
 ) -> None:  # fmt: skip
     """Place replicas on brokers.
 
-    partition-allocator place --brokers 6 --racks 3 --topic orders:12 --replication-factor 3
+    partition-allocator place --brokers 6 --racks 3 --topic orders:12
     """
     fields |= _topic(topic_name, fields["partitions_count"])
     if brokers is None:
@@ -115,7 +111,7 @@ def place(
 
             body = descriptions.body(source, descriptions.placement_body, snapshots, racks=racks, **fields)
     else:
-        _check_no_file(file, snapshots)
+        options.check_no_file(None if file == "-" else file, snapshots)
         if racks:
             raise click.UsageError("--rack is for descriptions of a cluster: with --brokers, give --racks.")
         body = _body(_placement(brokers, racks_count, fields))
@@ -133,27 +129,16 @@ def _topic(text: str | None, partitions_count: int | None) -> dict[str, Any]:
 
 
 def _placement(brokers: str, racks: int | None, fields: dict[str, Any]) -> dict[str, Any]:
-    count = _number(brokers)
+    count = options.count(brokers)
     if count is not None:
         rows = request_bodies.brokers(count, racks)
     else:
-        ids = [_number(name) for name in brokers.split(",")]
+        ids = [options.count(name) for name in brokers.split(",")]
         if None in ids:
             raise click.UsageError(f"--brokers: {brokers!r} is neither a number of brokers nor ids such as 1,2,5.")
         rows = [{**row, "broker_id": ids[i]} for i, row in enumerate(request_bodies.brokers(len(ids), racks))]
     defaults = {name: 1 for name in ("partitions_count", "replication_factor") if fields[name] is None}
     return {"brokers": rows, **fields, **defaults}
-
-
-def _check_no_file(file: str, snapshots: tuple[BufferedReader, ...]) -> None:
-    """Raise UsageError for options that describe everything beside a file that does."""
-    if file != "-" or snapshots:
-        raise click.UsageError(f"Give either options or a file ({snapshots[0].name if snapshots else file}), not both.")
-
-
-def _number(text: str) -> int | None:
-    """A decimal number of at most 7 digits; None for any other text."""
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 8 else None
 
 
 def _key(text: str, key_format: str | None) -> Any:
@@ -181,7 +166,7 @@ def _open(name: str, hint: str) -> AbstractContextManager[BufferedReader | None]
 def _file(name: str, hint: str) -> bytes:
     """The body in a file, or on standard input for "-"."""
     with _open(name, hint) as file:
-        return sys.stdin.buffer.read() if file is None else file.read()
+        return read_input(file or sys.stdin.buffer)
 
 
 def _body(question: dict[str, Any]) -> bytes:
@@ -235,11 +220,11 @@ def _assign_rows(_: dict[str, Any], answer: dict[str, Any]) -> Table:
     from service.cli.terminal import fill, table  # noqa: PLC0415 - see _answer
 
     rows = [
-        (assignment["member_id"], part["topic_name"], _ranges(part["partition_ids"]))
+        (assignment["member_id"], part["topic_name"], id_ranges(part["partition_ids"]))
         for assignment in answer["assignments"]
         for part in assignment["partitions"] or [{"topic_name": "—", "partition_ids": []}]
     ]
-    rows += [("(unassigned)", part["topic_name"], _ranges(part["partition_ids"])) for part in answer["unassigned"]]
+    rows += [("(unassigned)", part["topic_name"], id_ranges(part["partition_ids"])) for part in answer["unassigned"]]
     return fill(table("member", "topic", "partitions"), rows)
 
 
@@ -264,14 +249,3 @@ def _place_rows(_: dict[str, Any], answer: dict[str, Any]) -> Table:
     if all(not row[0] for row in rows):
         return fill(table("partition", "replicas (leader first)"), [row[1:] for row in rows])
     return fill(table("topic", "partition", "replicas (leader first)"), rows)
-
-
-def _ranges(ids: list[int]) -> str:
-    """Ascending ids, consecutive ones as a range: ``0-3 7 9-10``."""
-    runs: list[list[int]] = []
-    for i in ids:
-        if runs and i == runs[-1][1] + 1:
-            runs[-1][1] = i
-        else:
-            runs.append([i, i])
-    return " ".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import codecs
 import sys
-from typing import TYPE_CHECKING, Any, Final
+from json import JSONDecoder
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import click
 import pyarrow as pa
 
+from service.cli.errors import BadInput, note
+from service.cli.inputs import read_input
 from service.cli.live.snapshot import as_json
-from service.cli.local_client import BadInput
 from service.core.descriptions import Description, UnreadableDescription, bodies, read_description
 from service.core.errors import InvalidQuestion
-from service.web.json_codec import dumps, loads
+from service.web.json_codec import dumps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -21,13 +24,14 @@ if TYPE_CHECKING:
 DESCRIPTIONS: Final = {"snapshot_version", "KafkaPartitionState", "partitions"}
 """Members of JSON objects that are descriptions; other objects are request bodies."""
 
+LOG_DIRS: Final = {"version", "brokers"}
+"""The members of what kafka-log-dirs prints."""
+
 STDIN: Final = "<stdin>"
 """The name of the file object that is standard input."""
 
 
-def body(
-    file: BufferedReader | None, make: Callable[..., dict[str, Any]], snapshots: Iterable[BufferedReader], **values: Any
-) -> bytes:
+def body(file: BinaryIO | None, make: Callable[..., dict[str, Any]], snapshots: Iterable[BufferedReader], **values: Any) -> bytes:
     """The request body that ``file`` is, or that ``make`` makes of the descriptions and the values of options.
 
     file : default: standard input, unless there are snapshots. Raises BadInput.
@@ -35,12 +39,11 @@ def body(
     descriptions = [read(snapshot) for snapshot in snapshots]
     if file is not None or not descriptions:
         source = file or sys.stdin.buffer
-        text = source.read()
-        if not descriptions and _is_body(text):
+        text = _utf8(read_input(source))
+        if not descriptions and is_body(text):
             _check_no_options(values)
             return text
-        name = getattr(source, "name", STDIN)
-        descriptions.append(parse(text, "standard input" if name == STDIN else name))
+        descriptions.append(_parse(text, _name_of(source)))
     try:
         return dumps(make(merged(descriptions), **values))
     except InvalidQuestion as error:
@@ -54,21 +57,36 @@ def _check_no_options(values: dict[str, Any]) -> None:
         raise click.UsageError(f"FILE is a JSON body: put {', '.join(options)} into it.")
 
 
-def read(file: BufferedReader) -> Description:
-    """The description in a file. Raises BadInput."""
-    return parse(file.read(), file.name)
+def read(file: BinaryIO) -> Description:
+    """The description in a file. Raises BadInput, which names file and line."""
+    return _parse(_utf8(read_input(file)), _name_of(file))
 
 
-def parse(text: bytes, name: str) -> Description:
-    """The description that this text is. name : of its file. Raises BadInput, which names file and line."""
+def _utf8(data: bytes) -> bytes:
+    """The bytes of a text in UTF-8 without a mark in front, also of UTF-16, which Windows writes."""
+    if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        data = data.decode("utf-16", "replace").encode()
+    return data.removeprefix(codecs.BOM_UTF8)
+
+
+def _name_of(file: BinaryIO) -> str:
+    name: str = getattr(file, "name", STDIN)
+    return "standard input" if name == STDIN else name
+
+
+def _parse(text: bytes, name: str) -> Description:
+    """The description that this text is; what it leaves out is noted on standard error. name : of its file. Raises BadInput."""
     try:
-        return read_description(as_json(text).decode())
+        description = read_description(as_json(text).decode())
     except UnicodeDecodeError:
-        raise BadInput(f"{name}: not UTF-8 text.") from None
+        raise BadInput(f"{name}: The file is not UTF-8 text.") from None
     except UnreadableDescription as error:
         raise BadInput(f"{name}, {error.detail}") from None
     except (pa.ArrowException, KeyError) as error:
-        raise BadInput(f"{name}: not a snapshot: {error}") from None
+        raise BadInput(f"{name}: This is not a snapshot: {error}") from None
+    for sentence in description.notes:
+        note(f"{name}: {sentence}")
+    return description
 
 
 def merged(descriptions: list[Description]) -> Description:
@@ -93,7 +111,11 @@ def with_racks(description: Description, racks: Iterable[str]) -> Description:
 def group_body(
     description: Description, group_id: str | None, assignor: str | None, group_protocol: str | None
 ) -> dict[str, Any]:
-    """The body of ``assign``."""
+    """The body of ``assign``. If the group's leader is not Kafka's own client, a note says so."""
+    group = bodies.described_group(description, group_id)
+    foreign = bodies.foreign_leader(group)
+    if foreign:
+        note(f"Note on group {group['group_id']!r}: {foreign}. The answers of this program are those of Kafka's own client.")
     options = {"assignor": assignor, "group_protocol": group_protocol}
     return bodies.group_assignment(description, group_id) | {name: value for name, value in options.items() if value is not None}
 
@@ -110,7 +132,7 @@ def placement_body(description: Description, racks: Iterable[str], placer: str |
             for topic in bodies.cluster(described, bodies.PLACEMENT)["topics"]
             for placement in topic["placements"]
         ]
-    return {**request, "brokers": bodies.brokers(described)}
+    return {**request, "brokers": bodies.brokers(described, "cordoned")}
 
 
 def audit_body(description: Description, racks: Iterable[str], topic_name: str | None) -> dict[str, Any]:
@@ -129,12 +151,12 @@ def reassignment_body(description: Description, racks: Iterable[str]) -> dict[st
     return bodies.reassignment(with_racks(description, racks))
 
 
-def _is_body(text: bytes) -> bool:
+def is_body(text: bytes) -> bool:
     """Is this JSON that is not a description, or that cannot be read? The service then says what is wrong with it."""
     if text.lstrip()[:1] != b"{":
         return False
     try:
-        document = loads(text)
-    except ValueError:
+        document, _ = JSONDecoder().raw_decode(text.decode(errors="replace").lstrip())
+    except (ValueError, RecursionError):
         return True
-    return not document.keys() & DESCRIPTIONS
+    return not document.keys() & DESCRIPTIONS and document.keys() != LOG_DIRS

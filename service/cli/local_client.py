@@ -9,11 +9,12 @@ from importlib import import_module
 from importlib.abc import MetaPathFinder
 from io import BufferedReader
 from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
+from urllib.parse import urlencode
 
-import click
+from service.cli.errors import BAD_INPUT, BadInput, note
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from flask import Flask
     from werkzeug.test import Client, TestResponse
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 UNLIMITED: Final = 2**62
 """Limits protect a shared server; and nobody needs credentials on their own machine."""
 
-BAD_INPUT: Final = 2
-"""The exit status for a request or an environment that is invalid; 1 is for limits that are exceeded."""
+OWN_MACHINE: Final = ("max_decision_bytes", "max_request_seconds", "max_simulated_cells")
+"""The settings that limit nothing on the caller's own machine."""
 
 VIEWS: Final = {
     "/v1/partitions": "service.api.partitions.views",
@@ -39,12 +40,6 @@ VIEWS: Final = {
     "/v1/partitioner-fingerprints": "service.api.fingerprints.views",
 }
 """The module that answers a path. An app of one module starts in half the time; for other paths the whole service is imported."""
-
-
-class BadInput(click.ClickException):
-    """The input is invalid; the text says why."""
-
-    exit_code = BAD_INPUT
 
 
 def settings() -> Settings:
@@ -70,7 +65,7 @@ class LocalApp:
     limits : the settings that are not to limit anything
     """
 
-    def __init__(self, limits: tuple[str, ...] = ("max_decision_bytes", "max_request_seconds")) -> None:
+    def __init__(self, limits: tuple[str, ...] = OWN_MACHINE) -> None:
         unlimited: dict[str, Any] = dict.fromkeys(limits, UNLIMITED)
         self._settings = replace(settings(), auth="off", otlp_endpoint="", **unlimited)
         self._clients: dict[str, Client] = {}
@@ -122,19 +117,19 @@ def post_stream(path: str, pieces: Iterator[bytes], accept: str = "application/j
     """Like ``post``, for an Arrow stream of any length; only a piece of it is in memory at a time.
 
     pieces : at least one
-    A ClickException that ``pieces`` raises is raised again here.
+    A BadInput that ``pieces`` raises is raised again here.
     """
     first = next(pieces)  # a file that cannot be read is refused before the service is imported
     from service.web.arrow_parser import Pieces  # noqa: PLC0415 - as above
     from service.web.responses import ARROW_STREAM  # noqa: PLC0415
 
-    errors: list[click.ClickException] = []
+    errors: list[BadInput] = []
 
     def until_error() -> Iterator[bytes]:
         try:
             yield first
             yield from pieces
-        except click.ClickException as error:
+        except BadInput as error:
             errors.append(error)
 
     streamed = {
@@ -148,6 +143,11 @@ def post_stream(path: str, pieces: Iterator[bytes], accept: str = "application/j
     if errors:
         raise errors[0]
     return _body(response)
+
+
+def with_query(path: str, query: Mapping[str, Any]) -> str:
+    """The path with a query. Bytes of the command line that are not UTF-8 are passed on, for the service to refuse."""
+    return f"{path}?{urlencode(query, errors='surrogateescape')}"
 
 
 def _app(path: str, own_settings: Settings) -> Flask:
@@ -199,7 +199,7 @@ def announce_compilation() -> None:
     class Announcement(event.Listener):
         def on_start(self, _: object) -> None:
             event.unregister("numba:compile", self)  # type: ignore[no-untyped-call]
-            click.echo("Compiling kernels. This happens once per installation and may take some minutes.", err=True)
+            note("Compiling kernels. This happens once per installation and may take some minutes.")
 
         def on_end(self, _: object) -> None:
             pass
@@ -220,11 +220,11 @@ def fail(document: bytes) -> NoReturn:
     problem = loads(document)
     errors = problem.get("errors", ())
     if len(errors) != 1:
-        click.echo(f"Error: {len(errors)} faults" if errors else f"Error: {problem['detail']}", err=True)
+        note(f"Error: {len(errors)} faults" if errors else f"Error: {problem['detail']}")
     prefix = "Error: " if len(errors) == 1 else "  "
     for error in errors:
         place = error["pointer"]
-        click.echo(f"{prefix}{place}: {error['detail']}" if place else f"{prefix}{error['detail']}", err=True)
+        note(f"{prefix}{place}: {error['detail']}" if place else f"{prefix}{error['detail']}")
     for remedy in problem.get("remedies", ()):
-        click.echo(f"  Remedy: {remedy}", err=True)
+        note(f"  Remedy: {remedy}")
     sys.exit(BAD_INPUT)

@@ -1,11 +1,13 @@
 """Parameters that several commands share, each with one name everywhere: counts and their ranges, the form of the answer."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from io import BufferedReader
 from typing import Any, Final
 
 import click
 
+from service.cli import request_bodies
 from service.core.keys.formats import FORMATS
 
 
@@ -25,6 +27,32 @@ class TopicCount(click.ParamType[Any]):
 
 
 TOPIC: Final = TopicCount()
+TOPICS: Final = click.option(
+    "--topic", "topics", type=TOPIC, multiple=True, help="Topic and its partitions: orders:12. Repeatable."
+)
+MEMBERS: Final = click.option("--members", help="Number of members, or their ids separated by commas.")
+
+
+def count(text: str) -> int | None:
+    """A decimal number of at most 7 digits; None for any other text."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 8 else None
+
+
+def described_group(topics: Sequence[tuple[str, int]], members: str | None, prefix: str = "member-") -> dict[str, Any]:
+    """``topics`` and ``members`` of a body. prefix : of the ids of members that are only counted. Raises UsageError."""
+    if not topics or members is None:
+        raise click.UsageError(f"Missing option '{'--members' if topics else '--topic'}'.")
+    if len(dict(topics)) < len(topics):
+        raise click.UsageError("--topic: each topic once.")
+    number = count(members)
+    ids = [{"member_id": name} for name in members.split(",")] if number is None else request_bodies.members(number, prefix)
+    return {"topics": request_bodies.topics(dict(topics)), "members": ids}
+
+
+def check_no_file(file: str | None, snapshots: Sequence[BufferedReader]) -> None:
+    """Raise UsageError for a file that describes what options do."""
+    if file is not None or snapshots:
+        raise click.UsageError(f"Give either options or a file ({snapshots[0].name if snapshots else file}), not both.")
 
 
 def output(*forms: str, names: tuple[str, ...] = ("--output",), default: str | None = None) -> Callable[[Any], Any]:
@@ -48,8 +76,8 @@ def form(output: str | None, *, as_json: bool = False, explain: bool = False) ->
 
 
 FORMS: Final = (
-    "a snapshot, the output of kafka-topics --describe or kafka-consumer-groups --describe, Kafka's reassignment JSON, or Cruise "
-    "Control's kafka_cluster_state"
+    "a snapshot, the output of Kafka's tools (kafka-topics, kafka-consumer-groups, kafka-log-dirs and others), Kafka's "
+    "reassignment JSON, or Cruise Control's kafka_cluster_state"
 )
 
 SNAPSHOT: Final = click.option(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
 
 import click
 
 from service.cli import options
-from service.cli.local_client import post_stream
+from service.cli.local_client import post_stream, with_query
+from service.core.printable import printable
+from service.report.numbers import counted
 from service.web.json_codec import loads
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def compare(
     *, file: str, file_format: str | None, key_column: str, key_format: str | None, strict: bool, partitioners: tuple[str, ...],
     output: str | None, as_json: bool, **question: Any,
 ) -> None:  # fmt: skip
-    """Show on how many keys each pair of partitioners agrees.
+    """Show on how many records each pair of partitioners agrees.
 
     FILE is CSV, TSV, JSON lines or Parquet. "-" is standard input.
     """
@@ -48,8 +49,8 @@ def compare(
     console.print(_writers(document["writers"]))
     console.print()
     console.print(_pairs(document["pairs"]))
-    keys, chance = document["keys_count"], document["chance_agreement"]
-    console.print(f"{keys} keys; two unrelated hash functions agree on {chance:.1%} by chance", highlight=False)
+    records, chance = document["keys_count"], document["chance_agreement"]
+    console.print(f"{counted(records, 'record')}; two unrelated hash functions agree on {chance:.1%} by chance", highlight=False)
 
 
 @click.command()
@@ -81,17 +82,20 @@ def fingerprint(
         return
     from rich.console import Console  # noqa: PLC0415 - an import that other forms do not need
 
+    from service.report.numbers import share  # noqa: PLC0415 - as Console
+
     document, console = loads(answer), Console()
-    console.print(document["conclusion"], highlight=False)
+    console.print(document["conclusion"], highlight=False, markup=False)
     unexplained = document["unexplained"]
     if unexplained and unexplained["pairs"]:
-        line = f"{unexplained['share']:.1%} of the observations unexplained ({unexplained['pairs']} pairs)"
+        interval = f"{share(unexplained['share_low'])} to {share(unexplained['share_high'])}"
+        line = f"{share(unexplained['share'])} ({interval}) of the observations unexplained ({unexplained['pairs']} pairs)"
         console.print(line, highlight=False)
     console.print()
     for writer in document["writers"]:
         for example in writer["examples"]:
             line = f"{_name(writer)}: key {example['key']} on partition {example['partition_id']}"
-            console.print(f"  {line}", highlight=False, markup=False)
+            console.print(f"  {printable(line)}", highlight=False, markup=False)
     console.print(_candidates(document["candidates"]))
 
 
@@ -108,9 +112,7 @@ def _post(
     query |= {"partitioners": ",".join(partitioners)} if partitioners else {}
     from service.cli import tables  # noqa: PLC0415 - as above
 
-    return post_stream(
-        f"{path}?{urlencode(query)}", tables.as_stream(batches), "text/csv" if form == "csv" else "application/json"
-    )
+    return post_stream(with_query(path, query), tables.as_stream(batches), "text/csv" if form == "csv" else "application/json")
 
 
 def _writers(writers: list[dict[str, Any]]) -> Table:
@@ -126,8 +128,8 @@ def _pairs(pairs: list[dict[str, Any]]) -> Table:
     rows = []
     for pair in sorted(pairs, key=lambda pair: -(pair["agreement"] or 0)):
         agreement = "—" if pair["agreement"] is None else f"{pair['agreement']:.2%}"
-        rows.append((*pair["partitioners"], agreement, f"{pair['agreeing_keys']} of {pair['keys']}"))
-    return fill(table("partitioner", "other", "agree", "keys"), rows)
+        rows.append((*pair["partitioners"], agreement, f"{pair['agreeing_keys']:,} of {pair['keys']:,}"))
+    return fill(table("partitioner", "other", "agree", "records with a key"), rows)
 
 
 def _candidates(candidates: list[dict[str, Any]]) -> Table:

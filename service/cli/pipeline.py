@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from service.cli.local_client import BadInput
+from service.cli.errors import BadInput, PrintableGroup, note
 from service.core.errors import AllocatorError
 from service.spark.io import early_checks
 from service.spark.jobs import JOBS, load
@@ -36,7 +36,7 @@ COMMON = (
 )
 
 
-class Jobs(click.Group):
+class Jobs(PrintableGroup):
     """The jobs, imported when needed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -58,7 +58,7 @@ def _check_installed() -> None:
     """Raise BadInput unless the packages of the extra ``pipeline`` are installed."""
     for package in ("pyspark", "py4j", "matplotlib", "pandas"):
         if find_spec(package) is None:
-            raise BadInput(f"the pipeline needs {package}: pip install 'partition-allocator[pipeline]'")
+            raise BadInput(f"The pipeline needs {package}: pip install 'partition-allocator[pipeline]'")
 
 
 @click.command(cls=Jobs)
@@ -80,7 +80,7 @@ def _run(
     """Run the job, and print its summary and the locations of its results."""
     settings = dict(option.partition("=")[::2] for option in spark_options)
     try:
-        early_checks.check_all(job, parameters, master, settings)
+        early_checks.check_all(job, parameters, into, master, settings)
         from service.spark.runner import run  # noqa: PLC0415 - what is refused needs no Spark
 
         done = run(job, parameters, into=into, master=master, settings=settings, packages=packages, verbose=verbose)
@@ -97,7 +97,7 @@ def _run(
 
         Console(highlight=False).print(fill(table("", ""), [*done.headline.items()]))
     for what, where in done.places.items():
-        click.echo(f"{what}: {where}", err=True)
+        note(f"{what}: {where}")
     if not done.within_limits:
         sys.exit(1)
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
 
 import click
 
 from service.cli import options
-from service.cli.local_client import BadInput, post, post_stream
+from service.cli.errors import BadInput
+from service.cli.local_client import post, post_stream, with_query
 from service.core.printable import printable
+from service.report.numbers import counted
 from service.spark.counts import COUNTS
 from service.web.json_codec import dumps, loads
 
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 
 PATH = "/v1/partition-count-plans"
 SHORT = {"records_per_second": "rec/s", "bytes_per_second": "B/s"}
-MARKS = {"above chance": " ▲", "below chance": " ▼"}
+NOTHING = {"floor": ("1.00",), "empty": ("", "0")}
+"""Cells that say nothing, by column; a column with no others is left out."""
 
 
 @click.command()
@@ -55,13 +57,13 @@ def plan(
 ) -> None:  # fmt: skip
     """Compare partition counts for a topic.
 
-    Shows how even each count is, how many records move, and the smallest count within the limits. The exit status is 1 if
-    no count is within the limits.
+    Shows how even each count is and why, how many records move, and the smallest count within the limits. The exit status is 1
+    if no count is within the limits, or only one that needs a new topic.
 
     FILE is CSV, TSV, JSON lines or Parquet, of any size. "-" is standard input. Without FILE, the count follows from
     throughput alone:
 
-    partition-allocator plan --target-mb-per-second 50 --producer-mb-per-second 10 --consumer-mb-per-second 5
+    partition-allocator plan --target-mb-per-second 9 --consumer-mb-per-second 5
     """
     form = options.form(output, as_json=as_json)
     _add_topic(question, snapshots, topic_name, has_sizes=size_column is not None)
@@ -85,18 +87,11 @@ def plan(
     from service.cli import tables  # noqa: PLC0415 - imports that a refusal of the options does not need
 
     batches = tables.read(file, columns, key_format, file_format, strict=strict)
-    answer = post_stream(f"{PATH}?{urlencode(query)}", tables.as_stream(batches), media_type)
+    answer = post_stream(with_query(PATH, query), tables.as_stream(batches), media_type)
     if form != "table":
         click.echo(answer, nl=form == "json")
     else:
-        from rich.console import Console  # noqa: PLC0415 - an import that other forms do not need
-
-        document, console = loads(answer), Console()
-        for line in (*_throughput_lines(document), *_limits(document)):
-            console.print(line, highlight=False, markup=False)
-        console.print(_plans(document))
-        for line in _hottest(document):
-            console.print(line, highlight=False, markup=False)
+        _print_plans(loads(answer))
     if form != "csv" and not _kept(loads(answer)):
         sys.exit(1)
 
@@ -146,27 +141,46 @@ def _print_throughput(answer: bytes, form: str) -> None:
     click.echo("With a FILE of keys, plan also shows how even this count is for them: hot keys may need more, or help none.")
 
 
+def _print_plans(answer: dict[str, Any]) -> None:
+    from rich.console import Console  # noqa: PLC0415 - an import that other forms do not need
+
+    console = Console()
+    conclusions = (printable(limits["conclusion"]) for limits in answer["limits"])
+    for line in (*conclusions, *_throughput_lines(answer), *_limits(answer)):
+        console.print(line, highlight=False, markup=False)
+    for limits in answer["limits"]:
+        name = limits["partitioner"]
+        if len(answer["limits"]) > 1:
+            console.print(f"\n{name}", highlight=False)
+        console.print(_plans([plan for plan in answer["plans"] if plan["partitioner"] == name]))
+    for line in _hottest(answer):
+        console.print(line, highlight=False, markup=False)
+
+
 def _throughput_lines(answer: dict[str, Any]) -> Iterator[str]:
     needed = answer.get("throughput")
     if needed is not None:
         parts = [f"{needed[who]} for {who}" for who in ("producers", "consumers") if needed[who]]
-        yield f"Throughput needs at least {needed['partitions_count']} partitions ({', '.join(parts)}), if keys spread evenly."
+        partitions = counted(needed["partitions_count"], "partition")
+        yield f"Throughput needs at least {partitions} ({', '.join(parts)}), if keys spread evenly."
 
 
 def _kept(answer: dict[str, Any]) -> bool:
-    """Does some count keep all limits, for every partitioner?"""
-    return all(limits["smallest"].get("all", 1) is not None for limits in answer["limits"] if limits["smallest"])
+    """Does some count keep all limits without a new topic, for every partitioner?"""
+    return all(not limits["smallest"] or limits["recommended"] is not None for limits in answer["limits"])
 
 
-def _plans(answer: dict[str, Any]) -> Table:
-    """One row per plan for its records, and one for its bytes if known: the skew, and the range expected by chance."""
+def _plans(plans: list[dict[str, Any]]) -> Table:
+    """One row per plan for its records, and one for its bytes if known: the skew, its cause, and what chance would give.
+
+    plans : of one partitioner
+    """
     from service.cli.terminal import fill, table  # noqa: PLC0415 - as Console
 
     rows = []
-    several = len({plan["partitioner"] for plan in answer["plans"]}) > 1
-    for plan in answer["plans"]:
-        name = f"{plan['partitions_count']} {plan['partitioner']}" if several else str(plan["partitions_count"])
-        limits = " ".join(f"{'✓' if met else '✗'} {SHORT.get(limit, limit)}" for limit, met in plan["meets"].items())
+    for plan in plans:
+        broken = [SHORT.get(limit, limit) for limit, met in plan["meets"].items() if not met]
+        limits = f"✗ {' '.join(broken)}" if broken else "✓" if plan["meets"] else ""
         for load in ("records", "bytes"):
             measure = plan[load]
             if measure is None:
@@ -175,30 +189,35 @@ def _plans(answer: dict[str, Any]) -> Table:
             rate = plan["busiest"][f"{load}_per_second"]
             rows.append(
                 (
-                    name if first else "",
-                    f"{measure['skew']:.2f}" + MARKS.get(measure["verdict"], "") + ("" if first else " (bytes)"),
-                    f"{chance['low']:.2f}–{chance['high']:.2f}",
-                    f"{measure['floor']:.2f}",
+                    str(plan["partitions_count"]) if first else "  bytes",
+                    _times(measure["skew"]),
+                    measure["verdict"],
+                    f"{_times(chance['low'])}–{_times(chance['high'])}",
+                    _times(measure["floor"]),
                     str(measure["empty_partitions"]) if first else "",
-                    "" if rate is None else f"{rate:,.4g} {'rec/s' if first else 'B/s'}",
-                    f"{plan['moved'][load]:.1%}" if plan["moved"] else "",
+                    "" if rate is None else f"{rate:,.4g}{'/s' if first else ' B/s'}",
+                    "new topic" if plan["needs_new_topic"] and first else f"{plan['moved'][load]:.1%}" if plan["moved"] else "",
                     limits if first else "",
                 )
             )
-    columns = ("partitions", "skew", "by chance", "hot key", "empty", "busiest", "moved", "limits")
-    used = [i for i in range(len(columns)) if i < 3 or any(row[i] for row in rows)]
+    columns = ("count", "skew", "cause", "by chance", "floor", "empty", "busiest", "moved", "limits")
+    used = [i for i, column in enumerate(columns) if any(row[i] not in NOTHING.get(column, ("",)) for row in rows)]
     return fill(table(*(columns[i] for i in used)), [tuple(row[i] for i in used) for row in rows])
+
+
+def _times(skew: float) -> str:
+    return f"{skew:.2f}" if skew < 100 else f"{skew:,.0f}"
 
 
 def _limits(answer: dict[str, Any]) -> Iterator[str]:
     """The smallest count within the limits, and the limits that every count exceeds."""
     for limits in answer["limits"]:
         if limits["smallest"]:
-            smallest = ", ".join(f"{limit}: {count or 'none'}" for limit, count in limits["smallest"].items())
-            yield f"{limits['partitioner']}: smallest count within the limit: {smallest}".replace("_", " ")
+            smallest = ", ".join(f"{limit.replace('_', ' ')}: {count or 'none'}" for limit, count in limits["smallest"].items())
+            yield f"{limits['partitioner']}: smallest count within the limit: {smallest}"
             yield f"{limits['partitioner']}: {_recommended(limits, answer['current_partitions_count'])}"
         for limit, reason in limits["out_of_reach"].items():
-            yield f"{limits['partitioner']}: {limit}: {reason}"
+            yield f"{limits['partitioner']}: limit of {limit.replace('_', ' ')}: {reason}"
 
 
 def _recommended(limits: dict[str, Any], current: int | None) -> str:
@@ -208,7 +227,7 @@ def _recommended(limits: dict[str, Any], current: int | None) -> str:
         counts = "no given count" if smaller is None else "no given count as large as the current one"
         text = f"{counts} is within every limit"
     else:
-        text = f"recommended: {count} partitions" + (", as now" if count == current else "")
+        text = f"recommended: {counted(count, 'partition')}" + (", as now" if count == current else "")
     if smaller is not None:
         text += f"; {smaller} would need a new topic, because Kafka cannot remove partitions"
     return text
@@ -218,8 +237,11 @@ def _hottest(answer: dict[str, Any]) -> Iterator[str]:
     """The hottest keys, and how they were counted."""
     keys = answer["keys"]
     about = "" if keys["exact"] else f" (standard error ± {keys['relative_error']:.2%}; {keys['method']})"
-    yield f"{keys['records']} records, {keys['distinct']} distinct keys{about}"
+    distinct = counted(keys["distinct"], "distinct key") + about
+    records, keyless = keys["records"], keys["keyless"]
+    divided = f": {records:,} with a key, {keyless:,} without; " if keyless else ", "
+    yield f"{counted(records + keyless, 'record')}{divided}{distinct}"
     if answer["hottest_keys"]["by_records"]:
-        yield "hottest keys, with their share of the records:"
+        yield f"hottest keys, with their share of the records{' with a key' if keyless else ''}:"
     for key in answer["hottest_keys"]["by_records"]:
         yield f"  {key['share']:.2%}  {printable(str(key['key']))}"

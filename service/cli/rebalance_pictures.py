@@ -1,86 +1,145 @@
-"""A timeline as a picture: a row per member, time from left to right, blue for what it reads, red where it stands still."""
+"""A timeline as a picture: a lane for each way to run the group, a row for each member, time from left to right.
+
+A lane is blue as high as the share of the partitions that have a reader, and red above. A row is blue where the member reads, the
+darker the more, and red where it runs and reads nothing.
+"""
+
+from __future__ import annotations
 
 from html import escape
-from typing import Any, Final
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
 
+from service.cli.rebalance_tables import seconds, short_names, verdict, way
 from service.core.printable import printable
+from service.report.numbers import counted
 
-Rows = list[tuple[str, ...]]
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    Json = dict[str, Any]
+    Rows = list[tuple[str, ...]]
 
 MOST_MEMBERS: Final = 200
 """Rows of a picture."""
-WIDTH, LEFT, ROW, TOP, RIGHT = 1_000, 190, 18, 50, 40
-PALE, DEEP, RED = (222, 235, 247), (8, 81, 156), "#d62728"
+WIDTH, LEFT, ROW, LANE, LINE, RIGHT = 1_000, 230, 18, 34, 20, 40
 MOST_TICKS: Final = 10
-LEGEND: Final = "blue: reads partitions, the darker the more · red: runs, and reads none · dotted: a rebalance begins"
+SEAM: Final = 0.3
+"""Bars overlap by this, or the page would show through between them."""
+LEGEND: Final = "blue: partitions with a reader, members that read · red: the others · dotted: a rebalance begins"
+STYLE: Final = """
+svg{--paper:#fff;--ink:#1b1f24;--soft:#57606a;--line:#d5dae0;--blue:#0b62c4;--red:#c02b30}
+@media (prefers-color-scheme:dark){svg{--paper:#181d23;--ink:#e6e9ee;--soft:#9aa5b1;--line:#363d47;--blue:#6db0ff;--red:#ff7b7b}}
+.paper{fill:var(--paper)}text{fill:var(--ink)}.title{font-size:17px;font-weight:600}.soft{fill:var(--soft)}
+.reads{fill:var(--blue)}.idle{fill:var(--red)}.axis{stroke:var(--line)}
+.mark{stroke:var(--soft);stroke-dasharray:2 2;stroke-width:.8}
+"""
 
 
-def picture(answer: dict[str, Any]) -> str:
-    """The picture of an answer with ``members``, as SVG. An answer of a share group has none, and the picture no rows."""
-    names: dict[str, list[dict[str, Any]]] = {}
-    for member in answer.get("members", ()):
-        names.setdefault(member["first_member_id"], []).append(member)
-    shown = list(names.items())[:MOST_MEMBERS]
-    end = max(1, answer["totals"]["end_ms"])
-    most = max((count for _, all_of in shown for one in all_of for count in one["reads"]["partitions"]), default=1)
-    height = TOP + ROW * len(shown) + 40
-    box = f"0 0 {LEFT + WIDTH + RIGHT} {height}"
+def picture(answer: Json, compared: Sequence[Json] = (), *, titled: bool = True) -> str:
+    """The picture of an answer, and of the ways that are compared with it, as SVG. A share group's answer lists no members.
+
+    titled : with the verdict above
+    """
+    ways = [one for one in (answer, *compared) if one.get("members")]
+    rows = _incarnations(answer)
+    shown = list(rows.items())[:MOST_MEMBERS]
+    end = max([1, *(one["totals"]["end_ms"] for one in ways)])
+    title = printable(verdict(answer))
+    lines = title.replace("; ", ";\n", 1).split("\n") if titled else []
+    legend = 26 + LINE * len(lines)
+    below = legend + 18 + (LANE + 8) * len(ways) + 10
+    bottom = below + ROW * len(shown)
+    box = f'viewBox="0 0 {LEFT + WIDTH + RIGHT} {bottom + 40}"'
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{box}" font-family="sans-serif" font-size="11">',
-        f'<rect width="100%" height="100%" fill="white"/><text x="8" y="16">{escape(_title(answer))}</text>',
-        f'<text x="8" y="31" fill="#555">{LEGEND}</text>',
+        f'<svg xmlns="http://www.w3.org/2000/svg" {box} font-family="sans-serif" font-size="13" role="img">',
+        f'<title>{escape(title)}</title><style>{STYLE}</style><rect class="paper" width="100%" height="100%"/>',
+        *(f'<text class="title" x="8" y="{24 + LINE * i}">{escape(line)}</text>' for i, line in enumerate(lines)),
+        f'<text class="soft" x="8" y="{legend}">{LEGEND}</text>',
     ]
-    for row, (name, incarnations) in enumerate(shown):
-        y = TOP + ROW * row
-        parts.append(f'<text x="8" y="{y + 12}">{escape(_short(name))}</text>')
+    for i, one in enumerate(ways):
+        top = legend + 18 + (LANE + 8) * i
+        parts += _lane(one, top, end)
+        parts += _marks(one, end, top - 3, top + LANE + 3)
+    most = max((count for _, each in shown for member in each for count in member["reads"]["partitions"]), default=1)
+    names = short_names(rows)
+    for i, (name, incarnations) in enumerate(shown):
+        y = below + ROW * i
+        parts.append(f'<text x="8" y="{y + 12}">{escape(_cut(names[name]))}</text>')
         for member in incarnations:
             parts += _bars(member, y, end, most)
-    parts += _axis(end, TOP + ROW * len(shown), len(names) - len(shown))
-    parts += _marks(answer, end, TOP + ROW * len(shown))
+    parts += _axis(end, bottom, len(rows) - len(shown))
+    parts += _marks(answer, end, below - 4, bottom + 4)
     return "\n".join((*parts, "</svg>", ""))
 
 
-def _title(answer: dict[str, Any]) -> str:
-    totals = answer["totals"]
-    return (
-        f"{answer['group_protocol']} {answer['assignor']}: {totals['rebalances']} rebalances, partitions idle for "
-        f"{totals['idle_partition_ms'] / 1000:g} s in all, one for {totals['longest_idle_ms'] / 1000:g} s at most"
-    )
+def _incarnations(answer: Json) -> dict[str, list[Json]]:
+    """The members, each with all that it was: by the id that it had first."""
+    rows: dict[str, list[Json]] = {}
+    for member in answer.get("members", ()):
+        rows.setdefault(member["first_member_id"], []).append(member)
+    return rows
 
 
-def _bars(member: dict[str, Any], y: int, end: int, most: int) -> list[str]:
+def _lane(one: Json, top: int, end: int) -> Iterator[str]:
+    """How many partitions have a reader, over time."""
+    changes: dict[int, int] = {0: 0}
+    for member in one["members"]:
+        last = 0
+        for at_ms, count in zip(member["reads"]["at_ms"], member["reads"]["partitions"], strict=True):
+            changes[at_ms] = changes.get(at_ms, 0) + count - last
+            last = count
+        if member["ended_ms"] is not None and last:
+            changes[member["ended_ms"]] = changes.get(member["ended_ms"], 0) - last
+    times, read, steps = sorted(changes), 0, []
+    for at_ms in times:
+        read += changes[at_ms]
+        steps.append((min(at_ms, end), read))
+    most = max(1, *(count for _, count in steps)) if steps else 1
+    totals = one["totals"]
+    yield f'<text x="8" y="{top + 14}">{escape(_cut(way(one)))}</text>'
+    figures = f"{counted(totals['rebalances'], 'rebalance')}, idle {seconds(totals['idle_partition_ms'])}"
+    yield f'<text class="soft" x="8" y="{top + 30}">{figures}</text>'
+    for (start, count), (until, _) in pairwise((*steps, (end, 0))):
+        if until <= start:
+            continue
+        x, width, height = LEFT + WIDTH * start / end, max(WIDTH * (until - start) / end, 0.5), LANE * count / most
+        text = f"{count:,} of {counted(most, 'partition')} with a reader from {seconds(start)} to {seconds(until)}"
+        if count < most:
+            yield _bar("idle", x, top, width, LANE - height, text)
+        if count:
+            yield _bar("reads", x, top + LANE - height, width, height, text)
+
+
+def _bars(member: Json, y: int, end: int, most: int) -> Iterator[str]:
     """A member's bars: from each change of what it reads to the next, red where it runs and reads nothing."""
     stop = end if member["ended_ms"] is None else min(member["ended_ms"], end)
     times, counts = member["reads"]["at_ms"], member["reads"]["partitions"]
     if not times or times[0] > member["started_ms"]:
         times, counts = [member["started_ms"], *times], [0, *counts]
-    bars = []
     ends = [min(time, stop) for time in (*times[1:], stop)]
     for start, until, count in zip(times, ends, counts, strict=True):
         if until > start:
-            text = f"{printable(member['member_id'])}: {count} partitions from {start / 1000:g} s to {until / 1000:g} s"
+            text = f"{printable(member['member_id'])}: {counted(count, 'partition')} from {seconds(start)} to {seconds(until)}"
             x, width = LEFT + WIDTH * start / end, max(WIDTH * (until - start) / end, 0.5)
-            fill = _blue(count / most) if count else RED
-            bars.append(
-                f'<rect x="{x:.2f}" y="{y}" width="{width:.2f}" height="{ROW - 3}" fill="{fill}">'
-                f"<title>{escape(text)}</title></rect>"
-            )
-    return bars
+            opacity = f' opacity="{0.3 + 0.7 * count / most:.2f}"' if count else ""
+            yield _bar("reads" if count else "idle", x, y, width, ROW - 3, text, opacity)
 
 
-def _blue(share: float) -> str:
-    return "#" + "".join(f"{round(pale + (deep - pale) * share):02x}" for pale, deep in zip(PALE, DEEP, strict=True))
+def _bar(kind: str, x: float, y: float, width: float, height: float, text: str, more: str = "") -> str:
+    return (
+        f'<rect class="{kind}" x="{x:.2f}" y="{y:.2f}" width="{width + SEAM:.2f}" height="{height:.2f}"{more}>'
+        f"<title>{escape(text)}</title></rect>"
+    )
 
 
-def _axis(end: int, y: int, left_out: int) -> list[str]:
-    parts = [f'<line x1="{LEFT}" y1="{y + 4}" x2="{LEFT + WIDTH}" y2="{y + 4}" stroke="#444"/>']
-    step = _step(end)
-    for at_ms in range(0, end + 1, step):
+def _axis(end: int, y: int, left_out: int) -> Iterator[str]:
+    yield f'<line class="axis" x1="{LEFT}" y1="{y + 4}" x2="{LEFT + WIDTH}" y2="{y + 4}"/>'
+    for at_ms in range(0, end + 1, _step(end)):
         x = LEFT + WIDTH * at_ms / end
-        parts.append(f'<text x="{x:.1f}" y="{y + 20}" text-anchor="middle">{at_ms / 1000:g} s</text>')
+        yield f'<text class="soft" x="{x:.1f}" y="{y + 22}" text-anchor="middle">{seconds(at_ms)}</text>'
     if left_out:
-        parts.append(f'<text x="8" y="{y + 20}">… and {left_out} more</text>')
-    return parts
+        yield f'<text x="8" y="{y + 22}">… and {left_out:,} more</text>'
 
 
 def _step(end: int) -> int:
@@ -91,34 +150,42 @@ def _step(end: int) -> int:
     return next(step * power for step in (1, 2, 5, 10) if end <= step * power * MOST_TICKS)
 
 
-def _marks(answer: dict[str, Any], end: int, bottom: int) -> list[str]:
+def _marks(answer: Json, end: int, top: int, bottom: int) -> Iterator[str]:
     """A line where each rebalance began."""
-    marks = []
     for rebalance in answer.get("rebalances", ()):
         x = LEFT + WIDTH * rebalance["at_ms"] / end
-        text = escape(printable(f"{rebalance['at_ms'] / 1000:g} s: {rebalance['reason']}"))
-        marks.append(
-            f'<line x1="{x:.2f}" y1="{TOP - 8}" x2="{x:.2f}" y2="{bottom + 4}" stroke="#222" stroke-width="0.8" '
-            f'stroke-dasharray="2 2"><title>{text}</title></line>'
-        )
-    return marks
+        text = escape(printable(f"{seconds(rebalance['at_ms'])}: {rebalance['reason']}"))
+        yield f'<line class="mark" x1="{x:.2f}" y1="{top}" x2="{x:.2f}" y2="{bottom}"><title>{text}</title></line>'
 
 
-def _short(name: str) -> str:
+def _cut(name: str) -> str:
     name = printable(name)
-    return name if len(name) <= 28 else name[:27] + "…"
+    return name if len(name) <= 34 else name[:33] + "…"
 
 
-def page(svg: str, *tables: tuple[tuple[str, ...], Rows]) -> str:
-    """An HTML page with a picture, and tables of heads and rows."""
+PAGE_STYLE: Final = """
+:root{color-scheme:light dark;--ink:#1b1f24;--soft:#57606a;--grid:#d5dae0;--page:#f6f7f9}
+@media (prefers-color-scheme:dark){:root{--ink:#e6e9ee;--soft:#9aa5b1;--grid:#363d47;--page:#101418}}
+body{margin:0 auto;max-width:80rem;padding:1.5rem;background:var(--page);color:var(--ink);font:15px/1.5 system-ui,sans-serif}
+h1{font-size:1.4rem;margin:0 0 .5rem}p{max-width:50rem}.soft{color:var(--soft)}.wide{overflow-x:auto;margin:1rem 0}
+.wide svg{display:block;width:100%;min-width:52rem;height:auto}
+table{border-collapse:collapse;font-variant-numeric:tabular-nums}td,th{padding:.2rem 1rem .2rem 0;text-align:left;
+vertical-align:top;border-bottom:1px solid var(--grid)}td:not(:last-child){white-space:nowrap}td:nth-child(9){min-width:20rem}
+@media (max-width:40rem){body{padding:.8rem}}
+"""
+
+
+def page(svg: str, sentence: str, notes: Sequence[str], *tables: tuple[tuple[str, ...], Rows]) -> str:
+    """An HTML page with a verdict, a picture, tables of heads and rows, and notes below."""
     parts = [
-        '<!doctype html><html lang="en"><meta charset="utf-8"><title>Rebalances</title>',
-        "<style>body{font:14px sans-serif;margin:24px}td,th{padding:2px 12px 2px 0;text-align:left;vertical-align:top}",
-        "table{margin-top:16px}td:not(:last-child){white-space:nowrap}</style>",
-        svg,
+        '<!doctype html><html lang="en"><meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1"><title>Rebalances</title>',
+        f"<style>{PAGE_STYLE}</style><h1>Rebalances of a group</h1><p>{escape(printable(sentence))}</p>",
+        f'<div class="wide">{svg}</div>',
     ]
     for heads, rows in tables:
         cells = "".join(f"<th>{escape(head)}</th>" for head in heads)
         lines = "".join("<tr>" + "".join(f"<td>{escape(printable(cell))}</td>" for cell in row) + "</tr>" for row in rows)
-        parts.append(f"<table><tr>{cells}</tr>{lines}</table>")
-    return "\n".join(parts)
+        parts.append(f'<div class="wide"><table><tr>{cells}</tr>{lines}</table></div>')
+    parts += [f'<p class="soft">{escape(printable(note))}</p>' for note in notes]
+    return "\n".join((*parts, "</html>", ""))

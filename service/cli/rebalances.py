@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
 
-from service.cli import descriptions, options
-from service.cli.local_client import BadInput, post
+from service.cli import descriptions, options, rebalance_events
+from service.cli.errors import BadInput, note
+from service.cli.inputs import read_input
+from service.cli.local_client import LocalApp, Refused, post
 from service.cli.rebalance_pictures import page, picture
+from service.cli.rebalance_tables import COLUMNS, SENTENCE, TOTALS, explained, notes, rebalance_rows, total_rows, verdict
 from service.cli.terminal import fill, table
 from service.web.json_codec import dumps, loads
 
@@ -18,16 +22,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from io import BufferedReader
 
-    from rich.table import Table
+    Json = dict[str, Any]
 
 PATH = "/v1/group-rebalances"
-COLUMNS = ("at", "stable after", "epoch", "members", "moved", "revoked", "idle", "reason")
-TOTALS = ("group", "rebalances", "partitions idle", "longest", "moved", "revoked", "requests")
 
 
 @click.command()
 @click.argument("file", type=click.File("rb"), required=False)
+@options.TOPICS
+@options.MEMBERS
 @options.GROUP
+@rebalance_events.options
 @click.option(
     "--compare",
     multiple=True,
@@ -36,72 +41,150 @@ TOTALS = ("group", "rebalances", "partitions idle", "longest", "moved", "revoked
 )
 @click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), help="Write a picture: members × time.")
 @click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write a page with the picture and the tables.")
-@click.option("--explain", is_flag=True, help="Add why each partition moved (JSON only).")
+@click.option("--explain", is_flag=True, help="Show the sentence of the broker's log; in JSON also why each partition moved.")
 @options.OUTPUT
 @options.JSON
 def rebalances(
-    *, file: BufferedReader | None, snapshots: tuple[BufferedReader, ...], compare: tuple[str, ...], svg: Path | None,
-    html: Path | None, explain: bool, output: str | None, as_json: bool, **group: str | None,
+    *, file: BufferedReader | None, topics: tuple[tuple[str, int], ...], members: str | None,
+    snapshots: tuple[BufferedReader, ...], group_id: str | None, assignor: str | None, group_protocol: str | None,
+    compare: tuple[str, ...], svg: Path | None, html: Path | None, explain: bool, output: str | None, as_json: bool,
+    **values: Any,
 ) -> None:  # fmt: skip
     """Simulate the rebalances of a group.
 
-    Shows each rebalance that the events cause, how long partitions stand still, and what another protocol, another assignor or
-    static members would change.
+    Shows each rebalance that the events cause, how long partitions have no reader, and what another protocol, another assignor
+    or static members would change.
 
-    FILE is the JSON body of POST /v1/group-rebalances. Default: standard input. With --snapshot, the snapshot gives the group and
-    its topics, and FILE, if given, the rest: events, timing.
+    partition-allocator rebalances --topic orders:12 --members 5 --scale 8@5m
+
+    The group is that of --topic and --members, of --snapshot, or of FILE: the JSON body of POST /v1/group-rebalances, or output
+    of Kafka's tools. Default: standard input. With --snapshot, FILE may also be a JSON object with the rest: events, timing.
+    The members of --members 5 are c1 … c5. Events happen at 1m unless @TIME says when; times are 500ms, 5s, 2m or 1h.
     """
-    form = options.form(output, as_json=as_json, explain=explain)
-    body = _body(file, snapshots, group)
-    if compare or svg or html:
-        body = _extended(body, compare, pictured=svg is not None or html is not None)
+    form = options.form(output, as_json=as_json)
+    if form == "csv" and (svg or html or explain):
+        raise click.UsageError("--svg, --html and --explain are for --output table or json, not csv.")
+    group = {"group_id": group_id, "assignor": assignor, "group_protocol": group_protocol}
+    if topics or members is not None:
+        options.check_no_file(file.name if file else None, snapshots)
+        body = dumps(options.described_group(topics, members, "c") | {name: value for name, value in group.items() if value})
+    else:
+        body = _body(file, snapshots, group)
+    body = _extended(body, values, compare, pictured=svg is not None or html is not None)
+    if snapshots and form != "table":  # whose table has its timings below
+        _name_defaults(loads(body).get("timing"))
     if form == "csv":
-        if svg or html:
-            raise click.UsageError("--svg and --html are for --output table or json, not csv.")
         click.echo(post(PATH, body, "text/csv"), nl=False)
         return
-    answer = post(f"{PATH}?explain=true" if explain else PATH, body)
-    document = loads(answer) if svg or html or form == "table" else {}
-    if svg is not None:
-        svg.write_text(picture(document), encoding="utf-8")
-    if html is not None:
-        html.write_text(_page(document), encoding="utf-8")
+    answer = post(f"{PATH}?explain=true" if explain and form == "json" else PATH, body)
+    if svg or html or form == "table":
+        _show(loads(body), loads(answer), svg, html, explain=explain, printed=form == "table")
     if form == "json":
         click.echo(answer)
+
+
+def _show(body: Json, answer: Json, svg: Path | None, html: Path | None, *, explain: bool, printed: bool) -> None:
+    """Write the pictures, and print the tables."""
+    if svg or html:
+        ways = _ways(body, answer)
+        if svg is not None:
+            svg.write_text(picture(answer, ways), encoding="utf-8")
+        if html is not None:
+            rows = explained(rebalance_rows(answer, body), answer)
+            tables = ((TOTALS, total_rows(answer)), ((*COLUMNS, SENTENCE), rows))
+            shown = picture(answer, ways, titled=False)
+            html.write_text(page(shown, verdict(answer), notes(answer), *tables), encoding="utf-8")
+    if not printed:
         return
     console = Console()
-    if "rebalances" in document:
-        console.print(_rebalances(document))
-    console.print(_totals(document))
+    if "rebalances" in answer:
+        rows = rebalance_rows(answer, body)
+        if explain:
+            console.print(fill(table(COLUMNS[0], SENTENCE), [(row[0], row[-1]) for row in explained(rows, answer)]))
+            console.print()
+        shown_table = table(*COLUMNS)
+        shown_table.columns[-1].overflow, shown_table.columns[-1].no_wrap = "ellipsis", True
+        console.print(fill(shown_table, rows))
+        console.print()
+    console.print(fill(table(*TOTALS), total_rows(answer)))
+    console.print()
+    for sentence in (verdict(answer), *notes(answer)):
+        console.print(sentence, highlight=False, markup=False)
+
+
+def _ways(body: Json, answer: Json) -> list[Json]:
+    """The answers of the ways that are compared, each asked by itself, since a comparison has totals only.
+
+    A way to which the events do not fit, as the change of an assignor, is left out.
+    """
+    app, ways = LocalApp(), []
+    for one in answer.get("comparisons", ()):
+        question = {**body, "group_protocol": one["group_protocol"], "assignor": one["assignor"], "compare": []}
+        question["timing"] = {**one["timing"], "min_session_timeout_ms": 1}  # the service has judged it for the group as it is
+        question["members"] = [_as(one.get("static"), member) for member in body["members"]]
+        question["events"] = [
+            {**event, "member": _as(one.get("static"), event["member"])} if "member" in event else event
+            for event in body.get("events") or ()
+        ]
+        try:
+            ways.append({**app.ask(PATH, question), "static": one.get("static")})
+        except Refused:
+            continue
+    return ways
+
+
+def _as(static: bool | None, member: Json) -> Json:  # noqa: FBT001 - the value of a comparison
+    """The member with an instance_id, or without, as ``static`` of a comparison makes it."""
+    if static is None:
+        return member
+    return {**member, "instance_id": (member.get("instance_id") or member["member_id"]) if static else None}
 
 
 def _body(file: BufferedReader | None, snapshots: Sequence[BufferedReader], group: dict[str, str | None]) -> bytes:
-    """The body in the file; with snapshots that of a group in them, and what the file adds. Raises BadInput."""
-    if not snapshots:
-        return descriptions.body(file, descriptions.group_body, (), **group)
-    body: dict[str, Any] = loads(descriptions.body(None, descriptions.group_body, snapshots, **group))
-    if file is not None:
-        try:
-            rest = loads(file.read())
-        except ValueError as error:
-            raise BadInput(f"{file.name}: {error}") from None
-        if not isinstance(rest, dict):
-            raise BadInput(f"{file.name}: not a JSON object.")
-        duplicates = sorted(body.keys() & rest.keys())
-        if duplicates:
-            raise BadInput(f"{file.name}: {', '.join(duplicates)}: the snapshot has these.")
-        body |= rest
-    return dumps(body)
+    """The body in the file, or of the group that file and snapshots describe, with what the file adds. Raises BadInput."""
+    if not snapshots or file is None:
+        return descriptions.body(file, descriptions.group_body, snapshots, **group)
+    text = read_input(file)
+    if not descriptions.is_body(text):
+        described = BytesIO(text)
+        described.name = file.name
+        return descriptions.body(described, descriptions.group_body, snapshots, **group)
+    body: Json = loads(descriptions.body(None, descriptions.group_body, snapshots, **group))
+    try:
+        rest = loads(text)
+    except ValueError as error:
+        raise BadInput(f"{file.name}: {error}") from None
+    duplicates = sorted(body.keys() & rest.keys())
+    if duplicates:
+        raise BadInput(f"{file.name}: {', '.join(duplicates)}: the snapshot has these.")
+    return dumps(body | rest)
 
 
-def _extended(body: bytes, compare: tuple[str, ...], *, pictured: bool) -> bytes:
-    """The body with these comparisons; a picture needs assignments."""
+def _name_defaults(timing: Any) -> None:
+    """Note the timings that neither a snapshot nor its user has given."""
+    from service.api.rebalances.request import TimingSchema  # noqa: PLC0415 - an import that --help does not need
+
+    given = timing if isinstance(timing, dict) else {}
+    fields = TimingSchema().fields.items()
+    names = [f"{name}={field.load_default}" for name, field in fields if field.load_default and name not in given]
+    if names:
+        note(f"Note: a snapshot has no timings. These are defaults, which options or FILE can change: {', '.join(names)}.")
+
+
+def _extended(body: bytes, values: Json, compare: tuple[str, ...], *, pictured: bool) -> bytes:
+    """The body with the events, timings and comparisons of options; a picture needs assignments."""
     try:
         document = loads(body)
     except ValueError:
         return body  # the service says what is wrong with it
     if not isinstance(document, dict):
         return body
+    members = [member for member in document.get("members") or () if isinstance(member, dict)]
+    if events := rebalance_events.named(rebalance_events.events_of(values), members):
+        both = [*(document.get("events") or ()), *events]
+        document["events"] = sorted(both, key=lambda event: event["at_ms"])
+    if timing := rebalance_events.timing_of(values):
+        document["timing"] = {**(document.get("timing") or {}), **timing}
     if compare:
         document["compare"] = [*(document.get("compare") or []), *map(_variant, compare)]
     if pictured:
@@ -109,7 +192,7 @@ def _extended(body: bytes, compare: tuple[str, ...], *, pictured: bool) -> bytes
     return dumps(document)
 
 
-def _variant(text: str) -> dict[str, Any]:
+def _variant(text: str) -> Json:
     """``classic:range:static`` as an element of ``compare``."""
     protocol, *rest = text.split(":")
     static = {"static": True, "dynamic": False}.get(rest[-1]) if rest else None
@@ -118,58 +201,3 @@ def _variant(text: str) -> dict[str, Any]:
     if len(rest) > 1 or not all((protocol, *rest)):
         raise click.BadParameter(f"{text!r} is not PROTOCOL[:ASSIGNOR][:static|:dynamic].", param_hint="--compare")
     return {"group_protocol": protocol, "assignor": rest[0] if rest else None, "static": static}
-
-
-def _rebalances(answer: dict[str, Any]) -> Table:
-    """One row per rebalance."""
-    return fill(table(*COLUMNS), rebalance_rows(answer))
-
-
-def rebalance_rows(answer: dict[str, Any]) -> list[tuple[str, ...]]:
-    """The cells of the table of rebalances."""
-    return [
-        (
-            _seconds(one["at_ms"]),
-            "—" if one["stable_at_ms"] is None else _seconds(one["stable_at_ms"] - one["at_ms"]),
-            str(one.get("generation_id", one.get("group_epoch"))),
-            str(one["members_count"]),
-            str(one.get("movement", {}).get("moved", 0)),
-            str(one.get("revoked", 0)),
-            _seconds(one["idle"]["partition_ms"]),
-            one["reason"],
-        )
-        for one in answer["rebalances"]
-    ]
-
-
-def _totals(answer: dict[str, Any]) -> Table:
-    """The totals, and those of each comparison."""
-    return fill(table(*TOTALS), total_rows(answer))
-
-
-def total_rows(answer: dict[str, Any]) -> list[tuple[str, ...]]:
-    """The cells of the table of totals."""
-    rows = [answer, *answer.get("comparisons", ())]
-    return [
-        (
-            " ".join(
-                (one["group_protocol"], one["assignor"], {True: "static", False: "dynamic"}.get(one.get("static"), ""))
-            ).strip(),
-            str(one["totals"]["rebalances"]),
-            _seconds(one["totals"]["idle_partition_ms"]),
-            _seconds(one["totals"]["longest_idle_ms"]),
-            str(one["totals"]["moved"]),
-            str(one["totals"]["revoked"]),
-            str(one["totals"]["requests"]),
-        )
-        for one in rows
-    ]
-
-
-def _seconds(milliseconds: int) -> str:
-    return f"{milliseconds / 1000:g} s"
-
-
-def _page(answer: dict[str, Any]) -> str:
-    """The picture and the tables as one HTML page."""
-    return page(picture(answer), (TOTALS, total_rows(answer)), (COLUMNS, rebalance_rows(answer)))

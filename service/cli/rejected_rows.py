@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from bisect import insort
+from codecs import BOM_UTF8
 from typing import TYPE_CHECKING, Final
 
-import click
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.json
+
+from service.arrow.texts import not_utf8
+from service.cli.errors import note
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -53,7 +57,7 @@ class RejectedRows:
             raise ValueError(f"No row can be read. {self.shown[0]}")
         more = f"; and {self.count - SHOWN} more" if self.count > SHOWN else ""
         plural = "row was" if self.count == 1 else "rows were"
-        click.echo(f"{self.count} {plural} rejected ({'; '.join(self.shown)}{more}). --strict refuses such a file.", err=True)
+        note(f"{self.count} {plural} rejected ({'; '.join(self.shown)}{more}). --strict refuses such a file.")
 
 
 class CsvRows:
@@ -120,6 +124,19 @@ def with_values(batch: pa.RecordBatch, columns: list[str], rejected: RejectedRow
     return batch
 
 
+def with_text(batch: pa.RecordBatch, first: int, rejected: RejectedRows) -> pa.RecordBatch:
+    """The batch without the rows that have text which is not UTF-8. first : the number of its first row in the file"""
+    kept = np.ones(len(batch), np.bool_)
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        wrong = not_utf8(column)
+        if wrong is not None:
+            rows = np.flatnonzero(np.asarray(wrong) & kept)
+            for row in rows[: MOST + 1].tolist():
+                rejected.add(f"row {first + row}", f"column {name!r} is not UTF-8")
+            kept[rows] = False
+    return batch if kept.all() else batch.filter(pa.array(kept))
+
+
 def json_blocks(
     source: BufferedReader, size: int, read: Callable[[bytes], pa.Table], rejected: RejectedRows
 ) -> Iterator[pa.RecordBatch]:
@@ -129,6 +146,8 @@ def json_blocks(
     """
     first, rest = 1, b""
     while piece := source.read(size):
+        if first == 1 and not rest:
+            piece = piece.removeprefix(BOM_UTF8)
         block, newline, rest_of_piece = (rest + piece).rpartition(b"\n")
         if len(rest_of_piece) > size:
             raise ValueError(f"line {first + block.count(NEWLINE)} is longer than {size} bytes")
@@ -144,11 +163,14 @@ def _json_lines(text: bytes, first: int, read: Callable[[bytes], Any], rejected:
     if not text.strip():
         return
     try:
+        if not text.isascii():
+            text.decode()  # which Arrow does not check
         batches = read(text).to_batches()
     except (pa.ArrowInvalid, UnicodeDecodeError) as error:
         lines = text.splitlines(keepends=True) if text.count(b"\n") < 2**12 else _halves(text)
         if len(lines) == 1:
-            rejected.add(f"line {first}", re.sub(r" in row \d+$", "", str(error).removeprefix("JSON parse error: ")))
+            fault = re.sub(r" in row \d+$", "", str(error).removeprefix("JSON parse error: "))
+            rejected.add(f"line {first}", "not UTF-8" if isinstance(error, UnicodeDecodeError) else fault)
             return
         half = (len(lines) + 1) // 2
         for part in (b"".join(lines[:half]), b"".join(lines[half:])):

@@ -9,10 +9,10 @@ def topics(partitions_counts: Mapping[str, int]) -> list[dict[str, Any]]:
     return [{"topic_name": name, "partitions_count": count} for name, count in partitions_counts.items()]
 
 
-def members(count: int) -> list[dict[str, Any]]:
+def members(count: int, prefix: str = "member-") -> list[dict[str, Any]]:
     """The ``members`` of a group of ``count``: ``member-1``, ``member-2``, … with zeros before, so that they sort as counted."""
     width = len(str(count))
-    return [{"member_id": f"member-{i:0{width}}"} for i in range(1, count + 1)]
+    return [{"member_id": f"{prefix}{i:0{width}}"} for i in range(1, count + 1)]
 
 
 def brokers(count: int, racks: int | None = None) -> list[dict[str, Any]]:

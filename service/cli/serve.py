@@ -2,12 +2,15 @@
 
 import click
 
-from service.cli.local_client import BadInput, announce_compilation, settings
+from service.cli.errors import BadInput
+from service.cli.local_client import announce_compilation, settings
 
 
 @click.command()
 @click.option("--host", envvar="HOST", default="127.0.0.1", show_default=True, help="Address to listen on (or HOST).")
-@click.option("--port", envvar="PORT", default=8000, show_default=True, help="Port to listen on (or PORT).")
+@click.option(
+    "--port", envvar="PORT", type=click.IntRange(0, 65_535), default=8000, show_default=True, help="Port to listen on (or PORT)."
+)
 def serve(host: str, port: int) -> None:
     """Start the HTTP server. Environment variables set limits and credentials; see docs/operations.md."""
     own_settings = settings()

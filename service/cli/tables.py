@@ -14,6 +14,7 @@ Parquet        the column's own (binary, string, int64, …)    null
 import csv
 import os
 import sys
+from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -28,11 +29,14 @@ import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import Progress, TaskID
 
 from service.arrow.key_types import TYPE_OF_FORMAT
-from service.cli.local_client import BadInput
-from service.cli.rejected_rows import CsvRows, RejectedRows, json_blocks, with_values
+from service.cli.errors import BadInput
+from service.cli.rejected_rows import CsvRows, RejectedRows, json_blocks, with_text, with_values
+from service.core.encodings import wrong_encoding
+from service.core.printable import printable
 from service.web.json_codec import loads
 
 TYPES: Final = {"partition_id": pa.int32(), "records": pa.int64(), "bytes": pa.int64()}
@@ -77,16 +81,17 @@ def read(
     """
     file_format = file_format or FORMAT_OF_SUFFIX.get(Path(file).suffix.lower())
     if file_format is None:
-        raise BadInput(f"{file}: unknown format. Set --file-format to one of {', '.join(READERS)}.")
+        raise BadInput(f"{file}: The format is unknown. Set --file-format to one of {', '.join(READERS)}.")
     if len(set(columns.values())) < len(columns):
         raise BadInput(f"Each of {', '.join(columns)} needs a column of its own.")
     types = TYPES | {"key": TYPE_OF_FORMAT.get(key_format or "string", pa.string())}
     column_types = {column: types[name] for name, column in columns.items()}
     try:
         with _open(file) as source, Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
-            rejected, rows = RejectedRows(strict=strict), 0
-            table = Table(source, columns["key"], column_types, bar, bar.add_task(Path(file).name, total=None), rejected)
+            rejected, rows, name = RejectedRows(strict=strict), 0, escape(printable(Path(file).name))
+            table = Table(source, columns["key"], column_types, bar, bar.add_task(name, total=None), rejected)
             needed = [column for column in column_types if column != columns["key"]]
+            table.check_encoding()
             for any_batch in READERS[file_format](table):
                 batch = with_values(any_batch, needed, rejected)
                 rows += len(batch)
@@ -119,7 +124,7 @@ def _open(file: str) -> Iterator[BufferedReader]:
     else:
         with cast(BufferedReader, Path(file).open("rb", buffering=HEAD)) as source:
             if not source.peek(1):
-                raise ValueError("the file is empty")
+                raise ValueError("The file is empty.")
             yield source
 
 
@@ -140,9 +145,15 @@ class Table:
     task: TaskID
     rejected: RejectedRows
 
+    def check_encoding(self) -> None:
+        """Raise ValueError for a file of UTF-16 or UTF-32."""
+        if fault := wrong_encoding(self.source.peek(4)):
+            raise ValueError(fault)
+
     def first_line(self) -> str:
         """The first line that is not blank, cut off after HEAD bytes. ``text`` reads it again."""
-        return self.source.peek(HEAD).decode("utf-8-sig", errors="replace").lstrip("\r\n").partition("\n")[0].rstrip("\r")
+        head = self.source.peek(HEAD).removeprefix(BOM_UTF8).lstrip(b"\r\n").partition(b"\n")[0].rstrip(b"\r")
+        return head.decode(errors="surrogateescape")
 
     def text(self) -> Any:
         """The file as a stream that advances the progress bar."""
@@ -153,11 +164,14 @@ class Table:
         """Raise ValueError unless ``names``, the columns of the file, include every column to read."""
         for column in self.columns:
             if column not in names:
-                raise ValueError(f"no column {column!r}; columns: {', '.join(names) or 'none'}")
+                raise ValueError(f"Column {column!r} is missing; the columns are {', '.join(names) or 'none'}.")
 
 
 def _csv(table: Table, delimiter: str = ",") -> Iterator[pa.RecordBatch]:
-    table.check(next(csv.reader([table.first_line()], delimiter=delimiter), []))
+    header = table.first_line()
+    if any("\udc80" <= character <= "\udcff" for character in header):
+        raise ValueError("The names of the columns are not UTF-8.")
+    table.check(next(csv.reader([header], delimiter=delimiter), []))
     # With threads, Arrow does not know the number of an invalid row.
     rows = CsvRows(table.rejected)
     reading = pa.csv.ReadOptions(use_threads=False, block_size=BLOCK)
@@ -198,11 +212,14 @@ def _parquet(table: Table) -> Iterator[pa.RecordBatch]:
     file = pa.parquet.ParquetFile(table.source, pre_buffer=False, buffer_size=PIECE)
     table.check(file.schema_arrow.names)
     table.bar.update(table.task, total=file.metadata.num_rows)
-    for batch in file.iter_batches(ROWS, columns=list(table.columns)):
+    first = 1
+    for any_batch in file.iter_batches(ROWS, columns=list(table.columns)):
+        batch = with_text(any_batch, first, table.rejected)
+        first += any_batch.num_rows
         # The type of the key column decides how keys are serialized, so it is kept; other columns are cast.
         columns = [batch.column(c) if c == table.key else batch.column(c).cast(kind) for c, kind in table.columns.items()]
         yield pa.record_batch(columns, names=list(table.columns))
-        table.bar.advance(table.task, batch.num_rows)
+        table.bar.advance(table.task, any_batch.num_rows)
 
 
 READERS: Final[dict[str, Callable[[Table], Iterator[pa.RecordBatch]]]] = {

@@ -1,6 +1,7 @@
 """Tables for a terminal, of bounded length."""
 
 from collections.abc import Sequence
+from itertools import compress
 
 from rich.table import Table
 from rich.text import Text
@@ -23,9 +24,11 @@ def table(*columns: str) -> Table:
 
 
 def fill(empty: Table, rows: Sequence[Cells]) -> Table:
-    """The table with the first ROWS rows, and a last row that counts the others."""
+    """The table with the first ROWS rows, and a last row that counts the others. Later columns without any text are left out."""
+    used = [i == 0 or not rows or any(row[i] for row in rows[:ROWS]) for i in range(len(empty.columns))]
+    empty.columns = list(compress(empty.columns, used))
     for row in rows[:ROWS]:
-        empty.add_row(*(Text(printable(cell)) for cell in row))
+        empty.add_row(*(Text(printable(cell)) for cell in compress(row, used)))
     if len(rows) > ROWS:
         empty.add_row(f"… and {len(rows) - ROWS} more")
     return empty

@@ -4,7 +4,7 @@ import click
 
 from service.auth.principals import EVERYTHING, SCOPES
 from service.auth.tokens import new_token
-from service.cli.local_client import BadInput
+from service.cli.errors import BadInput
 
 
 @click.command()

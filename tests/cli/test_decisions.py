@@ -128,6 +128,7 @@ def test_options_say_what_a_body_says(client, arguments, path, body):
         ("place request.json --brokers 3", "not both"),
         ("partition a --partitions 3 --explain --output csv", "--explain is for --output json"),
         ("partitoin a", "No such command 'partitoin'. Did you mean 'partition'?"),
+        ("pipeline skw", "No such command 'skw'. Did you mean 'skew'?"),
     ],
 )
 def test_bad_usage_is_status_2_and_a_sentence(arguments, text):

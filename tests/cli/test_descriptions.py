@@ -53,6 +53,20 @@ def test_place_a_topic_beside_those_that_there_are() -> None:
     assert "--partitions and --replication-factor are needed" in result.stderr
 
 
+def test_a_cordoned_broker_of_a_snapshot_gets_no_replica() -> None:
+    """Nor is its being cordoned in the way of the other commands."""
+    brokers = [{"broker_id": i, "rack_id": None, "fenced": False, "cordoned": i == 2} for i in (1, 2, 3)]
+    placements = [{"partition_id": 0, "replicas": [2], "in_sync_replicas": [2], "leader": 2}]
+    topics = [{"topic_name": "old", "partitions_count": 1, "placements": placements}]
+    text = json.dumps({"snapshot_version": 1, "brokers": brokers, "topics": topics, "groups": []})
+    for placer in ("striped", "balanced"):
+        options = ("--topic", "new", "--partitions", "8", "--replication-factor", "2", "--placer", placer)
+        given = answer("place", *options, stdin=text)
+        assert {broker for row in given["placements"] for broker in row["replicas"]} == {1, 3}
+    assert answer("audit", "--output", "json", stdin=text)["topic_name"] == "old"
+    assert answer("reassign", "--drain", "2", "--output", "json", stdin=text)["moves"]
+
+
 def test_audit_all_topics_or_some() -> None:
     """A line each; racks by option."""
     racks = ("--rack", "1:a", "--rack", "2:b", "--rack", "3:c")
@@ -132,6 +146,33 @@ def test_what_cannot_be_read(arguments: tuple[str, ...], stdin: str, expected: s
     result = run(*arguments, stdin=stdin)
     assert result.exit_code != 0
     assert expected in result.stderr
+
+
+def test_what_is_skipped_is_noted(tmp_path: Path) -> None:
+    """On standard error, with the file; a file that Windows wrote is read as well."""
+    session = tmp_path / "session.txt"
+    session.write_bytes(("$ kafka-topics.sh --describe\n" + (SAMPLES / "kafka-topics.txt").read_text()).encode("utf-16"))
+    result = run("assign", MEMBERS, "--snapshot", str(session), "--group", "billing")
+    assert result.exit_code == 0, result.stderr
+    assert result.stderr == f"{session}: Line 1 is skipped: $ kafka-topics.sh --describe\n"
+    assert json.loads(result.stdout) == answer("assign", MEMBERS, "--snapshot", TOPICS, "--group", "billing")
+
+
+def test_sizes_for_a_throttle(tmp_path: Path) -> None:
+    """From kafka-log-dirs, also as its JSON alone; without them, the error names what brings them. Racks from a table."""
+    sizes, racks = tmp_path / "sizes.json", tmp_path / "racks.csv"
+    topics = str(SAMPLES / "kafka-topics-2.8.2.txt")
+    sizes.write_text((SAMPLES / "kafka-log-dirs.txt").read_text().splitlines()[-1])
+    racks.write_text("broker,rack\n1,a\n2,b\n3,c\n")
+    arguments = ("reassign", topics, "--drain", "3", "--replication-factor", "1", "--throttle", "1000")
+    refused = run(*arguments)
+    assert refused.exit_code == 2
+    assert "--throttle needs the size of each partition: add --snapshot FILE with the output of kafka-log-dirs" in refused.stderr
+    given = answer(*arguments, "--snapshot", str(sizes), "--snapshot", str(racks))
+    assert given["moves"]["bytes"] > 0
+    assert given["duration_seconds"] > 0
+    body = json.loads(run("body", "reassignments", str(sizes), "--snapshot", topics, "--snapshot", str(racks)).stdout)
+    assert [broker["rack_id"] for broker in body["brokers"]] == ["a", "b", "c"]
 
 
 # ---- lint --------------------------------------------------------------------------------------------------------------

@@ -111,7 +111,35 @@ def test_a_count_below_the_current_one_is_within_the_limits_and_out_of_reach(fil
     options = ("--key-column", "id", "--partitions", "6", "--current", "12", "--max-skew", "3", "--output", "table")
     shown = " ".join(run(str(files / "keys.csv"), *options).stdout.split())
     assert "no given count as large as the current one is within every limit; 6 would need a new topic" in shown
+    assert "Kafka cannot remove partitions, so 6 partitions would need a new topic. java: smallest" in shown
+    assert run(str(files / "keys.csv"), *options).exit_code == 1
     assert "hottest keys, with their share of the records:" in shown
+
+
+def test_a_row_whose_count_needs_a_new_topic_says_so(files):
+    options = ("--key-column", "id", "--partitions", "6,12", "--current", "12", "--output", "table")
+    shown = run(str(files / "keys.csv"), *options).stdout
+    assert [line.rstrip().endswith("new topic") for line in shown.splitlines() if line.startswith(("6 ", "12 "))] == [True, False]
+
+
+def test_records_without_a_key_are_shown_beside_those_with_one(tmp_path):
+    file = tmp_path / "keys.csv"
+    file.write_text("n,key\n1,a\n1,\n1,a\n1,b\n")
+    shown = run(str(file), "--partitions", "3", "--output", "table").stdout
+    assert (
+        "4 records: 3 with a key, 1 without; 2 distinct keys\nhottest keys, with their share of the records with a key:" in shown
+    )
+
+
+@pytest.mark.parametrize(("rows", "reason"), [("", "there are no records"), ("1,\n1,\n", "no record has a key")])
+def test_a_file_without_keys_is_nothing_to_plan(tmp_path, rows, reason):
+    """Rather than even, within every limit, with each count."""
+    file = tmp_path / "keys.csv"
+    file.write_text("n,key\n" + rows)
+    ended = run(str(file), "--partitions", "3", "--max-skew", "1.2")
+    assert (ended.exit_code, ended.stdout, ended.stderr) == (2, "", f"Error: /key: There is nothing to plan: {reason}.\n")
+    hashed = run(str(file), "--partitions", "3", "--partitioner", "librdkafka:consistent")
+    assert hashed.exit_code == (0 if rows else 2), "this partitioner hashes records without a key"
 
 
 def test_ranges_of_counts(files):
@@ -151,7 +179,7 @@ def test_the_table_holds_at_80_columns(files):
         [sys.executable, "-m", "service", "plan", str(files / "keys.csv"), *COLUMNS, *OPTIONS[4:], "--output", "table"],
         capture_output=True, text=True, check=False, env={**os.environ, "COLUMNS": "80"},
     )  # fmt: skip
-    header, *rows = [line for line in ended.stdout.splitlines() if line.startswith(("partitions", "6 ", "9 ", "12 "))]
-    assert header.split() == ["partitions", "skew", "by", "chance", "hot", "key", "empty", "busiest", "moved", "limits"]
+    header, *rows = [line for line in ended.stdout.splitlines() if line.startswith(("count ", "6 ", "9 ", "12 "))]
+    assert header.split() == ["count", "skew", "cause", "by", "chance", "busiest", "moved", "limits"]
     assert len(rows) == 3
     assert all("✗" in row or "✓" in row for row in rows), ended.stdout

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
 
 import pytest
 from click.testing import CliRunner
+from markdown_it import MarkdownIt
 
 from service.cli import main
+from service.core.printable import printable
 from tests.support.golden import PROJECT
 
 QUESTION = {
@@ -120,9 +123,64 @@ def test_files_hold_the_batches_and_their_way_back(file, tmp_path):
     assert json.loads((folder / "preferred-leader-elections.json").read_text()) == answer["preferred_leader_elections"]
     report = (folder / "plan.md").read_text()
     assert "| orders | 0 | 0 | 2 | drains broker 0 |" in report
-    assert "kafka-reassign-partitions" in report
+    assert "throttle" in report
     picture = ET.fromstring((folder / "plan.svg").read_text())  # noqa: S314 - the service wrote it
     assert len([each for each in picture.iter() if each.tag.endswith("rect")]) == 2 * 4
+
+
+def test_the_commands_carry_the_throttle_and_the_rollback_is_in_reverse(file, tmp_path):
+    folder = tmp_path / "plan"
+    assert run(file, "--drain", "0", "--moves-per-broker", "1", "--throttle", "50", "--out", str(folder)).exit_code == 0
+    report = (folder / "plan.md").read_text()
+    commands = [line.partition("--reassignment-json-file ")[2] for line in report.splitlines() if "-json-file" in line]
+    there, back = (
+        [line for i in order for line in (f"{name}-{i:02}.json --throttle 50 --execute", f"{name}-{i:02}.json --verify")]
+        for name, order in (("reassignment", (1, 2, 3)), ("rollback", (3, 2, 1)))
+    )
+    assert [line for line in commands if line] == [*there, *back]
+    assert report.count("kafka-leader-election") == 2
+    assert "`--verify` also takes the throttle off" in report
+    assert "- Empties broker 0 with 3 copies, the fewest possible." in report
+    assert "0.8" not in report
+    assert "if Kafka reaches 80% of it and a batch takes 2 s beside the copying" in report
+
+
+def test_a_rack_option_adds_a_broker_without_replicas(file):
+    ended = run(file, "--rack", "9:b", "--drain", "1")
+    answer = json.loads(ended.stdout)
+    assert 9 in answer["after"]["broker_load"]["broker_ids"]
+    assert ended.stderr == "Broker 9 has no replicas now; it counts as part of the cluster, as with --add.\n"
+    assert "'9' is not ID:RACK." in run(file, "--rack", "9").stderr
+
+
+HOSTILE = [
+    "<script>alert(1)</script>", "a|b", "a\\|b", "[x](javascript:alert(1))", "![x](http://e.org/x.png)", "__bold__", "*em*",
+    "`code`", "http://e.org/x", "www.e.org", "<http://e.org>", "a@e.org", "&lt;b&gt;", "#1", ":smile:",
+    "~~no~~", "line\nbreak", "_x_y_",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_topics_name_is_no_markup(tmp_path, name):
+    """What GitHub would make of it, links without brackets included, is the name as it is."""
+    topic = {**QUESTION["topics"][0], "topic_name": name}
+    racks = [{"broker_id": i, "rack_id": name if i == 3 else str(i)} for i in range(4)]
+    body = {"brokers": racks, "topics": [{**topic, "placements": [{"partition_id": 0, "replicas": [0, 3]}]}]}
+    body["topics"][0]["partition_bytes"] = [1]
+    path, folder = tmp_path / "question.json", tmp_path / "plan"
+    path.write_text(json.dumps({**body, "racks": "none"}))
+    assert run(str(path), "--drain", "3", "--out", str(folder)).exit_code == 0
+    report = (folder / "plan.md").read_text()
+    tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(report)
+    kinds = {child.type for token in tokens for child in token.children or ()}
+    assert kinds <= {"text", "text_special", "softbreak", "code_inline", "image", "strong_open", "strong_close"}
+    images = [child.attrs["src"] for token in tokens for child in token.children or () if child.type == "image"]
+    assert images == ["plan.svg"]
+    cells = [token.content for token in tokens if token.type == "inline" and "drains broker 3" not in token.content]
+    shown = ["".join(child.content for child in token.children) for token in tokens if token.type == "inline" and token.children]
+    assert printable(name) in shown
+    assert any(f"Rack {printable(name)} is emptied" in text for text in shown)
+    assert not [cell for cell in cells if re.search(r"https?://|www\.e|\w@\w", cell)]
 
 
 def test_a_folder_with_batches_of_a_longer_plan_is_left_alone(file, tmp_path):

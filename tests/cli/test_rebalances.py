@@ -11,10 +11,13 @@ import pytest
 from click.testing import CliRunner
 
 from service.cli import main
-from service.cli.rebalances import rebalance_rows, total_rows
+from service.cli.rebalance_tables import cause, rebalance_rows, seconds, total_rows, verdict, way
+from tests.support.golden import CHOICE
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+SAMPLES = CHOICE / "descriptions"
 
 BODY: dict[str, Any] = {
     "assignor": "range",
@@ -42,9 +45,10 @@ def test_json_in_a_pipe(file: str) -> None:
 
 def test_tables_on_a_terminal(file: str) -> None:
     answer = json.loads(CliRunner().invoke(main, ["rebalances", file, "--json"]).stdout)
-    assert [row[:6] for row in rebalance_rows(answer)] == [
-        ("0 s", "6 s", "1", "2", "0", "0"),
-        ("20 s", "1 s", "2", "1", "0", "0"),
+    rows = rebalance_rows(answer, BODY)
+    assert [(*row[:6], row[-1]) for row in rows] == [
+        ("0 s", "6 s", "1", "2", "0", "0", "forms"),
+        ("20 s", "1 s", "2", "1", "0", "0", "c1 leaves"),
     ]
     assert total_rows(answer)[0][:2] == ("classic range", "2")
 
@@ -61,15 +65,163 @@ def test_csv(file: str) -> None:
 
 def test_a_picture_and_a_page(file: str, tmp_path: Path) -> None:
     svg, html = tmp_path / "picture.svg", tmp_path / "page.html"
-    result = CliRunner().invoke(main, ["rebalances", file, "--svg", str(svg), "--html", str(html)])
+    result = CliRunner().invoke(main, ["rebalances", file, "--svg", str(svg), "--html", str(html), "--compare", "consumer"])
     assert result.exit_code == 0, result.output
     picture = ET.fromstring(svg.read_text())  # noqa: S314 (its own picture)
     texts = [element.text or "" for element in picture.iter("{http://www.w3.org/2000/svg}text")]
     assert "<c2>" in texts
-    colours = [element.get("fill") for element in picture.iter("{http://www.w3.org/2000/svg}rect")]
-    assert "#d62728" in colours  # they stand still until the group has formed
+    assert texts[0].startswith("Partitions are without a reader for the shortest time with ")
+    kinds = {element.get("class") for element in picture.iter("{http://www.w3.org/2000/svg}rect")}
+    assert kinds == {"paper", "reads", "idle"}  # they read nothing until the group has formed
     assert "<c2>" not in html.read_text()
     assert html.read_text().count("<table>") == 2
+    below_a_heading = 'y="26">blue: '
+    assert (below_a_heading in html.read_text(), below_a_heading in svg.read_text()) == (True, False)
+
+
+def test_a_lane_shows_the_timeline_of_its_totals(tmp_path: Path) -> None:
+    """A comparison has totals only, so each way is asked by itself; with the same timings, it comes to the same totals."""
+    svg = tmp_path / "picture.svg"
+    ways = ("consumer", "classic:cooperative-sticky:static", "classic:sticky:dynamic")
+    arguments = [part for way in ways for part in ("--compare", way)]
+    events = ["--rolling-restart", "5s/10s", "--scale", "8@5m", "--join", "c9@6m", "--poll", "2s"]
+    group = ["--topic", "orders:12", "--members", "5"]
+    result = CliRunner().invoke(main, ["rebalances", *group, *events, *arguments, "--json", "--svg", str(svg)])
+    assert result.exit_code == 0, result.stderr
+    answer = json.loads(result.stdout)
+    texts = [element.text or "" for element in ET.fromstring(svg.read_text()).iter("{http://www.w3.org/2000/svg}text")]  # noqa: S314
+    for one in (answer, *answer["comparisons"]):
+        expected = f"{one['totals']['rebalances']} rebalances, idle {seconds(one['totals']['idle_partition_ms'])}"
+        assert texts[texts.index(way(one)) + 1] == expected
+
+
+# ---- a timeline by options ---------------------------------------------------------------------------------------------
+
+GROUP = ("--topic", "orders:12", "--topic", "payments:6", "--members", "3")
+
+
+def test_options_say_what_the_body_says() -> None:
+    """Each event and timing; a time is that after the @, otherwise one minute."""
+    options = (
+        *("--join", "c4@500ms", "--leave", "c4@1s", "--crash", "c1@2s", "--stall", "c2/6m@3s", "--restart", "c3/1.5s"),
+        *("--rolling-restart", "5s/10s@2m", "--scale", "5@3m", "--subscribe", "c2/orders@4m", "--add-partitions", "orders:24@5m"),
+        *("--create-topic", "new:3@6m", "--delete-topic", "payments@7m", "--change-assignor", "sticky@8m"),
+        *("--change-protocol", "consumer/1s/2s@1h", "--poll", "1s", "--session-timeout", "50s", "--max-poll", "5m"),
+    )
+    events = [
+        {"at_ms": 500, "type": "member_joins", "member": {"member_id": "c4"}},
+        {"at_ms": 1_000, "type": "member_leaves", "member_id": "c4"},
+        {"at_ms": 2_000, "type": "member_crashes", "member_id": "c1"},
+        {"at_ms": 3_000, "type": "member_stalls", "member_id": "c2", "for_ms": 360_000},
+        {"at_ms": 60_000, "type": "member_restarts", "member_id": "c3", "down_ms": 1_500},
+        {"at_ms": 120_000, "type": "rolling_restart", "down_ms": 5_000, "pause_ms": 10_000},
+        {"at_ms": 180_000, "type": "scales", "members_count": 5},
+        {"at_ms": 240_000, "type": "subscription_changes", "member_id": "c2", "topic_names": ["orders"]},
+        {"at_ms": 300_000, "type": "partitions_added", "topic_name": "orders", "partitions_count": 24},
+        {"at_ms": 360_000, "type": "topic_created", "topic": {"topic_name": "new", "partitions_count": 3}},
+        {"at_ms": 420_000, "type": "topic_deleted", "topic_name": "payments"},
+        {"at_ms": 480_000, "type": "assignor_changes", "assignors": ["sticky"]},
+        {"at_ms": 3_600_000, "type": "assignor_changes", "group_protocol": "consumer", "down_ms": 1_000, "pause_ms": 2_000},
+    ]
+    body = {
+        "topics": [{"topic_name": "orders", "partitions_count": 12}, {"topic_name": "payments", "partitions_count": 6}],
+        "members": [{"member_id": "c1"}, {"member_id": "c2"}, {"member_id": "c3"}],
+        "events": events,
+        "timing": {"poll_interval_ms": 1_000, "session_timeout_ms": 50_000, "rebalance_timeout_ms": 300_000},
+    }
+    by_options = CliRunner().invoke(main, ["rebalances", *GROUP, *options])
+    assert by_options.exit_code == 0, by_options.stderr
+    assert by_options.stdout == CliRunner().invoke(main, ["rebalances", "-"], input=json.dumps(body)).stdout
+    assert {cause(event, {"c1": "c1", "c2": "c2", "c3": "c3", "c4": "c4"}) for event in events} >= {
+        "c4 joins", "c1 crashes", "c2 stalls", "rolling restart", "scales to 5", "orders grows to 24", "change to consumer",
+    }  # fmt: skip
+
+
+def test_events_of_a_pasted_group(tmp_path: Path) -> None:
+    """The beginning of a member's id is enough; a file of events and options add up, in the order of time."""
+    members, topics = (str(SAMPLES / name) for name in ("kafka-consumer-groups-members-verbose.txt", "kafka-topics.txt"))
+    pasted = ("rebalances", members, "--snapshot", topics, "--group", "billing")
+    given = json.loads(CliRunner().invoke(main, [*pasted, "--crash", "billing-a@10s"]).stdout)
+    assert [one["members_count"] for one in given["rebalances"]] == [1]
+    scenario = tmp_path / "scenario.json"
+    scenario.write_text(json.dumps({"events": [{"at_ms": 120_000, "type": "scales", "members_count": 4}]}))
+    both = ("rebalances", str(scenario), "--snapshot", members, "--snapshot", topics, "--group", "billing")
+    given = json.loads(CliRunner().invoke(main, [*both, "--crash", "billing-a@10s"]).stdout)
+    assert given["rebalances"][0]["event"] == 0
+    assert given["rebalances"][-1]["members_count"] == 4
+
+
+def test_a_member_by_its_number() -> None:
+    """The ids of counted members have zeros in front, so that they sort as counted."""
+    given = json.loads(CliRunner().invoke(main, ["rebalances", "--topic", "t:20", "--members", "12", "--leave", "c3"]).stdout)
+    assert "(c03)" in given["rebalances"][-1]["reason"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("--crash", "@5s"), "'@5s' is not NAME, with @TIME or without."),
+        (("--stall", "c1@5s"), "'c1@5s' is not NAME/TIME, with @TIME or without."),
+        (
+            ("--stall", "c1/x@5s"),
+            "'c1/x@5s' is not NAME/TIME, with @TIME or without. 'x' is not a duration such as 500ms, 5s or 2m.",
+        ),
+        (("--rolling-restart", "5s"), "'5s' is not DOWN/PAUSE, with @TIME or without.\n"),
+        (("--scale", "c1@5s"), "'c1@5s' is not MEMBERS, with @TIME or without."),
+        (("--scale", "8@5"), "'8@5' is not MEMBERS, with @TIME or without."),
+        (("--poll", "2"), "'2' is not a duration such as 500ms, 5s or 2m."),
+        (("--add-partitions", "orders"), "'orders' is not TOPIC:COUNT, with @TIME or without."),
+        (("--crash", "nobody"), "/events/0/member_id"),
+        (("--crash", "c"), "Several members have an id that begins with 'c': c1, c2, c3."),
+        (("--crash", "c1@1000000000h"), "/events/0/member_id"),
+    ],
+)
+def test_an_event_that_cannot_be_read(arguments: tuple[str, ...], expected: str) -> None:
+    result = CliRunner().invoke(main, ["rebalances", *GROUP, *arguments])
+    assert result.exit_code == 2
+    assert expected in result.stderr
+
+
+def test_a_terminal_of_80_columns() -> None:
+    """A line for each rebalance; the sentence of the broker's log with --explain; the timings below."""
+    arguments = [
+        "rebalances",
+        *GROUP,
+        "--rolling-restart",
+        "5s/10s",
+        "--compare",
+        "consumer",
+        "--poll",
+        "2s",
+        "--output",
+        "table",
+    ]
+    lines = CliRunner().invoke(main, arguments).stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert sum("rolling restart" in line for line in lines) == 6
+    assert "LeaveGroup" not in "".join(lines)
+    assert any(line.startswith("Timings: members heartbeat every 3 s or 5 s and poll every 2 s;") for line in lines)
+    assert "LeaveGroup" in CliRunner().invoke(main, [*arguments, "--explain"]).stdout
+
+
+@pytest.mark.parametrize(
+    ("idle", "expected"),
+    [
+        ([0], "classic range: 1 rebalance; every partition has a reader all the time."),
+        ([4_500], "classic range: 1 rebalance; partitions are without a reader for 4.5 s in all, one of them for 2 s at most."),
+        ([5_000, 5_000], "All ways leave partitions without a reader equally long, 5 s in all."),
+        (
+            [5_000, 1_000],
+            "Partitions are without a reader for the shortest time with classic sticky static, 1 s in all; for the longest",
+        ),
+    ],
+)
+def test_the_verdict(idle: list[int], expected: str) -> None:
+    names = ("idle_partition_ms", "least_idle_partition_ms", "most_idle_partition_ms")
+    totals = [{"rebalances": 1, "longest_idle_ms": 2_000, **dict.fromkeys(names, each)} for each in idle]
+    answer: dict[str, Any] = {"group_protocol": "classic", "assignor": "range", "totals": totals[0]}
+    other = {"group_protocol": "classic", "assignor": "sticky", "static": True}
+    assert verdict({**answer, "comparisons": [{**other, "totals": each} for each in totals[1:]]}).startswith(expected)
 
 
 def test_what_is_wrong(file: str) -> None:

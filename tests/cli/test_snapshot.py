@@ -20,8 +20,8 @@ SNAPSHOT = {
     "snapshot_version": 1,
     "brokers": [{"broker_id": 1}],
     "not_known": [],
-    "topics": [{"topic_name": "orders"}, {"topic_name": "payments"}],
-    "groups": [{"group_id": "billing"}],
+    "topics": [{"topic_name": "orders", "partitions_count": 2}, {"topic_name": "payments", "partitions_count": 1}],
+    "groups": [{"group_id": "billing", "group_protocol": "classic"}],
 }
 
 

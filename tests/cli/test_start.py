@@ -6,8 +6,11 @@ import os
 import subprocess
 import sys
 
+import click
 import pytest
+from click.testing import CliRunner
 
+from service.cli import main
 from service.spark.jobs import JOBS
 
 HEAVY = ("numpy", "numba", "pyarrow", "flask", "marshmallow", "rich", "scipy", "pyspark", "gunicorn", "structlog")
@@ -117,3 +120,13 @@ def test_a_kernel_that_is_compiled_says_so(tmp_path):
     )
     assert first.stderr == "Compiling kernels. This happens once per installation and may take some minutes.\n"
     assert second.stderr == ""
+
+
+@pytest.mark.parametrize("name", ["assign", "partition", "place", "plan", "rebalances", "token"])
+def test_an_example_is_on_one_line_of_80_columns(name):
+    """Or it could not be copied."""
+    command = main.get_command(click.Context(main), name)
+    examples = [line.strip() for line in command.help.splitlines() if line.strip().startswith("partition-allocator ")]
+    shown = CliRunner().invoke(main, [name, "--help"], terminal_width=80).stdout
+    assert examples
+    assert {*examples} <= {line.strip() for line in shown.splitlines()}

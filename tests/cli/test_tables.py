@@ -108,7 +108,7 @@ def test_a_few_batches_are_all_that_is_in_memory_of_a_file(suffix, row_group, tm
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "parquet"])
 def test_a_missing_column_is_named_with_those_there_are(suffix, tmp_path):
     file = write(tmp_path / f"f.{suffix}", ["a"], [1])
-    with pytest.raises(click.ClickException, match=r"f.*: no column 'key'; columns: x, id, n"):
+    with pytest.raises(click.ClickException, match=r"f.*: Column 'key' is missing; the columns are x, id, n"):
         rows(file, {"key": "key"})
 
 
@@ -121,7 +121,7 @@ def test_a_json_key_may_be_absent_here_and_there(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "options", "complaint"),
     [
-        ("f.csv", b"", {}, "the file is empty"),
+        ("f.csv", b"", {}, "The file is empty."),
         ("f.csv", b"id\nabc\n", {"key_format": "long"}, "row 2: column 'id' has 'abc', not int64"),
         ("f.csv", b"id,n\na,1,2\n", {}, "row 2: 3 cells, expected 2"),
         ("f.csv", b"id\n\xff\n", {}, "row 2: column 'id' has '.', not string"),
@@ -129,7 +129,7 @@ def test_a_json_key_may_be_absent_here_and_there(tmp_path):
         ("f.jsonl", b'{"id": "1"}\n', {"key_format": "int"}, "from .* to string|from string"),
         ("f.jsonl", b'{"id": 70000}\n', {"key_format": "short"}, "70000"),
         ("f.jsonl", b"[1]\n", {}, "line 1: Column.. changed from object to array"),
-        ("f.jsonl", b"", {}, "the file is empty"),
+        ("f.jsonl", b"", {}, "The file is empty."),
         ("f.parquet", b"PAR1 or so", {}, "Parquet"),
         ("f.txt", b"id\na\n", {}, "--file-format"),
     ],

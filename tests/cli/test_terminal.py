@@ -6,7 +6,9 @@ import io
 
 import pytest
 from rich.console import Console
+from rich.progress import Progress
 
+from service.cli.errors import note
 from service.cli.terminal import fill, table
 
 
@@ -18,3 +20,19 @@ def test_a_cell_is_shown_as_it_is(cell, shown):
     text = io.StringIO()
     Console(file=text, force_terminal=True, highlight=False, width=80).print(fill(table("key"), [(cell,)]))
     assert text.getvalue().splitlines()[1].rstrip() == shown
+
+
+def test_a_note_has_a_line_above_a_progress_bar():
+    text = io.StringIO()
+    with Progress(console=Console(file=text, force_terminal=True, width=80)) as bar:
+        bar.add_task("reading", total=None)
+        note("Compiling kernels.")
+    assert "\x1b[2KCompiling kernels." in text.getvalue()
+
+
+def test_a_column_without_text_takes_no_width():
+    """The first one stays: an empty key is a key."""
+    shown = fill(table("key", "note", "partition"), [("", "", "3"), ("", "", "4")])
+    assert [column.header for column in shown.columns] == ["key", "partition"]
+    assert [str(cell) for cell in shown.columns[1].cells] == ["3", "4"]
+    assert [column.header for column in fill(table("key", "note"), []).columns] == ["key", "note"]

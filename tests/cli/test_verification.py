@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from click.testing import CliRunner
 from prometheus_client import CollectorRegistry, generate_latest
 
+from service.cli import main
 from service.cli.live.cluster_metrics import GAUGES, Bounds, ClusterCollector, measure, measure_keys, skew
 from service.cli.live.verification import check_groups
 from service.cli.local_client import LocalApp
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from click.testing import Result
 
 Json = dict[str, Any]
 
@@ -88,7 +96,7 @@ WRONG = [member("a", 0, 3), member("b", 1, 2)]
                 "assignor": "uniform",
             },
             "alike",
-            "2 members have not reached their target yet",
+            "2 members have not reached the target yet",
         ),
         (
             {"members": [member("a", 0), member("b", 1)], "group_protocol": "share", "assignor": "simple"},
@@ -104,7 +112,7 @@ WRONG = [member("a", 0, 3), member("b", 1, 2)]
                 "assignment_epoch": 2,
             },
             "not_checked",
-            "1 members do not have the assignment of epoch 2 yet",
+            "1 member does not have the assignment of epoch 2 yet",
         ),
     ],
 )
@@ -121,7 +129,7 @@ def test_measures(app: LocalApp) -> None:
     now = snapshot(members=WRONG, committed_offsets=[{**owned(0, 3)[0], "offsets": [4, 30]}])
     before = snapshot(members=WRONG)
     before["topics"][0]["log_end_offsets"] = [10, 10, 10, 20]
-    samples = measure(now, before, 10.0, Bounds(1, 1), app.ask)
+    samples = measure(now, before, 10.0, Bounds(1, 1, 1), app.ask)
     topic, group = "allocator_cluster_topic_skew_ratio", "allocator_cluster_group_skew_ratio"
     assert samples[topic, ("orders", "records")] == 50 * 4 / 80
     assert samples[topic, ("orders", "bytes")] == 500 * 4 / 800
@@ -134,6 +142,12 @@ def test_measures(app: LocalApp) -> None:
     assert samples[group, ("billing", "partitions")] == 1
     assert samples["allocator_cluster_group_next_moves", ("billing",)] == 2
     assert samples["allocator_cluster_group_differs", ("billing",)] == 1
+    member = "allocator_cluster_member"
+    assert samples[f"{member}_partitions", ("billing", "a")] == 2
+    assert samples[f"{member}_lag", ("billing", "a")] == 6 + 30
+    assert samples[f"{member}_records_per_second", ("billing", "a")] == (60 - 20) / 10
+    assert (f"{member}_lag", ("billing", "b")) not in samples  # one member has series
+    assert samples["allocator_cluster_dropped", ("member",)] == 1
     measure_keys(now["topics"][0], [(b"hot", 1)] * 3 + [(b"cold", 2)], samples)
     assert samples["allocator_cluster_topic_hottest_key_ratio", ("orders",)] == 0.75
     assert samples["allocator_cluster_topic_key_skew_ratio", ("orders",)] == 3
@@ -141,7 +155,7 @@ def test_measures(app: LocalApp) -> None:
 
 def test_series_are_bounded(app: LocalApp) -> None:
     """What does not fit is counted, and every sample is one of the documented metrics."""
-    samples = measure(snapshot(members=RIGHT), None, 0.0, Bounds(0, 0), app.ask)
+    samples = measure(snapshot(members=RIGHT), None, 0.0, Bounds(0, 0, 0), app.ask)
     assert samples["allocator_cluster_dropped", ("topic",)] == samples["allocator_cluster_dropped", ("group",)] == 1
     assert not any("topic_" in name or "group_" in name for name, _ in samples)
     collector, registry = ClusterCollector(), CollectorRegistry()
@@ -157,3 +171,116 @@ def test_series_are_bounded(app: LocalApp) -> None:
 def test_skew_of_nothing_is_one() -> None:
     """As everywhere in the service."""
     assert skew([]) == skew([0, 0]) == skew([None]) == 1.0
+
+
+NOT_KNOWN = [
+    {"field": "kafka_version", "reason": "Brokers tell which requests they know."},
+    {"field": "topics[]", "names": ["secret"], "reason": "TOPIC_AUTHORIZATION_FAILED"},
+    {"field": "groups", "reason": "those that broker 2 coordinates: NodeNotReadyError"},
+]
+
+
+@pytest.fixture
+def described(tmp_path: Path) -> Path:
+    """A snapshot of a group that is right, one that rebalances and one without members, by a principal that may not see all."""
+    document = {"snapshot_version": 1, **snapshot(members=RIGHT, assignment_version=1), "not_known": NOT_KNOWN}
+    others = [
+        {"group_id": "joining", "group_protocol": "classic", "group_state": "PreparingRebalance"},
+        {"group_id": "empty", "group_protocol": "classic", "group_state": "Empty", "members": []},
+    ]
+    (tmp_path / "snapshot.json").write_text(json.dumps(document | {"groups": document["groups"] + others}))
+    return tmp_path / "snapshot.json"
+
+
+def run(*arguments: str) -> Result:
+    """The command line's outcome."""
+    return CliRunner().invoke(main, arguments)
+
+
+@pytest.mark.parametrize(
+    ("named", "status", "reason"),
+    [
+        (("--group", "billing"), 0, None),
+        (("--group", "none"), 3, "those that broker 2 coordinates: NodeNotReadyError"),
+        (("--topic", "secret"), 3, "TOPIC_AUTHORIZATION_FAILED"),
+        (("--group", "billing", "--topic", "none"), 3, "The snapshot has no such topic."),
+        (("--group", "empty"), 0, "It has no members."),
+        (("--group", "joining"), 0, "Its members are not known; its state is PreparingRebalance."),
+    ],
+)
+def test_what_is_named(described: Path, named: tuple[str, ...], status: int, reason: str | None) -> None:
+    """What is named and not there is not checked, with the reason and an exit status of its own."""
+    result = run("verify", "--snapshot", str(described), *named, "--output", "json")
+    assert result.exit_code == status
+    document = json.loads(result.stdout)
+    reasons = {finding["reason"] for finding in document["findings"] if finding["verdict"] == "not_checked"}
+    assert reasons == ({reason} if reason else set())
+    assert document["not_known"] == NOT_KNOWN
+
+
+def test_a_difference_weighs_more_than_what_is_missing(described: Path) -> None:
+    """Both are there; the exit status is that of the difference."""
+    document = json.loads(described.read_text())
+    document["groups"][0]["members"] = WRONG
+    described.write_text(json.dumps(document))
+    result = run("verify", "--snapshot", str(described), "--group", "billing", "--group", "none")
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["totals"] == {"alike": 0, "differs": 1, "not_checked": 1}
+
+
+def test_what_is_not_known_is_printed(described: Path) -> None:
+    """As lines after a table, without what no verdict depends on."""
+    result = run("verify", "--snapshot", str(described), "--output", "table")
+    assert result.stderr.splitlines() == [
+        "Not known: topics[] of secret: TOPIC_AUTHORIZATION_FAILED",
+        "Not known: groups: those that broker 2 coordinates: NodeNotReadyError",
+    ]
+
+
+@pytest.mark.parametrize("command", [("assign",), ("rebalances",), ("body", "group-assignments"), ("body", "group-rebalances")])
+def test_commands_that_take_a_group_of_a_snapshot(described: Path, command: tuple[str, ...]) -> None:
+    """They note another client's leader, as verify does, and know rebalancing groups from empty ones."""
+    options = ("--snapshot", str(described), "--group")
+    result = run(*command, *options, "billing")
+    assert result.exit_code == 0
+    assert "Note on group 'billing': its leader is not Kafka's own client (it wrote version 1)" in result.stderr
+    joining, empty = run(*command, *options, "joining"), run(*command, *options, "empty")
+    assert "The members of group 'joining' are not known; its state is PreparingRebalance." in joining.stderr
+    assert "Group 'empty' has no members." in empty.stderr
+    assert joining.exit_code == empty.exit_code == 2
+
+
+def test_timings_by_default(described: Path) -> None:
+    """A snapshot has none, so the answer names those that were taken."""
+    answer = run("rebalances", "--snapshot", str(described), "--group", "billing", "--output", "json")
+    assert json.loads(answer.stdout)["timing"]["session_timeout_ms"] == 45_000
+    shown = run("rebalances", "--snapshot", str(described), "--group", "billing", "--output", "table")
+    assert "session timeout 45 s" in shown.stdout.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "says"),
+    [
+        ("topics", None, "line 1: topics: not a list."),
+        ("topics", [{}], "line 1: topic_name is missing."),
+        ("topics", [{"topic_name": "t", "partitions_count": "3"}], "topics/0/partitions_count: not an integer."),
+        ("groups", [{"group_id": "g", "group_protocol": 5}], "groups/0/group_protocol: not a string."),
+        ("groups", [{"group_id": "g", "members": [{"member_id": "a", "owned_partitions": [3]}]}], "owned_partitions/0: not an"),
+        ("groups", [{"group_id": "g", "members": [{"member_id": "a", "subscription": []}]}], "subscription: not an object."),
+        ("not_known", 5, "not_known: not a list."),
+        ("not_known", [{"field": "groups"}], "not_known/0/reason: not a string."),
+    ],
+)
+def test_snapshots_that_are_none(tmp_path: Path, part: str, value: Any, says: str) -> None:
+    """A snapshot that was written by hand or cut gets a sentence with the place, and no traceback."""
+    (tmp_path / "snapshot.json").write_text(json.dumps({"snapshot_version": 1, part: value}))
+    result = run("verify", "--snapshot", str(tmp_path / "snapshot.json"))
+    assert result.exit_code == 2
+    assert says in result.stderr
+    assert result.stderr.startswith(f"Error: {tmp_path / 'snapshot.json'}")
+
+
+def test_a_snapshot_of_the_least(tmp_path: Path) -> None:
+    """What other tools write may lack every list."""
+    (tmp_path / "snapshot.json").write_text('{"snapshot_version": 1}')
+    assert run("verify", "--snapshot", str(tmp_path / "snapshot.json"), "--output", "json").exit_code == 0

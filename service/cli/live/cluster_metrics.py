@@ -1,7 +1,8 @@
 """A snapshot as Prometheus metrics, with a bounded number of series.
 
-Topics and groups are named by labels. Only the ``max_topics`` topics with the most bytes, and the ``max_groups`` groups with the
-most members, have series of their own; the others are counted in ``allocator_cluster_dropped``. Brokers are few.
+Topics, groups and members are named by labels. Only the ``max_topics`` topics with the most bytes, the ``max_groups`` groups with
+the most members, and ``max_members`` members of these have series of their own; ``allocator_cluster_dropped`` counts the others.
+Brokers are few.
 """
 
 from collections import Counter
@@ -27,6 +28,9 @@ GAUGES: Final = {
     "allocator_cluster_broker_leaders": ("Partitions that a broker leads.", ("broker",)),
     "allocator_cluster_broker_bytes": ("Bytes of a broker's replicas.", ("broker",)),
     "allocator_cluster_broker_used_ratio": ("Used share of a broker's disks.", ("broker",)),
+    "allocator_cluster_broker_out_of_sync_replicas": ("Replicas of a broker that are not in sync.", ("broker",)),
+    "allocator_cluster_under_replicated_partitions": ("Partitions of which a replica is not in sync.", ()),
+    "allocator_cluster_offline_partitions": ("Partitions without a leader.", ()),
     "allocator_cluster_topic_skew_ratio": (
         "Skew (maximum ÷ mean) of a topic: of records, bytes and rates over partitions, of replicas and leaders over brokers.",
         ("topic", "measure"),
@@ -38,21 +42,26 @@ GAUGES: Final = {
     "allocator_cluster_group_skew_ratio": ("Skew of partitions and of lag over a group's members.", ("group", "measure")),
     "allocator_cluster_group_next_moves": ("Partitions that the group's next rebalance would move.", ("group",)),
     "allocator_cluster_group_differs": ("1 if a group is not assigned as Kafka would, else 0.", ("group",)),
-    "allocator_cluster_dropped": ("Topics and groups without series of their own.", ("kind",)),
+    "allocator_cluster_member_partitions": ("Partitions of a member.", ("group", "member")),
+    "allocator_cluster_member_lag": ("Records of a member's partitions that its group has not committed.", ("group", "member")),
+    "allocator_cluster_member_records_per_second": ("Records that are written to a member's partitions.", ("group", "member")),
+    "allocator_cluster_dropped": ("Topics, groups and members without series of their own.", ("kind",)),
     "allocator_cluster_not_known": ("Fields that the cluster did not tell, with their reasons in the log.", ()),
 }
 """Every gauge of a snapshot: its help and its labels."""
 
+TopicPartition = tuple[str, int]
 Samples = dict[tuple[str, tuple[str, ...]], float]
 """(name of the gauge, label values) → value"""
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """Which topics and how many topics and groups have series of their own. topic_names : none of them means all"""
+    """Which topics, and how many topics, groups and members have series of their own. topic_names : none of them means all"""
 
     max_topics: int
     max_groups: int
+    max_members: int
     topic_names: Sequence[str] = ()
 
 
@@ -68,12 +77,16 @@ def measure(snapshot: Json, previous: Json | None, seconds: float, bounds: Bound
         for name, numbers in _of_topic(topic, older.get(topic["topic_name"], {}), seconds, broker_ids):
             samples["allocator_cluster_topic_skew_ratio", (topic["topic_name"], name)] = skew(numbers)
     groups = sorted(
-        (group for group in snapshot["groups"] if group.get("members")),
-        key=lambda group: (-len(group["members"]), group["group_id"]),
+        (group for group in snapshot["groups"] if "members" in group or "committed_offsets" in group),
+        key=lambda group: (-len(group.get("members", ())), group["group_id"]),
     )
     _measure_groups(snapshot, groups[: bounds.max_groups], samples, ask)
-    for kind, count in (("topic", len(topics) - bounds.max_topics), ("group", len(groups) - bounds.max_groups)):
-        samples["allocator_cluster_dropped", (kind,)] = max(0, count)
+    _measure_members(snapshot, groups[: bounds.max_groups], _rates(snapshot, older, seconds), samples, bounds.max_members)
+    members_count = sum(len(group.get("members", ())) for group in groups)
+    counts = {"topic": len(topics), "group": len(groups), "member": members_count}
+    limits = {"topic": bounds.max_topics, "group": bounds.max_groups, "member": bounds.max_members}
+    for kind, count in counts.items():
+        samples["allocator_cluster_dropped", (kind,)] = max(0, count - limits[kind])
     samples["allocator_cluster_not_known", ()] = len(snapshot["not_known"])
     return samples
 
@@ -101,11 +114,16 @@ def _total(numbers: Numbers) -> float:
 
 
 def _measure_brokers(snapshot: Json, samples: Samples) -> None:
-    replicas, leaders, sizes = Counter[int](), Counter[int](), Counter[int]()
+    replicas, leaders, sizes, out_of_sync = Counter[int](), Counter[int](), Counter[int](), Counter[int]()
+    under_replicated = offline = 0
     for topic in snapshot["topics"]:
         partition_bytes = topic.get("partition_bytes", [0] * topic["partitions_count"])
         for placement, size in zip(topic["placements"], partition_bytes, strict=True):
             leaders[placement["leader"]] += 1
+            behind = set(placement["replicas"]).difference(placement["in_sync_replicas"])
+            out_of_sync.update(behind)
+            under_replicated += bool(behind)
+            offline += placement["leader"] is None
             for broker_id in placement["replicas"]:
                 replicas[broker_id] += 1
                 sizes[broker_id] += size or 0
@@ -114,8 +132,11 @@ def _measure_brokers(snapshot: Json, samples: Samples) -> None:
         samples["allocator_cluster_broker_replicas", label] = replicas[broker_id]
         samples["allocator_cluster_broker_leaders", label] = leaders[broker_id]
         samples["allocator_cluster_broker_bytes", label] = sizes[broker_id]
+        samples["allocator_cluster_broker_out_of_sync_replicas", label] = out_of_sync[broker_id]
         if broker.get("capacity_bytes"):
             samples["allocator_cluster_broker_used_ratio", label] = broker["used_bytes"] / broker["capacity_bytes"]
+    samples["allocator_cluster_under_replicated_partitions", ()] = under_replicated
+    samples["allocator_cluster_offline_partitions", ()] = offline
 
 
 def _of_topic(topic: Json, older: Json, seconds: float, broker_ids: Sequence[int]) -> Iterator[tuple[str, Numbers]]:
@@ -143,30 +164,63 @@ def _measure_groups(snapshot: Json, groups: Sequence[Json], samples: Samples, as
     description = Description("snapshot", *(tuple(snapshot[part]) for part in ("brokers", "topics", "groups")))
     ends = {topic["topic_name"]: topic.get("log_end_offsets", ()) for topic in snapshot["topics"]}
     for group in groups:
-        label = (group["group_id"],)
-        samples["allocator_cluster_group_members", label] = len(group["members"])
-        counts = [sum(len(part["partition_ids"]) for part in member["owned_partitions"]) for member in group["members"]]
-        samples["allocator_cluster_group_skew_ratio", (*label, "partitions")] = skew(counts)
-        lag = _lag(group, ends)
+        label, lag = (group["group_id"],), _lag(group, ends)
         if lag:
             samples["allocator_cluster_group_lag", label] = sum(lag.values())
-            of_members = [
-                sum(lag.get((part["topic_name"], i), 0) for part in member["owned_partitions"] for i in part["partition_ids"])
-                for member in group["members"]
-            ]
+        if "members" in group:
+            samples["allocator_cluster_group_members", label] = len(group["members"])
+        if not group.get("members"):
+            continue
+        owned = [_owned(member) for member in group["members"]]
+        samples["allocator_cluster_group_skew_ratio", (*label, "partitions")] = skew(map(len, owned))
+        if lag:
+            of_members = [sum(lag.get(partition, 0) for partition in partitions) for partitions in owned]
             samples["allocator_cluster_group_skew_ratio", (*label, "lag")] = skew(of_members)
         try:
             movement = ask("/v1/group-assignments", group_assignment(description, group["group_id"]))["movement"]
         except (Refused, InvalidQuestion):
             continue
         samples["allocator_cluster_group_next_moves", label] = movement["moved"]
-    names = [group["group_id"] for group in groups]
+    names = [group["group_id"] for group in groups if group.get("members")]
     for finding in check_groups(snapshot, names, ask) if names else ():
         if finding.verdict != "not_checked":
             samples["allocator_cluster_group_differs", (finding.name,)] = finding.verdict == "differs"
 
 
-def _lag(group: Json, ends: Mapping[str, Numbers]) -> dict[tuple[str, int], float]:
+def _owned(member: Json) -> list[TopicPartition]:
+    return [(part["topic_name"], i) for part in member["owned_partitions"] for i in part["partition_ids"]]
+
+
+def _rates(snapshot: Json, older: Mapping[str, Json], seconds: float) -> dict[str, Numbers]:
+    """Records per second of each partition, by topic; without those that have not been seen before."""
+    rates = {}
+    for topic in snapshot["topics"]:
+        before, after = older.get(topic["topic_name"], {}).get("log_end_offsets"), topic.get("log_end_offsets")
+        if before and after and seconds:
+            rates[topic["topic_name"]] = _differences(before, after, seconds)
+    return rates
+
+
+def _measure_members(
+    snapshot: Json, groups: Sequence[Json], rates: Mapping[str, Numbers], samples: Samples, max_members: int
+) -> None:
+    """What each of the first members has to do; static members are named by their instance ids, which they keep."""
+    ends = {topic["topic_name"]: topic.get("log_end_offsets", ()) for topic in snapshot["topics"]}
+    left = max_members
+    for group in groups:
+        members, lag = group.get("members", ())[:left], _lag(group, ends)
+        left -= len(members)
+        for member in members:
+            label, owned = (group["group_id"], member.get("instance_id") or member["member_id"]), _owned(member)
+            samples["allocator_cluster_member_partitions", label] = len(owned)
+            if lag:
+                samples["allocator_cluster_member_lag", label] = sum(lag.get(partition, 0) for partition in owned)
+            if rates:
+                known = (rates[name][i] for name, i in owned if i < len(rates.get(name, ())))
+                samples["allocator_cluster_member_records_per_second", label] = sum(rate or 0 for rate in known)
+
+
+def _lag(group: Json, ends: Mapping[str, Numbers]) -> dict[TopicPartition, float]:
     """Records behind the committed offset, by partition."""
     lag = {}
     for part in group.get("committed_offsets", ()):

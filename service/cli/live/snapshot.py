@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -13,8 +13,12 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet
 
-from service.cli.local_client import BadInput
+from service.cli import pipeline_tables
+from service.cli.errors import BadInput
+from service.cli.inputs import read_input
 from service.cli.options import output
+from service.core.descriptions import UnreadableDescription, read_description
+from service.core.descriptions.model import Description
 from service.web.json_codec import loads
 
 if TYPE_CHECKING:
@@ -39,6 +43,15 @@ def cluster_options(command: Command) -> Command:
         click.option(
             "--with-offsets-topic", is_flag=True, help="Also read __consumer_offsets, for details that no request returns."
         ),
+        click.option(
+            "--timeout",
+            "time_limit",
+            type=click.FloatRange(1, 86400),
+            metavar="SECONDS",
+            default=300.0,
+            show_default=True,
+            help="Longest time to wait for the brokers. What has not arrived by then is unknown.",
+        ),
     )
     for option in reversed(options):
         option(command)
@@ -54,8 +67,14 @@ def _names(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tu
 
 
 @contextmanager
-def cluster_client(bootstrap_server: str | None, command_config: Path | None) -> Iterator[ClusterClient]:
-    """A client of the cluster. Raises BadInput for a wrong property, and for a cluster that cannot be reached."""
+def cluster_client(
+    bootstrap_server: str | None, command_config: Path | None, time_limit: float, addresses: Sequence[str] = ()
+) -> Iterator[ClusterClient]:
+    """A client of the cluster. Raises BadInput for a wrong property, and for a cluster that cannot be reached.
+
+    time_limit : seconds for all requests
+    addresses : of brokers that may be connected to first as well
+    """
     require_kafka()
     from service.kafka.client import ClusterClient  # noqa: PLC0415 - the other commands do not need the Kafka client
     from service.kafka.errors import ClusterError  # noqa: PLC0415
@@ -66,7 +85,8 @@ def cluster_client(bootstrap_server: str | None, command_config: Path | None) ->
         servers = bootstrap_server or properties.get("bootstrap.servers")
         if not servers:
             raise click.UsageError("Missing option '--bootstrap-server'.")
-        with ClusterClient(servers, client_settings(properties)) as client:
+        known = ",".join(dict.fromkeys((*servers.split(","), *addresses)))
+        with ClusterClient(known, client_settings(properties), time_limit) as client:
             yield client
     except ClusterError as error:
         raise BadInput(str(error)) from None
@@ -79,28 +99,75 @@ def require_kafka() -> None:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] != "kafka":
             raise
-        raise BadInput("a live cluster needs kafka-python: pip install 'partition-allocator[kafka]'") from None
+        raise BadInput("A live cluster needs kafka-python: pip install 'partition-allocator[kafka]'") from None
 
 
 def extent_of(
-    topic_names: tuple[str, ...], group_ids: tuple[str, ...], *, interval: float = 0.0, with_offsets_topic: bool = False
+    topic_names: tuple[str, ...],
+    group_ids: tuple[str, ...],
+    *,
+    interval: float = 0.0,
+    with_offsets_topic: bool = False,
+    expected_topics: tuple[str, ...] = (),
 ) -> Extent:
     """What a snapshot covers, from the options of a command."""
     require_kafka()
     from service.kafka.snapshot import Extent  # noqa: PLC0415 - see cluster_client
 
-    return Extent(topic_names, group_ids, interval, with_offsets_topic)
+    return Extent(topic_names, group_ids, interval, with_offsets_topic, expected_topics)
 
 
 def read_snapshot(file: Path) -> dict[str, Any]:
-    """A snapshot from a file, in any of the formats. Raises BadInput."""
+    """A snapshot from a file, in any of the formats, with every list that it can have. Raises BadInput."""
     try:
-        document = loads(as_json(file.read_bytes()))
+        with file.open("rb") as stream:
+            text = as_json(read_input(stream))
+        document = loads(text)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException) as error:
         raise BadInput(f"{file}: {error}") from None
     if not isinstance(document, dict) or document.get("snapshot_version") != SNAPSHOT_VERSION:
-        raise BadInput(f"{file}: not a snapshot of version {SNAPSHOT_VERSION}")
+        raise BadInput(f"{file}: This is not a snapshot of version {SNAPSHOT_VERSION}.")
+    try:
+        read_description(text.decode())
+        _complete(document)
+    except UnreadableDescription as fault:
+        raise BadInput(f"{file}, {fault.detail}") from None
+    except ValueError as fault:
+        raise BadInput(f"{file}: {fault}") from None
     return document
+
+
+def _complete(document: dict[str, Any]) -> None:
+    """Check what ``read_description`` leaves as it is, and add what may be absent. Raises ValueError, which names the place."""
+    for name in ("brokers", *_PARTS):
+        document.setdefault(name, [])
+    for i, entry in enumerate(_rows(document, "not_known", "not_known")):
+        for name in ("field", "reason"):
+            _check(entry.get(name), str, f"not_known/{i}/{name}")
+        _check(entry.get("names", []), list, f"not_known/{i}/names")
+    for i, topic in enumerate(document["topics"]):
+        _check(topic.setdefault("partitions_count", len(topic.get("placements", ()))), int, f"topics/{i}/partitions_count")
+    for i, group in enumerate(document["groups"]):
+        _check(group.setdefault("group_protocol", "classic"), str, f"groups/{i}/group_protocol")
+        for j, member in enumerate(group.get("members", ())):
+            place = f"groups/{i}/members/{j}"
+            _check(member.get("subscription", {}), dict, f"{place}/subscription")
+            for k, part in enumerate(_rows(member, "owned_partitions", f"{place}/owned_partitions")):
+                _check(part.get("topic_name"), str, f"{place}/owned_partitions/{k}/topic_name")
+                _check(part.get("partition_ids"), list, f"{place}/owned_partitions/{k}/partition_ids")
+
+
+def _rows(document: dict[str, Any], name: str, place: str) -> list[dict[str, Any]]:
+    """A list of objects, empty if it is absent."""
+    rows = _check(document.setdefault(name, []), list, place)
+    return [_check(row, dict, f"{place}/{i}") for i, row in enumerate(rows)]
+
+
+def _check(value: Any, kind: type, place: str) -> Any:
+    if type(value) is not kind:
+        kinds = {dict: "an object", list: "a list", int: "an integer", str: "a string"}
+        raise ValueError(f"{place}: not {kinds[kind]}.")
+    return value
 
 
 def as_json(data: bytes) -> bytes:
@@ -128,9 +195,10 @@ def as_json(data: bytes) -> bytes:
 )
 @output("json", "jsonl", "parquet", names=("--output", "--format"), default="json")
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="File to write. Default: standard output.")
+@pipeline_tables.OPTION
 def snapshot(
     *, bootstrap_server: str | None, command_config: Path | None, topic_names: tuple[str, ...], group_ids: tuple[str, ...],
-    with_offsets_topic: bool, interval: float, output: str, out: Path | None,
+    with_offsets_topic: bool, time_limit: float, interval: float, output: str, out: Path | None, folder: Path | None,
 ) -> None:  # fmt: skip
     """Write the brokers, topics and groups of a live cluster.
 
@@ -139,13 +207,16 @@ def snapshot(
     extent = extent_of(topic_names, group_ids, interval=interval, with_offsets_topic=with_offsets_topic)
     from service.kafka.snapshot import take_snapshot  # noqa: PLC0415 - see cluster_client
 
-    with cluster_client(bootstrap_server, command_config) as client:
+    with cluster_client(bootstrap_server, command_config, time_limit) as client:
         document = take_snapshot(client, extent)
-    if out is None:
-        write_snapshot(document, output, sys.stdout.buffer)
-    else:
+    if folder is not None:
+        described = Description("snapshot", *(tuple(document[part]) for part in ("brokers", "topics", "groups")))
+        pipeline_tables.write_tables(described, folder)
+    if out is not None:
         with out.open("wb") as file:
             write_snapshot(document, output, file)
+    elif folder is None:
+        write_snapshot(document, output, sys.stdout.buffer)
 
 
 def write_snapshot(document: dict[str, Any], form: str, file: Any) -> None:

@@ -18,12 +18,13 @@ import pyarrow as pa
 from service.arrow.clusters import BROKER, PLACEMENT, read_cluster, read_placement
 from service.cli.local_client import Refused
 from service.core.assignors import GROUP_PROTOCOLS
-from service.core.descriptions.bodies import group_assignment, picked, placement_audit
+from service.core.descriptions.bodies import foreign_leader, group_assignment, picked, placement_audit
 from service.core.descriptions.model import Description
 from service.core.errors import InvalidQuestion
 from service.core.model import Cluster, Ragged
 from service.core.placement_audits.audit import audit
 from service.core.placers import PLACERS
+from service.report.numbers import counted
 
 Json = dict[str, Any]
 Ask = Callable[[str, Json], Json]
@@ -33,8 +34,6 @@ Verdict = Literal["alike", "differs", "not_checked"]
 PATH: Final = "/v1/group-assignments"
 OLDER_TOPICS: Final = 6
 """Topics of which both the current and an older partition count are tried: as many as the service has combinations for."""
-JAVA_ASSIGNMENT: Final = 3
-"""The version of the assignments that Kafka's own client writes since 3.5."""
 PLACERS_OF_KAFKA: Final = ("striped", "rack-aware", "rack-unaware")
 """What Kafka places topics by: the controller's first, then those of earlier clusters with ZooKeeper."""
 _WHO: Final = ("member_id", "instance_id", "rack_id", "topic_names")
@@ -63,13 +62,15 @@ class Finding:
 
 
 def check_groups(snapshot: Json, group_ids: Sequence[str], ask: Ask) -> Iterator[Finding]:
-    """A finding for each group with members. group_ids : those to check; none of them means all"""
+    """A finding for each group with members, and for each that is named. group_ids : those to check; none of them means all"""
     description = Description("snapshot", *(tuple(snapshot[part]) for part in ("brokers", "topics", "groups")))
     counts = {topic["topic_name"]: topic["partitions_count"] for topic in snapshot["topics"]}
     for group in snapshot["groups"]:
         if group_ids and group["group_id"] not in group_ids:
             continue
         reason = _why_not_checked(group)
+        if reason is None and not group["members"] and group_ids:
+            reason = "It has no members."
         if reason is None and group["members"]:
             try:
                 yield _check_group(group, group_assignment(description, group["group_id"]), counts, ask)
@@ -77,6 +78,17 @@ def check_groups(snapshot: Json, group_ids: Sequence[str], ask: Ask) -> Iterator
                 reason = str(refusal)
         if reason is not None:
             yield Finding("group", group["group_id"], group.get("assignor", ""), "not_checked", reason)
+
+
+def missing(snapshot: Json, kind: Literal["group", "topic"], names: Sequence[str]) -> Iterator[Finding]:
+    """A finding for each name that the snapshot has no group or topic of, with the reason in ``not_known``."""
+    part, key = f"{kind}s", "group_id" if kind == "group" else "topic_name"
+    there = {entry[key] for entry in snapshot[part]}
+    for name in dict.fromkeys(names):
+        if name not in there:
+            entries = [entry for entry in snapshot.get("not_known", ()) if entry["field"] in (part, f"{part}[]")]
+            reasons = [entry["reason"] for entry in entries if name in entry.get("names", (name,))]
+            yield Finding(kind, name, "", "not_checked", "; ".join(reasons) or f"The snapshot has no such {kind}.")
 
 
 def check_topics(snapshot: Json, topic_names: Sequence[str]) -> Iterator[Finding]:
@@ -125,7 +137,8 @@ def _why_not_checked(group: Json) -> str | None:
     if protocol == "share":
         # Brokers describe what each member of a share group has, not its target: until its next heartbeat, the old assignment.
         behind = sum(member.get("member_epoch", epoch) != epoch for member in members)
-        reasons[f"{behind} members do not have the assignment of epoch {epoch} yet."] = behind > 0
+        members_behind = counted(behind, "member does", "members do")
+        reasons[f"{members_behind} not have the assignment of epoch {epoch} yet."] = behind > 0
     return next((reason for reason, holds in reasons.items() if holds), None)
 
 
@@ -142,12 +155,13 @@ def _check_group(group: Json, steady: Json, counts: dict[str, int], ask: Ask) ->
     elif group["group_protocol"] == "share":
         waiting = sum(topic["partitions_count"] - len(owned.get(topic["topic_name"], ())) for topic in steady["topics"])
         if waiting > 0:
-            reason = f"{waiting} partitions have no member yet; a share group assigns a partition once its state is initialized"
+            partitions = counted(waiting, "partition has", "partitions have")
+            reason = f"{partitions} no member yet; a share group assigns a partition once its state is initialized"
             return Finding("group", group["group_id"], group["assignor"], "not_checked", reason)
     answers.append(ask(PATH, {**steady, "expected": expected}))
     if answers[-1]["alike"]:
         return _alike(
-            group, "; ".join(filter(None, (_progress(group), "the next rebalance would move nothing", _foreign(group))))
+            group, "; ".join(filter(None, (_progress(group), "the next rebalance would move nothing", foreign_leader(group))))
         )
     return _differs(group, answers[0])
 
@@ -179,7 +193,9 @@ def _candidates(steady: Json, owned: dict[str, set[int]]) -> list[Json]:
 
 
 def _leader_view(tried: dict[str, int], counts: dict[str, int]) -> str:
-    older = ", ".join(f"{count} of {counts[name]} partitions of {name}" for name, count in tried.items() if count < counts[name])
+    older = ", ".join(
+        f"{count} of {counted(counts[name], 'partition')} of {name}" for name, count in tried.items() if count < counts[name]
+    )
     return f"as its leader computed it when it knew {older}" if older else "as its leader computed it"
 
 
@@ -192,15 +208,7 @@ def _progress(group: Json) -> str:
     behind = sum(
         member.get("assigned_partitions", member["owned_partitions"]) != member["owned_partitions"] for member in group["members"]
     )
-    return f"{behind} members have not reached their target yet" if behind else ""
-
-
-def _foreign(group: Json) -> str:
-    """Who has assigned a classic group, if not Kafka's own client."""
-    version = group.get("assignment_version", JAVA_ASSIGNMENT)
-    if version >= JAVA_ASSIGNMENT:
-        return ""
-    return f"its leader is not Kafka's own client (it wrote version {version}), but librdkafka or another with its own assignors"
+    return f"{counted(behind, 'member has', 'members have')} not reached the target yet" if behind else ""
 
 
 def _differs(group: Json, answer: Json) -> Finding:
@@ -216,9 +224,9 @@ def _why(group: Json) -> str:
     """The likeliest reason why a group is not assigned as Kafka would."""
     if group["group_protocol"] != "classic":
         return _progress(group) or "the next rebalance would move partitions"
-    if _foreign(group):
-        return _foreign(group)
+    if foreign_leader(group):
+        return foreign_leader(group)
     old = [member["member_id"] for member in group["members"] if member.get("subscription", {}).get("version", 1) < 1]
     if old:
-        return f"{len(old)} members send an old subscription, without the partitions that they own"
+        return f"{counted(len(old), 'member sends', 'members send')} an old subscription, without owned partitions"
     return "not as the assignor of this name computes it"

@@ -12,11 +12,13 @@ import click
 from rich.console import Console
 
 from service.cli import options
+from service.cli.errors import note
 from service.cli.live.snapshot import cluster_client, cluster_options, extent_of, read_snapshot
-from service.cli.live.verification import Ask, Finding, check_groups, check_topics
+from service.cli.live.verification import Ask, Finding, check_groups, check_topics, missing
 from service.cli.local_client import LocalApp, Refused
 from service.cli.terminal import fill, table
 from service.core.printable import printable
+from service.report.numbers import counted
 from service.web.json_codec import dumps
 
 if TYPE_CHECKING:
@@ -24,6 +26,18 @@ if TYPE_CHECKING:
 
     from service.kafka.client import ClusterClient
 
+DIFFERS, NOT_FOUND = 1, 3
+"""Exit statuses. 2 is for invalid input, and for a cluster that cannot be reached."""
+MOST_NAMES = 5
+"""Names that a line about what is not known has."""
+_UNVERIFIED = (
+    "kafka_version",
+    "brokers[].used_bytes",
+    "brokers[].cordoned",
+    "topics[].partition_bytes",
+    "groups[].generation_id",
+)
+"""What no verdict depends on."""
 MARKS = {"alike": "✓ alike", "differs": "✗ differs", "not_checked": "– not checked"}
 
 
@@ -36,13 +50,13 @@ MARKS = {"alike": "✓ alike", "differs": "✗ differs", "not_checked": "– not
 @options.output("table", "json", "junit", names=("--output", "--format"))
 def verify(
     *, file: Path | None, bootstrap_server: str | None, command_config: Path | None, topic_names: tuple[str, ...],
-    group_ids: tuple[str, ...], with_offsets_topic: bool, keys_count: int | None, output: str | None,
+    group_ids: tuple[str, ...], with_offsets_topic: bool, time_limit: float, keys_count: int | None, output: str | None,
 ) -> None:  # fmt: skip
     """Compare a cluster with what Kafka would have done.
 
     Each group with its assignor's answer, each topic with what the placer can draw, and with --keys each topic's records with the
     partitioners of all clients. The cluster is a snapshot (--snapshot) or live (--bootstrap-server). The exit status is 1 if
-    something differs.
+    something differs, else 3 if a group or topic that is named was not found.
     """
     app = LocalApp()
     if file is not None:
@@ -51,16 +65,20 @@ def verify(
         document = read_snapshot(file)
         findings = list(_findings(document, topic_names, group_ids, app.ask))
     else:
-        extent = extent_of((), group_ids, with_offsets_topic=with_offsets_topic)
+        extent = extent_of((), group_ids, with_offsets_topic=with_offsets_topic, expected_topics=topic_names)
         from service.kafka.snapshot import take_snapshot  # noqa: PLC0415 - needs the Kafka client
 
-        with cluster_client(bootstrap_server, command_config) as client:
+        with cluster_client(bootstrap_server, command_config, time_limit) as client:
             document = take_snapshot(client, extent)
             findings = list(_findings(document, topic_names, group_ids, app.ask))
             if keys_count:
                 findings += _check_keys(client, document, topic_names, keys_count, app.ask)
-    _print(findings, options.form(output))
-    sys.exit(any(finding.verdict == "differs" for finding in findings))
+    not_found = [*missing(document, "group", group_ids), *missing(document, "topic", topic_names)]
+    findings += not_found
+    _print(findings, document.get("not_known", ()), options.form(output))
+    if any(finding.verdict == "differs" for finding in findings):
+        sys.exit(DIFFERS)
+    sys.exit(NOT_FOUND if not_found else 0)
 
 
 def _findings(document: dict[str, Any], topic_names: Sequence[str], group_ids: Sequence[str], ask: Ask) -> Iterator[Finding]:
@@ -101,9 +119,10 @@ def _check_keys(
         yield Finding("keys", name, ", ".join(writers), "alike" if writers else "differs", answer["conclusion"])
 
 
-def _print(findings: Sequence[Finding], form: str) -> None:
+def _print(findings: Sequence[Finding], not_known: Sequence[dict[str, Any]], form: str) -> None:
     if form == "json":
-        click.echo(dumps({"findings": [finding.document() for finding in findings], "totals": _totals(findings)}))
+        documents = [finding.document() for finding in findings]
+        click.echo(dumps({"findings": documents, "totals": _totals(findings), "not_known": not_known}))
     elif form == "junit":
         click.echo(tostring(_junit(findings), encoding="unicode", xml_declaration=True))
     else:
@@ -111,6 +130,12 @@ def _print(findings: Sequence[Finding], form: str) -> None:
         console = Console()
         console.print(fill(table("kind", "name", "by", "verdict", "why"), sorted(rows, key=lambda row: row[3][0] != "✗")))
         console.print(" · ".join(f"{count} {verdict.replace('_', ' ')}" for verdict, count in _totals(findings).items()))
+    for entry in not_known:
+        if form != "json" and entry["field"] not in _UNVERIFIED:
+            names = entry.get("names", ())
+            more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+            of = f" of {', '.join(names[:MOST_NAMES])}{more}" if names else ""
+            note(f"Not known: {entry['field']}{of}: {entry['reason']}")
 
 
 def _explained(finding: Finding) -> str:
@@ -119,7 +144,7 @@ def _explained(finding: Finding) -> str:
     first = finding.differences[0]
     place = f"{first['topic_name']}-{first['partition_id']}"
     owners, expected = (", ".join(first[name]) or "nobody" for name in ("member_ids", "expected_member_ids"))
-    return f"{finding.reason}; {finding.differences_count} partitions, first {place}: {owners} instead of {expected}"
+    return f"{finding.reason}; {counted(finding.differences_count, 'partition')}, first {place}: {owners} instead of {expected}"
 
 
 def _totals(findings: Sequence[Finding]) -> dict[str, int]:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import time
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client import CollectorRegistry
 
 from service.cli.live.cluster_metrics import Bounds, ClusterCollector, Samples, measure, measure_keys
+from service.cli.live.metrics_endpoint import metrics_endpoint
 from service.cli.live.snapshot import cluster_client, cluster_options, extent_of
 from service.cli.local_client import LocalApp
 from service.web.json_codec import dumps
@@ -33,9 +36,11 @@ if TYPE_CHECKING:
 )
 @click.option("--max-topics", type=click.IntRange(0), default=200, show_default=True, help="Topics with series of their own.")
 @click.option("--max-groups", type=click.IntRange(0), default=200, show_default=True, help="Groups with series of their own.")
+@click.option("--max-members", type=click.IntRange(0), default=500, show_default=True, help="Members with series of their own.")
 def watch(
     *, bootstrap_server: str | None, command_config: Path | None, topic_names: tuple[str, ...], group_ids: tuple[str, ...],
-    with_offsets_topic: bool, interval: float, host: str, port: int, sample_keys: int | None, max_topics: int, max_groups: int,
+    with_offsets_topic: bool, time_limit: float, interval: float, host: str, port: int, sample_keys: int | None,
+    max_topics: int, max_groups: int, max_members: int,
 ) -> None:  # fmt: skip
     """Serve metrics of a live cluster.
 
@@ -45,51 +50,75 @@ def watch(
     if sample_keys and not topic_names:
         raise click.UsageError("--sample-keys reads records: name the topics by --topic.")
     extent = extent_of((), group_ids, with_offsets_topic=with_offsets_topic)
-    watcher = _Watcher(bootstrap_server, command_config, extent, Bounds(max_topics, max_groups, topic_names), sample_keys or 0)
+    watcher = _Watcher(
+        (bootstrap_server, command_config, time_limit),
+        extent,
+        Bounds(max_topics, max_groups, max_members, topic_names),
+        sample_keys or 0,
+    )
     registry = CollectorRegistry()
     registry.register(watcher.collector)
     try:
-        server, thread = start_http_server(port, host, registry)
-    except OSError as error:
-        raise click.ClickException(f"{host}:{port}: {error.strerror}") from None
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # whatever is under way
-    _log("watching", url=f"http://{host}:{server.server_port}/metrics", interval_seconds=interval)
-    try:
-        while True:
-            started = time.monotonic()
-            watcher.look()
-            time.sleep(max(0.0, started + interval - time.monotonic()))
-    except KeyboardInterrupt:
+        with metrics_endpoint(registry, host, port) as own_port:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, watcher.stop)
+            _log("watching", url=f"http://{host}:{own_port}/metrics", interval_seconds=interval)
+            with suppress(KeyboardInterrupt):
+                watcher.run(interval)
         _log("stopped")
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno is not None and error.errno > 0 else error.strerror  # without a tuple
+        raise click.ClickException(f"{host}:{port}: {reason}.") from None
 
 
 class _Watcher:
-    """Takes snapshots and remembers the last one, for rates."""
+    """Takes snapshots and remembers the last one, for rates, and the cluster's brokers.
 
-    def __init__(
-        self, bootstrap_server: str | None, command_config: Path | None, extent: Extent, bounds: Bounds, sample_keys: int
-    ) -> None:
+    The next snapshot may begin at any of them, so that a bootstrap server that is gone does not end the watch.
+    """
+
+    def __init__(self, cluster: tuple[str | None, Path | None, float], extent: Extent, bounds: Bounds, sample_keys: int) -> None:
         self.collector = ClusterCollector()
-        self._cluster = bootstrap_server, command_config
+        self._cluster = cluster
+        self._cluster_id = ""
+        self._addresses: tuple[str, ...] = ()
         self._extent, self._bounds, self._sample_keys = extent, bounds, sample_keys
         self._ask: Ask = LocalApp().ask
         self._previous: tuple[float, dict[str, Any]] | None = None
         self._not_known: Any = None
+        self._stopped = False
+
+    def run(self, interval: float) -> None:
+        """Look every so many seconds, until ``stop``. Raises KeyboardInterrupt."""
+        while not self._stopped:
+            started = time.monotonic()
+            self.look()
+            if not self._stopped:
+                time.sleep(max(0.0, started + interval - time.monotonic()))
+
+    def stop(self, *_: object) -> None:
+        """Handle a signal: interrupt whatever is under way.
+
+        The Kafka client may keep the interrupt as the result of a task of its own; then the look ends, and with it the watch.
+        """
+        self._stopped = True
+        raise KeyboardInterrupt
 
     def look(self) -> None:
         """Take and measure one snapshot. Whatever goes wrong with the cluster is logged, and the next look tries again."""
         try:
+            with cluster_client(*self._cluster, self._addresses) as client:
+                if not self._addresses or client.cluster_id == self._cluster_id:
+                    self._look(client)
+                    return
+            self._addresses = ()  # they are another cluster's by now, or the bootstrap servers are
             with cluster_client(*self._cluster) as client:
                 self._look(client)
         except click.UsageError:
             raise
         except click.ClickException as error:
             self.collector.fail()
-            self._previous = None
+            self._previous = None  # and its brokers stay
             _log("no snapshot", reason=error.message)
 
     def _look(self, client: ClusterClient) -> None:
@@ -102,6 +131,7 @@ class _Watcher:
         if self._sample_keys:
             self._measure_keys(client, snapshot, samples)
         self._previous = started, snapshot
+        self._cluster_id, self._addresses = client.cluster_id, client.addresses
         self.collector.succeed(samples, taken_at, time.monotonic() - started)
         if snapshot["not_known"] != self._not_known:
             self._not_known = snapshot["not_known"]

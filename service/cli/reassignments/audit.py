@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
+from rich.text import Text
 
 from service.cli import descriptions, options
 from service.cli.local_client import post_each
-from service.cli.terminal import fill, table
+from service.cli.terminal import ROWS, fill, table
 from service.core.descriptions import Description, bodies
+from service.core.printable import printable
 from service.web.json_codec import dumps, loads
 
 if TYPE_CHECKING:
@@ -53,7 +55,20 @@ def audit(
             header, _, rows = answer.partition(b"\n")
             click.echo((header + b"\n" if i == 0 else b"") + rows if form == "csv" else answer, nl=form == "json")
         return
-    Console().print(fill(_table(), [_row(loads(answer)) for answer in answers]))
+    console, documents = Console(), [loads(answer) for answer in answers]
+    console.print(fill(_table(), [_row(document) for document in documents]))
+    broken = [document for document in documents if not document["possible"]]
+    for document in broken[:ROWS]:
+        name = document.get("topic_name", "the topic")
+        console.print()
+        console.print(Text(printable(f"{name}: {_place(document['broken_rule'])}{document['broken_rule']['detail']}")))
+        console.print(Text(printable(document["verdict"])))
+    if len(broken) > ROWS:
+        console.print(f"\n… and {len(broken) - ROWS} more")
+
+
+def _place(broken: dict[str, Any]) -> str:
+    return "" if broken["partition_id"] is None else f"partition {broken['partition_id']}: "
 
 
 def _table() -> Any:
@@ -70,8 +85,7 @@ def _row(answer: dict[str, Any]) -> tuple[str, ...]:
 def _reasons(answer: dict[str, Any]) -> Iterator[str]:
     broken = answer["broken_rule"]
     if broken is not None:
-        place = "" if broken["partition_id"] is None else f"partition {broken['partition_id']}: "
-        yield f"{place}{broken['rule']}: {broken['detail']}"
+        yield f"{_place(broken)}{broken['rule']}"
     for part in (*answer["parts"], *answer["other_history"]):
         last = part["start_partition_id"] + part["partitions_count"] - 1
         seed = "" if part["random_seed"] is None else f", random_seed {part['random_seed']}"

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from typing import TYPE_CHECKING, Any, Final
 
-from service.cli.local_client import BadInput
+from service.cli.errors import BadInput
 from service.core.printable import printable
 from service.web.json_codec import dumps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+_MARKUP: Final = re.compile(r"[&<>|`*\[\]\\~$@]|(?<![^\W_])_|_(?![^\W_])|:(?=[\w/])|#(?=\d)|(?<=www)\.")
+"""Characters that Markdown does not show as they are, or makes links of. An underscore within a word is none."""
 
 NAMED = 4
 """Files that an error names at most."""
@@ -54,6 +58,10 @@ def _report(answer: dict[str, Any], digits: int) -> Iterator[str]:
     moves, before, after = answer["moves"], answer["before"]["broker_load"], answer["after"]["broker_load"]
     yield f"# Reassignment {answer['plan_id']}"
     yield ""
+    yield from (f"- {_literal(sentence)}" for sentence in answer["effects"])
+    if answer["warnings"]:
+        yield from ("", "Before you execute it:", "", *(f"- **{_literal(sentence)}**" for sentence in answer["warnings"]))
+    yield from ("", "In figures:", "")
     yield f"- Objective: {answer['objective']}"
     yield f"- Replicas copied: {number(moves['replicas'])}" + (
         "" if moves["bytes"] is None else f" ({number(moves['bytes'])} bytes)"
@@ -65,31 +73,55 @@ def _report(answer: dict[str, Any], digits: int) -> Iterator[str]:
         yield f"- Throttle needed: {number(answer['throttle_needed_bytes_per_second'])} bytes per second"
     if answer["duration_seconds"] is not None:
         yield f"- Duration: {number(answer['duration_seconds'])} s"
-    yield from ("", "![Replicas of each broker before and after](plan.svg)", "", "## Batches", "")
-    yield "Start a batch when the one before it is complete (`--verify`). To go back, execute the rollback files, the last first."
+    yield from ("", "![Replicas of each broker before and after](plan.svg)", "", "## Batches")
     yield from ("", "| batch | partitions | replicas copied | bytes | seconds |", "| ---: | ---: | ---: | ---: | ---: |")
     for i, batch in enumerate(answer["batches"], 1):
         cells = (i, len(batch["reassignment"]["partitions"]), batch["moves"], batch["bytes"], batch["duration_seconds"])
         yield f"| {' | '.join(map(number, cells))} |"
-    yield from ("", "```sh")
-    for i in range(1, len(answer["batches"]) + 1):
-        file = f"reassignment-{i:0{digits}}.json"
-        for action in ("--execute", "--verify"):
-            yield f'kafka-reassign-partitions --bootstrap-server "$BOOTSTRAP" --reassignment-json-file {file} {action}'
-    if answer["preferred_leader_elections"]["partitions"]:
-        yield (
-            'kafka-leader-election --bootstrap-server "$BOOTSTRAP" --election-type preferred '
-            "--path-to-json-file preferred-leader-elections.json"
-        )
-    yield from ("```", "", "## Brokers", "")
+    yield from _commands(answer, digits)
+    yield from ("", "## Brokers", "")
     yield from ("| broker | replicas | after | leaders | after |", "| ---: | ---: | ---: | ---: | ---: |")
     counts = [load[name]["counts"] for name in ("replicas", "leaders") for load in (before, after)]
     for row in zip(before["broker_ids"], *counts, strict=True):
         yield f"| {' | '.join(map(str, row))} |"
     yield from ("", "## Moves", "", "| topic | partition | from | to | reason |", "| --- | ---: | ---: | ---: | --- |")
     for move in answer["reasons"]:
-        row = (printable(move["topic_name"]), move["partition_id"], move["from"], move["to"], move["reason"])
-        yield f"| {' | '.join('—' if cell is None else str(cell).replace('|', '&#124;') for cell in row)} |"
+        row = (move["topic_name"], move["partition_id"], move["from"], move["to"], move["reason"])
+        yield f"| {' | '.join('—' if cell is None else _literal(str(cell)) for cell in row)} |"
+
+
+def _commands(answer: dict[str, Any], digits: int) -> Iterator[str]:
+    """What executes the plan, and what takes it back."""
+    throttle = answer["pace"]["throttle_bytes_per_second"] or answer["throttle_needed_bytes_per_second"]
+    elects = bool(answer["preferred_leader_elections"]["partitions"])
+    numbers = range(1, len(answer["batches"]) + 1)
+    yield ""
+    yield "Repeat `--verify` until each reassignment of the batch is complete; only then execute the next batch."
+    if throttle:
+        yield "`--verify` also takes the throttle off, which stays on the brokers and topics if you leave it out."
+    else:
+        yield "The plan has no throttle: `--throttle` with `--execute` keeps the copying from slowing down clients."
+    for name, heading, order in (
+        ("reassignment", "", numbers),
+        ("rollback", "To go back, roll back the batches that have begun, the last first:", reversed(numbers)),
+    ):
+        yield from ("", heading, "", "```sh") if heading else ("", "```sh")
+        for i in order:
+            limit = f"--throttle {throttle} " if throttle and answer["batches"][i - 1]["moves"] else ""
+            for action in (f"{limit}--execute", "--verify"):
+                file = f"{name}-{i:0{digits}}.json"
+                yield f'kafka-reassign-partitions --bootstrap-server "$BOOTSTRAP" --reassignment-json-file {file} {action}'
+        if elects:
+            yield (
+                'kafka-leader-election --bootstrap-server "$BOOTSTRAP" --election-type preferred '
+                "--path-to-json-file preferred-leader-elections.json"
+            )
+        yield "```"
+
+
+def _literal(text: str) -> str:
+    """The text as Markdown that shows it as it is: what would be markup as character references."""
+    return _MARKUP.sub(lambda mark: f"&#{ord(mark[0])};", printable(text))
 
 
 def _picture(answer: dict[str, Any]) -> Iterator[str]:

@@ -11,7 +11,9 @@ from rich.console import Console
 
 from service import __version__
 from service.cli import descriptions, options
-from service.cli.local_client import BadInput, post
+from service.cli.errors import BadInput
+from service.cli.inputs import read_input
+from service.cli.local_client import post
 from service.cli.terminal import fill, table
 from service.core.descriptions import UnreadableDescription, bodies
 from service.core.descriptions.documents import parse_json
@@ -38,7 +40,7 @@ SARIF_SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/o
 def lint(*, file: BufferedReader, clusters: tuple[BufferedReader, ...], racks: tuple[str, ...], output: str | None) -> None:
     """See ``help`` above."""
     try:
-        text = file.read().decode()
+        text = read_input(file).decode()
         reassignment = parse_json(text)
     except (UnicodeDecodeError, UnreadableDescription) as error:
         raise BadInput(f"{file.name}, {error}") from None

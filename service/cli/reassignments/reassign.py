@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
+from rich.text import Text
 
 from service.cli import descriptions, options
+from service.cli.errors import note
 from service.cli.local_client import post
 from service.cli.reassignments.files import number, write_files
 from service.cli.terminal import fill, table
 from service.core.descriptions import bodies
-from service.core.reassignments import BALANCES, LEADER_RULES, OBJECTIVES, RACK_RULES
+from service.core.printable import printable
+from service.core.reassignments import BALANCES, BATCH_SECONDS, LEADER_RULES, OBJECTIVES, RACK_RULES, THROTTLE_UTILIZATION
+from service.report.numbers import counted
 from service.web.json_codec import dumps, loads
 
 if TYPE_CHECKING:
@@ -23,6 +27,14 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 PATH = "/v1/reassignments"
+SIZED = {"--bytes-in-flight": "bytes_in_flight", "--throttle": "throttle_bytes_per_second", "--duration": "duration_seconds"}
+"""Options that need sizes → the limits that they set."""
+
+LIMITS = (
+    "moves_per_broker", "moves_per_batch", "bytes_in_flight", "throttle_bytes_per_second", "duration_seconds",
+    "throttle_utilization", "batch_seconds",
+)  # fmt: skip
+"""Options that are members of ``limits``."""
 
 
 @click.command()
@@ -45,29 +57,30 @@ PATH = "/v1/reassignments"
 @click.option("--bytes-in-flight", type=int, help="Bytes copied in one batch.")
 @click.option("--throttle", "throttle_bytes_per_second", type=int, help="Bytes per second of each broker, in each direction.")
 @click.option("--duration", "duration_seconds", type=int, help="Seconds for all batches; shows the throttle needed.")
+@click.option(
+    "--throttle-utilization",
+    type=float,
+    help=f"Share of the throttle that the copying reaches. Default: {THROTTLE_UTILIZATION:g}.",
+)
+@click.option("--batch-seconds", type=float, help=f"Seconds of a batch beside the copying. Default: {BATCH_SECONDS:g}.")
 @options.OUTPUT
 @options.JSON
 def reassign(
     *, file: BufferedReader | None, snapshots: tuple[BufferedReader, ...], folder: Path | None, drained: tuple[int, ...],
-    added: tuple[str, ...], replaced: tuple[str, ...], racks_of: tuple[str, ...], moves_per_broker: int | None,
-    moves_per_batch: int | None, bytes_in_flight: int | None, throttle_bytes_per_second: int | None,
-    duration_seconds: int | None, output: str | None, as_json: bool, **question: Any,
+    added: tuple[str, ...], replaced: tuple[str, ...], racks_of: tuple[str, ...], output: str | None, as_json: bool,
+    **question: Any,
 ) -> None:  # fmt: skip
     """Plan a reassignment, with the fewest moves or to the evenest load.
 
-    FILE is the JSON body of POST /v1/reassignments, a snapshot, the output of kafka-topics --describe, Kafka's reassignment
-    JSON, or Cruise Control's kafka_cluster_state. Default: standard input. The options change what FILE says.
+    FILE is the JSON body of POST /v1/reassignments, a snapshot, the output of Kafka's tools, Kafka's reassignment JSON, or
+    Cruise Control's kafka_cluster_state. Default: standard input. The options override FILE.
     """
     body = loads(descriptions.body(file, bodies.reassignment, snapshots))
-    body |= {name: value for name, value in question.items() if value not in (None, (), False)}
-    limits = {
-        "moves_per_broker": moves_per_broker,
-        "moves_per_batch": moves_per_batch,
-        "bytes_in_flight": bytes_in_flight,
-        "throttle_bytes_per_second": throttle_bytes_per_second,
-        "duration_seconds": duration_seconds,
-    }
-    body["limits"] = (body.get("limits") or {}) | {name: value for name, value in limits.items() if value is not None}
+    given = {name: value for name, value in question.items() if value not in (None, (), False)}
+    limits = {name: given.pop(name) for name in LIMITS if name in given}
+    body |= given
+    body["limits"] = (body.get("limits") or {}) | limits
+    _check_sizes(body, question["balance"])
     _change_brokers(body.setdefault("brokers", []), drained, added, replaced, racks_of)
     form = options.form(output, as_json=as_json)
     if form == "csv" and folder:
@@ -81,7 +94,7 @@ def reassign(
     document = loads(answer)
     if folder:
         for path in write_files(folder, document):
-            click.echo(f"wrote {path}", err=True)
+            note(f"wrote {path}")
     if form == "json":
         click.echo(answer)
         return
@@ -89,7 +102,23 @@ def reassign(
     for shown in (_moves(document), _brokers(document), _batches(document)):
         console.print(shown)
         console.print()
+    for sentence in document["effects"]:
+        console.print(Text(printable(sentence)))
+    for sentence in document["warnings"]:
+        console.print(Text(f"Warning: {printable(sentence)}", style="yellow"))
     console.print(summary(document), highlight=False)
+
+
+def _check_sizes(body: dict[str, Any], balance: str | None) -> None:
+    """Raise UsageError for options that need the sizes of partitions where these are not known."""
+    if any("partition_bytes" in topic for topic in body.get("topics") or () if isinstance(topic, dict)):
+        return
+    needing = [option for option, name in SIZED.items() if name in body["limits"]] + ["--balance bytes"] * (balance == "bytes")
+    if needing:
+        raise click.UsageError(
+            f"{needing[0]} needs the size of each partition: add --snapshot FILE with the output of kafka-log-dirs --describe or "
+            "a snapshot of the cluster."
+        )
 
 
 def _change_brokers(
@@ -115,8 +144,14 @@ def _change_brokers(
         by_id[number] = {"broker_id": number} | ({"rack_id": rack} if rack else {})
         brokers.append(by_id[number])
     for text in racks_of:
-        broker_id, _, rack = text.partition(":")
-        known(_number(broker_id, "--rack"), "--rack")["rack_id"] = rack
+        broker_id, colon, rack = text.partition(":")
+        if not colon:
+            raise click.BadParameter(f"{text!r} is not ID:RACK.", param_hint="--rack")
+        number = _number(broker_id, "--rack")
+        if number not in by_id:
+            note(f"Broker {number} has no replicas now; it counts as part of the cluster, as with --add.")
+            brokers.append(by_id.setdefault(number, {"broker_id": number}))
+        by_id[number]["rack_id"] = rack
     for text in replaced:
         old, _, new = text.partition("=")
         known(_number(new, "--replace"), "--replace")["replaces"] = _number(old, "--replace")
@@ -165,4 +200,6 @@ def summary(answer: dict[str, Any]) -> str:
     proof = "proven minimal" if moves["gap"] == 0 else f"lower bound {moves['lower_bound']:,}, gap {moves['gap']:.2%}"
     needed = answer["throttle_needed_bytes_per_second"]
     throttle = "" if needed is None else f" · throttle needed {needed:,} bytes/s"
-    return f"{moves['replicas']:,} replicas copied ({proof}){bytes_moved} · {moves['leaders']:,} leaders change{throttle}"
+    copied = counted(moves["replicas"], "replica copied", "replicas copied")
+    leaders = counted(moves["leaders"], "leader changes", "leaders change")
+    return f"{copied} ({proof}){bytes_moved} · {leaders}{throttle}"

@@ -1,0 +1,80 @@
+"""Errors and notes on standard error: printable text only, whatever the names in them contain."""
+
+from __future__ import annotations
+
+import errno
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import StringIO
+from typing import IO, Any, Final
+
+import click
+
+from service.core.printable import printable
+
+BAD_INPUT: Final = 2
+"""The exit status for a request or an environment that is invalid; 1 is for limits that are exceeded."""
+
+
+class BadInput(click.ClickException):
+    """The input is invalid; the text says why."""
+
+    exit_code = BAD_INPUT
+
+
+def note(text: str) -> None:
+    """Print a line to standard error: above a progress bar, if there is one."""
+    print(printable(text), file=sys.stderr)  # noqa: T201 - click.echo writes to the stream below that of a progress bar
+
+
+class PrintableGroup(click.Group):
+    """A group of commands whose errors, Click's own included, are printed as printable text."""
+
+    def make_context(self, *arguments: Any, **extra: Any) -> click.Context:
+        """As Click's."""
+        with _printable_errors():
+            return super().make_context(*arguments, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """As Click's. A file that cannot be read or written is invalid input."""
+        with _printable_errors():
+            return super().invoke(ctx)
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the arguments name. Raises UsageError, with the command that may have been meant."""
+        name = args[0]
+        if name not in self.list_commands(ctx) and not name.startswith("-"):
+            from service.core.similar import did_you_mean  # noqa: PLC0415 - the core is not needed otherwise
+
+            ctx.fail(f"No such command {name!r}.{did_you_mean(name, self.list_commands(ctx))}")
+        return super().resolve_command(ctx, args)
+
+
+class _PrintableError(BadInput):
+    """Shows another error: the usage as it is, then its sentence on one line."""
+
+    def __init__(self, error: click.ClickException) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Print it, by default to standard error."""
+        whole = StringIO()
+        self.error.show(whole)
+        usage, label, _ = whole.getvalue().partition("Error: ")
+        click.echo(f"{usage}{label}{printable(self.error.format_message())}", file=file, err=file is None)
+
+
+@contextmanager
+def _printable_errors() -> Iterator[None]:
+    try:
+        yield
+    except _PrintableError:
+        raise
+    except click.ClickException as error:
+        raise _PrintableError(error) from None
+    except OSError as error:
+        if error.errno == errno.EPIPE or error.filename is None:
+            raise
+        raise _PrintableError(BadInput(f"{error.filename}: {error.strerror}.")) from None

@@ -1,0 +1,161 @@
+"""The rebalances of a group as rows and sentences, for the terminal and for pages."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from service.report.numbers import counted, number
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from service.cli.terminal import Cells
+
+    Json = dict[str, Any]
+
+COLUMNS: Final = ("at", "stable", "epoch", "members", "moved", "revoked", "idle", "cause")
+TOTALS: Final = ("group", "rebalances", "idle", "longest", "moved", "revoked")
+
+SENTENCE: Final = "sentence of the broker's log"
+
+_DRAWN: Final = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
+"""The part of a member id that brokers and clients draw at random."""
+
+
+def seconds(milliseconds: float) -> str:
+    """``1,234 s``, ``0.5 s``."""
+    return f"{number(milliseconds / 1000)} s"
+
+
+def short_names(ids: Iterable[str]) -> dict[str, str]:
+    """Each id without its random part, unless two would be alike."""
+    names = {one: _DRAWN.sub("", one) for one in ids}
+    shared = {name for name in names.values() if sum(other == name for other in names.values()) > 1}
+    return {one: one if name in shared else name for one, name in names.items()}
+
+
+def way(one: Json) -> str:
+    """How a group is run: ``classic range static``."""
+    static = one.get("static")
+    return " ".join((one["group_protocol"], one["assignor"], *([] if static is None else ["static" if static else "dynamic"])))
+
+
+def rebalance_rows(answer: Json, body: Json) -> list[Cells]:
+    """The cells of the table of rebalances."""
+    events = body.get("events") or []
+    names = short_names({str(event["member_id"]): "" for event in events if "member_id" in event})
+    return [
+        (
+            seconds(one["at_ms"]),
+            "—" if one["stable_at_ms"] is None else seconds(one["stable_at_ms"] - one["at_ms"]),
+            str(one.get("generation_id", one.get("group_epoch"))),
+            str(one["members_count"]),
+            str(one.get("movement", {}).get("moved", 0)),
+            str(one.get("revoked", 0)),
+            seconds(one["idle"]["partition_ms"]),
+            "forms" if one["event"] is None else cause(events[one["event"]], names),
+        )
+        for one in answer["rebalances"]
+    ]
+
+
+def explained(rows: Sequence[Cells], answer: Json) -> list[Cells]:
+    """The rows with the sentence of the broker's log."""
+    return [(*row, one["reason"]) for row, one in zip(rows, answer["rebalances"], strict=True)]
+
+
+def cause(event: Json, names: Mapping[str, str]) -> str:
+    """An event in a few words."""
+    member = names.get(str(event.get("member_id")), "")
+    topic = event.get("topic_name") or (event.get("topic") or {}).get("topic_name")
+    changed = event.get("group_protocol") or (event.get("assignors") or [""])[0]
+    texts = {
+        "member_joins": f"{(event.get('member') or {}).get('member_id')} joins",
+        "member_leaves": f"{member} leaves",
+        "member_crashes": f"{member} crashes",
+        "member_stalls": f"{member} stalls",
+        "member_restarts": f"{member} restarts",
+        "rolling_restart": "rolling restart",
+        "subscription_changes": f"{member} resubscribes",
+        "topic_created": f"{topic} created",
+        "topic_deleted": f"{topic} deleted",
+        "partitions_added": f"{topic} grows to {event.get('partitions_count')}",
+        "scales": f"scales to {event.get('members_count')}",
+        "assignor_changes": f"change to {changed}",
+    }
+    return texts[event["type"]]
+
+
+def total_rows(answer: Json) -> list[Cells]:
+    """The cells of the table of totals: of the group, and of each way that is compared."""
+    return [
+        (
+            way(one),
+            f"{one['totals']['rebalances']:,}",
+            seconds(one["totals"]["idle_partition_ms"]),
+            seconds(one["totals"]["longest_idle_ms"]),
+            f"{one['totals']['moved']:,}",
+            f"{one['totals']['revoked']:,}",
+        )
+        for one in (answer, *answer.get("comparisons", ()))
+    ]
+
+
+def verdict(answer: Json) -> str:
+    """What the timeline comes to, in a sentence; with comparisons, which way is best."""
+    ways = [answer, *answer.get("comparisons", ())]
+    if len(ways) == 1:
+        return f"{_counted(answer)} {_idle(answer)}."
+    idle = [one["totals"]["idle_partition_ms"] for one in ways]
+    least, most = ways[idle.index(min(idle))], ways[idle.index(max(idle))]
+    if min(idle) == max(idle):
+        return f"All ways leave partitions without a reader equally long, {seconds(min(idle))} in all."
+    overlap = least["totals"]["most_idle_partition_ms"] >= most["totals"]["least_idle_partition_ms"]
+    return (
+        f"Partitions are without a reader for the shortest time with {way(least)}, {seconds(min(idle))} in all; "
+        f"for the longest with {way(most)}, {seconds(max(idle))}{', but their bounds overlap' if overlap else ''}."
+    )
+
+
+def _counted(answer: Json) -> str:
+    return f"{way(answer)}: {counted(answer['totals']['rebalances'], 'rebalance')};"
+
+
+def _idle(answer: Json) -> str:
+    totals = answer["totals"]
+    if not totals["idle_partition_ms"]:
+        return "every partition has a reader all the time"
+    return (
+        f"partitions are without a reader for {seconds(totals['idle_partition_ms'])} in all, one of them for "
+        f"{seconds(totals['longest_idle_ms'])} at most"
+    )
+
+
+def notes(answer: Json) -> list[str]:
+    """What the figures are true for: the timings that were taken, the bounds, members that poll seldom, the warnings."""
+    ways = [answer, *answer.get("comparisons", ())]
+    timing = answer["timing"]
+    beats = dict.fromkeys(seconds(one["timing"]["heartbeat_interval_ms"]) for one in ways)
+    polls = timing["poll_interval_ms"]
+    notice = f"poll every {seconds(polls)}" if polls else "notice a rebalance at once, as if they polled all the time"
+    waits = (
+        ("session timeout", "session_timeout_ms"),
+        ("max.poll.interval", "rebalance_timeout_ms"),
+        ("initial delay", "initial_rebalance_delay_ms"),
+    )
+    others = ", ".join(f"{name} {seconds(timing[field])}" for name, field in waits)
+    sentences = [f"Timings: members heartbeat every {' or '.join(beats)} and {notice}; {others}."]
+    if any(one["totals"]["least_idle_partition_ms"] < one["totals"]["most_idle_partition_ms"] for one in ways):
+        bounds = "; ".join(f"{way(one)} {_bounds(one)}" for one in ways)
+        sentences.append(f"Depending on when they heartbeat and poll, partitions are without a reader for: {bounds}.")
+    if "slow_poll" in answer:
+        order = sorted(ways, key=lambda one: int(one["slow_poll"]["idle_partition_ms"]))
+        named = "; ".join(f"{way(one)} {seconds(one['slow_poll']['idle_partition_ms'])}" for one in order)
+        sentences.append(f"If they polled every {seconds(answer['slow_poll']['poll_interval_ms'])}: {named}.")
+    return [*sentences, *answer.get("warnings", ())]
+
+
+def _bounds(one: Json) -> str:
+    least, most = one["totals"]["least_idle_partition_ms"], one["totals"]["most_idle_partition_ms"]
+    return seconds(least) if least == most else f"{seconds(least)} to {seconds(most)}"

@@ -1,0 +1,153 @@
+"""What ``watch`` serves: samples of a snapshot, and an endpoint that nobody can hold up."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from contextlib import ExitStack, suppress
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import requests
+from kafka.protocol.admin import DescribeLogDirsRequest
+from prometheus_client import CollectorRegistry
+
+from service.cli.live import metrics_endpoint as endpoint
+from service.cli.live.cluster_metrics import Bounds, ClusterCollector, measure
+from service.cli.live.metrics_endpoint import metrics_endpoint
+from service.cli.live.watch import _Watcher
+from service.cli.local_client import LocalApp
+from service.kafka.snapshot import Extent
+from tests.kafka.stub_cluster import StubCluster, stub_cluster
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+OWNED = [{"topic_name": "t", "partition_ids": [0, 1]}]
+MEMBER = {"member_id": "a", "topic_names": ["t"], "owned_partitions": OWNED}
+
+
+def snapshot_of(**group: Any) -> dict[str, Any]:
+    """Two partitions of three brokers, one of which leads nothing; one group."""
+    placements = [
+        {"partition_id": 0, "leader": 1, "replicas": [1, 2], "in_sync_replicas": [1, 2]},
+        {"partition_id": 1, "leader": None, "replicas": [2, 3], "in_sync_replicas": [2]},
+    ]
+    topic = {"topic_name": "t", "partitions_count": 2, "placements": placements, "log_end_offsets": [10, 20]}
+    offsets = [{"topic_name": "t", "partition_ids": [0, 1], "offsets": [7, 20]}]
+    whole = {"group_id": "g", "group_protocol": "classic", "assignor": "range", "committed_offsets": offsets, **group}
+    return {"brokers": [{"broker_id": i} for i in (1, 2, 3)], "topics": [topic], "groups": [whole], "not_known": []}
+
+
+def samples_of(**group: Any) -> dict[tuple[str, tuple[str, ...]], float]:
+    """Without the common beginning of their names."""
+    samples = measure(snapshot_of(**group), None, 0, Bounds(10, 10, 10), LocalApp().ask)
+    return {(name.removeprefix("allocator_cluster_"), labels): value for (name, labels), value in samples.items()}
+
+
+def test_a_group_without_members_keeps_its_lag() -> None:
+    """When the last consumer dies, an alert on lag must not end."""
+    with_member = samples_of(group_state="Stable", members=[MEMBER])
+    without = samples_of(group_state="Empty", members=[])
+    assert with_member["group_lag", ("g",)] == without["group_lag", ("g",)] == 3
+    assert (with_member["group_members", ("g",)], without["group_members", ("g",)]) == (1, 0)
+    assert not [name for name, _ in without if name in ("group_skew_ratio", "group_differs", "group_next_moves")]
+
+
+def test_a_group_that_rebalances_is_not_empty() -> None:
+    """Its members are not known, so there is no number of them."""
+    samples = samples_of(group_state="PreparingRebalance")
+    assert ("group_members", ("g",)) not in samples
+    assert samples["group_lag", ("g",)] == 3
+
+
+def test_partitions_that_are_offline_or_not_replicated() -> None:
+    """They are counted over all topics, and replicas that are not in sync by broker."""
+    samples = samples_of(members=[])
+    assert samples["offline_partitions", ()] == samples["under_replicated_partitions", ()] == 1
+    assert [samples["broker_out_of_sync_replicas", (str(i),)] for i in (1, 2, 3)] == [0, 0, 1]
+
+
+@pytest.fixture
+def registry() -> CollectorRegistry:
+    """The metrics of a watch before its first snapshot."""
+    registry = CollectorRegistry()
+    registry.register(ClusterCollector())
+    return registry
+
+
+def test_before_the_first_snapshot(registry: CollectorRegistry) -> None:
+    """The cluster is not up, which is a sample and not a gap."""
+    with metrics_endpoint(registry, "127.0.0.1", 0) as port:
+        answer = requests.get(f"http://127.0.0.1:{port}/metrics", timeout=10)
+        assert "\nallocator_cluster_up 0.0\n" in answer.text
+        assert answer.headers["Content-Type"].startswith("text/plain; version=")
+        wanted = {"Accept": "application/openmetrics-text; version=1.0.0"}
+        assert requests.get(f"http://127.0.0.1:{port}/", headers=wanted, timeout=10).text.endswith("# EOF\n")
+        assert requests.post(f"http://127.0.0.1:{port}/metrics", timeout=10).status_code == 405
+        head = requests.head(f"http://127.0.0.1:{port}/metrics", timeout=10)
+        assert (head.status_code, head.text) == (200, "")
+
+
+def test_half_requests_hold_up_nobody(registry: CollectorRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not 300 of them: there is no thread for each, others are answered meanwhile, and each ends after its time."""
+    monkeypatch.setattr(endpoint, "SECONDS", 1.0)
+    with metrics_endpoint(registry, "127.0.0.1", 0) as port, ExitStack() as stack:
+        threads = threading.active_count()
+        halves = [stack.enter_context(socket.create_connection(("127.0.0.1", port))) for _ in range(300)]
+        for half in halves:
+            half.sendall(b"GET /metrics HTTP/1.1\r\nHost: ")
+        assert threading.active_count() == threads
+        started = time.monotonic()
+        assert requests.get(f"http://127.0.0.1:{port}/metrics", timeout=10).status_code == 200
+        assert time.monotonic() - started < 0.9
+        last = halves[-1]
+        last.settimeout(5)
+        with suppress(ConnectionResetError):
+            assert last.recv(1) == b""
+        assert 0.5 < time.monotonic() - started < 4
+
+
+def test_slow_readers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client that does not read its answer is disconnected, and the answer is gone from memory."""
+    monkeypatch.setattr(endpoint, "SECONDS", 1.0)
+    registry, collector = CollectorRegistry(), ClusterCollector()
+    name = "allocator_cluster_topic_skew_ratio"
+    collector.succeed({(name, (f"{'t' * 200}-{i}", "records")): 1.0 for i in range(50_000)}, 1.0, 1.0)
+    registry.register(collector)
+    with metrics_endpoint(registry, "127.0.0.1", 0) as port, socket.create_connection(("127.0.0.1", port)) as slow:
+        slow.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
+        time.sleep(3)
+        received = 0
+        with suppress(ConnectionResetError):
+            while chunk := slow.recv(2**20):
+                received += len(chunk)
+        assert received < 10_000_000
+
+
+def test_a_bootstrap_server_that_is_gone(tmp_path: Path) -> None:
+    """The brokers of the last snapshot take its place."""
+    (tmp_path / "client.properties").write_text("default.api.timeout.ms=200\n")
+    with stub_cluster(StubCluster(brokers_count=2, hang_up_on=(DescribeLogDirsRequest,))) as cluster:
+        bootstrap = f"127.0.0.1:{cluster.ports[-1]}"
+        watcher = _Watcher((bootstrap, tmp_path / "client.properties", 30.0), Extent(), Bounds(10, 10, 10), 0)
+        watcher.look()
+        assert watcher.collector.up  # although the broker has closed its socket meanwhile
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", cluster.ports[-1]))
+        watcher.look()
+        assert watcher.collector.up
+        assert watcher.collector.failures == 0
+
+
+def test_an_interrupt_that_the_client_keeps_ends_the_watch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A coroutine of the Kafka client takes it for its own result, so that it does not reach the loop."""
+    watcher = _Watcher(("127.0.0.1:1", None, 1.0), Extent(), Bounds(1, 1, 1), 0)
+
+    def look() -> None:
+        with suppress(KeyboardInterrupt):
+            watcher.stop()
+
+    monkeypatch.setattr(watcher, "look", look)
+    watcher.run(86_400)
