@@ -12,9 +12,54 @@ from typing import TYPE_CHECKING, Any
 from partition_allocator.installation import check
 
 if TYPE_CHECKING:
-    from partition_allocator.library import Rejected, assign, fingerprint, partitions, place
+    from partition_allocator.answers import Answer
+    from partition_allocator.asking import Rejected
+    from partition_allocator.library import (
+        assign,
+        assignors,
+        audit,
+        co_partitioning,
+        compare,
+        coordinator,
+        decode,
+        fingerprint,
+        keyless,
+        lint,
+        partitioners,
+        partitions,
+        place,
+        placers,
+        plan,
+        reassign,
+        rebalances,
+    )
 
-__all__ = ["Rejected", "assign", "fingerprint", "partitions", "place"]
+__all__ = [
+    "Answer",
+    "Rejected",
+    "assign",
+    "assignors",
+    "audit",
+    "co_partitioning",
+    "compare",
+    "coordinator",
+    "decode",
+    "fingerprint",
+    "keyless",
+    "lint",
+    "partitioners",
+    "partitions",
+    "place",
+    "placers",
+    "plan",
+    "reassign",
+    "rebalances",
+]
+
+
+def __dir__() -> list[str]:
+    """The names of the library, which completion lists."""
+    return sorted(__all__)
 
 
 def __getattr__(name: str) -> Any:
@@ -22,6 +67,6 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     check()
-    from partition_allocator import library  # noqa: PLC0415 - the command line imports this module, but not the library
+    from partition_allocator import asking, library  # noqa: PLC0415 - the command line imports this module, but not the library
 
-    return getattr(library, name)
+    return getattr(asking if name == "Rejected" else library, name)

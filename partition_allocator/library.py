@@ -2,44 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
-from urllib.parse import urlencode
+from base64 import b64encode
+from collections.abc import Iterable, Mapping, Sequence
+from operator import index
+from typing import TYPE_CHECKING, Any, SupportsIndex, cast
 
 import pyarrow as pa
-from werkzeug.test import Client
 
-from service.app import create_app
-from service.arrow.key_types import TYPE_OF_FORMAT
-from service.cli import request_bodies
-from service.cli.local_client import UNLIMITED
-from service.config import Settings
-from service.core.keys.columns import BYTES
-from service.web.json_codec import dumps, loads
-from service.web.responses import ARROW_STREAM, JSON
+from partition_allocator import inputs
+from partition_allocator.answers import Answer
+from partition_allocator.asking import Output, ask, ask_list, ask_with_columns
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
-    import pandas as pd
 
-Output: TypeAlias = Literal["dict", "arrow", "pandas"]
-"""The form of an answer: the JSON document, or its main table as a pyarrow.Table or a pandas.DataFrame."""
-
-Rows: TypeAlias = "Iterable[Mapping[str, Any]] | pa.Table | pd.DataFrame"
-"""A list of the request: dicts, or a table with a column for each field (a null is an absent field)."""
-
-
-class Rejected(ValueError):
-    """The request is invalid, or Kafka rejects it; ``str()`` is the reason.
-
-    problem : the problem document of the service: ``type``, ``detail``, ``errors`` with JSON pointers, Kafka's ``error``
-    """
-
-    def __init__(self, problem: dict[str, Any]) -> None:
-        super().__init__(problem["detail"])
-        self.problem = problem
+    from partition_allocator.inputs import Rows, Topics
 
 
 def partitions(
@@ -50,31 +28,167 @@ def partitions(
     keys : list, NumPy array, pandas Series or Arrow array of text, bytes, integers, floats or booleans. None (in pandas also NaN)
         is a record without a key. Integers are ``long``, floats ``double``, unless ``key_format`` names another serializer.
     fields : the other fields of ``POST /v1/partitions``, such as ``random_seed`` and ``counter``
-    Raises Rejected, and pyarrow.ArrowException for keys of several types.
+    Raises Rejected; TypeError if ``keys`` is a single key, has several types, or has integers that pandas has made doubles
+    because one was missing; pyarrow.ArrowException for keys that do not fit ``key_format``.
+
+    >>> partitions(["order-1", "order-2"], 6)
+    array([4, 3], dtype=int32)
     """
     question = {"partitioner": partitioner, "partitions_count": partitions_count, "key_format": key_format, **fields}
-    answer = _post_stream("/v1/partitions", question, {"key": _keys(keys, key_format)}, ARROW_STREAM)
-    return cast("npt.NDArray[np.int32]", _table(answer).column("partition_id").to_numpy())
+    columns = {"key": inputs.key_column(keys, key_format)}
+    table = ask_with_columns("/v1/partitions", question, columns, "arrow")
+    return cast("npt.NDArray[np.int32]", table.column("partition_id").to_numpy())
+
+
+def compare(
+    keys: Any,
+    partitions_count: int,
+    partitioners: Sequence[str] | None = None,
+    *,
+    key_format: str | None = None,
+    output: Output = "dict",
+    **fields: Any,
+) -> Any:
+    """On how many of these keys each two partitioners agree: the answer of ``POST /v1/partitioner-comparisons``.
+
+    keys : as of ``partitions``; partitioners : names of ``partitioners()``; default: all
+    output : "dict" is the answer; "arrow" and "pandas" its table of pairs
+    fields : the other fields of the endpoint, such as ``examples``
+    Raises as ``partitions``.
+
+    >>> compare(["a", "b", "c", "d"], 6, ["java", "sarama"])["pairs"][0]["agreement"]
+    0.0
+    """
+    question = {"partitions_count": partitions_count, "partitioners": partitioners, "key_format": key_format, **fields}
+    return ask_with_columns("/v1/partitioner-comparisons", question, {"key": inputs.key_column(keys, key_format)}, output)
 
 
 def fingerprint(
-    keys: Any, partition_ids: Any, partitions_count: int | None = None, *, key_format: str | None = None, **fields: Any
-) -> dict[str, Any]:
+    keys: Any,
+    partition_ids: Any,
+    partitions_count: int | None = None,
+    *,
+    key_format: str | None = None,
+    output: Output = "dict",
+    **fields: Any,
+) -> Any:
     """Which partitioners put these keys on these partitions: the answer of ``POST /v1/partitioner-fingerprints``.
 
     keys : as of ``partitions``; partition_ids : the partition of each key; partitions_count : default: inferred
+    output : "dict" is the answer; "arrow" and "pandas" its table of candidates
     fields : the other fields of the endpoint, such as ``partitioners`` (a list of the names to consider)
-    Raises Rejected.
+    Raises as ``partitions``.
+
+    >>> keys = [f"order-{i}" for i in range(50)]
+    >>> fingerprint(keys, partitions(keys, 12, "sarama"), 12, partitioners=["java", "sarama"])["verdict"]
+    'identified'
     """
-    columns = {"key": _keys(keys, key_format), "partition_id": _array(partition_ids).cast(pa.int32())}
+    ids = inputs.column(partition_ids, "partition_ids").cast(pa.int32())
+    columns = {"key": inputs.key_column(keys, key_format), "partition_id": ids}
     question = {"partitions_count": partitions_count, "key_format": key_format, **fields}
-    return cast("dict[str, Any]", loads(_post_stream("/v1/partitioner-fingerprints", question, columns, JSON)))
+    return ask_with_columns("/v1/partitioner-fingerprints", question, columns, output)
+
+
+def plan(
+    keys: Any = None,
+    partitions_counts: Sequence[int] | None = None,
+    *,
+    records: Any = None,
+    sizes: Any = None,
+    key_format: str | None = None,
+    output: Output = "dict",
+    **fields: Any,
+) -> Any:
+    """How many partitions a topic should have: the answer of ``POST /v1/partition-count-plans``.
+
+    keys : as of ``partitions``, one for each record, or with ``records`` different ones; None: throughput alone decides
+    partitions_counts : the counts to compare
+    records, sizes : of each key, how many records it has, and their bytes
+    output : "dict" is the answer; "arrow" and "pandas" its table, a row for each partitioner and count
+    fields : the other fields of the endpoint, such as ``current_partitions_count``, ``max_skew`` and ``target_mb_per_second``
+    Raises as ``partitions``.
+
+    >>> answer = plan([f"order-{i}" for i in range(1000)], [6, 12], max_skew=1.2)
+    >>> answer["limits"][0]["smallest"]["skew"]
+    6
+    >>> plan(target_mb_per_second=100, producer_mb_per_second=10, consumer_mb_per_second=5)["throughput"]["partitions_count"]
+    20
+    """
+    question = {"partitions_counts": partitions_counts, **fields}
+    if keys is None:
+        return ask("/v1/partition-count-plans", question, output)
+    columns = {"key": inputs.key_column(keys, key_format)}
+    columns |= {} if records is None else {"records": inputs.column(records, "records")}
+    columns |= {} if sizes is None else {"bytes": inputs.column(sizes, "sizes")}
+    return ask_with_columns("/v1/partition-count-plans", {**question, "key_format": key_format}, columns, output)
+
+
+def keyless(partitions: int | Rows, rule: str = "adaptive", *, output: Output = "dict", **fields: Any) -> Any:
+    """Which share of records without a key each partition gets: the answer of ``POST /v1/keyless-distributions``.
+
+    partitions : a number of partitions, or rows with ``partition_id``, ``leader_id`` and ``queue_size``
+    rule : "round-robin", "sticky", "uniform-sticky" or "adaptive", which differ between releases of Kafka
+    output : "dict" is the answer; "arrow" and "pandas" its table: ``partition_id``, ``share``
+    fields : the other fields of the endpoint, such as ``brokers`` and ``producers``
+    Raises Rejected, TypeError.
+
+    >>> keyless(4, "round-robin")["shares"]
+    [0.25, 0.25, 0.25, 0.25]
+    """
+    topic: dict[str, Any]
+    if isinstance(partitions, SupportsIndex):
+        topic = {"partitions_count": index(partitions)}
+    else:
+        topic = {"partitions": inputs.rows(partitions, "partitions")}
+    return ask("/v1/keyless-distributions", {"rule": rule, **topic, **fields}, output)
+
+
+def co_partitioning(topics: Rows, **fields: Any) -> Answer:
+    """Whether topics can be joined by key, and what must change if not: the answer of ``POST /v1/co-partitionings``.
+
+    topics : rows with ``topic_name``, ``partitions_count``, ``partitioner``, ``key_format``
+    Raises Rejected, TypeError.
+
+    >>> co_partitioning([{"partitions_count": 12}, {"partitions_count": 6}])["joinable"]
+    False
+    """
+    return cast("Answer", ask("/v1/co-partitionings", {"topics": inputs.rows(topics, "topics"), **fields}, "dict"))
+
+
+def coordinator(group_id: str | None = None, **fields: Any) -> Answer:
+    """The partition that coordinates a group or a transactional id: the answer of ``POST /v1/coordinators``.
+
+    fields : the other fields of the endpoint: ``transactional_id``, ``share_partition``, ``partitions_count``
+    Raises Rejected.
+
+    >>> coordinator("billing")["partition_id"]
+    9
+    """
+    return cast("Answer", ask("/v1/coordinators", {"group_id": group_id, **fields}, "dict"))
+
+
+def decode(
+    kind: str, data: bytes | None = None, *, key: bytes | None = None, value: bytes | None = None, **fields: Any
+) -> Answer:
+    """The fields of captured bytes of clients and coordinators: the answer of ``POST /v1/decodings``.
+
+    kind : "offsets", "subscription", "assignment" … (see openapi.yaml)
+    data : the bytes, if they are not a record; key, value : those of a record; a value of None is a tombstone
+    fields : the other fields of the endpoint, such as ``records``
+    Raises Rejected.
+
+    >>> decode("assignment", bytes.fromhex("00010000000100066f72646572730000000100000002ffffffff"))["decoded"]["partitions"]
+    [{'topic': 'orders', 'partition_id': 2}]
+    """
+    captured = {"bytes_base64": data, "key_base64": key, "value_base64": value}
+    texts = {name: b64encode(part).decode() for name, part in captured.items() if part is not None}
+    return cast("Answer", ask("/v1/decodings", {"kind": kind, **texts, **fields}, "dict"))
 
 
 def assign(
     topics: Mapping[str, int] | Rows,
     members: int | Rows | Iterable[str],
-    assignor: str = "range",
+    assignor: str | None = None,
     *,
     owned: Rows | None = None,
     output: Output = "dict",
@@ -84,21 +198,45 @@ def assign(
 
     topics : topic → partition count, or rows with ``topic_name`` and ``partitions_count``
     members : a number of members, their ids, or rows with ``member_id`` and the other fields of a member
+    assignor : one of ``assignors()``; default: that of the protocol, ``range`` for classic groups
     owned : the partitions that members own: rows with ``topic_name``, ``partition_id``, ``member_id``, such as the table of an
         earlier answer
-    output : "dict" is the answer's document; "arrow" and "pandas" its table: ``topic_name``, ``partition_id``, ``member_id``
+    output : "dict" is the answer; "arrow" and "pandas" its table: ``topic_name``, ``partition_id``, ``member_id``
     fields : the other fields of the endpoint, such as ``group_protocol``
-    Raises Rejected.
+    Raises Rejected, TypeError.
+
+    >>> assign({"orders": 7}, 3)["member_load"]["counts"]
+    [3, 2, 2]
     """
-    body = {
-        "assignor": assignor,
-        "topics": request_bodies.topics(topics) if isinstance(topics, Mapping) else _rows(topics),
-        "members": request_bodies.members(members) if isinstance(members, int) else _members(members),
-        **fields,
-    }
-    if owned is not None:
-        _give(_rows(owned), body["members"])
-    return _answer("/v1/group-assignments", body, output)
+    group = {"topics": inputs.group_topics(topics), "members": inputs.group_members(members, owned)}
+    return ask("/v1/group-assignments", {"assignor": assignor, **group, **fields}, output)
+
+
+def rebalances(
+    topics: Mapping[str, int] | Rows,
+    members: int | Rows | Iterable[str],
+    events: Rows = (),
+    assignor: str | None = None,
+    *,
+    owned: Rows | None = None,
+    output: Output = "dict",
+    **fields: Any,
+) -> Any:
+    """Every rebalance of a group to which events happen: the answer of ``POST /v1/group-rebalances``.
+
+    topics, members, assignor, owned : as of ``assign``; without ``owned`` the group forms at 0 ms
+    events : rows with ``at_ms``, ``type`` and the fields of that type (see docs/rebalances.md)
+    output : "dict" is the answer; "arrow" and "pandas" its table of rebalances
+    fields : the other fields of the endpoint, such as ``group_protocol``, ``timing`` and ``compare``
+    Raises Rejected, TypeError.
+
+    >>> events = [{"at_ms": 60_000, "type": "member_crashes", "member_id": "member-1"}]
+    >>> rebalances({"orders": 6}, 3, events, "cooperative-sticky")["totals"]["longest_idle_ms"]
+    48000
+    """
+    group = {"topics": inputs.group_topics(topics), "members": inputs.group_members(members, owned)}
+    question = {"assignor": assignor, **group, "events": inputs.rows(events, "events"), **fields}
+    return ask("/v1/group-rebalances", question, output)
 
 
 def place(
@@ -114,101 +252,100 @@ def place(
     """Place the replicas of a topic on brokers, as ``POST /v1/replica-placements`` does.
 
     brokers : a number of brokers (with ids from 0), or rows with ``broker_id``, ``rack_id``, ``fenced``
+    placer : one of ``placers()``
     racks : with a number of brokers: how many racks they are on, in turn
-    output : "dict" is the answer's document; "arrow" and "pandas" its table: ``topic_name``, ``partition_id``, ``replicas``
+    output : "dict" is the answer; "arrow" and "pandas" its table: ``topic_name``, ``partition_id``, ``replicas``
     fields : the other fields of the endpoint, such as ``random_seed`` and ``topic_name``
-    Raises Rejected.
+    Raises Rejected, TypeError.
+
+    >>> place(6, 3, 2, racks=3, random_seed=7, output="arrow").column("replicas").to_pylist()
+    [[4, 5], [2, 0], [3, 1]]
     """
-    body = {
-        "placer": placer,
-        "partitions_count": partitions_count,
-        "replication_factor": replication_factor,
-        "brokers": request_bodies.brokers(brokers, racks) if isinstance(brokers, int) else _rows(brokers),
-        **fields,
-    }
-    return _answer("/v1/replica-placements", body, output)
+    topic = {"partitions_count": partitions_count, "replication_factor": replication_factor}
+    return ask("/v1/replica-placements", {"placer": placer, **topic, "brokers": inputs.brokers(brokers, racks), **fields}, output)
 
 
-def _array(values: Any) -> pa.Array | pa.ChunkedArray:
-    if isinstance(values, pa.Array | pa.ChunkedArray):
-        return values
-    of_pandas = type(values).__module__.partition(".")[0] == "pandas"  # where NaN is a missing value
-    return pa.array(values, from_pandas=of_pandas)
+def audit(
+    brokers: int | Rows,
+    placements: Sequence[Sequence[int]] | Rows,
+    placer: str = "striped",
+    *,
+    racks: int | None = None,
+    output: Output = "dict",
+    **fields: Any,
+) -> Any:
+    """Whether a placer could have placed a topic this way, and how even that is: the answer of ``POST /v1/placement-audits``.
+
+    brokers, racks : as of ``place``
+    placements : the brokers of partition 0, of partition 1 …, the leader first; or rows with ``partition_id`` and ``replicas``
+    output : "dict" is the answer; "arrow" and "pandas" its table, a row for each measure of the skew
+    fields : the other fields of the endpoint, such as ``additions``
+    Raises Rejected, TypeError.
+
+    >>> audit(3, [[0, 1], [1, 2], [0, 2]])["possible"]
+    False
+    """
+    question = {"placer": placer, "brokers": inputs.brokers(brokers, racks), "placements": inputs.placements(placements)}
+    return ask("/v1/placement-audits", {**question, **fields}, output)
 
 
-def _keys(keys: Any, key_format: str | None) -> pa.Array | pa.ChunkedArray:
-    array = _array(keys)
-    if key_format in TYPE_OF_FORMAT:
-        return array.cast(TYPE_OF_FORMAT[key_format])
-    if key_format in BYTES and pa.types.is_null(array.type):
-        return array.cast(pa.binary())
-    return array
+def reassign(brokers: int | Rows, topics: Topics, *, output: Output = "dict", **fields: Any) -> Any:
+    """The plan that moves replicas to these brokers with the fewest copies: the answer of ``POST /v1/reassignments``.
+
+    brokers : the cluster as it should be: a number of brokers, or rows with ``broker_id``, ``rack_id`` and other fields
+    topics : where the replicas are: topic → the brokers of its partitions 0, 1, …; the table of ``place``; or rows of topics
+    output : "dict" is the answer; "arrow" and "pandas" its table of moves
+    fields : the other fields of the endpoint, such as ``objective``, ``replication_factor`` and ``limits``
+    Raises Rejected, whose ``problem`` names the rules that clash if no placement keeps all of them; TypeError.
+
+    >>> answer = reassign(3, {"orders": [[0, 1], [0, 1], [0, 1]]}, objective="even")
+    >>> answer["moves"]["replicas"], answer["after"]["broker_load"]["replicas"]["counts"]
+    (2, [2, 2, 2])
+    """
+    question = {"brokers": inputs.brokers(brokers), "topics": inputs.placed_topics(topics), **fields}
+    return ask("/v1/reassignments", question, output)
 
 
-def _rows(rows: Rows | Iterable[str]) -> list[dict[str, Any]]:
-    if hasattr(rows, "itertuples"):  # a DataFrame, whose index is no field
-        rows = pa.Table.from_pandas(rows, preserve_index=False)
-    if isinstance(rows, pa.Table):
-        return [{name: value for name, value in row.items() if value is not None} for row in rows.to_pylist()]
-    return [dict(cast("Mapping[str, Any]", row)) for row in rows]
+def lint(reassignment: Mapping[str, Any], brokers: int | Rows, topics: Topics, *, output: Output = "dict", **fields: Any) -> Any:
+    """What is wrong with a reassignment: the answer of ``POST /v1/reassignments:lint``.
+
+    reassignment : the content of the JSON file of kafka-reassign-partitions
+    brokers, topics : as of ``reassign``
+    output : "dict" is the answer; "arrow" and "pandas" its table of findings
+    Raises Rejected, TypeError.
+
+    >>> plan = {"version": 1, "partitions": [{"topic": "orders", "partition": 0, "replicas": [0, 5]}]}
+    >>> lint(plan, 3, {"orders": [[0, 1]]})["findings"][0]["rule"]
+    'unknown-broker'
+    """
+    if not isinstance(reassignment, Mapping):
+        raise TypeError("reassignment must be a dict, the content of the JSON file.")
+    question = {"brokers": inputs.brokers(brokers), "topics": inputs.placed_topics(topics), "reassignment": dict(reassignment)}
+    return ask("/v1/reassignments:lint", {**question, **fields}, output)
 
 
-def _members(members: Rows | Iterable[str]) -> list[dict[str, Any]]:
-    if isinstance(members, pa.Table) or hasattr(members, "itertuples"):
-        return _rows(members)
-    return [{"member_id": member} if isinstance(member, str) else dict(member) for member in members]
+def partitioners() -> Answer:
+    """All partitioners, plug-ins included: the answer of ``GET /v1/partitioners``.
+
+    >>> "sarama" in [each["partitioner"] for each in partitioners()["partitioners"]]
+    True
+    """
+    return ask_list("/v1/partitioners")
 
 
-def _give(owned: list[dict[str, Any]], members: list[dict[str, Any]]) -> None:
-    """Enter the partitions of ``owned`` as ``owned_partitions`` of the members; those of other members are nobody's."""
-    by_member: dict[str, dict[str, list[int]]] = {}
-    for row in owned:
-        if "member_id" in row:  # an unassigned partition has none
-            by_member.setdefault(row["member_id"], {}).setdefault(row["topic_name"], []).append(row["partition_id"])
-    for member in members:
-        ids = by_member.get(member["member_id"], {})
-        member["owned_partitions"] = [{"topic_name": name, "partition_ids": sorted(ids[name])} for name in ids]
+def assignors() -> Answer:
+    """All assignors, plug-ins included: the answer of ``GET /v1/assignors``.
+
+    >>> [each["assignor"] for each in assignors()["assignors"] if each["group_protocol"] == "consumer"]
+    ['uniform', 'range']
+    """
+    return ask_list("/v1/assignors")
 
 
-@cache
-def _client() -> Client:
-    """A client of an app without limits. It ignores the variables that configure a server."""
-    limits: dict[str, Any] = {name: UNLIMITED for name in Settings.__dataclass_fields__ if name.startswith("max_")}
-    limits |= {"max_concurrent": 1_000, "max_queued": 1_000, "max_subjects": 1_000}
-    return Client(create_app(Settings(auth="off", **limits)))
+def placers() -> Answer:
+    """All placers, plug-ins included: the answer of ``GET /v1/placers``.
 
-
-def _post(path: str, body: bytes, content_type: str, accept: str) -> bytes:
-    response = _client().post(path, data=body, content_type=content_type, headers={"Accept": accept})
-    if response.status_code != 200:
-        raise Rejected(loads(response.get_data()))
-    return response.get_data()
-
-
-def _post_stream(path: str, question: dict[str, Any], columns: dict[str, Any], accept: str) -> bytes:
-    query = {name: _text(value) for name, value in question.items() if value is not None}
-    table, sink = pa.table(columns), pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as stream:
-        stream.write_table(table)
-    return _post(f"{path}?{urlencode(query)}", sink.getvalue().to_pybytes(), ARROW_STREAM, accept)
-
-
-def _text(value: Any) -> str:
-    """A value as a query has it."""
-    if isinstance(value, str | int | float):
-        return str(value).lower() if isinstance(value, bool) else str(value)
-    return ",".join(map(str, value))
-
-
-def _answer(path: str, body: dict[str, Any], output: Output) -> Any:
-    if output not in ("dict", "arrow", "pandas"):
-        raise ValueError(f"output must be 'dict', 'arrow' or 'pandas', not {output!r}")
-    if output == "dict":
-        return loads(_post(path, dumps(body), JSON, JSON))
-    table = _table(_post(path, dumps(body), JSON, ARROW_STREAM))
-    return table if output == "arrow" else table.to_pandas()
-
-
-def _table(stream: bytes) -> pa.Table:
-    with pa.ipc.open_stream(stream) as reader:
-        return reader.read_all()
+    >>> "striped" in [each["placer"] for each in placers()["placers"]]
+    True
+    """
+    return ask_list("/v1/placers")

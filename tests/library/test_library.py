@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import re
 import uuid
 from datetime import date
 from itertools import islice
@@ -12,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import partition_allocator
-from partition_allocator import Rejected, assign, fingerprint, partitions, place
+from partition_allocator import Rejected, asking, assign, fingerprint, library, partitions, place
 from tests.support.golden import PROJECT, lines
 
 KEYS = ["order-1", None, "Grüße", ""]
@@ -21,11 +22,18 @@ KEYS = ["order-1", None, "Grüße", ""]
 def test_the_guide_is_true():
     failed, tried = doctest.testfile(str(PROJECT / "docs" / "library.md"), module_relative=False)
     assert (failed, tried > 5) == (0, True)
-    assert doctest.testmod(partition_allocator).failed == 0
+    for module in (partition_allocator, library):
+        failed, tried = doctest.testmod(module)
+        assert (failed, tried > 0) == (0, True)
 
 
 def test_every_name_is_there_and_no_other():
     assert all(hasattr(partition_allocator, name) for name in partition_allocator.__all__)
+    assert dir(partition_allocator) == sorted(partition_allocator.__all__)
+    functions = {name for name, of in vars(library).items() if getattr(of, "__module__", "") == library.__name__}
+    assert functions | {"Answer", "Rejected"} == set(partition_allocator.__all__)
+    for name in functions:
+        assert getattr(partition_allocator, name).__doc__.count("\n"), name
     with pytest.raises(AttributeError, match="no attribute 'partition'"):
         partition_allocator.partition  # noqa: B018
 
@@ -62,6 +70,65 @@ def test_numbers_are_serialized_as_the_key_format_says(client):
     assert partitions([b"order-1"], 12).tolist() == partitions(["order-1"], 12).tolist()
     text = str(uuid.UUID(int=7))
     assert partitions([text], 12, key_format="uuid").tolist() == partitions([text], 12).tolist()
+
+
+@pytest.mark.parametrize(
+    ("key", "shown"), [("order-1", '["order-1"]'), (b"a", "[b'a']"), (7, "[7]"), (None, "[None]"), (1.5, "[1.5]")]
+)
+def test_a_single_key_is_an_error_that_shows_the_list(key, shown):
+    with pytest.raises(TypeError, match=re.escape(shown)):
+        partitions(key, 6)
+    with pytest.raises(TypeError, match="partition_ids must be a list"):
+        fingerprint(["a"], 3)
+
+
+def test_columns_of_several_lengths_are_an_error_that_gives_the_lengths():
+    with pytest.raises(ValueError, match=r"^Every column needs a value for each key: key has 1, partition_id has 2\.$"):
+        fingerprint(["a"], [0, 1])
+
+
+def test_integers_that_pandas_has_made_doubles_are_an_error_that_names_the_remedies():
+    pd = pytest.importorskip("pandas")
+    keys = pd.Series([1, 2, None, 2**53])
+    assert keys.dtype == float
+    for container in (keys, keys.to_numpy()):
+        with pytest.raises(TypeError, match=r"key_format.*Int64"):
+            partitions(container, 6)
+    expected = partitions([1, 2, None, 2**53], 6).tolist()
+    assert partitions(keys.astype("Int64"), 6).tolist() == expected
+    assert partitions(keys, 6, key_format="long").tolist() == expected
+    assert partitions(keys, 6, key_format="double").tolist() == partitions([1.0, 2.0, None, 2.0**53], 6).tolist() != expected
+    assert len(partitions(pd.Series([1.5, None]), 6)) == 2, "these are doubles"
+    assert len(partitions(pd.Series([1.0, 2.0]), 6)) == 2, "none is missing"
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda: assign("orders", 3), "topics"),
+        (lambda: assign({"orders": 3}, "c1"), "members"),
+        (lambda: assign({"orders": 3}, [1]), "members"),
+        (lambda: place("3", 1, 1), "brokers"),
+        (lambda: partition_allocator.audit(3, "0,1"), "placements"),
+        (lambda: partition_allocator.reassign(3, ["orders"]), "topics"),
+        (lambda: partition_allocator.lint("plan.json", 3, {"orders": [[0]]}), "reassignment"),
+        (lambda: partition_allocator.rebalances({"orders": 3}, 2, {"at_ms": 5}), "events"),
+        (lambda: partitions(["a", 1], 6), "keys"),
+        (lambda: partitions({"a", "b"}, 6), "keys"),
+        (lambda: partitions(pa.table({"key": ["a"]}), 6), "keys"),
+    ],
+)
+def test_an_argument_of_a_wrong_type_is_named(call, name):
+    with pytest.raises(TypeError, match=f"^{name} must be"):
+        call()
+
+
+def test_numbers_of_numpy_are_numbers():
+    assert assign({"orders": np.int64(7)}, np.int64(3)) == assign({"orders": 7}, 3)
+    assert place(np.int32(4), np.int64(6), np.int64(2)) == place(4, 6, 2)
+    assert partition_allocator.keyless(np.int64(4)) == partition_allocator.keyless(4)
+    with pytest.raises(ValueError, match="members must not be negative: -1"):
+        assign({"orders": 7}, -1)
 
 
 def test_no_keys_have_no_partitions():
@@ -123,8 +190,6 @@ def test_golden_vectors_hold_here_too():
 
 
 def test_variables_of_a_server_mean_nothing_here(monkeypatch):
-    from partition_allocator import library  # noqa: PLC0415
-
     monkeypatch.setenv("ALLOCATOR_MAX_KEYS", "1")
-    library._client.cache_clear()
+    asking._client.cache_clear()
     assert len(partitions(["a", "b"], 3)) == 2
