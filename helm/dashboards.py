@@ -1,16 +1,16 @@
-"""The Grafana dashboards: the service's metrics (Prometheus), and capacity planning (Infinity). `make chart` writes them."""
+"""The Grafana dashboards: the service's metrics, and a live cluster as `watch` sees it. `make chart` writes them."""
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Final
 
-from grafana_foundation_sdk.builders import dashboard, table
+from grafana_foundation_sdk.builders import dashboard
 from grafana_foundation_sdk.models import dashboard as models
 from grafana_foundation_sdk.models import units
 from grafana_foundation_sdk.models.dashboard import DashboardCursorSync
 
-from helm.panels import HERE, INFINITY, Infinity, chart, choice, figure, quantiles, ranking, rate, text_input, total
+from helm.capacity import capacity
+from helm.panels import HERE, chart, choice, figure, quantiles, ranking, rate, total
 
 if TYPE_CHECKING:
     from grafana_foundation_sdk.cog.builder import Builder
@@ -248,67 +248,6 @@ def _simulations() -> list[Builder[models.Panel]]:
     ]
 
 
-def capacity() -> models.Dashboard:
-    """What-if tables: the service's answers for the values of the dashboard's variables."""
-    board = dashboard.Dashboard("Topic capacity planning").uid("partition-allocator-capacity").tags(["kafka"]).readonly()
-    board.with_variable(dashboard.DatasourceVariable("datasource").label("Data source").type(INFINITY.type_val or ""))
-    brokers = [{"broker_id": i, "rack_id": "abc"[i % 3]} for i in range(6)]
-    members = [{"member_id": f"consumer-{i}"} for i in range(1, 5)]
-    for name, label, default in (
-        ("topic", "Topic", "orders"),
-        ("partitions", "Partitions", "12"),
-        ("counts", "Partition counts to compare", "6, 12, 24, 48"),
-        ("partitioner", "Partitioner", "java"),
-        ("keys", "Sample of keys (JSON)", json.dumps([f"order-{i}" for i in range(1, 101)])),
-        ("replication", "Replication factor", "3"),
-        ("placer", "Placer", "striped"),
-        ("brokers", "Brokers (JSON)", json.dumps(brokers)),
-        ("protocol", "Group protocol", "consumer"),
-        ("assignor", "Assignor", "uniform"),
-        ("members", "Consumers (JSON)", json.dumps(members)),
-    ):
-        board.with_variable(text_input(name, label, default))
-
-    plan = """{"partitioners": ["$partitioner"], "partitions_counts": [$counts], "current_partitions_count": $partitions,
- "keys": $keys}"""
-    placement = """{"placer": "$placer", "random_seed": 1, "topic_name": "$topic", "partitions_count": $partitions,
- "replication_factor": $replication, "brokers": $brokers}"""
-    assignment = """{"group_protocol": "$protocol", "assignor": "$assignor",
- "topics": [{"topic_name": "$topic", "partitions_count": $partitions}], "members": $members}"""
-    numbers = ("partitions_count", "keys_skew", "keys_skew_by_chance", "keys_gini", "keys_moved", "empty_partitions")
-    for title, about, query, span in (
-        (
-            "Partition counts",
-            "For each count: skew of the sample of keys, the skew expected by chance, and the share of keys that would move.",
-            Infinity("/v1/partition-count-plans", plan, {"partitioner": "string", **dict.fromkeys(numbers, "number")}),
-            24,
-        ),
-        (
-            "Replica placement",
-            "The replicas of each partition, leader first.",
-            Infinity(
-                "/v1/replica-placements",
-                placement,
-                {"topic_name": "string", "partition_id": "number", "replicas": "string"},
-            ),
-            12,
-        ),
-        (
-            "Group assignment",
-            "The member that each partition is assigned to.",
-            Infinity(
-                "/v1/group-assignments",
-                assignment,
-                {"topic_name": "string", "partition_id": "number", "member_id": "string"},
-            ),
-            12,
-        ),
-    ):
-        panel = table.Panel().title(title).description(about).datasource(INFINITY).span(span).height(8 if span == 24 else 18)
-        board.with_panel(panel.with_target(query))
-    return board.build()
-
-
 def cluster() -> models.Dashboard:
     """A live cluster, as `partition-allocator watch` sees it: skew of topics and groups, lag, brokers."""
     board = (
@@ -329,6 +268,18 @@ def cluster() -> models.Dashboard:
     panel: Builder[models.Panel]
     for panel in (
         figure("Cluster", "1 if the latest snapshot succeeded.", units.Short, f"min(allocator_cluster_up{{{HERE}}})"),
+        figure(
+            "Offline partitions",
+            "Partitions without a leader.",
+            units.Short,
+            f"max(allocator_cluster_offline_partitions{{{HERE}}})",
+        ),
+        figure(
+            "Under-replicated partitions",
+            "Partitions of which a replica is not in sync.",
+            units.Short,
+            f"max(allocator_cluster_under_replicated_partitions{{{HERE}}})",
+        ),
         figure("Groups that differ", "Groups that are not assigned as Kafka would.", units.Short, differing),
         figure(
             "Moves",

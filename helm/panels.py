@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from grafana_foundation_sdk.builders import common, dashboard, prometheus, stat, table, timeseries
+from grafana_foundation_sdk.builders import common, dashboard, prometheus, stat, table, timeseries, trend
 from grafana_foundation_sdk.cog.builder import Builder
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.cog.variants import Dataquery
+from grafana_foundation_sdk.models import units
 from grafana_foundation_sdk.models.common import LegendDisplayMode, LegendPlacement
 from grafana_foundation_sdk.models.dashboard import (
     DataSourceRef,
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from grafana_foundation_sdk.models import dashboard as models
 
 PROMETHEUS: Final = DataSourceRef("prometheus", "$datasource")
-INFINITY: Final = DataSourceRef("yesoreyeram-infinity-datasource", "$datasource")
+INFINITY: Final = DataSourceRef("yesoreyeram-infinity-datasource", "$service")
 HERE: Final = 'namespace=~"$namespace"'
 """The label matcher of every expression."""
 
@@ -101,12 +102,20 @@ def choice(name: str, label: str, query: str) -> dashboard.QueryVariable:
     return variable.refresh(VariableRefresh.ON_TIME_RANGE_CHANGED).sort(VariableSort.ALPHABETICAL_ASC)
 
 
-class Infinity(Builder[Dataquery], Dataquery):
-    """A query of Grafana's Infinity data source: it posts a body to the service and reads the answer as CSV."""
+def curve(title: str, about: str, query: Infinity, span: int = 12) -> trend.Panel:
+    """Lines over the first column of an answer of the service, which ascends."""
+    legend = common.VizLegendOptions().display_mode(LegendDisplayMode.LIST).placement(LegendPlacement.BOTTOM).show_legend(True)
+    panel = (
+        trend.Panel().title(title).description(about).datasource(INFINITY).unit(units.Short).span(span).height(8).legend(legend)
+    )
+    return panel.x_field(query.columns[0]).min(0).with_target(query)
 
-    def __init__(self, path: str, body: str, columns: Mapping[str, str]) -> None:
-        """Columns : name → "string" or "number"."""
-        self._path, self._body, self._columns = path, body, columns
+
+class Infinity(Builder[Dataquery], Dataquery):
+    """A query of Grafana's Infinity data source: it posts a body to the service and reads columns of numbers from the CSV."""
+
+    def __init__(self, path: str, body: str, columns: tuple[str, ...]) -> None:
+        self._path, self._body, self.columns = path, body, columns
 
     def build(self) -> Infinity:
         """Required by Builder."""
@@ -132,9 +141,15 @@ class Infinity(Builder[Dataquery], Dataquery):
             },
             "csv_options": {"delimiter": ","},
             "root_selector": "",
-            "columns": [{"selector": name, "text": name, "type": kind} for name, kind in self._columns.items()],
+            "columns": [{"selector": name, "text": name, "type": "number"} for name in self.columns],
             "filters": [],
         }
+
+
+def selection(name: str, label: str, values: tuple[str, ...]) -> dashboard.CustomVariable:
+    """A list of values, of which the first is selected."""
+    variable = dashboard.CustomVariable(name).label(label).values(", ".join(values))
+    return variable.current(VariableOption(text=values[0], value=values[0]))
 
 
 def text_input(name: str, label: str, default: str) -> dashboard.TextBoxVariable:

@@ -9,6 +9,7 @@ import math
 import re
 import signal
 import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ import yaml
 
 from service.auth.tokens import new_token
 from service.cli.live.cluster_metrics import GAUGES
+from tests.kafka.clients import eventually, members_of, metrics_at
 from tests.support.charts import CHART
 from tests.support.golden import PROJECT
 from tests.support.programs import program
@@ -49,7 +51,15 @@ RECORDS = [rule["record"] for group in GROUPS for rule in group["rules"] if "rec
 ALERTS = {rule["alert"]: rule["expr"] for group in GROUPS for rule in group["rules"] if "alert" in rule}
 
 CAPACITY = dashboard("partition-allocator-capacity.json")
-QUESTIONS = {panel["title"]: panel["targets"][0] for panel in CAPACITY["panels"]}
+QUESTIONS = {panel["title"]: panel["targets"][0] for panel in CAPACITY["panels"] if panel["type"] == "trend"}
+WATCHED = [
+    (panel["title"], target["expr"])
+    for board in (CAPACITY, dashboard("partition-allocator-cluster.json"))
+    for panel in board["panels"]
+    if panel["type"] not in ("row", "trend")
+    for target in panel["targets"]
+]
+"""What the dashboards ask of the metrics of ``watch``."""
 
 
 # ---- load ------------------------------------------------------------------------------------------------------------
@@ -151,8 +161,29 @@ def load(plugin, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def prometheus(load, tmp_path_factory):
-    """The URL of a Prometheus that has scraped the service while it was asked."""
+def watch(broker):
+    """The port of a ``watch`` on a real broker, with a group of two members and a topic whose keys are sampled."""
+    topic, port = broker.topic(4), free_port()
+    broker.produce(topic, [(f"key-{i % 7}", "x" * 100) for i in range(300)])
+    command = [sys.executable, "-m", "service", "watch", "--bootstrap-server", broker.bootstrap, "--interval", "1"]
+    with members_of(broker) as members:
+        for _ in range(2):
+            members.librdkafka("billing", [topic], **{"auto.commit.interval.ms": "500"})
+        process = subprocess.Popen(
+            [*command, "--port", str(port), "--topic", topic, "--sample-keys", "100"], stderr=subprocess.DEVNULL
+        )
+        try:
+            rate = "allocator_cluster_member_records_per_second"
+            eventually(lambda: metrics_at(port), lambda values: any(name.startswith(rate) for name in values))
+            yield port
+        finally:
+            process.terminate()
+            process.wait(60)
+
+
+@pytest.fixture(scope="module")
+def prometheus(load, watch, tmp_path_factory):
+    """The URL of a Prometheus that has scraped the service, while it was asked, and a ``watch``."""
     folder = tmp_path_factory.mktemp("prometheus")
     target = load.url.removeprefix("http://")
     config = {
@@ -161,7 +192,10 @@ def prometheus(load, tmp_path_factory):
         "scrape_configs": [
             {
                 "job_name": "allocator",
-                "static_configs": [{"targets": [target], "labels": {"namespace": NAMESPACE, "pod": "allocator-0"}}],
+                "static_configs": [
+                    {"targets": [target], "labels": {"namespace": NAMESPACE, "pod": "allocator-0"}},
+                    {"targets": [f"127.0.0.1:{watch}"], "labels": {"namespace": NAMESPACE, "pod": "watch-0"}},
+                ],
             }
         ],
     }
@@ -234,6 +268,20 @@ def test_the_variables_have_values(prometheus):
         assert {entry["metric"][label] for entry in values}
 
 
+@pytest.mark.parametrize(("title", "expression"), WATCHED, ids=[f"{title} {i}" for i, (title, _) in enumerate(WATCHED)])
+def test_no_panel_about_a_cluster_is_empty(prometheus, load, title, expression):
+    """Each gives finite numbers for a real cluster; an even one has a skew of 1, and not of nothing."""
+    grafana = {"$namespace": NAMESPACE, "$topic": ".*", "$group": ".*", "$window": "30s", "$limit": "0.85", "$rate": "1000"}
+    for variable, value in grafana.items():
+        expression = expression.replace(variable, value)
+    assert "$" not in expression
+    series = answer(prometheus, load, expression)
+    assert series
+    assert all(math.isfinite(float(one["value"][1])) for one in series)
+    if title == "Days until a disk is full":
+        assert all(0 <= float(one["value"][1]) <= 3650 for one in series)
+
+
 @pytest.mark.parametrize("record", RECORDS)
 def test_every_recording_rule_records(prometheus, load, record):
     assert answer(prometheus, load, record)
@@ -241,7 +289,7 @@ def test_every_recording_rule_records(prometheus, load, record):
 
 CLUSTER_ALERTS = {name: expression for name, expression in ALERTS.items() if "allocator_cluster_" in expression}
 CLUSTER = [
-    *(target["expr"] for panel in dashboard("partition-allocator-cluster.json")["panels"] for target in panel["targets"]),
+    *(expression for _, expression in WATCHED),
     *CLUSTER_ALERTS.values(),
 ]
 
@@ -249,9 +297,10 @@ CLUSTER = [
 @pytest.mark.parametrize("expression", CLUSTER)
 def test_the_cluster_dashboard_and_alerts_look_at_what_watch_serves(expression):
     """Every metric is one of its metrics, and every label one of that metric's."""
-    (name,) = re.findall(r"allocator_cluster_\w+", expression)
-    labels = {"namespace", "pod"} | set(GAUGES[name][1] if name in GAUGES else ())
-    assert name in {"allocator_cluster_up", *GAUGES}
+    names = re.findall(r"allocator_cluster_\w+", expression)
+    labels = {"namespace", "pod"}.union(*(GAUGES[name][1] for name in names if name in GAUGES))
+    assert names
+    assert set(names) <= {"allocator_cluster_up", *GAUGES}
     assert set(re.findall(r"(\w+)=", expression)) <= labels
     assert {label for group in re.findall(r"by \(([^)]*)\)", expression) for label in group.split(", ")} <= labels
 
@@ -303,7 +352,7 @@ def test_an_alert_has_no_link_that_leads_nowhere():
 
 
 @pytest.mark.parametrize("title", QUESTIONS)
-def test_the_capacity_tables_have_rows(load, title):
+def test_the_curves_have_points(load, title):
     """What Grafana's Infinity data source would post, with what the dashboard holds at first, gives the columns it expects."""
     target = QUESTIONS[title]
     options = target["url_options"]
@@ -316,8 +365,10 @@ def test_the_capacity_tables_have_rows(load, title):
     assert answer.status_code == 200, answer.text
     assert answer.headers["Content-Type"].startswith("text/csv")
     rows = list(csv.DictReader(io.StringIO(answer.text)))
-    assert len(rows) == (4 if title == "Partition counts" else 12)
     assert {column["selector"] for column in target["columns"]} <= set(rows[0])
-    for column in target["columns"]:
-        if column["type"] == "number":
-            assert all(math.isfinite(float(row[column["selector"]])) for row in rows)
+    counts, *lines = ([float(row[column["selector"]]) for row in rows] for column in target["columns"])
+    assert counts == sorted(set(counts))  # or Grafana draws nothing
+    assert len(counts) == 10
+    for line in lines:
+        assert all(math.isfinite(number) for number in line)
+        assert len(set(line)) > 1
