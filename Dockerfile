@@ -14,10 +14,10 @@ ENV PATH=/opt/allocator/bin:$PATH \
     PIP_DISABLE_PIP_VERSION_CHECK=1
 # With the Kafka client, a small package of Python alone, so that one image serves the service and `watch`. Libraries bring their
 # tests, a tenth of the image.
-COPY requirements.lock requirements-kafka.lock /opt/allocator/
+COPY requirements.lock requirements-image.lock /opt/allocator/
 RUN --mount=type=cache,target=/root/.cache/pip \
     python -m venv /opt/allocator && \
-    pip install --no-compile --require-hashes -r /opt/allocator/requirements.lock -r /opt/allocator/requirements-kafka.lock && \
+    pip install --no-compile --require-hashes -r /opt/allocator/requirements.lock -r /opt/allocator/requirements-image.lock && \
     find /opt/allocator -type d -name tests -prune -exec rm -r {} + && \
     python -m compileall -q /opt/allocator/lib
 

@@ -37,11 +37,12 @@ fuzz: .venv/.dev ## post a million altered captures to /v1/decodings, ten minute
 soak: .venv/.dev ## send 100,000 requests beside hostile clients, check answers and memory, some minutes (docs/reliability.md)
 	$(BIN)/python -m tests.runs.soak
 
-lint: .venv/.dev ## run ruff, mypy --strict, the import contracts and hadolint
+lint: .venv/.dev ## run ruff, mypy --strict, the import contracts, deptry and hadolint
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/deptry service partition_allocator
 	$(BIN)/hadolint Dockerfile
 
 format: .venv/.dev ## format and fix with ruff
@@ -67,10 +68,10 @@ pipeline-demo: .venv/.dev ## run skew on the flights and on 50 million keys on S
 
 lock: ## resolve the dependencies again (needs uv)
 	uv pip compile --universal --generate-hashes --no-annotate --no-header -q pyproject.toml --group build -o requirements.lock
-	uv pip compile --universal --generate-hashes --no-annotate --no-header -q pyproject.toml --extra kafka --extra pipeline --group build --group dev \
+	uv pip compile --universal --generate-hashes --no-annotate --no-header -q pyproject.toml --extra kafka --extra pipeline --extra tracing --group build --group dev \
 	    -c requirements.lock -o requirements-dev.lock
-	uv pip compile --universal --generate-hashes --no-annotate --no-header -q pyproject.toml --extra kafka \
-	    -c requirements-dev.lock -o requirements-kafka.lock
+	uv pip compile --universal --generate-hashes --no-annotate --no-header -q pyproject.toml --extra kafka --extra tracing \
+	    -c requirements-dev.lock -o requirements-image.lock
 	uv pip compile --universal --generate-hashes --no-annotate --no-header -q pyproject.toml --extra pipeline \
 	    -c requirements-dev.lock -o requirements-pipeline.lock
 

@@ -38,6 +38,5 @@ def assign(group: Group) -> Assignment:
 HEAVIEST_FIRST = Assignor(
     name="heaviest-first",
     run=assign,
-    reproduces="no class of Kafka's",
     summary="The heaviest partition first, each to the subscriber with the least load so far.",
 )

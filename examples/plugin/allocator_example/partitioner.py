@@ -26,9 +26,7 @@ def tenant_hashes(keys: Keys, _key_format: str) -> Int32s:
 TENANT = Partitioner(
     name="tenant",
     run=by_hash,
-    reproduces="no client's partitioner",
     summary="murmur2 of the key up to its first colon, mask; no key: a random available partition.",
-    client="allocator-example 1.0",
     setting="partitioner.class",
     hash=Hash("murmur2 of the tenant", tenant_hashes),
     sign=MASK,

@@ -33,6 +33,5 @@ def place(cluster: Cluster, request: PlacementRequest, _random: JavaRandom) -> I
 LEADERS_ON_ONE_RACK = Placer(
     name="leaders-on-one-rack",
     run=place,
-    reproduces="no class of Kafka's",
     summary="Every leader on the first rack named, every follower on other racks, in turn.",
 )
