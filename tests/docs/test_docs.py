@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import shlex
 from typing import TYPE_CHECKING
@@ -11,7 +12,9 @@ from click import Context, Group
 
 from service.cli import COMMANDS, main
 from service.config import settings_table
+from service.core.assignors import GROUP_PROTOCOLS
 from service.core.partitioners import PARTITIONERS
+from service.core.placers import PLACERS
 from tests.support.golden import PROJECT
 
 if TYPE_CHECKING:
@@ -130,6 +133,22 @@ def test_the_readmes_answers_are_the_services(client, command, shown):
     assert response.text == shown
 
 
+@pytest.mark.parametrize(
+    ("object_name", "strategies"),
+    [
+        ("assignors.Assignor", [assignor for protocol in GROUP_PROTOCOLS.values() for assignor in protocol.builtins]),
+        ("partitioners.Partitioner", PARTITIONERS.builtins),
+        ("placers.Placer", PLACERS.builtins),
+    ],
+)
+def test_the_guide_to_plugins_gives_the_signature_that_run_has(object_name, strategies):
+    guide = (PROJECT / "docs" / "plugins.md").read_text()
+    (row,) = re.findall(rf"^\|.*`service\.core\.{object_name}`.*`run\(([\w, ]+)\)`", guide, re.MULTILINE)
+    parameters = row.split(", ")
+    for strategy in strategies:
+        assert len(inspect.signature(strategy.run).parameters) == len(parameters), strategy.name
+
+
 def test_the_readme_counts_the_partitioners():
     assert f"lists the partitioners: {len(PARTITIONERS.builtins)}, of" in README
 
@@ -142,3 +161,12 @@ def test_the_readme_has_an_example_of_each_decision():
         "/v1/partitioner-fingerprints",
         "/v1/partition-count-plans",
     ]
+
+
+def test_the_architecture_counts_the_modules_of_each_layer():
+    layers = (PROJECT / "ARCHITECTURE.md").read_text().partition("## Layers")[2].partition("```\n")[2].partition("```")[0]
+    counts = {}
+    for names, numbers in re.findall(r"^(\S+(?: \| \S+)*)  .*? +(\d+(?: \| \d+)*)(?: modules)?$", layers, re.MULTILINE):
+        counts |= dict(zip(names.split(" | "), map(int, numbers.split(" | ")), strict=True))
+    folders = {path.parent.name: len([*path.parent.rglob("*.py")]) for path in (PROJECT / "service").glob("*/__init__.py")}
+    assert counts == {**folders, "app": 1}
