@@ -72,7 +72,7 @@ def environment(tmp_path_factory) -> dict[str, str]:
     source = (
         "from service.core.assignors import Assignor\n"
         "from service.core.assignors.by_name import by_name\n"
-        f"twice = Assignor(name='twice', run=by_name({twice}), reproduces='', summary='')\n"
+        f"twice = Assignor(name='twice', run=by_name({twice}), summary='')\n"
     )
     entry_points = {"twice": "allocator_faulty:twice", "absent": "allocator_faulty_absent:absent"}
     install(site, "faulty", "assignors.classic", entry_points, allocator_faulty=source)

@@ -1,34 +1,54 @@
-"""Every assignor answers for the releases that it is known to, as those do."""
+"""Every strategy answers for the releases that it is known to, as those do."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import pytest
 
 from service.core.assignors import GROUP_PROTOCOLS
 from service.core.errors import InvalidQuestion
-from service.core.kafka_versions import RELEASES
+from service.core.kafka_versions import LATEST, RELEASES
+from service.core.placers import PLACERS
 
-EVERY = [
+ASSIGNORS = [
     pytest.param(protocol, assignor, id=f"{protocol}-{assignor.name}")
     for protocol, assignors in GROUP_PROTOCOLS.items()
     for assignor in assignors
 ]
 
 
-@pytest.mark.parametrize(("protocol", "assignor"), EVERY)
+@pytest.mark.parametrize(("protocol", "assignor"), ASSIGNORS)
 def test_the_newest_release_is_answered_by_the_assignor_on_offer(protocol, assignor):
-    assert assignor.at_release(RELEASES[-1]) is assignor
+    assert assignor.at(LATEST) is assignor
     assert assignor.kafka_versions[0] == ("4.2.0" if protocol == "share" else "4.0.0")
 
 
 def test_uniform_changed_in_4_0_1():
     uniform = GROUP_PROTOCOLS["consumer"]["uniform"]
-    assert uniform.at_release("4.0.0") is uniform.earlier[0]
-    assert uniform.at_release("4.0.1") is uniform
+    assert uniform.at("4.0.0").run is not uniform.run
+    assert uniform.at("4.0.1").run is uniform.run
+    assert [uniform.at(release).implementation.release for release in ("4.0.0", "4.3.1", "4.4.0")] == ["4.0.0", "4.3.1", "4.4.0"]
+
+
+def test_a_class_that_kafka_has_removed_keeps_its_last_release():
+    assert PLACERS["rack-aware"].at(LATEST).implementation.release == "4.0.2"
+    assert PLACERS["rack-aware"].at("0.10.2.1").implementation.release == "0.10.2.1"
+
+
+def test_the_release_of_kafka_plays_no_part_for_what_is_not_kafkas():
+    balanced = PLACERS["balanced"]
+    assert balanced.kafka_versions == RELEASES
+    assert all(balanced.at(release) is balanced for release in RELEASES)
 
 
 @pytest.mark.parametrize("version", ["3.9.1", "4.1.1", "5.0.0", ""])
-def test_an_unknown_release_is_refused_with_the_known_ones(version):
-    with pytest.raises(InvalidQuestion, match=r"supported are 4\.2\.0, 4\.2\.1, 4\.3\.0, 4\.3\.1") as refusal:
-        GROUP_PROTOCOLS["share"]["simple"].at_release(version)
+def test_an_unknown_release_is_rejected_with_the_known_ones(version):
+    with pytest.raises(InvalidQuestion, match=r"it supports 4\.2\.0, 4\.2\.1, 4\.3\.0, 4\.3\.1, 4\.4\.0") as refusal:
+        GROUP_PROTOCOLS["share"]["simple"].at(version)
     assert refusal.value.field == ("kafka_version",)
+
+
+def test_forms_name_releases_that_exist():
+    with pytest.raises(ValueError, match="not in tuple"):
+        _ = replace(PLACERS["striped"], forms={"9.9.9": {}}).kafka_versions

@@ -44,7 +44,7 @@ GROUP = group_of(
 
 def assign(answer, *, sharing=False):
     run = answer if callable(answer) else lambda group: answer  # noqa: ARG005
-    assignor = Assignor(name="mine", run=run, reproduces="", summary="")
+    assignor = Assignor(name="mine", run=run, summary="")
     return plugins.guard(assignor, PLUGIN, sharing=sharing).run(GROUP)
 
 
@@ -265,9 +265,9 @@ def test_a_placer_that_breaks_a_rule(answer, rule):
         place(answer)
 
 
-@pytest.mark.parametrize("parts", [{"forms": ("operations",)}, {"kafka_versions": ()}])
-def test_a_placer_cannot_answer_for_a_controller_or_for_no_release(parts):
-    with pytest.raises(ValueError, match=r"(forms|kafka_versions) must"):
+@pytest.mark.parametrize("parts", [{"requests": ("operations",)}, {"forms": {"4.4.0": {}}}])
+def test_a_placer_cannot_answer_for_a_controller_or_for_kafkas_releases(parts):
+    with pytest.raises(ValueError, match=r"(requests must|forms are)"):
         placer_plugins.guard(replace(PLACERS["modulo"], **parts), Plugin("placer", "mine", ("mine 1.0",)))
 
 

@@ -15,6 +15,7 @@ from service.core.printable import printable
         ("\x1b[31mred\x07", r"\x1b[31mred\x07"),
         ("a\tb\r\nc\x7f\x85", r"a\x09b\x0d\x0ac\x7f\x85"),
         ("invoice\u202efdp.exe", r"invoice\u202efdp.exe"),
+        ("a\u061cb\u200fc", r"a\u061cb\u200fc"),
         ("a\u2028b\u2066c\ud800", r"a\u2028b\u2066c\ud800"),
     ],
 )

@@ -19,7 +19,7 @@ from service.core.assignors.by_name import by_name
 def assign(partitions_per_topic, subscriptions):
     return {}
 
-good = Assignor(name="good", run=by_name(assign), reproduces="nothing of Kafka's", summary="Assigns nothing.")
+good = Assignor(name="good", run=by_name(assign), summary="Assigns nothing.")
 """
 
 
@@ -85,8 +85,7 @@ BROKEN = {
     "": "AttributeError: .*has no attribute 'good'",
     "good = 7": "TypeError: allocator_broken:good must be of the type Assignor, not int",
     GOOD.replace('name="good"', 'name="better"'): "ValueError: .*'better'",
-    GOOD.replace("summary=", "since='3.9.0', summary="): "ValueError",
-    GOOD.replace("summary=", "earlier=(None,), summary="): "ValueError: earlier",
+    GOOD.replace("summary=", "forms={'4.4.0': {}}, summary="): "ValueError: forms",
     GOOD.replace('"Assigns nothing."', "b'Assigns nothing.'"): "TypeError: summary must be str",
 }
 
@@ -107,7 +106,7 @@ def test_a_broken_plugin_is_left_out_and_named_when_asked_for(site, caplog, sour
 def offered(site, monkeypatch):
     """A broken plug-in and one that assigns nothing, installed in the service."""
     install(site, "one", "assignors.classic", {"broken": "allocator_broken:good"}, allocator_broken="import no_such_module")
-    raising = "\nraising = Assignor(name='raising', run=lambda group: 1 / 0, reproduces='', summary='')\n"
+    raising = "\nraising = Assignor(name='raising', run=lambda group: 1 / 0, summary='')\n"
     both = {"good": "allocator_good:good", "raising": "allocator_good:raising"}
     install(site, "two", "assignors.classic", both, allocator_good=GOOD + raising)
     monkeypatch.setitem(GROUP_PROTOCOLS, "classic", registry())
@@ -148,8 +147,28 @@ def test_the_other_assignors_answer_and_are_listed_beside_a_broken_one(client):
         ("Confluent", "librdkafka:consistent_random"),
         ("librdkafka:murmur", "librdkafka:murmur2"),
         ("kafka-pyhton", "kafka-python"),
+        ("murmur2", "java"),
+        ("default", "java"),
+        ("Java", "java"),
+        ("java:murmur2", "java"),
+        ("murmur2_random", "librdkafka:murmur2_random"),
+        ("consistent", "librdkafka:consistent"),
+        ("librdkafka:default", "librdkafka:consistent_random"),
+        ("librdkafka:crc32", "librdkafka:consistent_random"),
+        ("crc32", "librdkafka:consistent_random', 'sarama:crc32' or 'kafka-go:crc32"),
+        ("fnv1a", "sarama' or 'librdkafka:fnv1a"),
+        ("FNV-1a", "sarama"),
+        ("go", "librdkafka:consistent_random', 'sarama' or 'kafka-go:round-robin"),
+        ("python", "librdkafka:consistent_random', 'kafka-python' or 'aiokafka"),
+        ("sticky", "java:sticky"),
     ],
 )
 def test_an_unknown_partitioner_is_met_with_the_one_that_may_be_meant(name, meant):
     with pytest.raises(UnknownStrategy, match=f"Did you mean '{meant}'"):
+        PARTITIONERS[name]
+
+
+@pytest.mark.parametrize("name", ["", ":", "::", "…", "librdkafka:", "x"])
+def test_a_name_without_words_means_nothing_in_particular(name):
+    with pytest.raises(UnknownStrategy, match="There is no partitioner"):
         PARTITIONERS[name]

@@ -14,6 +14,7 @@ def look(text: bytes) -> tuple[str, int, bytes | None]:
     """("fine", "twice" or "too deep"; the bytes that the values take; the key that is there twice) for a well-formed text."""
     size = 0
     open_objects: list[list[bytes] | None] = []  # the keys of an object; None for a list
+    last_names: dict[tuple[int, int], str] = {}  # by depth and place in the object
     wants_key = False
     for token in TOKEN.findall(text):
         if token in (b"{", b"["):
@@ -26,16 +27,19 @@ def look(text: bytes) -> tuple[str, int, bytes | None]:
             open_objects.pop()
             wants_key = False
         elif token == b",":
-            size += 8
+            size += 24
             wants_key = bool(open_objects) and open_objects[-1] is not None
         elif token[:1] == b'"' and wants_key:
-            size += 24
             wants_key = False
             name = same_characters(token)
             keys = open_objects[-1]
             if name in keys:
                 return "twice", size, token[1:-1]
+            size += 64 if len(keys) < 8 else 144
             if len(keys) < MAX_MEMBERS:
+                place = len(open_objects), len(keys)
+                size -= 40 if last_names.get(place) == name else 0
+                last_names[place] = name
                 keys.append(name)
         elif token[:1] == b'"':
             width = 4 if b"\\u" in token.replace(b"\\\\", b"") or max(token) >= 0xF0 else 2 if max(token) >= 0xC4 else 1

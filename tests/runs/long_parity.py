@@ -32,7 +32,7 @@ from service.core.errors import InvalidQuestion, KafkaAssignorFails
 from service.core.ragged import transposed
 from tests.support import golden, parity, server_groups
 from tests.support.groups import RACKS, group_of
-from tests.support.jvm import KAFKA
+from tests.support.jvm import COMPARED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -55,23 +55,20 @@ class Subject:
     kafka_class: str
 
     def __str__(self) -> str:
-        return f"{self.protocol} {self.assignor.name}" + f" {self.release}" * (self.release != KAFKA)
+        return f"{self.protocol} {self.assignor.name}" + f" {self.release}"
 
 
-def _subject(protocol: str, name: str, kafka_class: str, release: str = KAFKA) -> Subject:
-    package = "org.apache.kafka." + ("clients.consumer." if protocol == "classic" else "coordinator.group.assignor.")
-    return Subject(protocol, GROUP_PROTOCOLS[protocol][name].at_release(release), release, package + kafka_class)
+ASSIGNORS = tuple((protocol, assignor.name) for protocol, assignors in GROUP_PROTOCOLS.items() for assignor in assignors.builtins)
+
+
+def _subject(protocol: str, name: str, release: str) -> Subject:
+    assignor = GROUP_PROTOCOLS[protocol][name].at(release)
+    return Subject(protocol, assignor, release, assignor.implementation.symbol)
 
 
 SUBJECTS = (
-    _subject("classic", "range", "RangeAssignor"),
-    _subject("classic", "roundrobin", "RoundRobinAssignor"),
-    _subject("classic", "sticky", "StickyAssignor"),
-    _subject("classic", "cooperative-sticky", "CooperativeStickyAssignor"),
-    _subject("consumer", "uniform", "UniformAssignor"),
-    _subject("consumer", "uniform", "UniformAssignor", "4.0.0"),
-    _subject("consumer", "range", "RangeAssignor"),
-    _subject("share", "simple", "SimpleAssignor"),
+    *(_subject(*names, release) for release in COMPARED for names in ASSIGNORS),
+    _subject("consumer", "uniform", "4.0.0"),
 )
 """Group N is assigned by the subject ``N % len(SUBJECTS)``."""
 
@@ -416,7 +413,7 @@ class Kafka:
 def start(subject: Subject) -> Kafka:
     """The JVM for a subject; our own, not the one that other tests share."""
     if subject.protocol == "classic":
-        return Kafka(parity.group_leader.__wrapped__)
+        return Kafka(lambda: parity.group_leader.__wrapped__(subject.release))
     return Kafka(lambda: parity.group_coordinator.__wrapped__(subject.release))
 
 

@@ -1,8 +1,9 @@
 """``python -m tests.runs.soak [requests]``: 100,000 mixed requests to a real server beside hostile clients.
 
-Four honest clients send golden vectors of every kind, large bodies, gzip and Arrow, CSV and explanations, and between them
-invalid requests: malformed, duplicated, deep, extreme, cut half way. Every answer is compared with the first one to the same
-request, and none may be lost. Meanwhile other clients read slowly, send slowly, send endless heads and tiny chunks, or nothing.
+Four honest clients send golden vectors of every kind, large bodies, gzip and Arrow, CSV and explanations, simulations, and
+between them invalid requests: malformed, duplicated, deep, extreme, cut half way, large ones with wrong tokens. Every answer is
+compared with the first one to the same request, and none may be lost. Meanwhile other clients read slowly, send slowly, send
+endless heads and tiny chunks, or nothing.
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 import pyarrow as pa
 
+from service.auth.tokens import new_token
 from tests.support.golden import lines
 from tests.support.hostile import BEHAVIOURS, hostile
 from tests.support.serving import Server, serving
@@ -50,6 +53,16 @@ EXTREMES = (
     ("/v1/replica-placements", '{"placer": "striped", "partitions_count": 2147483647, "replication_factor": 1, "brokers": []}'),
 )
 """Numbers at the edges of 32 and 64 bits, half a surrogate pair, nothing at all."""
+
+SIMULATIONS = tuple(
+    {
+        "topics": [{"topic_name": "t", "partitions_count": 6}],
+        "members": [{"member_id": "m"}],
+        "events": [{"at_ms": 1_000, "type": "scales", "members_count": count}],
+    }
+    for count in (3, 5_000, 20_000)
+)
+"""Short ones and long ones: the longest takes about half a second."""
 
 
 @dataclass(frozen=True)
@@ -102,11 +115,12 @@ def questions() -> list[Question]:
     with pa.ipc.new_stream(sink, pa.schema([("key", pa.string())])) as stream:
         stream.write_table(pa.table({"key": keys}))
     json_type = ("Content-Type", "application/json")
+    packed = (json_type, ("Content-Encoding", "gzip"))
     arrow = (("Content-Type", "application/vnd.apache.arrow.stream"),)
     odd = [
         Question("POST", "/v1/partitions", large),
         Question("POST", "/v1/partitions?partitions_count=12", sink.getvalue().to_pybytes(), headers=arrow),
-        Question("POST", "/v1/partitions", gzip.compress(large), headers=(json_type, ("Content-Encoding", "gzip"))),
+        Question("POST", "/v1/partitions", gzip.compress(large), headers=packed),
         Question("POST", "/v1/partitions", large, cut=100_000),
         *(Question("GET", f"/v1/partitions?key=order-{i}&partitions_count=12") for i in range(40)),
         *(Question("POST", "/v1/partitions?explain=true", small) for _ in range(5)),
@@ -116,11 +130,23 @@ def questions() -> list[Question]:
             Question("POST", "/v1/partitions", body, (400, 422))
             for body in (b"{", b"[" * 9999, b'{"keys":[],"keys":[]}', b"\xff")
         ),
+        *(
+            Question("POST", "/v1/partitions", '{"é":[]}'.replace("[]", "[" * 999).encode(encoding), (400,))
+            for encoding in ("utf-16", "utf-16-le", "utf-32")
+        ),
+        Question("POST", "/v1/partitions", gzip.compress(('["é"' + ",[]" * 2**20).encode("utf-16")), (400,), packed),
+        Question("POST", "/v1/partitions?partitions_count=12", sink.getvalue().to_pybytes()[:-5_000], (400,), arrow),
+        Question("GET", "/v1/partitions?key=%FF&partitions_count=12", status=(400,)),
         Question("POST", "/v1/partitions", b"{}", (415,), headers=(json_type, ("Content-Encoding", "br"))),
         Question(
             "POST", "/v1/partitions", gzip.compress(b"[" + b"0," * 2**20), (400, 422), (json_type, ("Content-Encoding", "gzip"))
         ),
         *(Question("POST", path, body.encode(), (200, 400, 413, 422)) for path, body in EXTREMES),
+        *(
+            Question("POST", "/v1/partitions", large, (200, 401), (json_type, ("Authorization", f"Bearer wrong-{i}")))
+            for i in range(8)
+        ),
+        *(Question("POST", "/v1/group-rebalances", json.dumps(body).encode(), (200, 413, 422, 503)) for body in SIMULATIONS),
         Question("GET", "/v1/nowhere", status=(404,)),
         Question("DELETE", "/v1/partitions", status=(405,)),
         Question("GET", "/healthz"),
@@ -130,8 +156,11 @@ def questions() -> list[Question]:
     return found + odd
 
 
-def soak(server: Server, count: int, seed: int = 0) -> Report:
-    """Ask ``count`` questions of the mix beside hostile clients, in an order that the seed draws."""
+def soak(server: Server, count: int, seed: int = 0, token: str = "") -> Report:
+    """Ask ``count`` questions of the mix beside hostile clients, in an order that the seed draws.
+
+    token : what questions have that have no other; "" where the server checks none
+    """
     report = Report()
     bodies = questions()
     firsts: dict[Question, tuple[int, bytes]] = {}
@@ -150,7 +179,7 @@ def soak(server: Server, count: int, seed: int = 0) -> Report:
                     report.resident.append(resident(server))
             question = draw.choice(bodies)
             begun = time.monotonic()
-            fault = _cut(server, question) if question.cut else _ask(client, question, firsts)
+            fault = _cut(server, question) if question.cut else _ask(client, question, firsts, token)
             report.latencies.append(time.monotonic() - begun)
             if fault:
                 report.faults.append(f"{question.method} {question.path}: {fault}")
@@ -173,9 +202,9 @@ def _address(server: Server) -> tuple[str, int]:
     return host, int(port)
 
 
-def _ask(client: http.client.HTTPConnection, question: Question, firsts: dict[Question, Any]) -> str:
+def _ask(client: http.client.HTTPConnection, question: Question, firsts: dict[Question, Any], token: str) -> str:
     """What was wrong with the answer; "" for nothing."""
-    headers = {**dict(question.headers), "X-Request-ID": "soak"}
+    headers = {"Authorization": f"Bearer {token}", **dict(question.headers), "X-Request-ID": "soak"}
     try:
         client.request(question.method, question.path, question.body or None, headers)
         response = client.getresponse()
@@ -205,8 +234,12 @@ def resident(server: Server) -> int:
 def main() -> None:
     """Run, tell, and fail if there was anything to tell."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
-    with serving() as server:
-        report = soak(server, count)
+    with NamedTemporaryFile("w") as tokens:
+        token, line = new_token("soak", ("*",))
+        tokens.write(line)
+        tokens.flush()
+        with serving(ALLOCATOR_TOKENS_FILE=tokens.name) as server:
+            report = soak(server, count, token=token)
     mebi = [size / 2**20 for size in report.resident]
     told = (
         f"{report.requests} requests in {report.seconds:.0f} s: {report.requests / report.seconds:.0f} a second",

@@ -9,6 +9,7 @@ from random import Random
 import pytest
 
 from service.core.assignors.classic import roundrobin
+from service.core.kafka_versions import LATEST
 from tests.runs import long_parity
 from tests.runs.long_parity import SUBJECTS, Case, Comparison, Differs, Kafka, life, nearly_endless, ours
 from tests.support import golden
@@ -53,7 +54,7 @@ def test_a_difference_is_found_and_made_small(comparison, monkeypatch):
     """An assignor that is not the class that it says it is: two members and two topics tell them apart."""
     wrong = dataclasses.replace(SUBJECTS[0].assignor, run=roundrobin.assign)
     monkeypatch.setattr(long_parity, "SUBJECTS", (dataclasses.replace(SUBJECTS[0], assignor=wrong),))
-    with pytest.raises(Differs, match=r"classic range, group \d+, rebalance \d") as raised:
+    with pytest.raises(Differs, match=rf"classic range {LATEST}, group \d+, rebalance \d") as raised:
         comparison.run(300)
     smallest = comparison.shrunk(raised.value)
     assert smallest.case.ours == ours(smallest.case.subject, smallest.case.body)
@@ -73,7 +74,7 @@ def test_what_we_call_endless_does_not_end_on_the_jvm(comparison):
     for body in endless:
         comparison.take(Case(0, 0, sticky, body, ours(sticky, body)))
     comparison.finish()
-    assert comparison.counts == {("classic sticky", "endless"): 4}
+    assert comparison.counts == {(f"classic sticky {LATEST}", "endless"): 4}
     quick = next(life(1, 2))
     comparison.take(dataclasses.replace(quick, ours={"apart": "endless"}))
     with pytest.raises(Differs) as raised:

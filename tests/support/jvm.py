@@ -15,13 +15,21 @@ from typing import Any
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from pyspark.find_spark_home import _find_spark_home
 
+from service.core.kafka_versions import LATEST
+
 KAFKA = "4.3.1"
-JARS = (
-    f"org.apache.kafka:kafka-clients:{KAFKA}",
-    f"org.apache.kafka:kafka-metadata:{KAFKA}",
-    f"org.apache.kafka:kafka-server-common:{KAFKA}",
-    f"org.apache.kafka:kafka-streams:{KAFKA}",
-)
+"""The newest release of which all jars are published: brokers, tools and Streams too."""
+
+COMPARED = (LATEST, KAFKA)
+"""The releases whose clients, coordinators and controllers every parity test asks."""
+
+
+def controller_jars(release: str) -> tuple[str, ...]:
+    """The artifacts that have the controller's placer."""
+    return tuple(f"org.apache.kafka:kafka-{part}:{release}" for part in ("clients", "metadata", "server-common"))
+
+
+JARS = (*controller_jars(KAFKA), f"org.apache.kafka:kafka-streams:{KAFKA}")
 ADMIN_UTILS_JARS = ("org.apache.kafka:kafka-server-common:4.0.2", f"org.apache.kafka:kafka-clients:{KAFKA}")
 """AdminUtils is in no release after 4.0."""
 

@@ -16,7 +16,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from py4j.java_gateway import JavaMember
 from py4j.protocol import STATIC_PREFIX
@@ -43,6 +43,8 @@ RECORDED: Final = (
 )
 """The requests that a recording keeps."""
 COMPLETED: Final = "Completed request:"
+RECORDS: Final = 500
+"""Records in each partition of a timeline whose members take a while between two polls, one record in each poll."""
 SETTLED_S: Final = 9.0
 """Seconds without a new record after which a timeline is over: more than a session."""
 
@@ -72,9 +74,13 @@ class Member:
     properties: Document
     shares: bool = False
     """Is it a member of a share group? Its consumer does not tell its id."""
+    pause_s: float = 0.0
+    """How long it processes between two polls."""
     thread: threading.Thread | None = None
     ids: list[str] = field(default_factory=list)
     """The member ids that it has had."""
+    reads: list[tuple[float, str]] = field(default_factory=list)
+    """When its assignment changed, by time.time(), and to what."""
     _commands: list[Any] = field(default_factory=list)
     _open: bool = False
 
@@ -95,11 +101,18 @@ class Member:
         duration = java.java.time.Duration.ofMillis(20)
         while self._open:
             consumer.poll(duration)
+            if self.pause_s:
+                self._note(consumer.assignment().toString())
+                time.sleep(self.pause_s)
             member_id = "" if self.shares else consumer.groupMetadata().memberId()
             if member_id and member_id not in self.ids:
                 self.ids.append(member_id)
             while self._commands:
                 self._commands.pop(0)(consumer)
+
+    def _note(self, assignment: str) -> None:
+        if assignment != (self.reads[-1][1] if self.reads else "[]"):
+            self.reads.append((time.time(), assignment))
 
     def do(self, command: Any) -> None:
         """Run ``command(consumer)`` between two polls."""
@@ -115,6 +128,7 @@ class Member:
 
         def close(consumer: Any) -> None:
             self._open = False
+            self._note("[]")
             consumer.close(*([] if self.shares else [chosen]))
 
         self.do(close)
@@ -160,7 +174,20 @@ class LiveGroup:
         self.all_topics = [topic["topic_name"] for topic in body["topics"]]
         self.assignors = [body.get("assignor", "range")]
         self.protocol = body.get("group_protocol", "classic")
+        self.pause_s = body["timing"].get("poll_interval_ms", 0) / 1000
+        self.stops: list[tuple[float, str]] = []
         self._create(body["topics"])
+        if self.pause_s:
+            self._fill(body["topics"])
+
+    def _fill(self, topics: list[Document]) -> None:
+        """Records, so that every poll of a member that reads a partition returns at once."""
+        producer = Producer({"bootstrap.servers": self.broker.bootstrap})
+        for topic in topics:
+            for i in range(topic["partitions_count"]):
+                for _ in range(RECORDS):
+                    producer.produce(topic["topic_name"], b"", partition=i)
+        producer.flush(60)
 
     def _create(self, topics: list[Document]) -> None:
         made = self.admin.create_topics([NewTopic(topic["topic_name"], topic["partitions_count"]) for topic in topics])
@@ -182,7 +209,8 @@ class LiveGroup:
             properties = {name: value for name, value in self._properties(body).items() if name in names}
             self.members[body["member_id"]] = KilledMember(body, properties)
         else:
-            self.members[body["member_id"]] = Member(self.broker, body, self._properties(body), self.protocol == "share")
+            shares = self.protocol == "share"
+            self.members[body["member_id"]] = Member(self.broker, body, self._properties(body), shares, self.pause_s)
         member = self.members[body["member_id"]]
         member.start()
 
@@ -209,6 +237,8 @@ class LiveGroup:
             }
         elif self.protocol == "consumer":
             properties["group.remote.assignor"] = self.assignors[0]
+        if self.pause_s:
+            properties["max.poll.records"] = "1"
         if body.get("instance_id"):
             properties["group.instance.id"] = body["instance_id"]
         return properties
@@ -236,7 +266,8 @@ class LiveGroup:
         again.start()
 
     def _restart(self, member: Member) -> None:
-        again = Member(self.broker, member.body, self._properties(member.body), ids=member.ids)
+        properties = self._properties(member.body)
+        again = Member(self.broker, member.body, properties, pause_s=self.pause_s, ids=member.ids, reads=member.reads)
         self.members[member.body["member_id"]] = again
         again.start()
 
@@ -264,6 +295,7 @@ class LiveGroup:
             for self.protocol, self.assignors in steps:
                 for name in list(self.members):
                     member = self.members[name]
+                    self.stops.append((time.time(), name))
                     member.stop("DEFAULT")
                     time.sleep(event.get("down_ms", 0) / 1000)
                     self._restart(member)
@@ -336,9 +368,10 @@ def live(broker: Broker, body: Document) -> Document:
     skip = len(broker.log.read_text(encoding="utf-8", errors="replace"))
     started = time.time()
     try:
-        for member in body["members"]:
+        for i, member in enumerate(body["members"]):
             group.join(member)
-            time.sleep(0.5 if group.protocol == "classic" else 2.0)  # so that they join in this order
+            if i + 1 < len(body["members"]):
+                time.sleep(0.5 if group.protocol == "classic" else 2.0)  # so that they join in this order
         for event in body["events"]:
             time.sleep(max(0.0, started + event["at_ms"] / 1000 - time.time()))
             group.happen(event)
@@ -349,6 +382,7 @@ def live(broker: Broker, body: Document) -> Document:
         records = _settled(broker, body["group_id"])
     finally:
         ids = {name: member.ids for name, member in group.members.items()}
+        reads = [(at, name, partitions) for name, member in group.members.items() for at, partitions in member.reads]
         group.close()
     origin = int(started * 1000)
     log = broker.log.read_text(encoding="utf-8", errors="replace")[skip:]
@@ -363,7 +397,14 @@ def live(broker: Broker, body: Document) -> Document:
         "records": [{**record, "at_ms": record["at_ms"] - origin} for record in records],
         "log": [[at, text] for at, text in lines if not text.startswith(COMPLETED) and at <= last],
         "requests": [row for row in _requests(broker, lines) if row[0] <= last],
+        "stops": [[round(at * 1000) - origin, name] for at, name in group.stops],
+        "reads": [[round(at * 1000) - origin, name, _partition_ids(text)] for at, name, text in sorted(reads)],
     }
+
+
+def _partition_ids(assignment: str) -> list[int]:
+    """The ids in the text of a Set<TopicPartition> of one topic: ``[topic-0, topic-2]``."""
+    return sorted(int(one.rpartition("-")[2]) for one in assignment.strip("[]").split(", ") if one)
 
 
 def _log_requests(broker: Broker) -> None:

@@ -72,9 +72,9 @@ class Assignors:
 
 
 @cache
-def group_leader() -> Assignors:
+def group_leader(release: str = KAFKA) -> Assignors:
     """The client-side ones. All tests share it; it ends with them, when its standard input does."""
-    return Assignors("GroupLeader.java", f"org.apache.kafka:kafka-clients:{KAFKA}")
+    return Assignors("GroupLeader.java", f"org.apache.kafka:kafka-clients:{release}")
 
 
 def coordinator_jars(release: str = KAFKA) -> tuple[str, ...]:

@@ -47,6 +47,13 @@ _STALLS: Final[list[dict[str, Any]]] = [
     {"at_ms": 8_500, "type": "member_joins", "member": {"member_id": "c3"}},
     {"at_ms": 20_000, "type": "member_stalls", "member_id": "c2", "for_ms": 14_000},
 ]
+_POLLS: Final[list[dict[str, Any]]] = [
+    {"at_ms": 12_000, "type": "member_joins", "member": {"member_id": "c3"}},
+    {"at_ms": 25_000, "type": "member_leaves", "member_id": "c2"},
+    {"at_ms": 38_000, "type": "member_joins", "member": {"member_id": "c4"}},
+]
+SLOW_POLLS: Final = {"poll_interval_ms": 1_500}
+"""More than a heartbeat interval, and far less than the rebalance time-out."""
 _ROLL: Final[list[dict[str, Any]]] = [{"at_ms": 8_000, "type": "rolling_restart", "down_ms": 2_000, "pause_ms": 3_000}]
 
 
@@ -64,6 +71,11 @@ def _bounces(**change: Any) -> list[dict[str, Any]]:
     return [{"at_ms": 8_000, "type": "assignor_changes", **change, "down_ms": 1_700, "pause_ms": 3_000}]
 
 
+_JOINS: Final[list[dict[str, Any]]] = [
+    {"at_ms": 1_000, "type": "member_joins", "member": {"member_id": "c2"}},
+    {"at_ms": 8_000, "type": "member_joins", "member": {"member_id": "c3"}},
+]
+"""The second member joins between two heartbeats of the first."""
 _FIRST: Final = [{**member, "topic_names": ["T0"]} for member in _TWO]
 TIMELINES: Final[dict[str, dict[str, Any]]] = {
     **{f"changes-{name}": _question("classic", name, _TWO, _CHANGES, 6) for name in ("range", "sticky", "cooperative-sticky")},
@@ -81,6 +93,11 @@ TIMELINES: Final[dict[str, dict[str, Any]]] = {
     **{f"rolling-{name}": _question("classic", name, _TWO, _ROLL, 6) for name in ("range", "cooperative-sticky")},
     "rolling-consumer": _question("consumer", "range", _TWO, _ROLL, 6),
     "bounces": _question("classic", "range", _TWO, _bounces(assignors=["cooperative-sticky"]), 6),
+    "static-migration-range": _question("classic", "range", _STATIC, _bounces(group_protocol="consumer"), 7),
+    "static-migration-sticky": _question("classic", "cooperative-sticky", _STATIC, _bounces(group_protocol="consumer"), 7),
+    **{f"polls-{name}": _question("classic", name, _TWO, _POLLS, 6) for name in ("range", "cooperative-sticky")},
+    "polls-consumer": _question("consumer", "uniform", _TWO, _POLLS, 6),
+    "joins-share": _question("share", "simple", _TWO[:1], _JOINS, 6),
     "migration": _question("classic", "cooperative-sticky", _TWO, _bounces(group_protocol="consumer"), 6),
 }
 
@@ -88,7 +105,8 @@ TIMELINES: Final[dict[str, dict[str, Any]]] = {
 def question(name: str, group_id: str) -> dict[str, Any]:
     """The request of a timeline; its topics are those of this group alone."""
     text = json.dumps(TIMELINES[name]).replace('"T', f'"{group_id}-')
-    return {"group_id": group_id, "timing": TIMING, **json.loads(text)}
+    timing = {**TIMING, **SLOW_POLLS} if name.startswith("polls") else TIMING
+    return {"group_id": group_id, "timing": timing, **json.loads(text)}
 
 
 def main(names: list[str]) -> None:
@@ -116,7 +134,8 @@ def _record(names: list[str]) -> None:
             lines = [f'"{key}": {json.dumps(answer[key])}' for key in ("request", "member_ids")]
             rows = [
                 f'"{key}": [\n' + ",\n".join(json.dumps(row) for row in answer[key]) + "\n]"
-                for key in ("records", "log", "requests")
+                for key in ("records", "log", "requests", "stops", "reads")
+                if answer[key]
             ]
             (FOLDER / f"{name}.json").write_text("{\n" + ",\n".join(lines + rows) + "\n}\n", encoding="utf-8")
 

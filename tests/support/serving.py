@@ -110,3 +110,38 @@ def answering(app: WSGIApplication) -> Iterator[str]:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+DRIPS = {"in the head": b"HTTP/1.1 200 OK\r\nX-Drip: ", "in the body": b"HTTP/1.1 200 OK\r\nContent-Length: 99999\r\n\r\n"}
+
+
+@contextmanager
+def dripping(prefix: bytes) -> Iterator[tuple[str, list[socket.socket]]]:
+    """A host that sends ``prefix`` and then a byte every 0.2 s for ever: its URL, and how many connections it has had."""
+    ended = threading.Event()
+    connections: list[socket.socket] = []
+
+    def answer(connection: socket.socket) -> None:
+        with connection, suppress(OSError):
+            connection.recv(4096)
+            connection.sendall(prefix)
+            while not ended.wait(0.2):
+                connection.sendall(b"a")
+
+    def accept() -> None:
+        with suppress(OSError):
+            while True:
+                connections.append(listener.accept()[0])
+                threads.append(threading.Thread(target=answer, args=connections[-1:]))
+                threads[-1].start()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threads = [threading.Thread(target=accept)]
+        threads[0].start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}/jwks", connections
+        finally:
+            ended.set()
+            listener.shutdown(socket.SHUT_RDWR)
+    for thread in threads:
+        thread.join()

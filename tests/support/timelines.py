@@ -70,7 +70,9 @@ def _as_it_was(event: Document, recorded: Document) -> list[Document]:
     if event["type"] == "member_restarts":
         return [_restart(recorded, event["member_id"], event["at_ms"])]
     if event["type"] == "assignor_changes":
-        return [{**event, **_bounces(recorded)}]
+        restarts = max(map(len, ids.values()))
+        new_ids = [own[i] for i in range(1, restarts) for own in ids.values()]
+        return [{**event, **_bounces(recorded), "new_member_ids": new_ids}]
     if "member_id" in event:
         member_id = ids[event["member_id"]][0]
         at_ms = _departures(recorded).get(member_id) if event["type"] == "member_leaves" else None
@@ -88,7 +90,8 @@ def _restart(recorded: Document, name: str, at_ms: int) -> Document:
 
 def _bounces(recorded: Document) -> dict[str, int]:
     """When the bounces began, and how long members were away and up on average."""
-    left = [at for at in sorted(_departures(recorded).values()) if at >= recorded["request"]["events"][0]["at_ms"]]
+    departures = [at_ms for at_ms, _ in recorded.get("stops", ())] or sorted(_departures(recorded).values())
+    left = [at for at in departures if at >= recorded["request"]["events"][0]["at_ms"]]
     back = sorted(at for own in _starts(recorded).values() for at in own[1:])
     left = left[: len(back)]
     away = sum(back) - sum(left)
@@ -197,6 +200,23 @@ def unnamed(step: Step, *, by_client: bool = True) -> Any:
     """A step's assignment without the topics' names, which records of target assignments lack."""
     rows = {client: sorted(i for _, i in parts) for client, parts in step.rows.items()}
     return rows if by_client else sorted(map(len, rows.values()))
+
+
+def idle_times(recorded: Document) -> list[tuple[int, int]]:
+    """When each partition got a member again, and how many ms it had none, by the members' assignments.
+
+    A member of the consumer protocol that goes on has stopped to fetch what it revokes a poll before.
+    """
+    found: list[tuple[int, int]] = []
+    free_since: dict[int, int] = {}
+    has: dict[str, set[int]] = {}
+    poll_ms = recorded["request"]["timing"]["poll_interval_ms"] * (recorded["request"]["group_protocol"] == "consumer")
+    for at_ms, client, ids in recorded["reads"]:
+        before, has[client] = has.get(client, set()), set(ids)
+        for i in before - has[client]:
+            free_since[i] = at_ms - (poll_ms if ids else 0)
+        found += [(at_ms, at_ms - free_since[i]) for i in sorted(has[client] - before) if i in free_since]
+    return found
 
 
 BUMPS: Final = (

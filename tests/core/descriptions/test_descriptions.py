@@ -77,7 +77,10 @@ def test_topics_of_old_releases_and_of_a_reassignment() -> None:
     ("change", "expected"),
     [
         (lambda lines: lines[:4] + lines[5:], "line 5: Partition 4 of topic 'orders' where partition 3 is expected."),
-        (lambda lines: lines[:-1], "line 11: Topic 'payments' has 4 partitions, but 3 are described."),
+        (
+            lambda lines: lines[:-1],
+            "line 11: The PartitionCount of topic 'payments' is 4, but there are lines for 3 of them.",
+        ),
         (lambda lines: lines[1:], "line 1: Partition of topic 'orders', which has no line with its PartitionCount"),
         (lambda lines: [*lines, lines[0]], "line 16: Duplicate topic 'orders'."),
         (lambda lines: [*lines[:2], lines[2][:40], *lines[3:]], "line 3: Not a line of kafka-topics --describe."),

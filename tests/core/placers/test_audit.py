@@ -50,8 +50,8 @@ def test_what_kafkas_placer_gives_obeys(racks: str, partitions: int, factor: int
     placement = striped.place(cluster, PlacementRequest(partitions, factor), JavaRandom(seed))
     result = audit(cluster, ragged(placement.tolist()), factor)
     assert result.obeys
-    assert result.leaders.sum() == partitions
-    assert result.replicas.sum() == partitions * factor
+    assert result.load.leaders.sum() == partitions
+    assert result.load.replicas.sum() == partitions * factor
 
 
 def test_a_broker_that_leads_too_much_hands_over_what_is_too_much() -> None:

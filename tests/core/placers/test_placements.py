@@ -16,7 +16,7 @@ from service.core.errors import KafkaError
 from service.core.jvm.random import JavaRandom
 from service.core.model import PlacementRequest
 from service.core.placers import PLACERS
-from service.core.placers.controller import Controller, TopicRequest
+from service.core.placers.controller import Controller, PolicyViolation, TopicRequest
 from service.core.placers.reassign_generate import CurrentTopic, propose
 from tests.reference import admin_utils, striped
 from tests.reference.java_random import Random
@@ -208,7 +208,7 @@ def answered(request: dict[str, Any]) -> list[Any]:
 @pytest.mark.parametrize(
     ("placer", "program", "jars"),
     [
-        ("striped", "StripedPlacer.java", jvm.JARS),
+        *(("striped", "StripedPlacer.java", jvm.controller_jars(release)) for release in jvm.COMPARED),
         ("rack-unaware", "AdminUtilsPlacer.java", jvm.ADMIN_UTILS_JARS),
         ("rack-aware", "AdminUtilsPlacer.java", jvm.ADMIN_UTILS_JARS),
     ],
@@ -247,3 +247,23 @@ def test_the_tools_placer_places_one_topic_as_the_tool_does_on_all_brokers() -> 
     current = {"t": CurrentTopic(np.arange(20, dtype=np.int32), np.full(20, 3, np.int32))}
     tool = propose(cluster, cluster.broker_ids, ["t"], current, JavaRandom(5)).placements[0]
     assert replicas_of("kafka-reassign-generate", brokers, request, 5) == cluster.broker_ids[tool].tolist()
+
+
+@pytest.mark.parametrize(("kafka_version", "limited"), [("4.3.1", False), ("4.4.0", True)])
+def test_create_partitions_is_limited_since_4_4_0(*, kafka_version: str, limited: bool) -> None:
+    """ReplicationControlManager.validateTotalNumberOfPartitions: topics that are unknown or do not grow do not count."""
+    cluster = cluster_of([{"broker_id": 0}])
+    controller = Controller(cluster, JavaRandom(0), 1, 1, kafka_version=kafka_version)
+    controller.create_topics([TopicRequest("a", 9_000), TopicRequest("b", 1_000)])
+    within = [TopicRequest("a", 14_000), TopicRequest("b", 6_000), TopicRequest("unknown", 20_000)]
+    assert [result.error and result.error.name for result in controller.create_partitions(within)] == [
+        None,
+        None,
+        "UNKNOWN_TOPIC_OR_PARTITION",
+    ]
+    beyond = [TopicRequest("a", 24_000), TopicRequest("b", 6_001)]
+    if not limited:
+        assert all(result.error is None for result in controller.create_partitions(beyond))
+        return
+    with pytest.raises(PolicyViolation, match="additional partitions per request"):
+        controller.create_partitions(beyond)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from service.core.errors import Infeasible, InvalidQuestion
 from service.core.model import NONE
 from service.core.reassignments.batches.divide import in_batches
-from service.core.reassignments.batches.model import Limits, Traffic
+from service.core.reassignments.batches.model import Limits, Pace, Traffic
 from service.core.reassignments.batches.plan import plan_in_batches
 from service.core.reassignments.model import NO_LIMIT, Goal
 from service.core.reassignments.moves import LEADER, WAS_FULL, moves_of
@@ -156,9 +156,13 @@ def test_the_throttle_for_a_time_is_the_least_that_suffices():
         np.array([0, 0, 1], np.int32), np.array([0, 1, 0], np.int32), np.array([True, False, True]),
         np.array([1000, 500, 300], np.int64), np.array([5.0, 0.0, 0.0]),
     )  # fmt: skip
-    throttle = traffic.throttle_for(10.0, 2)
-    assert traffic.seconds(throttle, 2).sum() <= 10 < traffic.seconds(throttle - 1, 2).sum()
-    assert traffic.seconds(5, 2)[0] == np.inf
+    pace = Pace(throttle_utilization=0.5, batch_seconds=3.0)
+    throttle = traffic.throttle_for(10.0, 2, pace)
+    assert traffic.seconds(throttle, 2, pace).sum() <= 10 < traffic.seconds(throttle - 1, 2, pace).sum()
+    assert traffic.seconds(throttle, 2, pace)[0] == 3 + 1000 / (throttle / 2 - 5)
+    assert traffic.seconds(10, 2, pace)[0] == np.inf
+    with pytest.raises(InvalidQuestion, match=r"Must be more than 6: 2 batches take 3 s each beside the copying\."):
+        traffic.throttle_for(6.0, 2, pace)
 
 
 def test_a_partition_larger_than_a_batch_is_named():

@@ -16,7 +16,6 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import org.apache.kafka.common.Uuid;
-import org.apache.kafka.common.utils.LogContext;
 import org.apache.kafka.coordinator.group.api.assignor.MemberAssignment;
 import org.apache.kafka.coordinator.group.api.assignor.PartitionAssignor;
 import org.apache.kafka.coordinator.group.api.assignor.SubscribedTopicDescriber;
@@ -82,7 +81,7 @@ public final class GroupCoordinator {
                 default -> throw new UnsupportedOperationException(method.getName());
             });
 
-        TimelineHashMap<String, JsonNode> members = new TimelineHashMap<>(new SnapshotRegistry(new LogContext()), 0);
+        TimelineHashMap<String, JsonNode> members = new TimelineHashMap<>(registry(), 0);
         Set<Set<String>> subscriptions = new HashSet<>();
         for (JsonNode member : request.get("members")) {
             members.put(member.get("member_id").asText(), member);
@@ -118,6 +117,13 @@ public final class GroupCoordinator {
             });
         }
         return answer;
+    }
+
+    /** LogContext moved to another package in 4.4.0, so it is the type of the constructor's parameter. */
+    private static SnapshotRegistry registry() throws ReflectiveOperationException {
+        var constructor = SnapshotRegistry.class.getConstructors()[0];
+        Object log = constructor.getParameterTypes()[0].getConstructor().newInstance();
+        return (SnapshotRegistry) constructor.newInstance(log);
     }
 
     private static Set<String> subscription(JsonNode member, JsonNode request) {

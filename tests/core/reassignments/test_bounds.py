@@ -1,0 +1,97 @@
+"""Searches look at the time again and again, and each has a bound of work."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+import numpy as np
+import pytest
+
+from service.core.errors import Infeasible
+from service.core.reassignments import infeasibility
+from service.core.reassignments.batches import detours
+from service.core.reassignments.batches.divide import in_batches
+from service.core.reassignments.batches.model import Limits
+from service.core.reassignments.exchanges import State, link
+from service.core.reassignments.feasible import fits
+from service.core.reassignments.infeasibility import explain
+from service.core.reassignments.model import Brokers, Goal, Placements
+from service.core.reassignments.plan import plan
+from service.core.reassignments.sets import replica_state
+from service.core.reassignments.start import keep_and_fill
+from tests.core.reassignments.test_plan import a_cluster, some_placements
+from tests.reference.reassignments import best
+
+
+class TooLate(Exception):
+    """The time is up."""
+
+
+def at_call(number: int) -> Any:
+    """A check of the time that finds it up at this call."""
+    calls = count(1)
+
+    def check() -> None:
+        if next(calls) == number:
+            raise TooLate
+
+    return check
+
+
+def a_state(brokers: Brokers, placements: Placements) -> tuple[State, np.ndarray]:  # type: ignore[type-arg]
+    chosen = np.arange(len(placements), dtype=np.int32)
+    return replica_state(brokers, placements, chosen, "none", hold=False)
+
+
+def test_the_time_is_checked_while_sets_are_filled() -> None:
+    """600 partitions that get 198 replicas each look at 200 brokers for each of them."""
+    brokers, placements = a_cluster([None] * 200), some_placements([[0]] * 600, factors=[199] * 600)
+    state, copies = a_state(brokers, placements)
+    with pytest.raises(TooLate):
+        keep_and_fill(state, 1, copies, at_call(4))
+
+
+def test_the_time_is_checked_while_replicas_are_fitted_into_capacities() -> None:
+    """Each of the moves off a full broker looks at its 800 replicas and at all brokers."""
+    sizes = [7] * 800
+    brokers = a_cluster([None] * 40, capacity_bytes=[800 * 7 // 30] * 40)
+    placements = some_placements([[0]] * 800, sizes=sizes)
+    state, copies = a_state(brokers, placements)
+    assert keep_and_fill(state, 1, copies, lambda: None)
+    link(state)
+    with pytest.raises(TooLate):
+        fits(brokers, placements, np.arange(800, dtype=np.int32), state, at_call(4))
+
+
+def test_a_clash_of_all_rules_asks_a_bounded_number_of_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every subset of the seven rules, and the steps of the searches for the least remedy."""
+    asked = count()
+    feasible = infeasibility.feasible_sets
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        next(asked)
+        return feasible(*arguments, **options)
+
+    monkeypatch.setattr(infeasibility, "feasible_sets", counted)
+    brokers = a_cluster(
+        ["a", "a", "b", "c"],
+        draining=[True, False, False, False], max_replicas=[9, 1, 1, 1], capacity_bytes=[9, 1, 1, 1], replaced_by=[-1, 2, -1, -1],
+    )  # fmt: skip
+    brokers.cluster.fenced[3] = True
+    placements = some_placements([[0, 1], [1, 3], [2, 3]], sizes=[3, 3, 3], excluded=[False, False, True])
+    assert best(brokers, placements, Goal()) is None
+    explain(brokers, placements, Goal(), np.arange(2, dtype=np.int32), lambda: None)
+    assert next(asked) <= 7 + 2**7 + 7 + 2 * 31 + 2 * 13 + 2 * 2 * 7 + 2
+
+
+def test_detours_are_tried_a_bounded_number_of_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Full brokers that exchange replicas, two circles of them, and one place elsewhere: the second attempt is one too many."""
+    brokers = a_cluster([*"aabbaabbb"], max_replicas=[1] * 9, weights=[1.0] * 8 + [0.5])
+    placements = some_placements([[0, 1], [2, 3], [4, 5], [6, 7]])
+    wanted = plan(brokers, placements, Goal("even")).replicas
+    arguments = (brokers, placements, wanted, Limits(), "strict")
+    assert len(in_batches(*arguments).detours) == 2
+    monkeypatch.setattr(detours, "TRIED_IN_ALL", 1)
+    with pytest.raises(Infeasible, match=r"no order of the moves was found that keeps max_replicas\. 1 attempts were made"):
+        in_batches(*arguments)

@@ -1,0 +1,82 @@
+"""The sentences of a plan: what it does, and what to know before executing it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from service.core.reassignments.batches.model import Limits, Pace
+from service.core.reassignments.batches.plan import plan_in_batches
+from service.core.reassignments.effects import effects, timing_sentence, warnings
+from service.core.reassignments.loads import before_and_after
+from service.core.reassignments.model import Goal
+from tests.core.reassignments.test_plan import a_cluster, some_placements
+
+
+def sentences(
+    racks: list[str], rows: list[list[int]], goal: Goal | None = None, *, throttle: int | None = None, **how: Any
+) -> tuple[list[str], list[str]]:
+    """What the plan does, and its warnings. The brokers' ids are their indices."""
+    goal = goal or Goal()
+    given = {name: how.pop(name) for name in ("sizes", "factors") if name in how}
+    placements = replace(some_placements(rows, **given), rates=np.array(how.pop("rates", [0.0] * len(rows))))
+    brokers = a_cluster(racks, **how)
+    plan, batches = plan_in_batches(brokers, placements, goal, Limits())
+    timing = batches.timing(Pace(), throttle)
+    done = effects(brokers, goal, plan, batches, before_and_after(brokers, placements, plan.replicas))
+    return (
+        [*done, *timing_sentence(timing, Pace(), throttle)],
+        list(warnings(brokers, placements, plan, batches, timing)),
+    )
+
+
+def test_a_drain_names_the_broker_the_copies_and_the_one_that_is_left_in_its_rack() -> None:
+    drained, warned = sentences(["a", "b", "c", "c"], [[0, 1, 2], [0, 1, 3], [0, 1, 3]], draining=[False, False, False, True])
+    assert drained == [
+        "Empties broker 3 with 2 copies, the fewest possible.",
+        "Broker 2 goes from 1 to 3 replicas: it is the only one left in rack c.",
+    ]
+    assert warned == []
+
+
+def test_evening_out_names_the_broker_that_gains_most_and_no_rack() -> None:
+    done, _ = sentences(["a", "a", "a"], [[0], [0], [0], [0], [1], [1]], Goal("even"))
+    assert done == [
+        "Changes the placement with 2 copies, the fewest possible for the evenest load.",
+        "Broker 2 gains the most: it goes from 0 to 2 replicas.",
+    ]
+
+
+def test_a_plan_without_copies_says_so() -> None:
+    assert sentences(["a", "b"], [[0, 1], [1, 0]])[0] == ["Nothing changes."]
+    expected = "Copies nothing: only preferred leaders or replication factors change."
+    assert sentences(["a", "b"], [[0, 1], [0, 1]])[0] == [expected]
+
+
+def test_a_broker_that_stays_much_fuller_than_the_mean_is_named() -> None:
+    done, _ = sentences(["a", "a", "a"], [[0], [0], [0], [0], [0], [1]], draining=[False, True, False])
+    assert done[-1] == "Broker 0 is the fullest, with 5 replicas, 1.67 times the mean."
+
+
+def test_a_rack_that_is_emptied_and_partitions_that_lose_a_rack_are_warnings() -> None:
+    _, warned = sentences(["a", "a", "b", "c"], [[0, 2, 3], [1, 2, 3]], draining=[False, False, False, True], factors=[2, 2])
+    assert warned == ["Rack c is emptied: none of its brokers may have replicas."]
+    _, warned = sentences(["a", "a", "b", "c"], [[0, 2, 3], [1, 2, 3]], draining=[False, False, False, True])
+    assert warned == [
+        "Rack c is emptied: none of its brokers may have replicas.",
+        "2 partitions lose racks, such as t-0: it is on 2 racks afterwards, 3 now.",
+    ]
+
+
+def test_a_batch_that_never_ends_is_a_warning() -> None:
+    """800 of 1,000 bytes per second are no more than producers write; 1,600 leave 800 for 8,000 bytes."""
+    broker = {"draining": [True, False], "sizes": [8_000], "rates": [800.0]}
+    assumed = "if Kafka reaches 80% of it and a batch takes 2 s beside the copying."
+    done, warned = sentences(["a", "b"], [[0]], throttle=2_000, **broker)
+    assert done[-1] == f"Takes about 12 s in 1 batch at a throttle of 2,000 bytes/s, {assumed}"
+    assert warned == ["Rack a is emptied: none of its brokers may have replicas."]
+    done, warned = sentences(["a", "b"], [[0]], throttle=1_000, **broker)
+    assert not [sentence for sentence in done if "Takes" in sentence]
+    assert warned[1:] == ["Batch 1 never ends at this throttle: producers write as fast as replicas may be copied."]

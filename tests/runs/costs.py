@@ -1,0 +1,279 @@
+"""``python -m tests.runs.costs [name]``: the costliest known body of every endpoint, and what each costs for the bytes sent.
+
+Each body is posted twice, in a process of its own: with the default settings, for the seconds of CPU, and with a time limit of
+``LIMIT`` s, for how long after it the answer comes. A body may cost ``MAX_SECONDS`` whatever its size, and beyond that
+``MAX_SECONDS_PER_KB`` for each KB (1,000 bytes) of its content: gzip and compressed Arrow buffers count as what they unpack to.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from service.app import create_app
+from service.config import Settings
+from service.web.arrow_limits import unpacked_bytes
+from service.web.responses import ARROW_STREAM
+from tests.runs.extremes import seeds, warm_app
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MAX_SECONDS: Final = 4.0
+MAX_SECONDS_PER_KB: Final = 0.001
+LIMIT: Final = 1
+
+MEMORY: Final = 1_300 * 2**20
+"""Bytes that a decision may take: those of each of two workers in a container of 4 GiB. With less, more bodies are refused."""
+
+LONG_ROWS: Final = 600_000
+"""As many rows of LONG_BYTES as a worker has memory for."""
+
+LONG_BYTES: Final = 600
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request. content_bytes : the size of its body, unpacked"""
+
+    path: str
+    body: bytes
+    content_bytes: int
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a request cost. seconds : of CPU; late_seconds : from the time limit to the answer, 0 if it was in time"""
+
+    request: Request
+    status: int
+    seconds: float
+    late_seconds: float
+
+    @property
+    def allowed_seconds(self) -> float:
+        """What it may cost."""
+        return max(MAX_SECONDS, MAX_SECONDS_PER_KB * self.request.content_bytes / 1_000)
+
+
+def packed(path: str, value: Any) -> Request:
+    """A JSON body as gzip."""
+    content = json.dumps(value, separators=(",", ":")).encode()
+    headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+    return Request(path, gzip.compress(content, 6), len(content), headers)
+
+
+def plain(path: str, value: Any) -> Request:
+    """A JSON body."""
+    content = json.dumps(value, separators=(",", ":")).encode()
+    return Request(path, content, len(content), {"Content-Type": "application/json"})
+
+
+def arrow(path: str, **table: Any) -> Request:
+    """An Arrow stream, its buffers compressed."""
+    batch = pa.record_batch(table)
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, batch.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as stream:
+        stream.write_batch(batch)
+    return Request(path, sink.getvalue(), unpacked_bytes(sink.getvalue()), {"Content-Type": ARROW_STREAM})
+
+
+def repeated(rows: int, distinct: int, size: int) -> pa.DictionaryArray:
+    """A column whose rows share a few keys of ``size`` bytes."""
+    keys = pa.array([f"{i:0{size}}" for i in range(distinct)])
+    return pa.DictionaryArray.from_arrays(np.resize(np.arange(distinct, dtype=np.int16), rows), keys)
+
+
+def requests() -> dict[str, Callable[[], Request]]:
+    """The requests by name, made when they are sent."""
+    return {
+        "partitions: 10,000,000 rows of one short key": lambda: arrow(
+            "/v1/partitions?partitions_count=12", key=repeated(10_000_000, 1, 8)
+        ),
+        "partitions: 600,000 rows of one key of 600 bytes": lambda: arrow(
+            "/v1/partitions?partitions_count=12", key=repeated(LONG_ROWS, 1, LONG_BYTES)
+        ),
+        "comparisons: 10,000,000 rows of one short key": lambda: arrow(
+            "/v1/partitioner-comparisons?partitions_count=12", key=repeated(10_000_000, 1, 8)
+        ),
+        "comparisons: 600,000 rows of one key of 600 bytes": lambda: arrow(
+            "/v1/partitioner-comparisons?partitions_count=12", key=repeated(LONG_ROWS, 1, LONG_BYTES)
+        ),
+        "fingerprints: 10,000,000 rows of one short key": lambda: arrow(
+            "/v1/partitioner-fingerprints", key=repeated(10_000_000, 1, 8), partition_id=np.zeros(10_000_000, np.int32)
+        ),
+        "fingerprints: 600,000 rows of one key of 600 bytes": lambda: arrow(
+            "/v1/partitioner-fingerprints", key=repeated(LONG_ROWS, 1, LONG_BYTES), partition_id=np.zeros(LONG_ROWS, np.int32)
+        ),
+        "fingerprints: as many pairs of one key of 600 bytes": lambda: arrow(
+            "/v1/partitioner-fingerprints?partitions_count=600000",
+            key=repeated(LONG_ROWS, 1, LONG_BYTES),
+            partition_id=np.arange(LONG_ROWS, dtype=np.int32),
+        ),
+        "fingerprints: 100,000 counts, 20 records": lambda: plain(
+            "/v1/partitioner-fingerprints",
+            {"max_partitions_count": 100_000, "observations": [{"key": str(i), "partition_id": i % 7} for i in range(20)]},
+        ),
+        "fingerprints: 100,000 counts, 2,048 records": lambda: plain(
+            "/v1/partitioner-fingerprints",
+            {"max_partitions_count": 100_000, "observations": [{"key": str(i), "partition_id": i % 7} for i in range(2_048)]},
+        ),
+        "plans: 200 counts": lambda: plain(
+            "/v1/partition-count-plans", {"partitions_counts": list(range(300, 500)), "keys": ["a"]}
+        ),
+        "plans: 600,000 rows of one key of 600 bytes": lambda: arrow(
+            "/v1/partition-count-plans?partitions_counts=12,24&current_partitions_count=6", key=repeated(LONG_ROWS, 1, LONG_BYTES)
+        ),
+        "plans: 10,000,000 rows of one short key": lambda: arrow(
+            "/v1/partition-count-plans?partitions_counts=12,24&current_partitions_count=6", key=repeated(10_000_000, 1, 8)
+        ),
+        "keyless: 10,000,000 partitions": lambda: plain("/v1/keyless-distributions", {"partitions_count": 10_000_000}),
+        "keyless: 10,000 partitions × 1,000 producers": lambda: plain(
+            "/v1/keyless-distributions", {"partitions_count": 10_000, "producers": [{"rack_id": None}] * 1_000}
+        ),
+        "co-partitionings: two topics": lambda: plain(
+            "/v1/co-partitionings",
+            {
+                "topics": [
+                    {"topic_name": "t", "partitions_count": 1_000_000},
+                    {"topic_name": "u", "partitions_count": 1_000_000, "partitioner": "sarama:hash"},
+                ]
+            },
+        ),
+        "coordinators: a group": lambda: plain("/v1/coordinators", {"group_id": "é" * 512}),
+        "decodings: 100,000 records (gzip)": lambda: packed(
+            "/v1/decodings",
+            {"kind": "group_record", "records": [{"key_base64": "AAMAAWc=", "value_base64": "AAAAAAHeAA=="}] * 100_000},
+        ),
+        "assignments: 10,000,000 partitions": lambda: plain(
+            "/v1/group-assignments",
+            {
+                "assignor": "sticky",
+                "topics": [
+                    {"topic_name": "t", "partitions_count": 5_000_000},
+                    {"topic_name": "u", "partitions_count": 5_000_000},
+                ],
+                "members": [{"member_id": "a", "topic_names": ["t"]}, {"member_id": "b", "topic_names": ["t", "u"]}],
+            },
+        ),
+        "assignments: 400 members, 400 topics, unlike subscriptions": lambda: plain(
+            "/v1/group-assignments",
+            {
+                "assignor": "sticky",
+                "topics": [{"topic_name": f"t{i}", "partitions_count": 100} for i in range(400)],
+                "members": [
+                    {"member_id": f"m{i}", "topic_names": [f"t{j}" for j in range(400) if (i * j) % 7 != 3]} for i in range(400)
+                ],
+            },
+        ),
+        "placements: 2,000,000 × 3": lambda: plain(
+            "/v1/replica-placements",
+            {
+                "placer": "striped",
+                "partitions_count": 2_000_000,
+                "replication_factor": 3,
+                "brokers": [{"broker_id": i, "rack_id": "abc"[i % 3]} for i in range(30)],
+            },
+        ),
+        "audits: 5,000 partitions": lambda: plain(
+            "/v1/placement-audits",
+            {
+                "placer": "striped",
+                "brokers": [{"broker_id": i, "rack_id": "abc"[i % 3]} for i in range(300)],
+                "placements": [{"partition_id": i, "replicas": [i % 300, (i * 7 + 1) % 300]} for i in range(5_000)],
+                "additions": [400],
+            },
+        ),
+        "lints: 20,000 partitions": lambda: plain(
+            "/v1/reassignments:lint",
+            {
+                "brokers": [{"broker_id": i, "rack_id": "ab"[i % 2]} for i in range(9)],
+                "topics": [
+                    {"topic_name": "t", "placements": [{"partition_id": i, "replicas": [i % 3, 3]} for i in range(20_000)]}
+                ],
+                "reassignment": {
+                    "version": 1,
+                    "partitions": [{"topic": "t", "partition": i, "replicas": [4, 4, -1]} for i in range(20_000)],
+                },
+            },
+        ),
+        "reassignments: 3,000 partitions, even": lambda: plain(
+            "/v1/reassignments",
+            {
+                "objective": "even",
+                "per_topic": True,
+                "brokers": [{"broker_id": i, "rack_id": "abc"[i % 3], "weight": 1 + i / 7} for i in range(100)],
+                "topics": [
+                    {"topic_name": "t", "placements": [{"partition_id": i, "replicas": [i % 9, 9 + i % 8]} for i in range(3_000)]}
+                ],
+            },
+        ),
+        "rebalances: scales to 40,000": lambda: plain(
+            "/v1/group-rebalances",
+            {
+                "topics": [{"topic_name": "t", "partitions_count": 6}],
+                "members": [{"member_id": "m"}],
+                "events": [{"at_ms": 1_000, "type": "scales", "members_count": 40_000}],
+            },
+        ),
+    }
+
+
+def cost(request: Request) -> Cost:
+    """Post the request twice, in forked children. The kernels have to be loaded."""
+    status, seconds, _ = _posted(request, Settings(max_decision_bytes=MEMORY))
+    _, _, wall = _posted(request, Settings(max_decision_bytes=MEMORY, max_request_seconds=LIMIT))
+    return Cost(request, status, seconds, max(0.0, wall - LIMIT))
+
+
+def _posted(request: Request, settings: Settings) -> tuple[int, float, float]:
+    """The status, the seconds of CPU, and the seconds that passed."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            sys.stderr = open(os.devnull, "w")  # noqa: SIM115, PTH123 - as in tests.runs.extremes
+            client = create_app(settings).test_client()
+            used, begun = time.process_time(), time.monotonic()
+            response = client.post(request.path, data=request.body, headers=request.headers)
+            response.get_data()
+            took = (response.status_code, time.process_time() - used, time.monotonic() - begun)
+            os.write(writing, json.dumps(took).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as answer:
+        status, seconds, wall = json.load(answer)
+    os.waitpid(child, 0)
+    return status, seconds, wall
+
+
+def main() -> int:
+    """Print a table of the requests whose name has the argument in it, or of all; fail if one costs more than it may."""
+    part = sys.argv[1] if len(sys.argv) > 1 else ""
+    warm_app(seeds())
+    print("| request | content in KB | sent in KB | status | s of CPU | s per KB | s late |")  # noqa: T201 - the command's output
+    print("| --- | --- | --- | --- | --- | --- | --- |")  # noqa: T201
+    failed = False
+    for name, request in requests().items():
+        if part in name:
+            of = cost(request())
+            content, sent = of.request.content_bytes / 1_000, len(of.request.body) / 1_000
+            figures = (f"{content:,.1f}", f"{sent:,.1f}", of.status, f"{of.seconds:.2f}", f"{of.seconds / content:.5f}")
+            print(f"| {name}", *figures, f"{of.late_seconds:.1f} |", sep=" | ", flush=True)  # noqa: T201
+            failed |= of.seconds > of.allowed_seconds
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
