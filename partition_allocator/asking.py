@@ -13,7 +13,7 @@ from partition_allocator.answers import Answer
 from service.app import create_app
 from service.cli.local_client import UNLIMITED
 from service.config import Settings
-from service.web.json_codec import dumps, loads
+from service.web.json.codec import dumps, loads
 from service.web.responses import ARROW_STREAM, JSON
 
 Output: TypeAlias = Literal["dict", "arrow", "pandas"]

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from service.arrow.key_types import TYPE_OF_FORMAT
 from service.cli import request_bodies
 from service.core.keys.columns import BYTES
+from service.decisions.key_types import TYPE_OF_FORMAT
 
 if TYPE_CHECKING:
     import pandas as pd

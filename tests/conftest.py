@@ -41,7 +41,7 @@ WITHOUT_SHARED_SPARK = (
 )  # fmt: skip
 """These start their own."""
 
-WAITING = ("tests/core/timelines/test_live.py", "tests/kafka/", "tests/server/")
+WAITING = ("tests/core/timelines/test_live.py", "tests/live/", "tests/server/")
 """These tests wait for servers and for time to pass, more than they compute. A third worker runs them and no others: it uses what
 the other two leave of two cores."""
 

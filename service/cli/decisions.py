@@ -170,7 +170,7 @@ def _file(name: str, hint: str) -> bytes:
 
 
 def _body(question: dict[str, Any]) -> bytes:
-    from service.web.json_codec import dumps  # noqa: PLC0415 - an import that --help does not need
+    from service.web.json.codec import dumps  # noqa: PLC0415 - an import that --help does not need
 
     return dumps({name: value for name, value in question.items() if value is not None})
 
@@ -184,7 +184,7 @@ def _answer(path: str, body: bytes, rows: Callable[[dict[str, Any], dict[str, An
         return
     from rich.console import Console  # noqa: PLC0415 - an import that other forms do not need
 
-    from service.web.json_codec import loads  # noqa: PLC0415
+    from service.web.json.codec import loads  # noqa: PLC0415
 
     document, console = loads(answer), Console()
     console.print(rows(loads(body), document))
@@ -230,7 +230,7 @@ def _assign_rows(_: dict[str, Any], answer: dict[str, Any]) -> Table:
 
 def _place_rows(_: dict[str, Any], answer: dict[str, Any]) -> Table:
     from service.cli.terminal import fill, table  # noqa: PLC0415 - see _answer
-    from service.web.json_codec import loads  # noqa: PLC0415
+    from service.web.json.codec import loads  # noqa: PLC0415
 
     rows: list[Cells] = []
     if "proposed_json" in answer:

@@ -13,9 +13,9 @@ import pyarrow as pa
 from service.cli.errors import BadInput, note
 from service.cli.inputs import read_input
 from service.cli.live.snapshot import as_json
-from service.core.descriptions import Description, UnreadableDescription, bodies, read_description
 from service.core.errors import InvalidQuestion
-from service.web.json_codec import dumps
+from service.descriptions import Description, UnreadableDescription, bodies, read_description
+from service.web.json.codec import dumps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

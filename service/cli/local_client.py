@@ -72,7 +72,7 @@ class LocalApp:
 
     def ask(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         """The answer to a body. Raises Refused."""
-        from service.web.json_codec import dumps, loads  # noqa: PLC0415 - an import that --help does not need
+        from service.web.json.codec import dumps, loads  # noqa: PLC0415 - an import that --help does not need
 
         response = self.post(path, dumps(body))
         answer: dict[str, Any] = loads(response.get_data())
@@ -120,7 +120,7 @@ def post_stream(path: str, pieces: Iterator[bytes], accept: str = "application/j
     A BadInput that ``pieces`` raises is raised again here.
     """
     first = next(pieces)  # a file that cannot be read is refused before the service is imported
-    from service.web.arrow_parser import Pieces  # noqa: PLC0415 - as above
+    from service.web.arrow.parser import Pieces  # noqa: PLC0415 - as above
     from service.web.responses import ARROW_STREAM  # noqa: PLC0415
 
     errors: list[BadInput] = []
@@ -215,7 +215,7 @@ def _body(response: TestResponse) -> bytes:
 
 def fail(document: bytes) -> NoReturn:
     """Print a problem document to standard error, nothing of it twice, and exit with BAD_INPUT."""
-    from service.web.json_codec import loads  # noqa: PLC0415 - as above
+    from service.web.json.codec import loads  # noqa: PLC0415 - as above
 
     problem = loads(document)
     errors = problem.get("errors", ())

@@ -10,7 +10,7 @@ from service.cli import options
 from service.cli.local_client import post_stream, with_query
 from service.core.printable import printable
 from service.report.numbers import counted
-from service.web.json_codec import loads
+from service.web.json.codec import loads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,14 +19,14 @@ import click
 import pyarrow as pa
 import pyarrow.parquet
 
-from service.arrow.groups import MEMBER, NAME, TOPIC
 from service.cli.errors import note
-from service.core.descriptions import bodies
 from service.core.errors import InvalidQuestion
+from service.decisions.groups.rows import MEMBER, NAME, TOPIC
+from service.descriptions import bodies
 from service.report.numbers import counted
 
 if TYPE_CHECKING:
-    from service.core.descriptions import Description
+    from service.descriptions import Description
 
     Json = dict[str, Any]
 

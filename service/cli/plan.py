@@ -13,7 +13,7 @@ from service.cli.local_client import post, post_stream, with_query
 from service.core.printable import printable
 from service.report.numbers import counted
 from service.spark.counts import COUNTS
-from service.web.json_codec import dumps, loads
+from service.web.json.codec import dumps, loads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,8 +105,8 @@ def _add_topic(
             raise click.UsageError("--topic names a topic of --snapshot.")
         return
     from service.cli import descriptions  # noqa: PLC0415 - imports that --help does not need
-    from service.core.descriptions import bodies  # noqa: PLC0415
     from service.core.errors import InvalidQuestion  # noqa: PLC0415
+    from service.descriptions import bodies  # noqa: PLC0415
 
     described = descriptions.merged([descriptions.read(snapshot) for snapshot in snapshots])
     try:

@@ -16,7 +16,7 @@ from service.cli.local_client import LocalApp, Refused, post
 from service.cli.rebalance_pictures import page, picture
 from service.cli.rebalance_tables import COLUMNS, SENTENCE, TOTALS, explained, notes, rebalance_rows, total_rows, verdict
 from service.cli.terminal import fill, table
-from service.web.json_codec import dumps, loads
+from service.web.json.codec import dumps, loads
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.json
 
-from service.arrow.texts import not_utf8
 from service.cli.errors import note
+from service.decisions.texts import not_utf8
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

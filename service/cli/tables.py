@@ -32,12 +32,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress, TaskID
 
-from service.arrow.key_types import TYPE_OF_FORMAT
 from service.cli.errors import BadInput
 from service.cli.rejected_rows import CsvRows, RejectedRows, json_blocks, with_text, with_values
 from service.core.encodings import wrong_encoding
 from service.core.printable import printable
-from service.web.json_codec import loads
+from service.decisions.key_types import TYPE_OF_FORMAT
+from service.web.json.codec import loads
 
 TYPES: Final = {"partition_id": pa.int32(), "records": pa.int64(), "bytes": pa.int64()}
 """The type of each column except the key."""

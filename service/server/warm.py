@@ -27,7 +27,7 @@ from service.core.keys.formats import FORMATS
 from service.core.partitioners import PARTITIONERS
 from service.core.placers import PLACERS
 from service.core.sizing.frequent_keys import FrequentKeys
-from service.web import json_integer_lists, json_string_lists
+from service.web.json import integer_lists, string_lists
 from service.web.responses import ARROW_STREAM
 
 KEYS: dict[str, list[Any]] = {
@@ -130,8 +130,8 @@ def _load_others(client: Client) -> None:
         client.post("/v1/partitions", json=body)
     for column in (pa.array(["key", None]), pa.array([b"key", None]), pa.array([1, None]), pa.array([0.5, None])):
         _post_arrow(client, column)
-    json_integer_lists.take_out(b"[0,1,2,3,4,5,6,7,8]")  # which happens to large bodies
-    json_string_lists.take_out(b'{"keys":["a"]}', "keys")
+    integer_lists.take_out(b"[0,1,2,3,4,5,6,7,8]")  # which happens to large bodies
+    string_lists.take_out(b'{"keys":["a"]}', "keys")
     for body in _placement_requests():
         client.post("/v1/replica-placements?explain=true", json=body)
     for body in _reassignment_requests():

@@ -30,7 +30,7 @@ from gunicorn.workers.gthread import ThreadWorker
 
 from service.server.connection import HEAD_SECONDS, IO_BYTES, STALL_SECONDS, Connection, nothing
 from service.web.admission import BUDGET, IS_CONNECTED, RESERVED
-from service.web.json_codec import dumps
+from service.web.json.codec import dumps
 from service.web.problems import MEDIA_TYPE, TYPE_PREFIX, kebab
 
 if TYPE_CHECKING:

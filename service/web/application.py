@@ -11,7 +11,7 @@ from flask.json.provider import JSONProvider
 from service import __version__
 from service.telemetry.metrics import Metrics
 from service.web.blueprint import Api, create_api
-from service.web.json_codec import dumps, loads
+from service.web.json.codec import dumps, loads
 from service.web.middleware import RequestHooks, security_scheme
 
 if TYPE_CHECKING:
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 
 class OrjsonProvider(JSONProvider):
-    """Flask's JSON by the functions of json_codec."""
+    """Flask's JSON by the functions of web.json.codec."""
 
     def dumps(self, obj: Any, **kwargs: Any) -> str:
-        """As ``json_codec.dumps``."""
+        """As ``web.json.codec.dumps``."""
         return dumps(obj).decode()
 
     def loads(self, s: str | bytes, **kwargs: Any) -> Any:
-        """As ``json_codec.loads``."""
+        """As ``web.json.codec.loads``."""
         return loads(s)
 
 

@@ -38,7 +38,7 @@ from service.core.similar import did_you_mean
 from service.web import problems
 from service.web.bodies import check_json, read_body
 from service.web.fields import INT32, INT64
-from service.web.json_codec import loads
+from service.web.json.codec import loads
 
 if TYPE_CHECKING:
     from collections.abc import Callable

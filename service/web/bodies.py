@@ -10,9 +10,9 @@ import pyarrow as pa
 from flask import Response
 from werkzeug.exceptions import BadRequest, ClientDisconnected, RequestEntityTooLarge, UnsupportedMediaType
 
-from service.web.arrow_limits import unpacked_bytes
+from service.web.arrow.limits import unpacked_bytes
 from service.web.context import reserve
-from service.web.json_limits import JsonRejected, character_bytes, memory_bytes
+from service.web.json.limits import JsonRejected, character_bytes, memory_bytes
 from service.web.problems import invalid
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ import pyarrow as pa
 from marshmallow import Schema, ValidationError, fields
 
 from service.core.errors import MAX_ERRORS
-from service.web import json_arrays
 from service.web.context import check_time
 from service.web.fields import Integer, List
+from service.web.json import arrays
 
 
 class Columns(List):
@@ -75,7 +75,7 @@ class Columns(List):
             columns[name] = values
             if kind is None:
                 continue
-            array = json_arrays.read(values, kind)
+            array = arrays.read(values, kind)
             if array is None or (array.null_count > absent and not field.allow_none) or not _within(array, field):
                 return None
             columns[name] = array
@@ -103,7 +103,7 @@ class Integers(List):
         self.dtype = dtype
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
-        array = json_arrays.read(value, pa.int64())
+        array = arrays.read(value, pa.int64())
         if array is not None and array.null_count == 0 and _within(array, self.inner):
             return array.to_numpy(zero_copy_only=False).astype(self.dtype)
         return np.array(super()._deserialize(value, attr, data, **kwargs), self.dtype)

@@ -4,9 +4,9 @@ from typing import Any, Final
 
 from marshmallow import ValidationError, fields, validate
 
-from service.arrow.groups import LONGEST_NAME, LONGEST_TOPIC_NAME
 from service.core.errors import MAX_ERRORS
 from service.core.measures import LARGEST, SMALLEST
+from service.decisions.groups.rows import LONGEST_NAME, LONGEST_TOPIC_NAME
 from service.web.context import check_time
 
 INT32 = 2**31 - 1

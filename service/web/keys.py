@@ -7,13 +7,13 @@ from typing import Any, Final
 import pyarrow as pa
 from marshmallow import ValidationError, fields
 
-from service.arrow.keys import filled, flat, from_arrow, validity
 from service.core.errors import InvalidQuestion
 from service.core.keys import columns
-from service.web import json_arrays, json_string_lists
-from service.web.arrow_parser import ArrowBody, ArrowParser
+from service.decisions.keys import filled, flat, from_arrow, validity
+from service.web.arrow.parser import ArrowBody, ArrowParser
 from service.web.context import reserve
-from service.web.json_codec import loads
+from service.web.json import arrays, string_lists
+from service.web.json.codec import loads
 
 FEW: Final = 8
 """Below this many strings, Python is faster than Arrow."""
@@ -51,7 +51,7 @@ def read_body(text: bytes) -> Any:
 
     Raises ValueError for what is not JSON.
     """
-    taken = json_string_lists.take_out(text, "keys") if len(text) >= LARGE else None
+    taken = string_lists.take_out(text, "keys") if len(text) >= LARGE else None
     if taken is not None:
         rest, strings = taken
         try:
@@ -107,16 +107,16 @@ def from_json(values: list[Any] | pa.StringArray, key_format: str) -> columns.Co
     if isinstance(values, pa.StringArray):
         values = values.to_pylist()
     if key_format in columns.INTEGERS:
-        array = json_arrays.read(values, pa.int64())
+        array = arrays.read(values, pa.int64())
         if array is None:
             raise _misfit(values, key_format)
         return columns.integers(filled(array, 0), validity(array), key_format)
     if key_format in columns.FLOATS:
-        array = json_arrays.read(values, pa.float64())
+        array = arrays.read(values, pa.float64())
         if array is None:
             array = pa.array([_number(value, key_format, row) for row, value in enumerate(values)], pa.float64())
         return columns.floats(filled(array, 0.0), validity(array), key_format)
-    array = json_arrays.read(values, pa.bool_())
+    array = arrays.read(values, pa.bool_())
     if array is None:
         raise _misfit(values, key_format)
     return columns.Numbers(filled(array, False), validity(array))

@@ -13,7 +13,7 @@ from werkzeug.exceptions import UnprocessableEntity
 from service.core.errors import MAX_ERRORS, AllocatorError, Infeasible, InvalidQuestion, KafkaError, PluginError
 from service.core.wire.errors import Unreadable
 from service.web.fields import about
-from service.web.json_codec import dumps
+from service.web.json.codec import dumps
 from service.web.middleware import PROGRESS
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from flask import Response, request
 from werkzeug.exceptions import NotAcceptable
 from werkzeug.http import parse_options_header
 
-from service.web.json_codec import dump_pieces
+from service.web.json.codec import dump_pieces
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -8,7 +8,7 @@ import json
 import pyarrow as pa
 import pytest
 
-from service.web.json_lines import JSON_LINES
+from service.web.json.lines import JSON_LINES
 from service.web.problems import kebab
 from service.web.responses import ARROW_STREAM
 from tests.support.captures import PROTOCOL, RECORDS, captures

@@ -19,8 +19,8 @@ from service.api.groups import request
 from service.app import create_app
 from service.config import Settings
 from service.core.kafka_versions import LATEST
-from service.web import json_integer_lists
 from service.web.fields import List
+from service.web.json import integer_lists
 from tests.support import golden
 from tests.support.groups import as_rows, bodies
 
@@ -386,7 +386,7 @@ def test_a_body_is_answered_alike_whether_arrow_or_the_schema_reads_it(app, body
     for large, worth_it in ((len(text) + 1, 0), (0, len(text)), (0, 0)):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(request, "LARGE", large)
-            patch.setattr(json_integer_lists, "WORTH_IT", worth_it)
+            patch.setattr(integer_lists, "WORTH_IT", worth_it)
             answers.append(app.test_client().post(URL, data=text, content_type="application/json", headers=NAMED).data)
     assert answers[0] == answers[1] == answers[2]
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from service.api.placement_audits.request import EXAMPLE
-from service.core.descriptions import bodies, read_description
+from service.descriptions import bodies, read_description
 from tests.support.golden import CHOICE, lines
 
 if TYPE_CHECKING:

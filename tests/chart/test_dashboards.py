@@ -20,7 +20,7 @@ import yaml
 
 from service.auth.tokens import new_token
 from service.cli.live.cluster_metrics import GAUGES
-from tests.kafka.clients import eventually, members_of, metrics_at
+from tests.live.clients import eventually, members_of, metrics_at
 from tests.support.charts import CHART
 from tests.support.golden import PROJECT
 from tests.support.programs import program

@@ -1,4 +1,4 @@
-"""The commands for live clusters, without a cluster; tests/kafka/ has real ones."""
+"""The commands for live clusters, without a cluster; tests/live/ has real ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verdicts on groups, and the metrics of a snapshot, for snapshots made by hand; tests/kafka/test_verify.py has real ones."""
+"""Verdicts on groups, and the metrics of a snapshot, for snapshots made by hand; tests/live/test_verify.py has real ones."""
 
 from __future__ import annotations
 

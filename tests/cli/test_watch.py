@@ -18,8 +18,8 @@ from service.cli.live.cluster_metrics import Bounds, ClusterCollector, measure
 from service.cli.live.metrics_endpoint import metrics_endpoint
 from service.cli.live.watch import _Watcher
 from service.cli.local_client import LocalApp
-from service.kafka.snapshot import Extent
-from tests.kafka.stub_cluster import StubCluster, stub_cluster
+from service.live.snapshot import Extent
+from tests.live.stub_cluster import StubCluster, stub_cluster
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from service.app import create_app
 from service.config import Settings
-from service.web.arrow_limits import unpacked_bytes
+from service.web.arrow.limits import unpacked_bytes
 from service.web.responses import ARROW_STREAM
 from tests.runs.extremes import seeds, warm_app
 

@@ -26,10 +26,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from service.api.groups.response import assignments_json
-from service.arrow.groups import in_answer_order
 from service.core.assignors import GROUP_PROTOCOLS
 from service.core.errors import InvalidQuestion, KafkaAssignorFails
 from service.core.ragged import transposed
+from service.decisions.groups.rows import in_answer_order
 from tests.support import golden, parity, server_groups
 from tests.support.groups import RACKS, group_of
 from tests.support.jvm import COMPARED

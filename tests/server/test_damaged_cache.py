@@ -23,7 +23,7 @@ from service.core.partitioners import murmur2
 from service.core.placers.draws import striped
 from service.server import serving as serving_module
 from service.server.warm import warm
-from service.web import json_limits
+from service.web.json import limits
 from tests.support.serving import serving
 
 DAMAGES = {
@@ -104,7 +104,7 @@ def test_a_server_compiles_what_is_damaged(copied_cache):
     for kernel, ending, damage in (
         (measures._moments, "nbi", "cut"),
         (measures.occurrences, "nbi", "empty"),
-        (json_limits.scan, "nbi", "replaced"),
+        (limits.scan, "nbi", "replaced"),
         (murmur2._hash_each, "1.nbc", "cut"),
         (striped._choose, "1.nbc", "empty"),
         (classic_range._match_alone, "1.nbc", "replaced"),
@@ -122,7 +122,7 @@ def test_a_server_compiles_what_is_damaged(copied_cache):
 
 @pytest.mark.slow
 def test_a_server_that_cannot_delete_a_damaged_file_names_it_and_ends(copied_cache):
-    file = _file(copied_cache, json_limits.scan, "nbi")
+    file = _file(copied_cache, limits.scan, "nbi")
     content = file.read_bytes()
     file.unlink()
     file.mkdir()

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from service.cli import main
 from service.cli.pipeline_tables import write_tables
-from service.core.descriptions import Description
+from service.descriptions import Description
 from tests.support.golden import CHOICE
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import strategies as st
 
 from service.api.groups import request
-from service.arrow.groups import read_group
+from service.decisions.groups.rows import read_group
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,7 +10,7 @@ import tracemalloc
 import pyarrow as pa
 import pytest
 
-from service.web.json_codec import LongText
+from service.web.json.codec import LongText
 from service.web.responses import answer
 from tests.web.test_problems import assert_problem
 

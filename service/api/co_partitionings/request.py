@@ -5,11 +5,11 @@ from typing import Any
 
 from marshmallow import Schema, fields, validate
 
-from service.arrow.groups import LONGEST_TOPIC_NAME
 from service.core.attribution.copartitioning import Topic, check
 from service.core.errors import InvalidQuestion, raise_all
 from service.core.keys.formats import FORMATS
 from service.core.partitioners import PARTITIONERS
+from service.decisions.groups.rows import LONGEST_TOPIC_NAME
 from service.web.blueprint import QuestionSchema
 from service.web.fields import Integer, List, about
 from service.web.schemas import KafkaVersion

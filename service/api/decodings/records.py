@@ -18,7 +18,7 @@ from service.core.wire.reader import uuid_text
 from service.core.wire.record_texts import UNREAD, VALUE, RecordTexts, read_group_records, read_share_group_state_records
 from service.core.wire.schemas import GROUP_RECORDS, SHARE_GROUP_STATE_RECORDS
 from service.web.context import check_time, reserve
-from service.web.json_codec import dumps
+from service.web.json.codec import dumps
 
 ODD_BYTES: Final = 200
 """Memory for each byte of a record that is read field by field, with its fields and their JSON."""

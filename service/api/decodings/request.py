@@ -8,12 +8,12 @@ from typing import Any, Final
 import pyarrow as pa
 from marshmallow import Schema, ValidationError, fields, validate
 
-from service.arrow.groups import TOPIC_ID
-from service.arrow.keys import from_arrow
 from service.core.errors import InvalidQuestion
 from service.core.kafka_versions import FORMATTERS, LATEST
 from service.core.model import Keys
-from service.web.arrow_parser import ArrowBody
+from service.decisions.groups.rows import TOPIC_ID
+from service.decisions.keys import from_arrow
+from service.web.arrow.parser import ArrowBody
 from service.web.blueprint import QuestionSchema
 from service.web.columns_field import Columns
 from service.web.context import check_limit, reserve

@@ -8,7 +8,7 @@ from service.api.decodings.response import READ, DecodingSchema
 from service.web import responses
 from service.web.blueprint import Blueprint
 from service.web.context import decision
-from service.web.json_lines import JSON_LINES, LinesParser
+from service.web.json.lines import JSON_LINES, LinesParser
 from service.web.responses import ARROW_STREAM, CSV, JSON
 
 blueprint = Blueprint("decodings", __name__, LinesParser("records"), description="captured bytes → JSON")

@@ -15,7 +15,7 @@ from service.core.keys.formats import FORMATS
 from service.core.model import Int32s
 from service.core.partitioners import Partitioner
 from service.web import keys
-from service.web.arrow_parser import ArrowBody
+from service.web.arrow.parser import ArrowBody
 from service.web.blueprint import Parts, QuestionSchema
 from service.web.columns_field import Columns
 from service.web.context import check_limit, reserve

@@ -6,7 +6,7 @@ from service.api.fingerprints.request import FingerprintQuestion, PartitionerFin
 from service.api.fingerprints.response import PartitionerFingerprintsAnswerSchema, document, table
 from service.core.attribution.fingerprints import fingerprint
 from service.core.attribution.observations import observe
-from service.web.arrow_parser import ArrowParser
+from service.web.arrow.parser import ArrowParser
 from service.web.blueprint import Blueprint
 from service.web.context import check_limit, decision
 from service.web.responses import respond

@@ -7,11 +7,11 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from service.arrow.groups import NAME
 from service.core.model import NONE, Group
 from service.core.rebalances.moves import Moves
+from service.decisions.groups.rows import NAME
 from service.web.context import reserve
-from service.web.json_codec import dumps
+from service.web.json.codec import dumps
 from service.web.responses import json_objects
 
 FEW_MOVES: Final = 100

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from marshmallow import Schema, ValidationError, fields
 
-from service.arrow.groups import MEMBER, read_group
 from service.core.errors import InvalidQuestion
 from service.core.model import Group, Int64s
 from service.core.rebalances.moves import Differences
+from service.decisions.groups.rows import MEMBER, read_group
 from service.web.fields import INT32, Integer, List, Name, TopicName, about
 
 MAX_COMBINATIONS: Final = 64

@@ -23,7 +23,11 @@ from service.api.groups.expected import (
     with_counts,
     without_candidates,
 )
-from service.arrow.groups import (
+from service.core.assignors import GROUP_PROTOCOLS, Assignor
+from service.core.errors import UnknownStrategy, raise_all
+from service.core.kafka_versions import LATEST
+from service.core.model import NONE
+from service.decisions.groups.rows import (
     MEMBER,
     NAME,
     TOPIC,
@@ -37,22 +41,19 @@ from service.arrow.groups import (
     subscriptions_total,
     topic_faults,
 )
-from service.core.assignors import GROUP_PROTOCOLS, Assignor
-from service.core.errors import UnknownStrategy, raise_all
-from service.core.kafka_versions import LATEST
-from service.core.model import NONE
-from service.web import json_arrays, json_integer_lists, responses
+from service.web import responses
 from service.web.blueprint import Parser, Parts, QuestionSchema
 from service.web.columns_field import Columns
 from service.web.context import check_limit, reserve
 from service.web.fields import Integer, List, Name, Number, Subject, TopicName, about
-from service.web.json_codec import loads
+from service.web.json import arrays, integer_lists
+from service.web.json.codec import loads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from service.core.model import Group, Int64s
-    from service.web.json_integer_lists import IntegerLists
+    from service.web.json.integer_lists import IntegerLists
 
 NAMES: Final = ("kafka_version", "group_protocol", "assignor", "group_id")
 """The members of a body besides topics and members; null is the same as absent."""
@@ -78,7 +79,7 @@ class Rows(Columns):
 
     def plain(self, rows: list[Any]) -> pa.StructArray | None:
         """See Columns."""
-        array = json_arrays.read(rows, self.row)
+        array = arrays.read(rows, self.row)
         return None if array is None or array.null_count or not self.is_plain(array) else array
 
     def odd(self, row: dict[str, Any]) -> pa.StructArray:
@@ -182,19 +183,19 @@ def read_body(text: bytes) -> Any:
     """
     if len(text) < LARGE:
         return loads(text)
-    lists = json_integer_lists.take_out(text)
+    lists = integer_lists.take_out(text)
     return (lists and _read_large(lists.rest, lists)) or _read_large(text, None) or loads(text)
 
 
 def _read_large(text: bytes, lists: IntegerLists | None) -> dict[str, Any] | None:
     """A body read by Arrow; None unless it is plainly well-formed. lists : those that ``text`` no longer holds"""
-    columns = json_arrays.read_object(text, dict.fromkeys(NAMES, NAME) | {"topics": pa.list_(TOPIC), "members": pa.list_(MEMBER)})
+    columns = arrays.read_object(text, dict.fromkeys(NAMES, NAME) | {"topics": pa.list_(TOPIC), "members": pa.list_(MEMBER)})
     if columns is None or columns["topics"].null_count or columns["members"].null_count:
         return None
     topics, members = columns["topics"].flatten(), columns["members"].flatten()
     if lists and not members.null_count:
         # Integer lists may also have stood in partition_weights or, wrongly, anywhere else: then Arrow reads the whole text.
-        members = json_integer_lists.put_back(members, ("owned_partitions", "partition_ids"), lists)
+        members = integer_lists.put_back(members, ("owned_partitions", "partition_ids"), lists)
     if members is None or topics.null_count or members.null_count or not (plain_topics(topics) and plain_members(members)):
         return None
     names = {name: columns[name][0].as_py() for name in NAMES if columns[name].null_count == 0}

@@ -12,17 +12,17 @@ from numba import njit
 from service.api.groups.details import FEW_MOVES, moves_json, moves_table, reserve_moves, warnings
 from service.api.groups.expected import MAX_DIFFERENCES, AssignmentDifferenceSchema, difference_documents
 from service.api.groups.request import GroupAssignment, assignment_bytes
-from service.arrow.groups import assignments_table, in_answer_order
 from service.core.kernels import kernel
 from service.core.measures import spread, weighted_load
 from service.core.model import NONE, Bytes, Group, Int32s, Ragged, RaggedArrays
 from service.core.ragged import put
 from service.core.rebalances.moves import Differences, Moves, differences, final_rows, follow_up, moves, within
 from service.core.rebalances.rebalance import Rebalance, rebalance
+from service.decisions.groups.rows import assignments_table, in_answer_order
 from service.web import responses
 from service.web.context import check_time, reserve
 from service.web.fields import about
-from service.web.json_writing import COMMA, Texts, end_to_end, opened, write_number
+from service.web.json.writing import COMMA, Texts, end_to_end, opened, write_number
 from service.web.schemas import CountsSchema, ImplementationSchema, LoadsSchema, counts_document, implementation_document
 
 

@@ -9,15 +9,15 @@ import numpy as np
 import pyarrow as pa
 from marshmallow import Schema, ValidationError, fields, validate, validates_schema
 
-from service.arrow.keys import from_arrow
 from service.core.errors import InvalidQuestion, raise_all
 from service.core.keys.formats import FORMATS
 from service.core.partitioners import PARTITIONERS
 from service.core.sizing.counter import KeyCounter, hashing_rule, moduli_of
 from service.core.sizing.plans import Limits, Rates
 from service.core.sizing.throughput import Throughput, throughput
+from service.decisions.keys import from_arrow
 from service.web import keys
-from service.web.arrow_parser import ArrowBody
+from service.web.arrow.parser import ArrowBody
 from service.web.blueprint import Parts, QuestionSchema
 from service.web.columns_field import Columns
 from service.web.context import check_limit, reserve

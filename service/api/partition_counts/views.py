@@ -22,7 +22,7 @@ from service.core.measures import spread
 from service.core.sizing.plans import Rates, check_not_empty, plans
 from service.core.sizing.reach import reach
 from service.core.sizing.throughput import Throughput
-from service.web.arrow_parser import ArrowParser
+from service.web.arrow.parser import ArrowParser
 from service.web.blueprint import Blueprint
 from service.web.context import decision
 from service.web.responses import respond

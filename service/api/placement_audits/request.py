@@ -10,11 +10,11 @@ from marshmallow import Schema, ValidationError, fields, validate
 
 from service.api.groups.request import Rows
 from service.api.placements.request import BrokerSchema, placer_at
-from service.arrow.clusters import BROKER, PLACEMENT, plain_brokers, plain_placements, read_cluster, read_placement
 from service.core.errors import MAX_ERRORS
 from service.core.kafka_versions import LATEST
 from service.core.model import Cluster, Ragged
 from service.core.placers import Placer
+from service.decisions.placements.rows import BROKER, PLACEMENT, plain_brokers, plain_placements, read_cluster, read_placement
 from service.web.blueprint import Parts, QuestionSchema
 from service.web.context import check_limit, reserve
 from service.web.fields import Integer, List, TopicName, about

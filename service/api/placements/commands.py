@@ -13,7 +13,7 @@ from service.core.model import Cluster, Int32s, PlacementRequest
 from service.core.placers import Placer
 from service.core.placers.controller import Controller, TopicRequest, TopicResult, protocol_name
 from service.core.placers.reassign_generate import CurrentTopic, Proposal, propose
-from service.web.json_codec import LongText
+from service.web.json.codec import LongText
 
 
 @dataclass(frozen=True)

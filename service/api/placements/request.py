@@ -12,7 +12,12 @@ from marshmallow import Schema, ValidationError, fields, validate, validates_sch
 from service.api.groups.request import Rows
 from service.api.placements.commands import Command, Generate, Operate, Place
 from service.api.placements.response import UNNAMED
-from service.arrow.clusters import (
+from service.core.kafka_versions import LATEST
+from service.core.model import PlacementRequest
+from service.core.placers import PLACERS, Placer
+from service.core.placers.controller import DEFAULT, TopicRequest
+from service.core.placers.reassign_generate import CurrentTopic
+from service.decisions.placements.rows import (
     BROKER,
     CURRENT,
     is_cordoned,
@@ -22,16 +27,11 @@ from service.arrow.clusters import (
     read_load,
     uncordoned,
 )
-from service.core.kafka_versions import LATEST
-from service.core.model import PlacementRequest
-from service.core.placers import PLACERS, Placer
-from service.core.placers.controller import DEFAULT, TopicRequest
-from service.core.placers.reassign_generate import CurrentTopic
 from service.web import responses
 from service.web.blueprint import Parts, QuestionSchema
 from service.web.context import check_limit, reserve
 from service.web.fields import INT64, Boolean, Integer, List, Name, Number, TopicName, about
-from service.web.json_codec import dumps
+from service.web.json.codec import dumps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -10,14 +10,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from marshmallow import Schema, fields
 
-from service.arrow.groups import NAME
 from service.core.kernels import kernel
 from service.core.model import Bytes, Cluster, Int32s
 from service.core.placers.load import COUNTS, Load, rack_load
 from service.core.ragged import put
+from service.decisions.groups.rows import NAME
 from service.web.fields import about
-from service.web.json_codec import dumps
-from service.web.json_writing import COMMA, in_blocks, write_number
+from service.web.json.codec import dumps
+from service.web.json.writing import COMMA, in_blocks, write_number
 from service.web.responses import json_lists, json_objects
 from service.web.schemas import CountsSchema, ImplementationSchema
 

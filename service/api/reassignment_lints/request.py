@@ -12,7 +12,10 @@ from marshmallow import ValidationError, fields
 
 from service.api.groups.request import Rows
 from service.api.reassignments.request import KafkaReassignmentSchema, PlacedTopicSchema, TargetBrokerSchema
-from service.arrow.reassignments import (
+from service.core.model import NONE, Ragged
+from service.core.reassignments.lint import Reassigned
+from service.core.reassignments.model import Brokers, Placements
+from service.decisions.reassignments.rows import (
     PLACED_TOPIC,
     TARGET_BROKER,
     check_broker_ids,
@@ -22,9 +25,6 @@ from service.arrow.reassignments import (
     read_brokers,
     read_placements,
 )
-from service.core.model import NONE, Ragged
-from service.core.reassignments.lint import Reassigned
-from service.core.reassignments.model import Brokers, Placements
 from service.web.blueprint import Parts, QuestionSchema
 from service.web.context import check_limit, reserve
 from service.web.fields import about

@@ -10,7 +10,11 @@ from marshmallow import Schema, ValidationError, fields, validate
 
 from service import __version__
 from service.api.groups.request import Rows
-from service.arrow.reassignments import (
+from service.core.errors import InvalidQuestion, raise_all
+from service.core.reassignments import BALANCES, BATCH_SECONDS, LEADER_RULES, OBJECTIVES, RACK_RULES, THROTTLE_UTILIZATION
+from service.core.reassignments.batches.model import MAX_DETOURS, Limits, Pace
+from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Placements
+from service.decisions.reassignments.rows import (
     MOST_BYTES,
     PLACED_TOPIC,
     REASSIGNED,
@@ -24,14 +28,10 @@ from service.arrow.reassignments import (
     read_brokers,
     read_placements,
 )
-from service.core.errors import InvalidQuestion, raise_all
-from service.core.reassignments import BALANCES, BATCH_SECONDS, LEADER_RULES, OBJECTIVES, RACK_RULES, THROTTLE_UTILIZATION
-from service.core.reassignments.batches.model import MAX_DETOURS, Limits, Pace
-from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Placements
 from service.web.blueprint import Parts, QuestionSchema
 from service.web.context import check_limit, reserve
 from service.web.fields import INT64, Boolean, Integer, List, Name, Number, TopicName, about
-from service.web.json_codec import dumps
+from service.web.json.codec import dumps
 
 LARGEST_FACTOR = 2**15 - 1
 

@@ -13,13 +13,13 @@ import pyarrow.compute as pc
 from marshmallow import Schema, fields
 
 from service.api.placements.response import ReassignmentSchema, load_documents
-from service.arrow.groups import NAME
-from service.arrow.reassignment_tables import ids_of, reason_texts
 from service.core.model import NONE, Int32s, Ragged
 from service.core.reassignments.effects import effects, timing_sentence, warnings
 from service.core.reassignments.sets import rows_of
+from service.decisions.groups.rows import NAME
+from service.decisions.reassignments.tables import ids_of, reason_texts
 from service.web.fields import about
-from service.web.json_codec import dumps
+from service.web.json.codec import dumps
 from service.web.responses import json_lists, json_objects
 from service.web.schemas import CountsSchema, LoadsSchema
 

@@ -4,10 +4,10 @@ from flask import Response
 
 from service.api.reassignments.request import Question, ReassignmentQuestionSchema
 from service.api.reassignments.response import ReassignmentAnswerSchema, document
-from service.arrow.reassignment_tables import moves_table
 from service.core.reassignments.batches.plan import plan_in_batches
 from service.core.reassignments.loads import before_and_after
 from service.core.reassignments.moves import moves_of
+from service.decisions.reassignments.tables import moves_table
 from service.web import responses
 from service.web.blueprint import Blueprint
 from service.web.context import check_time, decision

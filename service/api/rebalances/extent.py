@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from service.arrow.groups import partitions_total
 from service.core.timelines.clock import STEP_CELLS
 from service.core.timelines.group import MEMBER_CELLS, REBALANCE_CELLS
+from service.decisions.groups.rows import partitions_total
 from service.web.context import check_limit
 
 if TYPE_CHECKING:

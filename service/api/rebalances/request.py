@@ -8,12 +8,12 @@ from marshmallow import Schema, ValidationError, fields, validate, validates_sch
 from service.api.groups.request import MemberSchema, TopicSchema, check_members, check_topics, members_field, topics_field
 from service.api.rebalances.extent import Extent
 from service.api.rebalances.world import Names, read_timeline, stable_group
-from service.arrow.groups import partitions_total, subscriptions_total
 from service.core.assignors import GROUP_PROTOCOLS, Assignor
 from service.core.errors import UnknownStrategy
 from service.core.kafka_versions import LATEST
 from service.core.timelines.model import Event, Timeline, Timing
 from service.core.timelines.simulation import Variant, varied
+from service.decisions.groups.rows import partitions_total, subscriptions_total
 from service.web.blueprint import Parts, QuestionSchema
 from service.web.context import check_limit, reserve
 from service.web.fields import Boolean, Integer, List, Name, Number, Subject, TopicName, about

@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 from marshmallow import ValidationError
 
-from service.arrow.groups import WrongGroup, read_group
 from service.core.assignors import Assignor
 from service.core.jvm.sorting import java_order
 from service.core.model import NONE, Float64s, Group, Int32s, Ragged
 from service.core.timelines.model import Event, NewMember, Timeline, Timing, World
+from service.decisions.groups.rows import WrongGroup, read_group
 
 
 @dataclass(frozen=True)

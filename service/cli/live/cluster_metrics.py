@@ -16,9 +16,9 @@ from prometheus_client.registry import Collector
 
 from service.cli.live.verification import Ask, check_groups
 from service.cli.local_client import Refused
-from service.core.descriptions.bodies import group_assignment
-from service.core.descriptions.model import Description
 from service.core.errors import InvalidQuestion
+from service.descriptions.bodies import group_assignment
+from service.descriptions.model import Description
 
 Json = dict[str, Any]
 Numbers = Sequence[float | None]

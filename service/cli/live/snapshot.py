@@ -17,13 +17,13 @@ from service.cli import pipeline_tables
 from service.cli.errors import BadInput
 from service.cli.inputs import read_input
 from service.cli.options import output
-from service.core.descriptions import UnreadableDescription, read_description
-from service.core.descriptions.model import Description
-from service.web.json_codec import loads
+from service.descriptions import UnreadableDescription, read_description
+from service.descriptions.model import Description
+from service.web.json.codec import loads
 
 if TYPE_CHECKING:
-    from service.kafka.client import ClusterClient
-    from service.kafka.snapshot import Extent
+    from service.live.client import ClusterClient
+    from service.live.snapshot import Extent
 
 SNAPSHOT_VERSION: Final = 1
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -76,9 +76,9 @@ def cluster_client(
     addresses : of brokers that may be connected to first as well
     """
     require_kafka()
-    from service.kafka.client import ClusterClient  # noqa: PLC0415 - the other commands do not need the Kafka client
-    from service.kafka.errors import ClusterError  # noqa: PLC0415
-    from service.kafka.properties import client_settings, read_properties  # noqa: PLC0415
+    from service.live.client import ClusterClient  # noqa: PLC0415 - the other commands do not need the Kafka client
+    from service.live.errors import ClusterError  # noqa: PLC0415
+    from service.live.properties import client_settings, read_properties  # noqa: PLC0415
 
     try:
         properties = {} if command_config is None else read_properties(command_config)
@@ -95,7 +95,7 @@ def cluster_client(
 def require_kafka() -> None:
     """Raise BadInput if the Kafka client is not installed."""
     try:
-        import service.kafka.client  # noqa: F401, PLC0415 - as above
+        import service.live.client  # noqa: F401, PLC0415 - as above
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] != "kafka":
             raise
@@ -112,7 +112,7 @@ def extent_of(
 ) -> Extent:
     """What a snapshot covers, from the options of a command."""
     require_kafka()
-    from service.kafka.snapshot import Extent  # noqa: PLC0415 - see cluster_client
+    from service.live.snapshot import Extent  # noqa: PLC0415 - see cluster_client
 
     return Extent(topic_names, group_ids, interval, with_offsets_topic, expected_topics)
 
@@ -205,7 +205,7 @@ def snapshot(
     Read-only. The member not_known lists what the cluster does not report, with the reason.
     """
     extent = extent_of(topic_names, group_ids, interval=interval, with_offsets_topic=with_offsets_topic)
-    from service.kafka.snapshot import take_snapshot  # noqa: PLC0415 - see cluster_client
+    from service.live.snapshot import take_snapshot  # noqa: PLC0415 - see cluster_client
 
     with cluster_client(bootstrap_server, command_config, time_limit) as client:
         document = take_snapshot(client, extent)

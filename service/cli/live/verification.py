@@ -15,15 +15,15 @@ from typing import Any, Final, Literal
 
 import pyarrow as pa
 
-from service.arrow.clusters import BROKER, PLACEMENT, read_cluster, read_placement
 from service.cli.local_client import Refused
 from service.core.assignors import GROUP_PROTOCOLS
-from service.core.descriptions.bodies import foreign_leader, group_assignment, picked, placement_audit
-from service.core.descriptions.model import Description
 from service.core.errors import InvalidQuestion
 from service.core.model import Cluster, Ragged
 from service.core.placement_audits.audit import audit
 from service.core.placers import PLACERS
+from service.decisions.placements.rows import BROKER, PLACEMENT, read_cluster, read_placement
+from service.descriptions.bodies import foreign_leader, group_assignment, picked, placement_audit
+from service.descriptions.model import Description
 from service.report.numbers import counted
 
 Json = dict[str, Any]

@@ -19,12 +19,12 @@ from service.cli.local_client import LocalApp, Refused
 from service.cli.terminal import fill, table
 from service.core.printable import printable
 from service.report.numbers import counted
-from service.web.json_codec import dumps
+from service.web.json.codec import dumps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from service.kafka.client import ClusterClient
+    from service.live.client import ClusterClient
 
 DIFFERS, NOT_FOUND = 1, 3
 """Exit statuses. 2 is for invalid input, and for a cluster that cannot be reached."""
@@ -66,7 +66,7 @@ def verify(
         findings = list(_findings(document, topic_names, group_ids, app.ask))
     else:
         extent = extent_of((), group_ids, with_offsets_topic=with_offsets_topic, expected_topics=topic_names)
-        from service.kafka.snapshot import take_snapshot  # noqa: PLC0415 - needs the Kafka client
+        from service.live.snapshot import take_snapshot  # noqa: PLC0415 - needs the Kafka client
 
         with cluster_client(bootstrap_server, command_config, time_limit) as client:
             document = take_snapshot(client, extent)
@@ -93,8 +93,8 @@ def _check_keys(
     client: ClusterClient, document: dict[str, Any], topic_names: Sequence[str], count: int, ask: Ask
 ) -> Iterator[Finding]:
     """Which partitioner wrote each topic."""
-    from service.kafka.errors import ClusterError  # noqa: PLC0415 - needs the Kafka client
-    from service.kafka.sample import sample_keys  # noqa: PLC0415
+    from service.live.errors import ClusterError  # noqa: PLC0415 - needs the Kafka client
+    from service.live.sample import sample_keys  # noqa: PLC0415
 
     for topic in document["topics"]:
         name = topic["topic_name"]

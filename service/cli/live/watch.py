@@ -18,12 +18,12 @@ from service.cli.live.cluster_metrics import Bounds, ClusterCollector, Samples, 
 from service.cli.live.metrics_endpoint import metrics_endpoint
 from service.cli.live.snapshot import cluster_client, cluster_options, extent_of
 from service.cli.local_client import LocalApp
-from service.web.json_codec import dumps
+from service.web.json.codec import dumps
 
 if TYPE_CHECKING:
     from service.cli.live.verification import Ask
-    from service.kafka.client import ClusterClient
-    from service.kafka.snapshot import Extent
+    from service.live.client import ClusterClient
+    from service.live.snapshot import Extent
 
 
 @click.command()
@@ -122,7 +122,7 @@ class _Watcher:
             _log("no snapshot", reason=error.message)
 
     def _look(self, client: ClusterClient) -> None:
-        from service.kafka.snapshot import take_snapshot  # noqa: PLC0415 - needs the Kafka client
+        from service.live.snapshot import take_snapshot  # noqa: PLC0415 - needs the Kafka client
 
         started, taken_at = time.monotonic(), time.time()
         snapshot = take_snapshot(client, self._extent)
@@ -138,8 +138,8 @@ class _Watcher:
             _log("snapshot", brokers=len(snapshot["brokers"]), topics=len(snapshot["topics"]), not_known=self._not_known)
 
     def _measure_keys(self, client: ClusterClient, snapshot: dict[str, Any], samples: Samples) -> None:
-        from service.kafka.errors import ClusterError  # noqa: PLC0415 - needs the Kafka client
-        from service.kafka.sample import sample_keys  # noqa: PLC0415
+        from service.live.errors import ClusterError  # noqa: PLC0415 - needs the Kafka client
+        from service.live.sample import sample_keys  # noqa: PLC0415
 
         for topic in snapshot["topics"]:
             if topic["topic_name"] in self._bounds.topic_names:

@@ -11,9 +11,9 @@ from rich.text import Text
 from service.cli import descriptions, options
 from service.cli.local_client import post_each
 from service.cli.terminal import ROWS, fill, table
-from service.core.descriptions import Description, bodies
 from service.core.printable import printable
-from service.web.json_codec import dumps, loads
+from service.descriptions import Description, bodies
+from service.web.json.codec import dumps, loads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

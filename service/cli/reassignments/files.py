@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from service.cli.errors import BadInput
 from service.core.printable import printable
-from service.web.json_codec import dumps
+from service.web.json.codec import dumps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,11 +15,11 @@ from service.cli.errors import BadInput
 from service.cli.inputs import read_input
 from service.cli.local_client import post
 from service.cli.terminal import fill, table
-from service.core.descriptions import UnreadableDescription, bodies
-from service.core.descriptions.documents import parse_json
-from service.core.descriptions.json_lines import Path, lines_of
 from service.core.reassignments.lint import RULES
-from service.web.json_codec import dumps, loads
+from service.descriptions import UnreadableDescription, bodies
+from service.descriptions.documents import parse_json
+from service.descriptions.json_lines import Path, lines_of
+from service.web.json.codec import dumps, loads
 
 if TYPE_CHECKING:
     from io import BufferedReader

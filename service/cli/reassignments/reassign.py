@@ -15,11 +15,11 @@ from service.cli.errors import note
 from service.cli.local_client import post
 from service.cli.reassignments.files import number, write_files
 from service.cli.terminal import fill, table
-from service.core.descriptions import bodies
 from service.core.printable import printable
 from service.core.reassignments import BALANCES, BATCH_SECONDS, LEADER_RULES, OBJECTIVES, RACK_RULES, THROTTLE_UTILIZATION
+from service.descriptions import bodies
 from service.report.numbers import counted
-from service.web.json_codec import dumps, loads
+from service.web.json.codec import dumps, loads
 
 if TYPE_CHECKING:
     from io import BufferedReader

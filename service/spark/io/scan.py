@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from service.arrow.texts import readable
 from service.core.printable import printable
+from service.decisions.texts import readable
 from service.spark.cluster.executors import ProcessTasks, SparkTasks
 from service.spark.errors import WrongSource
 from service.spark.io import plain_files, reading, sources

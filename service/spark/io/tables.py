@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from service.arrow.texts import is_text, not_utf8
 from service.core.printable import printable
+from service.decisions.texts import is_text, not_utf8
 from service.spark.errors import WrongSource
 from service.spark.io.scan import ScanSource
 

@@ -7,7 +7,6 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from service.arrow.texts import is_text
 from service.core.attribution.equivalents import PartitionerClass, rank
 from service.core.attribution.fingerprints import MAX_CLASSES, fingerprint
 from service.core.attribution.mixtures import Patterns, likelihoods, unmix
@@ -15,6 +14,7 @@ from service.core.attribution.observations import observe
 from service.core.attribution.shares import Pairs, intervals
 from service.core.errors import InvalidQuestion
 from service.core.partitioners import PARTITIONERS
+from service.decisions.texts import is_text
 from service.report.numbers import number, share
 from service.spark.errors import WrongSource
 from service.spark.io.scan import ScanSource, run_scan

@@ -11,17 +11,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from service.arrow.groups import NAME
-from service.arrow.reassignment_tables import moves_table
-from service.arrow.reassignments import (
-    PLACED_TOPIC,
-    PLACEMENT,
-    TARGET_BROKER,
-    plain_placed_topics,
-    plain_target_brokers,
-    read_brokers,
-    read_placements,
-)
 from service.core.errors import AllocatorError, InvalidQuestion
 from service.core.model import Ragged
 from service.core.reassignments.batches.model import Batches, Limits, Pace, Timing
@@ -36,6 +25,17 @@ from service.core.reassignments.model import (
     Plan,
 )
 from service.core.reassignments.moves import moves_of
+from service.decisions.groups.rows import NAME
+from service.decisions.reassignments.rows import (
+    PLACED_TOPIC,
+    PLACEMENT,
+    TARGET_BROKER,
+    plain_placed_topics,
+    plain_target_brokers,
+    read_brokers,
+    read_placements,
+)
+from service.decisions.reassignments.tables import moves_table
 from service.report.numbers import number
 from service.spark.errors import JobFailed, WrongSource
 from service.spark.io.sources import Source

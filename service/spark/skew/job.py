@@ -4,8 +4,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from service.arrow.texts import is_text
 from service.core.sizing.plans import Limits, check_not_empty
+from service.decisions.texts import is_text
 from service.spark.errors import WrongSource
 from service.spark.io.scan import ScanSource, run_scan
 from service.spark.io.sources import Source

@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from service.arrow.key_types import FORMAT_OF_TYPE
-from service.arrow.keys import flat, from_arrow
-from service.arrow.texts import is_text, readable
 from service.core.errors import InvalidQuestion
 from service.core.keys import columns
 from service.core.keys.formats import FORMATS
+from service.decisions.key_types import FORMAT_OF_TYPE
+from service.decisions.keys import flat, from_arrow
+from service.decisions.texts import is_text, readable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

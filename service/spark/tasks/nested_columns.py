@@ -1,4 +1,4 @@
-"""Converts a table's nested columns to the types that ``service.arrow`` reads. Executors run this.
+"""Converts a table's nested columns to the types that ``service.decisions.groups.rows`` reads. Executors run this.
 
 A table may lack optional members, have 64-bit integers in place of 32-bit ones, and lists of strings for lists that are always
 empty. It must not have an unknown member: a misspelt ``topic_names`` would silently subscribe to everything.

@@ -15,7 +15,12 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 import pyarrow as pa
 
-from service.arrow.groups import (
+from service.core.assignors import GROUP_PROTOCOLS
+from service.core.errors import AllocatorError, InvalidQuestion, KafkaError, PluginFailed, UnknownStrategy
+from service.core.kafka_versions import LATEST
+from service.core.rebalances.moves import follow_up
+from service.core.rebalances.rebalance import rebalance
+from service.decisions.groups.rows import (
     MEMBER,
     NAME,
     TOPIC,
@@ -29,11 +34,6 @@ from service.arrow.groups import (
     subscriptions_total,
     topic_partitions_array,
 )
-from service.core.assignors import GROUP_PROTOCOLS
-from service.core.errors import AllocatorError, InvalidQuestion, KafkaError, PluginFailed, UnknownStrategy
-from service.core.kafka_versions import LATEST
-from service.core.rebalances.moves import follow_up
-from service.core.rebalances.rebalance import rebalance
 from service.spark.tasks.nested_columns import (
     CORRUPT,
     check_line,

@@ -9,8 +9,6 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from service.arrow.clusters import BROKER, read_cluster, uncordoned
-from service.arrow.groups import NAME
 from service.core.errors import AllocatorError, InvalidQuestion, KafkaError, PluginFailed
 from service.core.jvm.hashing import string_hash_code
 from service.core.jvm.random import JavaRandom
@@ -19,6 +17,8 @@ from service.core.model import NONE, Cluster, Int32s, PlacementRequest, Ragged
 from service.core.placers import PLACERS, Placer
 from service.core.placers.audit import Audit, audit
 from service.core.placers.load import Load, load_of, rows_of_topics
+from service.decisions.groups.rows import NAME
+from service.decisions.placements.rows import BROKER, read_cluster, uncordoned
 from service.spark.fleet.tasks.assignments import WRONG_ROW
 from service.spark.tasks.nested_columns import CORRUPT, check_line, check_type, compact, conform, gathered, rejection, rows_of
 

@@ -17,7 +17,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from service.arrow.texts import is_text, readable
 from service.core.attribution.equivalents import (
     UNDECIDED,
     PartitionerClass,
@@ -33,6 +32,7 @@ from service.core.keys.columns import SERIALIZED
 from service.core.model import Bools, Int32s, Int64s
 from service.core.partitioners import PARTITIONERS
 from service.core.partitioners.murmur3 import cassandra_tokens
+from service.decisions.texts import is_text, readable
 from service.spark.mismatch.tasks.pair_sample import PairSample
 from service.spark.tasks.key_columns import misfit, read_keys
 from service.spark.tasks.results import partial, rejects

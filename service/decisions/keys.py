@@ -1,0 +1,157 @@
+"""Arrow columns as the core's columns of keys, uncopied where that is possible."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from service.core.errors import InvalidQuestion
+from service.core.keys import columns
+from service.core.model import Bools, Keys
+from service.decisions.key_types import FORMAT_OF_TYPE, TYPE_OF_FORMAT
+
+VIEW_BYTES: Final = 16
+"""Of a view: its length, four bytes of its value, a buffer and an offset."""
+
+MAX_BYTES: Final = 2**31 - 1
+"""What the offsets of keys can name."""
+
+_INT32: Final = np.dtype(np.int32)
+_UINT8: Final = np.dtype(np.uint8)
+_TEXTUAL: Final = (*columns.TEXTS, *columns.BYTES)
+
+
+def from_arrow(
+    column: pa.ChunkedArray, key_format: str | None, reserve: Callable[[int], object] = int
+) -> tuple[columns.Column, str]:
+    """The keys of an Arrow column, and their format.
+
+    key_format : None: that of the column's type. Strings may be of any textual format; numbers have their own; binary keys are
+        bytes already, and what the request calls them is ``base64`` or ``hex``.
+    reserve : called with the bytes that the keys of a dictionary or of views take beyond the column
+    """
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if not (kind in FORMAT_OF_TYPE or _is_text(kind) or _is_binary(kind) or pa.types.is_null(kind)):
+        raise InvalidQuestion(f"A column of {column.type} holds no keys: binary, string, integers, floats or booleans do.", "key")
+    try:
+        array = _checked(column, reserve) if column.num_chunks else pa.array([], kind)
+    except pa.ArrowException as error:
+        raise InvalidQuestion(f"The column is not valid: {str(error).rstrip('.')}.", "key") from None
+    kind = array.type
+    if kind in FORMAT_OF_TYPE:
+        own = FORMAT_OF_TYPE[kind]
+        if key_format not in (None, own):
+            raise InvalidQuestion(f"A column of {kind} holds keys of the format {own}, not {key_format}.", "key_format")
+        return columns.Numbers(filled(array, False if own == "boolean" else 0), validity(array)), own
+    if _is_text(kind):
+        own = key_format or "string"
+        if own not in _TEXTUAL:
+            raise InvalidQuestion(f"A column of {kind} holds no keys of the format {own}.", "key_format")
+        return columns.from_text(columns.Text(flat(array.cast(pa.string()))), own), own
+    if _is_binary(kind):
+        own = key_format or "base64"
+        if own not in columns.BYTES:
+            raise InvalidQuestion(f"A column of {kind} holds bytes, not keys of the format {own}.", "key_format")
+        return flat(array.cast(pa.binary())), own
+    own = key_format or "string"
+    return from_arrow(pa.chunked_array([pa.nulls(len(array), TYPE_OF_FORMAT.get(own, pa.string()))]), own)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def _is_binary(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_fixed_size_binary(kind)
+        or pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+        or pa.types.is_binary_view(kind)
+    )
+
+
+def _checked(column: pa.ChunkedArray, reserve: Callable[[int], object]) -> pa.Array:
+    """A column as one array without a dictionary, whose buffers hold what they say: kernels trust offsets.
+
+    Views may all name the same megabyte, and so may a dictionary's indices: what each key takes by itself is added up first.
+    Raises pa.ArrowException.
+    """
+    chunks = []
+    for chunk in column.chunks:
+        chunk.validate()  # the lengths of the buffers
+        array = chunk.dictionary if pa.types.is_dictionary(chunk.type) else chunk
+        if pa.types.is_string_view(array.type) or pa.types.is_binary_view(array.type):
+            array.validate()
+            _reserve(_view_bytes(array), reserve)
+        chunk.validate(full=True)
+        chunks.append(_decoded(chunk, reserve) if array is not chunk else chunk)
+    # concat_arrays copies, even where there is nothing to combine.
+    return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks)
+
+
+def _view_bytes(array: pa.Array) -> int:
+    """Bytes of the values of an array of views."""
+    lengths = np.frombuffer(array.buffers()[1], np.int32)[:: VIEW_BYTES // 4]
+    return int(np.maximum(lengths[array.offset : array.offset + len(array)], 0).sum(dtype=np.int64))
+
+
+def _decoded(array: pa.DictionaryArray, reserve: Callable[[int], object]) -> pa.Array:
+    """A valid dictionary array without its dictionary."""
+    values, indices = array.dictionary, array.indices
+    if _is_text(values.type) or _is_binary(values.type):
+        values = values.cast(pa.string() if _is_text(values.type) else pa.binary())
+        lengths = filled(pc.binary_length(values), 0).astype(np.int64)
+        uses = np.bincount(indices.drop_null().cast(pa.int64()).to_numpy(), minlength=len(lengths))
+        _reserve(int(uses @ lengths), reserve)
+    return values.take(indices)
+
+
+def _reserve(size: int, reserve: Callable[[int], object]) -> None:
+    """Reserve a copy of the keys, in decoding, and another. Raises InvalidQuestion."""
+    if size > MAX_BYTES:
+        raise InvalidQuestion(f"The keys of the column take {size} bytes; at most {MAX_BYTES} are allowed.", "key")
+    reserve(2 * size)
+
+
+def filled(array: pa.Array, nothing: Any) -> npt.NDArray[Any]:
+    """The values, with ``nothing`` where there is none."""
+    full = array.fill_null(nothing) if array.null_count else array
+    return np.array(full.to_numpy(zero_copy_only=False))
+
+
+def validity(array: pa.Array) -> Bools | None:
+    """bool[n], False where there is no value; None when there is one everywhere."""
+    return np.array(array.is_valid().to_numpy(zero_copy_only=False)) if array.null_count else None
+
+
+def flat(array: pa.Array) -> Keys:
+    """A binary or string array as Keys, uncopied."""
+    if not len(array):
+        return Keys(np.zeros(1, np.int32), np.zeros(0, np.uint8))
+    _, offsets, data = array.buffers()
+    return Keys(_memory(offsets, _INT32)[array.offset : array.offset + len(array) + 1], _memory(data, _UINT8), validity(array))
+
+
+class _Memory:
+    """An Arrow buffer as memory that NumPy takes to be writable, so that kernels are compiled for one kind of array.
+
+    Nobody writes to keys.
+    """
+
+    def __init__(self, buffer: pa.Buffer, dtype: np.dtype[Any]) -> None:
+        self.buffer = buffer
+        self.__array_interface__ = {
+            "data": (buffer.address, False),
+            "shape": (buffer.size // dtype.itemsize,),
+            "typestr": dtype.str,
+            "version": 3,
+        }
+
+
+def _memory(buffer: pa.Buffer | None, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    if buffer is None or buffer.size == 0:
+        return np.zeros(0, dtype)
+    return np.asarray(_Memory(buffer, dtype))

@@ -1,0 +1,97 @@
+"""Clusters, and what is placed on them, from Arrow to arrays."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from service.core.measures import LARGEST, SMALLEST
+from service.core.model import NONE, BrokerLoad, Cluster, Int32s, Ragged
+from service.core.placers.load import load_of
+from service.decisions.groups.rows import LONGEST_TOPIC_NAME, NAME, plain_names
+
+BROKER = pa.struct(
+    {"broker_id": pa.int32(), "rack_id": NAME, "fenced": pa.bool_(), "weight": pa.float64(), "cordoned": pa.bool_()}
+)
+PLACEMENT = pa.struct({"partition_id": pa.int32(), "replicas": pa.list_(pa.int32())})
+CURRENT = pa.struct({"topic_name": NAME, "partition_id": pa.int32(), "replicas": pa.list_(pa.int32())})
+
+
+def plain_current(rows: pa.StructArray) -> bool:
+    """Is every row of type CURRENT, none null, well-formed by itself?"""
+    names, ids, replicas = (rows.field(name) for name in ("topic_name", "partition_id", "replicas"))
+    return bool(
+        names.null_count == ids.null_count == replicas.null_count == replicas.values.null_count == 0
+        and (len(rows) == 0 or pc.min(ids).as_py() >= 0)
+        and plain_names(names, LONGEST_TOPIC_NAME)
+    )
+
+
+def plain_placements(rows: pa.StructArray) -> bool:
+    """Is every row of type PLACEMENT, none null, well-formed by itself?"""
+    ids, replicas = rows.field("partition_id"), rows.field("replicas")
+    return bool(
+        ids.null_count == replicas.null_count == replicas.values.null_count == 0 and (len(rows) == 0 or pc.min(ids).as_py() >= 0)
+    )
+
+
+def read_placement(rows: pa.StructArray, cluster: Cluster) -> tuple[Int32s, Ragged]:
+    """The ids of these partitions, and of each the brokers as indices of the cluster, NONE for one that it does not have.
+
+    rows : of type PLACEMENT; the cluster has no broker id twice
+    """
+    replicas = rows.field("replicas")
+    lengths = np.array(pc.list_value_length(replicas), np.int64)
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    ids = np.array(replicas.flatten(), np.int32)
+    if not len(cluster):
+        return np.array(rows.field("partition_id"), np.int32), Ragged(offsets, np.full(len(ids), NONE, np.int32))
+    order = np.argsort(cluster.broker_ids, kind="stable")
+    at = np.minimum(np.searchsorted(cluster.broker_ids[order], ids), len(order) - 1)
+    brokers = np.where(cluster.broker_ids[order[at]] == ids, order[at], NONE).astype(np.int32)
+    return np.array(rows.field("partition_id"), np.int32), Ragged(offsets, brokers)
+
+
+def plain_brokers(rows: pa.StructArray) -> bool:
+    """Is every row of type BROKER, none null, well-formed by itself?"""
+    weights = rows.field("weight")
+    return bool(
+        rows.field("broker_id").null_count == 0
+        and plain_names(rows.field("rack_id"), shortest=0)
+        and (weights.null_count == len(rows) or (pc.min(weights).as_py() >= SMALLEST and pc.max(weights).as_py() <= LARGEST))
+    )
+
+
+def uncordoned(brokers: pa.StructArray) -> pa.StructArray:
+    """The rows of type BROKER that may get new replicas.
+
+    Reproduces BrokerHeartbeatManager.UsableBrokerIterator (KIP-1066, since 4.3.0): the placer never sees a broker of which every
+    log directory is cordoned, or that is shutting down.
+    """
+    return brokers.filter(pc.invert(is_cordoned(brokers)))
+
+
+def is_cordoned(brokers: pa.StructArray) -> pa.BooleanArray:
+    """Of each row of type BROKER, whether the broker gets no new replicas."""
+    return pc.fill_null(brokers.field("cordoned"), False)
+
+
+def read_cluster(brokers: pa.StructArray) -> Cluster:
+    """The cluster of these rows of type BROKER."""
+    racks = pc.dictionary_encode(brokers.field("rack_id"))
+    return Cluster(
+        np.array(brokers.field("broker_id"), np.int32),
+        tuple(racks.dictionary.to_pylist()),
+        np.array(pc.fill_null(racks.indices, NONE), np.int32),
+        np.array(pc.fill_null(brokers.field("fenced"), False), np.bool_),
+    )
+
+
+def read_load(brokers: pa.StructArray, current: pa.StructArray | None, cluster: Cluster) -> BrokerLoad:
+    """What the brokers have already. current : rows of type CURRENT, replicas on unknown brokers do not count; None: nothing"""
+    weights = np.array(pc.fill_null(brokers.field("weight"), 1.0), np.float64)
+    nothing = np.zeros(len(cluster), np.int64)
+    if current is None:
+        return BrokerLoad(weights, nothing, nothing)
+    _, placement = read_placement(current, cluster)
+    load = load_of(cluster, placement)
+    return BrokerLoad(weights, load.replicas, load.leaders)

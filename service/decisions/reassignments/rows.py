@@ -1,0 +1,266 @@
+"""Brokers and placements of a reassignment, from Arrow to arrays."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from service.core.errors import InvalidQuestion, raise_all
+from service.core.measures import LARGEST, SMALLEST
+from service.core.model import NONE, Bools, Cluster, Int32s, Int64s, Ragged
+from service.core.ragged import first_repeat
+from service.core.reassignments.model import NO_LIMIT, Brokers, Placements
+from service.decisions.groups.rows import LONGEST_TOPIC_NAME, NAME, plain_names
+from service.decisions.placements.rows import plain_brokers
+
+TARGET_BROKER = pa.struct(
+    {
+        "broker_id": pa.int32(),
+        "rack_id": NAME,
+        "fenced": pa.bool_(),
+        "draining": pa.bool_(),
+        "weight": pa.float64(),
+        "max_replicas": pa.int64(),
+        "capacity_bytes": pa.int64(),
+        "used_bytes": pa.int64(),
+        "replaces": pa.int32(),
+    }
+)
+_OF_A_SNAPSHOT = {
+    "topic_id": NAME,
+    "partitions_count": pa.int32(),
+    "internal": pa.bool_(),
+    "log_end_offsets": pa.list_(pa.int64()),
+}
+"""What a snapshot says of a topic besides; it makes no difference here."""
+PLACEMENT = pa.struct({"partition_id": pa.int32(), "replicas": pa.list_(pa.int32()), "in_sync_replicas": pa.list_(pa.int32())})
+PLACED_TOPIC = pa.struct(
+    {
+        "topic_name": NAME,
+        "replication_factor": pa.int32(),
+        "placements": pa.list_(PLACEMENT),
+        "partition_bytes": pa.list_(pa.int64()),
+        "partition_bytes_per_second": pa.list_(pa.float64()),
+        **_OF_A_SNAPSHOT,
+    }
+)
+REASSIGNED = pa.struct({"topic": NAME, "partition": pa.int32(), "replicas": pa.list_(pa.int32()), "log_dirs": pa.list_(NAME)})
+
+MOST_BYTES = 2**50
+"""Of a partition, or of a broker's capacity."""
+
+
+def _within(values: pa.Array, least: float, most: float) -> bool:
+    bounds = pc.min_max(values)
+    return values.null_count == len(values) or bool(bounds["min"].as_py() >= least and bounds["max"].as_py() <= most)
+
+
+def plain_target_brokers(rows: pa.StructArray) -> bool:
+    """Is every row of type TARGET_BROKER, none null, well-formed by itself?"""
+    return (
+        plain_brokers(rows)
+        and _within(rows.field("weight"), SMALLEST, LARGEST)
+        and all(_within(rows.field(name), 0, MOST_BYTES) for name in ("max_replicas", "capacity_bytes", "used_bytes"))
+    )
+
+
+def plain_placed_topics(rows: pa.StructArray) -> bool:
+    """Is every row of type PLACED_TOPIC, none null, well-formed by itself?"""
+    placements = rows.field("placements")
+    inner = placements.values
+    ids, replicas = inner.field("partition_id"), inner.field("replicas")
+    sizes, rates = rows.field("partition_bytes").values, rows.field("partition_bytes_per_second").values
+    return bool(
+        rows.field("topic_name").null_count == placements.null_count == inner.null_count == 0
+        and ids.null_count == replicas.null_count == replicas.values.null_count == sizes.null_count == rates.null_count == 0
+        and plain_names(rows.field("topic_name"), LONGEST_TOPIC_NAME)
+        and _within(ids, 0, 2**31 - 1)
+        and _within(sizes, 0, MOST_BYTES)
+        and _within(rates, 0, LARGEST)
+        and (rates.null_count == len(rates) or bool(((np.array(rates) == 0) | (np.array(rates) >= SMALLEST)).all()))
+        and _within(pc.list_value_length(replicas), 1, 2**15 - 1)
+        and _within(rows.field("replication_factor"), 1, 2**15 - 1)
+        and _within(rows.field("partitions_count"), 0, 2**31 - 1)
+        and plain_names(rows.field("topic_id"), shortest=0)
+    )
+
+
+def plain_reassigned(rows: pa.StructArray) -> bool:
+    """Is every row of type REASSIGNED, none null, well-formed by itself?"""
+    names, ids, replicas = (rows.field(name) for name in ("topic", "partition", "replicas"))
+    return bool(
+        names.null_count == ids.null_count == replicas.null_count == replicas.values.null_count == 0
+        and plain_names(names, LONGEST_TOPIC_NAME)
+        and _within(ids, 0, 2**31 - 1)
+        and _within(pc.list_value_length(replicas), 1, 2**15 - 1)
+    )
+
+
+def as_topics(rows: pa.StructArray) -> tuple[pa.StructArray, Int64s]:
+    """Kafka's reassignment JSON, rows of type REASSIGNED, as rows of type PLACED_TOPIC; and for each placement its row."""
+    names = pc.dictionary_encode(rows.field("topic"))
+    order = np.argsort(np.array(names.indices), kind="stable")
+    bounds = np.searchsorted(np.array(names.indices)[order], np.arange(len(names.dictionary) + 1))
+    taken = rows.take(pa.array(order))
+    placements = pa.StructArray.from_arrays(
+        [taken.field("partition"), taken.field("replicas"), pa.nulls(len(rows), pa.list_(pa.int32()))], fields=list(PLACEMENT)
+    )
+    count = len(names.dictionary)
+    columns = {
+        "topic_name": names.dictionary,
+        "placements": pa.ListArray.from_arrays(pa.array(bounds, pa.int32()), placements),
+    }
+    arrays = [columns.get(field.name, pa.nulls(count, field.type)) for field in PLACED_TOPIC]
+    return pa.StructArray.from_arrays(arrays, fields=list(PLACED_TOPIC)), order
+
+
+def read_brokers(rows: pa.StructArray, mentioned: Int32s) -> Brokers:
+    """The brokers of these rows of type TARGET_BROKER, and after them those that only the placements mention.
+
+    mentioned : int32[...]   ids of all replicas
+    Raises InvalidQuestion for duplicates, and for a broker that replaces what it cannot.
+    """
+    check_broker_ids(rows)
+    ids = np.array(rows.field("broker_id"), np.int32)
+    gone = np.setdiff1d(mentioned, ids).astype(np.int32)
+    racks = pc.dictionary_encode(rows.field("rack_id"))
+    count = len(ids) + len(gone)
+
+    def column(name: str, absent: Any, dtype: Any) -> Any:
+        values = np.array(pc.fill_null(rows.field(name), absent), dtype)
+        return np.concatenate([values, np.full(len(gone), absent, dtype)])
+
+    rack_of = np.concatenate([np.array(pc.fill_null(racks.indices, NONE), np.int32), np.full(len(gone), NONE, np.int32)])
+    cluster = Cluster(
+        np.concatenate([ids, gone]), tuple(racks.dictionary.to_pylist()), rack_of, column("fenced", False, np.bool_)
+    )
+    draining = column("draining", False, np.bool_)
+    return Brokers(
+        cluster,
+        draining,
+        np.arange(count) < len(ids),
+        column("weight", 1.0, np.float64),
+        column("max_replicas", NO_LIMIT, np.int64),
+        column("capacity_bytes", NO_LIMIT, np.int64),
+        _replaced_by(cluster, rows, cluster.fenced | draining),
+    )
+
+
+def check_broker_ids(rows: pa.StructArray) -> None:
+    """Raise InvalidQuestion for ids that several rows of type TARGET_BROKER have."""
+    ids = np.array(rows.field("broker_id"), np.int32)
+    _, first = np.unique(ids, return_index=True)
+    repeats = np.setdiff1d(np.arange(len(ids)), first).tolist()
+    raise_all(InvalidQuestion(f"Duplicate broker_id {ids[row]}.", "brokers", row, "broker_id") for row in repeats)
+
+
+def check_topic_names(rows: pa.StructArray) -> None:
+    """Raise InvalidQuestion for names that several rows of type PLACED_TOPIC have."""
+    names = rows.field("topic_name").to_pylist()
+    if len(set(names)) < len(names):
+        first = {name: i for i, name in reversed(list(enumerate(names)))}
+        raise_all(
+            InvalidQuestion(f"Duplicate topic_name {name!r}.", "topics", row, "topic_name")
+            for row, name in enumerate(names)
+            if first[name] != row
+        )
+
+
+def _replaced_by(cluster: Cluster, rows: pa.StructArray, closed: Bools) -> Int32s:
+    replaced_by = np.full(len(cluster), NONE, np.int32)
+    replaces = rows.field("replaces")
+    index = {broker_id: i for i, broker_id in enumerate(cluster.broker_ids.tolist())}
+    for row in np.flatnonzero(np.array(pc.is_valid(replaces))).tolist():
+        old = replaces[row].as_py()
+        at = ("brokers", row, "replaces")
+        if old not in index:
+            raise InvalidQuestion(f"Unknown broker {old}.", *at)
+        if closed[row] or old == cluster.broker_ids[row]:
+            raise InvalidQuestion("A broker that replaces another must be neither fenced nor draining.", *at)
+        if replaced_by[index[old]] != NONE:
+            raise InvalidQuestion(f"Broker {old} is replaced twice.", *at)
+        replaced_by[index[old]] = row
+    for row in np.flatnonzero(replaced_by != NONE).tolist():
+        if (replaced_by == row).any():
+            new = int(np.flatnonzero(replaced_by == row)[0])
+            taker = int(replaced_by[row])
+            raise InvalidQuestion(
+                f"Broker {cluster.broker_ids[row]} replaces broker {cluster.broker_ids[new]}, so nothing can replace it.",
+                "brokers", taker, "replaces",
+            )  # fmt: skip
+    return replaced_by
+
+
+def read_placements(rows: pa.StructArray, brokers: Brokers, factor: int | None, excluded: frozenset[str]) -> Placements:
+    """The placements of these rows of type PLACED_TOPIC. factor : the replication factor of topics that give none; None: as now
+
+    Raises InvalidQuestion for duplicates.
+    """
+    check_topic_names(rows)
+    names = tuple(rows.field("topic_name").to_pylist())
+    counts = np.array(pc.list_value_length(rows.field("placements")), np.int64)
+    topics = np.repeat(np.arange(len(names), dtype=np.int32), counts)
+    inner = rows.field("placements").flatten()
+    ids = np.array(inner.field("partition_id"), np.int32)
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    _check_partitions(topics, ids, starts)
+    lists = inner.field("replicas")
+    lengths = np.array(pc.list_value_length(lists), np.int64)
+    order = np.argsort(brokers.cluster.broker_ids, kind="stable").astype(np.int32)
+    values = np.array(lists.flatten(), np.int32)
+    indices = order[np.searchsorted(brokers.cluster.broker_ids[order], values)].astype(np.int32)
+    replicas = Ragged(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32), indices)
+    repeat = first_repeat(replicas, len(brokers))
+    if repeat != NONE:
+        partition = int(np.searchsorted(replicas.offsets, repeat, "right")) - 1
+        topic = int(topics[partition])
+        place = (
+            "topics",
+            topic,
+            "placements",
+            partition - int(starts[topic]),
+            "replicas",
+            repeat - int(replicas.offsets[partition]),
+        )
+        raise InvalidQuestion(f"Duplicate broker {values[repeat]}.", *place)
+    factors = np.array(pc.fill_null(rows.field("replication_factor"), factor or 0), np.int32)[topics]
+    return Placements(
+        names,
+        topics,
+        ids,
+        replicas,
+        np.where(factors == 0, lengths, factors).astype(np.int32),
+        _of_partitions(rows, "partition_bytes", counts, np.int64),
+        _of_partitions(rows, "partition_bytes_per_second", counts, np.float64),
+        np.array([name in excluded for name in names], np.bool_)[topics],
+    )
+
+
+def _check_partitions(topics: Int32s, ids: Int32s, starts: Int64s) -> None:
+    order = np.lexsort((ids, topics))
+    same = (np.diff(topics[order]) == 0) & (np.diff(ids[order]) == 0)
+    if same.any():
+        row = int(order[1:][same].min())
+        topic = int(topics[row])
+        raise InvalidQuestion(
+            f"Duplicate partition_id {ids[row]}.", "topics", topic, "placements", row - int(starts[topic]), "partition_id"
+        )
+
+
+def _of_partitions(rows: pa.StructArray, name: str, counts: Int64s, dtype: Any) -> Any:
+    """A number for each partition; None if no topic gives them. Raises InvalidQuestion if a topic gives none, or too few."""
+    lists = rows.field(name)
+    if lists.null_count == len(lists) > 0:
+        return None
+    lengths = np.array(pc.fill_null(pc.list_value_length(lists), NONE), np.int64)
+    wrong = np.flatnonzero(lengths != counts)
+    if len(wrong):
+        row = int(wrong[0])
+        detail = (
+            "Required, because another topic has it."
+            if lengths[row] == NONE
+            else f"Must have one number for each of the {counts[row]} placements."
+        )
+        raise InvalidQuestion(detail, "topics", row, name)
+    return np.array(lists.flatten(), dtype)

@@ -1,0 +1,23 @@
+"""Descriptions of a cluster that people have at hand → brokers, topics and groups in the shape of the request bodies.
+
+======================= ========================================================================================================
+form                    text
+======================= ========================================================================================================
+kafka-topics            ``kafka-topics --describe``
+kafka-consumer-groups   ``kafka-consumer-groups --describe``, with any of ``--members``, ``--state``, ``--offsets``, ``--verbose``
+brokers                 ``kafka-broker-api-versions``, ``kafka-cluster list-endpoints``, ``kafka-configs --describe --entity-type
+                        brokers --all``, or a table ``broker,rack``
+log-dirs                ``kafka-log-dirs --describe``
+reassignment            the JSON that ``kafka-reassign-partitions`` reads and writes
+cruise-control          Cruise Control's ``kafka_cluster_state?json=true&verbose=true``
+snapshot                the JSON that ``partition-allocator snapshot`` writes, or any of its lists of brokers, topics and groups
+======================= ========================================================================================================
+
+A text may contain several of them, in any order, and what a terminal shows around them: prompts, log lines, notices. Lines of no
+form are skipped and counted. A line that belongs to a form but is damaged or cut off is an error, with its number.
+"""
+
+from service.descriptions.model import Description, UnreadableDescription
+from service.descriptions.pasted import read_description
+
+__all__ = ["Description", "UnreadableDescription", "read_description"]

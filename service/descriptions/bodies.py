@@ -1,0 +1,161 @@
+"""Request bodies made from a description: the parts of a cluster that an endpoint takes, and nothing else."""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from service.core.errors import InvalidQuestion
+from service.descriptions.model import Description, Json
+
+BROKER: Final = ("broker_id", "rack_id", "fenced")
+PLACEMENT: Final = ("partition_id", "replicas")
+_PROTOCOLS: Final = {"uniform": "consumer", "simple": "share"}
+"""The protocol of the assignors that only one protocol has."""
+JAVA_ASSIGNMENT: Final = 3
+"""The version of the assignments that Kafka's own client writes since 3.5 (ConsumerProtocolAssignment)."""
+MEMBER: Final = ("member_id", "instance_id", "rack_id", "topic_names", "generation_id", "owned_partitions")
+
+
+def group_assignment(description: Description, group_id: str | None) -> Json:
+    """The body of ``POST /v1/group-assignments`` for a group; None: the only one. Raises InvalidQuestion.
+
+    The topics are those that the members subscribe to. If the description has no subscriptions, as the output of
+    kafka-consumer-groups, they are the topics that the group owns partitions of or has committed offsets of, and each member
+    subscribes to all of them.
+    """
+    group = described_group(description, group_id)
+    if "members" not in group and group.get("group_state"):
+        # The coordinator describes them once the group has rebalanced.
+        raise InvalidQuestion(f"The members of group {group['group_id']!r} are not known; its state is {group['group_state']}.")
+    members = [picked(member, MEMBER) for member in group.get("members", ())]
+    if not members:
+        raise InvalidQuestion(f"Group {group['group_id']!r} has no members.")
+    names = {name for member in members for name in member.get("topic_names") or ()}
+    if not all("topic_names" in member for member in members):
+        owned = (part for member in members for part in member.get("owned_partitions") or ())
+        names |= {part["topic_name"] for part in (*owned, *group.get("committed_offsets", ()))}
+    if not names:
+        raise InvalidQuestion(f"The topics of group {group['group_id']!r} are not known.")
+    known = {topic["topic_name"]: topic for topic in description.topics}
+    unknown = sorted(name for name in names if "partitions_count" not in known.get(name, {}))
+    subscribed = {name for member in members for name in member.get("topic_names") or ()}
+    if set(unknown) - subscribed or (unknown and len(unknown) == len(names)):
+        detail = f"The partition counts of these topics are not known: {', '.join(unknown[:10])}. Describe the topics as well."
+        raise InvalidQuestion(detail)
+    with_racks = any(member.get("rack_id") for member in members)
+    racks = {broker["broker_id"]: broker.get("rack_id") for broker in description.brokers} if with_racks else {}
+    topics = [_group_topic(known[name], racks) for name in sorted(names - set(unknown))]
+    assignor = group.get("assignor")
+    protocol = group.get("group_protocol", _PROTOCOLS.get(assignor or ""))
+    body = {"group_protocol": protocol, "assignor": assignor, "group_id": group["group_id"]}
+    return {**{name: value for name, value in body.items() if value is not None}, "topics": topics, "members": members}
+
+
+def described_group(description: Description, group_id: str | None) -> Json:
+    """A group; None: the only one. Raises InvalidQuestion."""
+    return _one(description.groups, "group_id", group_id, "group")
+
+
+def foreign_leader(group: Json) -> str:
+    """Who has assigned a classic group, if not Kafka's own client; empty if it has, or if that is not known.
+
+    The version of the assignment that the leader wrote shows it: Kafka's own client writes JAVA_ASSIGNMENT, no other client does.
+    """
+    version = group.get("assignment_version", JAVA_ASSIGNMENT)
+    if group.get("group_protocol", "classic") != "classic" or version >= JAVA_ASSIGNMENT:
+        return ""
+    return f"its leader is not Kafka's own client (it wrote version {version}), but librdkafka or another with its own assignors"
+
+
+def placement_audit(description: Description, topic_name: str | None) -> Json:
+    """The body of ``POST /v1/placement-audits`` for a topic; None: the only one. Raises InvalidQuestion."""
+    topic = _one(_described(description.topics, topic_name), "topic_name", topic_name, "topic")
+    if not topic.get("placements"):
+        raise InvalidQuestion(f"The placement of topic {topic['topic_name']!r} is not known.")
+    placements = [picked(placement, PLACEMENT) for placement in topic["placements"]]
+    return {"brokers": brokers(description), "topic_name": topic["topic_name"], "placements": placements}
+
+
+def partition_count_plan(description: Description, topic_name: str | None, *, has_sizes: bool = False) -> Json:
+    """The body of ``POST /v1/partition-count-plans`` for a topic, without keys and counts; None: the only one.
+
+    The rates are those of the whole topic, if the description has them for each of its partitions. Raises InvalidQuestion.
+    has_sizes : will the keys have bytes? Without, there can be no rate of bytes
+    """
+    topic = _one(_described(description.topics, topic_name), "topic_name", topic_name, "topic")
+    if "partitions_count" not in topic:
+        raise InvalidQuestion(f"The partition count of topic {topic['topic_name']!r} is not known.")
+    body = {"topic_name": topic["topic_name"], "current_partitions_count": topic["partitions_count"]}
+    for name in ("records_per_second", "bytes_per_second")[: 1 + has_sizes]:
+        rates = topic.get(name) or [None]
+        if None not in rates and sum(rates) > 0:
+            body[name] = sum(rates)
+    return body
+
+
+def cluster(description: Description, placement: tuple[str, ...] = (*PLACEMENT, "in_sync_replicas")) -> Json:
+    """``brokers`` and ``topics`` with their placements, as the bodies about existing replicas have them. Raises InvalidQuestion.
+
+    placement : the members of a placement to keep
+    """
+    topics = [
+        {"topic_name": topic["topic_name"], "placements": [picked(one, placement) for one in topic["placements"]]}
+        for topic in description.topics
+        if "placements" in topic
+    ]
+    return {"brokers": brokers(description), "topics": topics}
+
+
+def reassignment(description: Description) -> Json:
+    """The body of ``POST /v1/reassignments``, with sizes and capacities if all sizes are known. Raises InvalidQuestion."""
+    body = cluster(description, PLACEMENT)
+    sizes = {topic["topic_name"]: dict(enumerate(topic.get("partition_bytes") or ())) for topic in description.topics}
+    for topic in body["topics"]:
+        of_topic = sizes[topic["topic_name"]]
+        topic["partition_bytes"] = [of_topic.get(placement["partition_id"]) for placement in topic["placements"]]
+    if any(size is None for topic in body["topics"] for size in topic["partition_bytes"]):
+        for topic in body["topics"]:
+            del topic["partition_bytes"]
+        return body
+    for broker, described in zip(body["brokers"], description.brokers, strict=True):
+        broker.update(picked(described, ("capacity_bytes",)))
+    return body
+
+
+def brokers(description: Description, *more: str) -> list[Json]:
+    """The ``brokers`` of a body. more : members beyond BROKER. Raises InvalidQuestion if none are known."""
+    if not description.brokers:
+        raise InvalidQuestion("The brokers are not known. Describe topics, or give a snapshot.")
+    return [picked(broker, (*BROKER, *more)) for broker in description.brokers]
+
+
+def picked(row: Json, names: Iterable[str]) -> Json:
+    """The members of ``row`` that are in ``names`` and not null."""
+    return {name: row[name] for name in names if row.get(name) is not None}
+
+
+def _group_topic(topic: Json, racks: dict[int, Any]) -> Json:
+    body = picked(topic, ("topic_name", "topic_id", "partitions_count"))
+    if any(racks.values()) and topic.get("placements"):
+        rows = {placement["partition_id"]: placement["replicas"] for placement in topic["placements"]}
+        body["partition_racks"] = [
+            [racks[broker] for broker in rows.get(i, ()) if racks.get(broker)] for i in range(topic["partitions_count"])
+        ]
+    return body
+
+
+def _described(topics: tuple[Json, ...], name: str | None) -> tuple[Json, ...]:
+    """The topics of which more than their sizes is known; all if one is named."""
+    return topics if name is not None else tuple(row for row in topics if row.keys() - {"topic_name", "partition_bytes"})
+
+
+def _one(rows: tuple[Json, ...], key: str, name: str | None, what: str) -> Json:
+    """The row of this name, or the only row."""
+    if name is None and len(rows) == 1:
+        return rows[0]
+    names = [row[key] for row in rows]
+    if name in names:
+        return rows[names.index(name)]
+    listed = ", ".join(map(repr, sorted(names)[:10])) + (", …" if len(names) > 10 else "")
+    if name is None:
+        raise InvalidQuestion(f"Which {what}? {listed}." if names else f"No {what} is described.")
+    raise InvalidQuestion(f"No {what} {name!r}; known are {listed or 'none'}.")

@@ -1,0 +1,254 @@
+"""The output of ``kafka-consumer-groups --describe``, with or without ``--members``, ``--state`` and ``--verbose``.
+
+Tables of several groups and of several of these options can follow each other; what they tell of one group is put together.
+A table begins with its header, whose columns the rows are padded to (ConsumerGroupCommand, Kafka 2.0 to 4.3). A column is cut
+where its header begins, because client ids may contain spaces and a missing ``GROUP-INSTANCE-ID`` is blank; where lines have been
+re-wrapped and the columns do not line up, the words of a row must be as many as the columns.
+
+The tool does not print subscriptions, racks, or a classic group's generation. The owned partitions of a consumer group
+(KIP-848) are the target assignment, which is what its assignor starts from.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Final
+
+from service.descriptions.model import Description, Json, UnreadableDescription
+
+_COLUMN: Final = re.compile(r"COORDINATOR \(ID\)|[#A-Z][A-Z-]*")
+_OFFSETS: Final = ("GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "CONSUMER-ID", "HOST", "CLIENT-ID")
+_MEMBERS: Final = ("GROUP", "CONSUMER-ID", "HOST", "CLIENT-ID", "#PARTITIONS")
+_STATE: Final = ("GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS")
+_OPTIONAL: Final = {
+    _OFFSETS: {"LEADER-EPOCH"},
+    _MEMBERS: {
+        "GROUP-INSTANCE-ID", "ASSIGNMENT", "CURRENT-EPOCH", "CURRENT-ASSIGNMENT", "TARGET-EPOCH", "TARGET-ASSIGNMENT", "UPGRADED",
+    },
+    _STATE: {"GROUP-EPOCH", "TARGET-ASSIGNMENT-EPOCH"},
+}  # fmt: skip
+"""The columns of each table, and those that some releases or options add."""
+
+_NOTICE: Final = re.compile(
+    r"(?:Warning: )?Consumer group '(.*)' has no active members\.|Warning: Consumer group '(.*)' is rebalancing\."
+)
+_EPOCHS: Final = {"CURRENT-EPOCH", "CURRENT-ASSIGNMENT", "TARGET-EPOCH", "TARGET-ASSIGNMENT"}
+_FIRST_COLUMN: Final = re.compile("^GROUP ", re.MULTILINE)
+_HEADER_PIECE: Final = re.compile(r"[#A-Z() -]+")
+HEADER: Final = 1_000
+"""Characters that the header of a table has at most, which is padded to the longest names."""
+PIECES: Final = 8
+"""Lines at most into which one has been broken."""
+_NUMERIC: Final = {"PARTITION", "#PARTITIONS", "#MEMBERS"}
+_NUMBER: Final = re.compile("-|[0-9]{1,10}")
+_COORDINATOR: Final = re.compile(r"(?<=\S) +(?=\(-?[0-9]+\) )")
+_NONE: Final = "-"
+_IDS: Final = r"[0-9]{1,10}(?:,[0-9]{1,10})*"
+_WITHOUT_TOPIC: Final = re.compile(r"\([0-9,]+\)(?:, \([0-9,]+\))*")
+_TOPIC_PARTITIONS: Final = re.compile(rf"(\S+?)(?::({_IDS})|\(({_IDS})\))")
+"""``orders:0,1`` since Kafka 4.1, ``orders(0,1)`` before."""
+
+
+def unwrapped(text: str) -> str:
+    """The text with the lines of tables put together that a terminal has broken at its width, and as many lines as before.
+
+    A table is broken if its header is: at a width, with its other columns on the next line.
+    """
+    if all(_width(text[match.start() : match.start() + HEADER].split("\n")) == 0 for match in _FIRST_COLUMN.finditer(text)):
+        return text
+    lines, whole, width, i = text.split("\n"), [], 0, 0
+    while i < len(lines):
+        if _FIRST_COLUMN.match(lines[i]):
+            width = _width(lines[i : i + PIECES])
+        pieces = 1
+        while width and pieces < PIECES and len(lines[i + pieces - 1]) == width and i + pieces < len(lines):
+            pieces += 1
+        whole += ["".join(lines[i : i + pieces]), *[""] * (pieces - 1)]
+        i += pieces
+    return "\n".join(whole)
+
+
+def _width(lines: list[str]) -> int:
+    """The width at which the header on the first of these lines is broken; 0 if it is whole."""
+    for pieces in range(2, PIECES + 1):
+        broken = lines[:pieces]
+        if len(broken) < pieces or not _HEADER_PIECE.fullmatch(broken[-1]) or len({*map(len, broken[:-1])}) > 1:
+            return 0
+        if _table(tuple(_COLUMN.findall("".join(broken)))):
+            return len(broken[0])
+    return 0
+
+
+class GroupsText:
+    """The groups that the lines describe.
+
+    header : of the current table
+    """
+
+    def __init__(self) -> None:
+        self.groups: dict[str, _Group] = {}
+        self.header: list[re.Match[str]] = []
+        self.notes: list[str] = []
+
+    def take(self, number: int, line: str) -> bool:
+        """Read a line; False if it is of another form, or cut off. Raises UnreadableDescription for a wrong cell."""
+        line = line.expandtabs()
+        if match := _NOTICE.fullmatch(line.strip()):
+            self.groups.setdefault(match[1] or match[2], _Group()).listed |= match[1] is not None
+            return True
+        if line.startswith("GROUP") and _table(tuple(_COLUMN.findall(line))):
+            self.header = [*_COLUMN.finditer(line)]
+            return True
+        row = _cells(self.header, line) if self.header else None
+        if row is None:
+            return False
+        if row["GROUP"] not in self.groups and not all(_NUMBER.fullmatch(row[name]) for name in _NUMERIC & row.keys()):
+            return False
+        _READERS[_table(tuple(row))](self.groups.setdefault(row["GROUP"], _Group()), row, number)  # type: ignore[index]  # see header
+        return True
+
+    def check_foreign(self, number: int, line: str) -> None:
+        """Raise UnreadableDescription for a row of a group of the table that is cut off."""
+        if line.split(maxsplit=1)[0] in self.groups:
+            raise UnreadableDescription(f"A row of {len(self.header)} columns is expected.", number)
+
+    def description(self) -> Description | None:
+        """The groups. A note names those whose owned partitions Kafka 3.9 prints without their topics."""
+        if not self.groups and not self.header:
+            return None
+        unclear = [name for name, group in self.groups.items() if group.unclear - group.owned.keys()]
+        if unclear:
+            more = ", …" if len(unclear) > 1 else ""
+            self.notes.append(
+                f"ASSIGNMENT lists partitions without their topics, as Kafka 3.9 prints them; what the members of group "
+                f"{unclear[0]!r}{more} own is not known without the table of --offsets."
+            )
+        return Description("kafka-consumer-groups", groups=tuple(group.document(name) for name, group in self.groups.items()))
+
+
+@dataclass
+class _Group:
+    """What the tables tell of one group.
+
+    fields : of the group itself
+    members : by member_id
+    owned : member_id → topic_name → partition ids; a member is missing if no table tells what it owns
+    offsets : topic_name → partition id → committed offset
+    listed : does a table, or a notice that there are none, list the members?
+    unclear : members whose partitions are printed without their topics
+    """
+
+    fields: Json = field(default_factory=dict)
+    members: dict[str, Json] = field(default_factory=dict)
+    owned: dict[str, dict[str, set[int]]] = field(default_factory=dict)
+    offsets: dict[str, dict[int, int]] = field(default_factory=dict)
+    listed: bool = False
+    unclear: set[str] = field(default_factory=set)
+
+    def member(self, row: dict[str, str]) -> Json:
+        """The member of this row."""
+        self.listed = True
+        named = {"member_id": row["CONSUMER-ID"], "client_id": row["CLIENT-ID"], "host": row["HOST"].removeprefix("/")}
+        return self.members.setdefault(row["CONSUMER-ID"], named)
+
+    def document(self, group_id: str) -> Json:
+        """The group in the shape of the request bodies."""
+        members = []
+        for member_id, member in self.members.items():
+            owned = self.owned.get(member_id)
+            if owned is not None:
+                rows = [{"topic_name": name, "partition_ids": sorted(ids)} for name, ids in owned.items()]
+                members.append({**member, "owned_partitions": rows})
+            else:
+                members.append(member)
+        committed = [
+            {"topic_name": name, "partition_ids": sorted(offsets), "offsets": [offsets[i] for i in sorted(offsets)]}
+            for name, offsets in self.offsets.items()
+        ]
+        document = {"group_id": group_id, **self.fields, **({"members": members} if self.listed else {})}
+        return {**document, "committed_offsets": committed} if committed else document
+
+
+def _table(columns: tuple[str, ...]) -> tuple[str, ...] | None:
+    """The table that has these columns."""
+    if len(_EPOCHS.intersection(columns)) not in (0, len(_EPOCHS)):
+        return None
+    for table, optional in _OPTIONAL.items():
+        if tuple(column for column in columns if column not in optional) == table:
+            return table
+    return None
+
+
+def _cells(header: list[re.Match[str]], line: str) -> dict[str, str] | None:
+    """The row by column; None if it is no row of this table."""
+    names, starts = [column.group() for column in header], [column.start() for column in header]
+    if all(start <= len(line) and (start == 0 or line[start - 1 : start] in ("", " ")) for start in starts):
+        cells = [line[start:end].strip() for start, end in zip(starts, [*starts[1:], len(line)], strict=True)]
+        if all(cell or name == "GROUP-INSTANCE-ID" for name, cell in zip(names, cells, strict=True)):
+            return dict(zip(names, cells, strict=True))
+    words = _COORDINATOR.sub("", line).split()
+    return dict(zip(names, words, strict=True)) if len(words) == len(names) else None
+
+
+def _read_offsets(group: _Group, row: dict[str, str], number: int) -> None:
+    """A partition with its committed offset and its owner, or a member without partitions."""
+    group.listed = True
+    topic, owned = row["TOPIC"], {}
+    if row["CONSUMER-ID"] != _NONE:
+        group.member(row)
+        owned = group.owned.setdefault(row["CONSUMER-ID"], {})
+    if topic == _NONE:
+        return
+    partition_id = _number(row["PARTITION"], "PARTITION", number)
+    if row["CONSUMER-ID"] != _NONE:
+        owned.setdefault(topic, set()).add(partition_id)
+    if row["CURRENT-OFFSET"] != _NONE:
+        group.offsets.setdefault(topic, {})[partition_id] = _number(row["CURRENT-OFFSET"], "CURRENT-OFFSET", number)
+
+
+def _read_members(group: _Group, row: dict[str, str], number: int) -> None:
+    """A member with its partitions, if the table has them."""
+    count, member = _number(row["#PARTITIONS"], "#PARTITIONS", number), group.member(row)
+    if row.get("GROUP-INSTANCE-ID", _NONE) not in ("", _NONE):
+        member["instance_id"] = row["GROUP-INSTANCE-ID"]
+    column = "ASSIGNMENT"
+    if "CURRENT-EPOCH" in row:
+        classic = row["CURRENT-EPOCH"] == row["TARGET-EPOCH"] == _NONE
+        column = "CURRENT-ASSIGNMENT" if classic else "TARGET-ASSIGNMENT"
+        if not classic or "group_protocol" not in group.fields:
+            group.fields["group_protocol"] = "classic" if classic else "consumer"
+    if _WITHOUT_TOPIC.fullmatch(row.get(column, "")):
+        group.unclear.add(row["CONSUMER-ID"])
+    elif column in row:
+        owned = _topic_partitions(row[column], number)
+        if column != "TARGET-ASSIGNMENT" and count != sum(map(len, owned.values())):
+            raise UnreadableDescription(f"{column} does not list #PARTITIONS partitions; is the line cut off?", number)
+        group.owned[row["CONSUMER-ID"]] = owned
+
+
+def _read_state(group: _Group, row: dict[str, str], _: int) -> None:
+    """State and assignor of a group."""
+    group.fields["group_state"] = row["STATE"]
+    if row["ASSIGNMENT-STRATEGY"] != _NONE:
+        group.fields["assignor"] = row["ASSIGNMENT-STRATEGY"]
+
+
+_READERS: Final = {_OFFSETS: _read_offsets, _MEMBERS: _read_members, _STATE: _read_state}
+
+
+def _topic_partitions(text: str, number: int) -> dict[str, set[int]]:
+    """``orders:0,1;payments:2`` or ``orders(0,1), payments(2)``: topic_name → partition ids."""
+    partitions: dict[str, set[int]] = {}
+    for part in [] if text == _NONE else re.split(r";|, ", text):
+        match = _TOPIC_PARTITIONS.fullmatch(part.strip())
+        if match is None:
+            raise UnreadableDescription(f"Not the partitions of a topic: {part.strip()!r}.", number)
+        partitions[match[1]] = {int(partition_id) for partition_id in (match[2] or match[3]).split(",")}
+    return partitions
+
+
+def _number(text: str, column: str, number: int) -> int:
+    if not re.fullmatch(r"-?[0-9]{1,19}", text):
+        raise UnreadableDescription(f"{column} is not a number: {text!r}.", number)
+    return int(text)

@@ -1,0 +1,87 @@
+"""What a description of a cluster says, in the shape of the request bodies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from service.core.errors import InvalidQuestion
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Json = dict[str, Any]
+
+
+class UnreadableDescription(InvalidQuestion):
+    """A text that is in none of the known forms, or breaks the rules of its form.
+
+    line : the number of the offending line, from 1
+    """
+
+    def __init__(self, detail: str, line: int) -> None:
+        super().__init__(f"line {line}: {detail}")
+        self.line = line
+
+
+@dataclass(frozen=True)
+class Description:
+    """Brokers, topics and groups of a cluster.
+
+    form : the form of the text, one of FORMS in ``service.descriptions``
+    brokers : ``{"broker_id", "rack_id", "fenced", …}`` each; a form that does not list the brokers has those that hold replicas
+    topics : ``{"topic_name", "topic_id", "partitions_count", "placements", …}`` each
+    groups : ``{"group_id", "group_protocol", "assignor", "members", …}`` each
+
+    notes : sentences about what was skipped or stays open
+
+    A member that the text does not tell is absent.
+    """
+
+    form: str
+    brokers: tuple[Json, ...] = ()
+    topics: tuple[Json, ...] = ()
+    groups: tuple[Json, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def merged(self, other: Description) -> Description:
+        """Both descriptions as one. Where both describe the same broker, topic, group or member, the other's fields win.
+
+        Which members a group has, the last description says that lists them.
+        """
+        return Description(
+            other.form,
+            _united(self.brokers, other.brokers, "broker_id"),
+            _united(self.topics, other.topics, "topic_name"),
+            _united(self.groups, tuple(_with_members_of(self.groups, other.groups)), "group_id"),
+            self.notes + other.notes,
+        )
+
+    def noted(self, *notes: str) -> Description:
+        """The description with further notes."""
+        return replace(self, notes=(*self.notes, *notes))
+
+
+def brokers_of(topics: tuple[Json, ...]) -> tuple[Json, ...]:
+    """The brokers that hold replicas of the topics, by ascending id."""
+    ids = {broker for topic in topics for placement in topic["placements"] for broker in placement["replicas"]}
+    return tuple({"broker_id": broker_id} for broker_id in sorted(ids))
+
+
+def _with_members_of(groups: tuple[Json, ...], others: tuple[Json, ...]) -> Iterator[Json]:
+    """The other groups; their members with the fields that the same members have in ``groups``."""
+    known = {group["group_id"]: {member["member_id"]: member for member in group.get("members", ())} for group in groups}
+    for other in others:
+        of_group = known.get(other["group_id"])
+        if of_group and "members" in other:
+            members = [{**of_group.get(member["member_id"], {}), **member} for member in other["members"]]
+            yield {**other, "members": members}
+        else:
+            yield other
+
+
+def _united(some: tuple[Json, ...], others: tuple[Json, ...], key: str) -> tuple[Json, ...]:
+    united = {one[key]: one for one in some}
+    for one in others:
+        united[one[key]] = {**united.get(one[key], {}), **one}
+    return tuple(united.values())

@@ -1,0 +1,184 @@
+"""A pasted text, line by line, to the readers of its forms."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from contextlib import suppress
+from functools import reduce
+from typing import TYPE_CHECKING, Final, Protocol
+
+from service.descriptions.brokers_text import BrokersText, read_rack_table
+from service.descriptions.documents import read_document
+from service.descriptions.groups_text import GroupsText, unwrapped
+from service.descriptions.model import Description, UnreadableDescription
+from service.descriptions.topics_text import TopicsText
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Line = tuple[int, str]
+"""Its number in the text, from 1, and its characters."""
+
+LONGEST_LINE: Final = 1 << 20
+"""A longer line, which no tool prints, is of no form. JSON may be on one line of any length."""
+
+WRAPPED: Final = 4
+"""Lines at most into which a pager or a terminal has broken the line of a topic or partition."""
+
+MOST_SKIPPED: Final = 10_000
+"""More lines of no form are a text of another kind."""
+
+SHOWN: Final = 80
+"""Characters of a skipped line that a note quotes."""
+
+_ESCAPES: Final = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b.?|[\x00-\x08\x0b\x0c\x0e-\x1f]")
+"""Colours, titles and other control sequences of a terminal."""
+
+_BLANK: Final = re.compile(r"\s*")
+
+_SPOKEN: Final = re.compile(
+    r"Querying brokers for log directories information|Received log directory information from brokers .*"
+    r"|Current partition replica assignment|Save this to use as the --reassignment-json-file option during rollback"
+)
+"""What Kafka's tools print around JSON."""
+
+_PROPOSED: Final = "Proposed partition reassignment configuration"
+"""What ``kafka-reassign-partitions --generate`` prints before a placement that is not the current one."""
+
+
+class _Reader(Protocol):
+    """Reads the lines of some forms. notes : sentences about what they leave open"""
+
+    notes: list[str]
+
+    def take(self, number: int, line: str) -> bool:
+        """Read a line; False if it is of none of these forms. Raises UnreadableDescription if its content is at fault."""
+
+    def check_foreign(self, number: int, line: str) -> None:
+        """Raise UnreadableDescription for a line that ``take`` did not read although it belongs to one of these forms."""
+
+    def description(self) -> Description | None:
+        """What the lines describe; None if there were none. Raises UnreadableDescription if some are missing."""
+
+
+def read_description(text: str) -> Description:
+    """The description that this text is, in whichever of the forms. Raises UnreadableDescription."""
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    if _ESCAPES.search(text):
+        text = _ESCAPES.sub("", text)
+    return read_rack_table(text) or _Pasted().read(unwrapped(text))
+
+
+class _Pasted:
+    """The readers, and the lines that none of them has read.
+
+    waiting : the last of these lines, which may be pieces of one line, each with the fault that a reader finds in it
+    """
+
+    def __init__(self) -> None:
+        self.topics = TopicsText()
+        self.readers: tuple[_Reader, ...] = (self.topics, GroupsText(), BrokersText())
+        self.documents: list[Description] = []
+        self.waiting: deque[tuple[int, str, UnreadableDescription | None]] = deque()
+        self.skipped_count = 0
+        self.first_skipped: Line | None = None
+
+    def read(self, text: str) -> Description:
+        """The whole text."""
+        position, number, proposed = 0, 1, False
+        while (printed := _BLANK.match(text, position).end()) < len(text):  # type: ignore[union-attr]  # it matches anything
+            start = max(position, text.rfind("\n", position, printed) + 1)
+            position, number = start, number + text.count("\n", position, start)
+            end = _end(text, position)
+            line = text[position : min(end, position + LONGEST_LINE)].rstrip()
+            if line.lstrip().startswith("{") and not proposed:
+                stop = self._document(text, position, number)
+                number += text.count("\n", position, stop)
+                end = _end(text, stop)
+                line = text[stop : min(end, stop + LONGEST_LINE)].strip()
+            if line:
+                self._line(number, line)
+            proposed = line == _PROPOSED
+            position, number = end + 1, number + 1
+        self._skip_waiting(0)
+        described = [part for reader in self.readers if (part := reader.description()) is not None]
+        if not described and not self.documents:
+            return self._refuse(text)
+        return reduce(Description.merged, (*described, *self.documents)).noted(*self._notes())
+
+    def _line(self, number: int, line: str) -> None:
+        """Read a line, alone or as the rest of a topic's or partition's line; otherwise let it wait."""
+        fault = None
+        try:
+            if self._take(number, line):
+                return self._skip_waiting(0)
+        except UnreadableDescription as error:
+            fault = error
+        for i in range(len(self.waiting)):
+            pieces = [*self.waiting][i:]
+            for mark in ("", " "):
+                joined = mark.join((*(piece for _, piece, _ in pieces), line))
+                with suppress(UnreadableDescription):
+                    if self.topics.take(pieces[0][0], joined):
+                        self.waiting = deque([*self.waiting][:i])
+                        return self._skip_waiting(0)
+        self.waiting.append((number, line, fault))
+        return self._skip_waiting(0 if len(line) == LONGEST_LINE else WRAPPED - 1)
+
+    def _take(self, number: int, line: str) -> bool:
+        return _SPOKEN.fullmatch(line) is not None or any(reader.take(number, line) for reader in self.readers)
+
+    def _skip_waiting(self, most: int) -> None:
+        """Skip waiting lines, until ``most`` are left. Raises UnreadableDescription for one that is damaged."""
+        while len(self.waiting) > most:
+            number, line, fault = self.waiting.popleft()
+            if fault is not None:
+                raise fault
+            for reader in self.readers:
+                reader.check_foreign(number, line)
+            self.first_skipped = self.first_skipped or (number, line)
+            self.skipped_count += 1
+            if self.skipped_count > MOST_SKIPPED:
+                raise UnreadableDescription(f"More than {MOST_SKIPPED:,} lines are not of Kafka's tools.", self.first_skipped[0])
+
+    def _document(self, text: str, position: int, number: int) -> int:
+        """Read the JSON that begins on this line; where it ends. JSON that describes nothing is skipped."""
+        self._skip_waiting(0)
+        description, stop = read_document(text, position)
+        if description is None:
+            self.waiting.append((number, text[position : min(stop, position + SHOWN)].lstrip(), None))
+        else:
+            self.documents.append(description)
+        return stop
+
+    def _refuse(self, text: str) -> Description:
+        """Raise UnreadableDescription: no line is of any form."""
+        if self.first_skipped is None:
+            raise UnreadableDescription("Empty.", 1)
+        number, line = self.first_skipped
+        if line.startswith("["):
+            read_document(text, 0)
+        if line.startswith("{"):
+            raise UnreadableDescription("Neither a snapshot nor another description of a cluster.", number)
+        raise UnreadableDescription(
+            "Not the output of kafka-topics --describe, kafka-consumer-groups --describe or another tool of Kafka, nor JSON.",
+            number,
+        )
+
+    def _notes(self) -> Iterator[str]:
+        for reader in self.readers:
+            yield from reader.notes
+        if self.first_skipped is not None:
+            number, line = self.first_skipped
+            shown = line.strip() if len(line) <= SHOWN else line.strip()[: SHOWN - 1] + "…"
+            if self.skipped_count == 1:
+                yield f"Line {number} is skipped: {shown}"
+            else:
+                yield f"{self.skipped_count:,} lines are skipped, the first is line {number}: {shown}"
+
+
+def _end(text: str, position: int) -> int:
+    """Where the line ends."""
+    end = text.find("\n", position)
+    return len(text) if end < 0 else end

@@ -1,0 +1,249 @@
+"""Connections to the brokers of a cluster, and requests over them.
+
+``ClusterClient.ask`` sends any number of requests at once: one after the other to each broker, and to several brokers side
+by side. If a broker is gone or too slow, an error takes the place of its answer, so that the rest is still known.
+
+A broker that is not what it seems can neither delay a client for long nor fill its memory: all requests together have a deadline,
+responses have a longest size and an allowance (``bounded_connections``), and a cluster has at most MOST_BROKERS brokers.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from kafka import errors as kafka_errors
+from kafka.net.manager import KafkaConnectionManager
+
+from service.live import bounded_connections
+from service.live.bounded_connections import LONGEST_RESPONSE, MeteredSelector
+from service.live.bounded_decoding import Allowance
+from service.live.errors import Unreachable
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+CLIENT_ID: Final = "partition-allocator"
+MOST_BROKERS: Final = 5_000
+"""Ten times the brokers of the largest clusters that are known."""
+BROKERS_AT_ONCE: Final = 16
+MOST_ADDRESSES: Final = 50
+TIME_LIMIT_SECONDS: Final = 300.0
+BOOTSTRAP_MS: Final = 20_000
+REQUEST_MS: Final = 20_000
+API_TIMEOUT_MS: Final = 10_000
+"""How long a request to a broker that is loading, or cannot be reached, is repeated, unless ``default.api.timeout.ms`` says."""
+POLL_MS: Final = 100
+PAUSE_SECONDS: Final = 0.1
+GROUPS_PER_REQUEST: Final = 100
+
+bounded_connections.install()
+
+NO_ERROR: Final = 0
+_PASSING: Final = (
+    kafka_errors.CoordinatorLoadInProgressError,
+    kafka_errors.CoordinatorNotAvailableError,
+    kafka_errors.NodeNotReadyError,
+    kafka_errors.KafkaConnectionError,
+)
+"""Errors that may be gone a moment later."""
+
+_FATAL: Final = ("AuthenticationFailed", "UnsupportedSaslMechanism", "certificate", "alert")
+"""Signs of a failure that is the same however often one tries."""
+
+_FAILURE: Final = re.compile(r"(?!Bootstrap failed).*?(?:failed|lost): (.*?)(?: \(backoff.*)?", re.DOTALL)
+"""A log record of the library that says why a connection failed; the others only say that one did, or give advice."""
+
+_CUT_SHORT: Final = ("RequestTimedOut", "KafkaTimeout")
+"""The errors of an attempt that the deadline ends, which do not say why those before it failed."""
+
+Answer = Any
+"""A response, or the ``KafkaError`` in its place."""
+
+
+class _Failures(logging.Handler):
+    """Keeps why the last connection failed, which the library only logs, and the first failure that no retry helps against."""
+
+    last = ""
+    fatal = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        failure = _FAILURE.fullmatch(record.getMessage())
+        if failure is None or (self.last and any(error in failure[1] for error in _CUT_SHORT)):
+            return
+        self.last = failure[1]
+        if not self.fatal and any(sign in self.last for sign in _FATAL):
+            self.fatal = self.last
+
+
+class ClusterClient:
+    """A client of one cluster; ``close`` it, or use it in a ``with`` block.
+
+    settings : of ``kafka.net.manager.KafkaConnectionManager``, as ``properties.client_settings`` gives them
+    seconds : the time for all requests together; what has not come by then is a KafkaTimeoutError
+    Raises Unreachable if no bootstrap server answers, or none accepts the credentials.
+    """
+
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        settings: dict[str, Any],
+        seconds: float = TIME_LIMIT_SECONDS,
+        bootstrap_ms: int = BOOTSTRAP_MS,
+    ) -> None:
+        self._seconds = seconds
+        defaults = {"client_id": CLIENT_ID, "request_timeout_ms": REQUEST_MS, "receive_message_max_bytes": LONGEST_RESPONSE}
+        log, self._failures = logging.getLogger("kafka"), _Failures(logging.WARNING)
+        log.propagate = False  # every failure is told once, by this program
+        log.addHandler(self._failures)
+        self._net = MeteredSelector()
+        self._net.allowance.until = time.monotonic() + seconds
+        self.records_allowance = Allowance(name="the decompressed records")
+        servers = [server.strip() for server in bootstrap_servers.split(",")]
+        self._settings = {**defaults, **settings, "bootstrap_servers": servers}
+        self._retry_seconds = self._settings.pop("default_api_timeout_ms", API_TIMEOUT_MS) / 1000
+        self._gone: set[int | None] = set()
+        try:
+            self._manager = KafkaConnectionManager(self._net, **self._settings)
+            self._bootstrap(min(bootstrap_ms, int(seconds * 1000)))
+            self.check_brokers(len(self._manager.cluster.brokers()))
+        except (kafka_errors.KafkaError, Unreachable, ValueError, OSError) as error:
+            reason = self._failures.fatal or self._failures.last or str(error)
+            if re.search("disconnected|reset by peer", reason) and "SASL" in self._settings.get("security_protocol", ""):
+                # The broker's answer is lost if it closes the connection before the answer has been read.
+                reason += "; a broker disconnects a client whose credentials it refuses"
+            self.close()
+            raise Unreachable(f"{bootstrap_servers}: no connection to the cluster: {reason}") from None
+
+    def _bootstrap(self, bootstrap_ms: int) -> None:
+        """Connect to a bootstrap server, and give up early if no retry can help."""
+        future = self._manager.bootstrap_async(bootstrap_ms)
+        while not future.is_done:
+            self._net.poll(timeout_ms=POLL_MS, future=future)
+            if self._failures.fatal:
+                raise Unreachable(self._failures.fatal)
+        if future.exception is not None:
+            raise future.exception
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close every connection."""
+        if hasattr(self, "_manager"):
+            self._manager.close()
+            self._net.run(self._settle)
+        self._net.close()
+        logging.getLogger("kafka").removeHandler(self._failures)
+
+    async def _settle(self) -> None:
+        await self._net.sleep(0)
+
+    @property
+    def release(self) -> str:
+        """The Kafka release whose requests the brokers know, as "4.3"; patch releases do not differ in them."""
+        return ".".join(map(str, self._manager.broker_version[:2]))
+
+    @property
+    def cluster_id(self) -> str:
+        """The cluster's id."""
+        return str(self._manager.cluster.cluster_id)
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Some live brokers as bootstrap servers."""
+        brokers = self._manager.cluster.brokers()[:MOST_ADDRESSES]
+        return tuple(
+            f"[{broker.host}]:{broker.port}" if ":" in broker.host else f"{broker.host}:{broker.port}" for broker in brokers
+        )
+
+    @property
+    def broker_ids(self) -> list[int]:
+        """The ids of the live brokers. Raises Unreachable if they are more than a cluster can have."""
+        brokers = self._manager.cluster.brokers()
+        self.check_brokers(len(brokers))
+        return sorted(broker.node_id for broker in brokers)
+
+    @staticmethod
+    def check_brokers(count: int) -> None:
+        """Raise Unreachable for more brokers than a cluster can have."""
+        if count > MOST_BROKERS:
+            raise Unreachable(f"The cluster names {count:,} brokers; at most {MOST_BROKERS:,} are supported.")
+
+    @property
+    def seconds_left(self) -> float:
+        """The time that is left for requests."""
+        return max(0.0, self._net.allowance.until - time.monotonic())
+
+    def pause(self, seconds: float) -> None:
+        """Sleep, which does not count as time for requests."""
+        time.sleep(seconds)
+        self._net.allowance.until += seconds
+
+    def consumer_settings(self) -> dict[str, Any]:
+        """The settings of a ``kafka.KafkaConsumer`` of the same cluster, with the same credentials."""
+        return self._settings
+
+    def ask(self, requests: Sequence[tuple[int | None, Any]]) -> list[Answer]:
+        """The answers to requests, in their order. Each comes with the broker to ask; None is any."""
+        answers: list[Answer] = [None] * len(requests)
+        future = self._manager.call_soon(self._ask_all, requests, answers)
+        while not future.is_done and self.seconds_left:
+            self._net.poll(timeout_ms=POLL_MS, future=future)
+        if future.is_done and future.exception is not None:
+            raise future.exception
+        late = kafka_errors.KafkaTimeoutError(f"The time limit of {self._seconds:g} seconds is over.")
+        return [late if answer is None else answer for answer in answers]
+
+    async def _ask_all(self, requests: Sequence[tuple[int | None, Any]], answers: list[Answer]) -> None:
+        by_broker: dict[int | None, list[int]] = defaultdict(list)
+        for i, (broker_id, _) in enumerate(requests):
+            by_broker[broker_id].append(i)
+        waiting = iter(by_broker.items())
+
+        async def ask_next() -> None:
+            for broker_id, indices in waiting:
+                await self._ask_broker(broker_id, requests, indices, answers)
+
+        for each in [self._manager.call_soon(ask_next) for _ in range(min(BROKERS_AT_ONCE, len(by_broker)))]:
+            await each
+
+    async def _ask_broker(
+        self, broker_id: int | None, requests: Sequence[tuple[int | None, Any]], indices: list[int], answers: list[Answer]
+    ) -> None:
+        for i in indices:
+            until = time.monotonic() + (0 if broker_id in self._gone else self._retry_seconds)
+            while self.seconds_left:
+                try:
+                    answers[i] = await self._manager.send(requests[i][1], broker_id)
+                except kafka_errors.KafkaError as error:
+                    answers[i] = error
+                if not isinstance(answers[i], _PASSING):
+                    self._gone.discard(broker_id)
+                    break
+                if time.monotonic() > until:
+                    self._gone.add(broker_id)  # it has had its chance; nobody waits for it again
+                    break
+                await self._net.sleep(PAUSE_SECONDS)
+
+
+def kafka_error(code: int, message: str | None = None) -> kafka_errors.KafkaError:
+    """The error of a code in a response."""
+    kind = kafka_errors.for_code(code)
+    return kind(message) if message else kind()
+
+
+def reason(error: Exception) -> str:
+    """Why something is not known, with Kafka's name of the error: ``TOPIC_AUTHORIZATION_FAILED``."""
+    if isinstance(error, kafka_errors.BrokerResponseError):
+        name = error.message or type(error).__name__
+        return f"{name}: {error.args[0]}" if error.args and error.args[0] else str(name)
+    text = str(error.args[0]) if error.args else ""
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

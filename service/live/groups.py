@@ -1,0 +1,294 @@
+"""Groups of the classic, consumer, share and streams protocols, and their committed offsets.
+
+============================ ==========================================================================================
+ListGroups                   the groups that each broker coordinates, and their protocols
+DescribeGroups               classic groups: each member's Subscription and Assignment, as the bytes that the clients sent
+ConsumerGroupDescribe        consumer groups: subscriptions, epochs, the current and the target assignment
+ShareGroupDescribe           share groups: subscriptions, epochs, the assignment
+StreamsGroupDescribe         streams groups: subtopologies, epochs, the current and the target tasks
+OffsetFetch                  committed offsets
+============================ ==========================================================================================
+
+What the members of a consumer group own, for its next rebalance, is their target assignment; what they have got so far is the
+current one (``assigned_partitions``).
+
+The order of the members decides ties of the assignors, so it is the one that reproduces the coordinator's. A classic group's
+leader gets its members as DescribeGroups lists them. The other groups' members are in a TimelineHashMap, which iterates from the
+last to the first member of a slot; entered in the reverse of the described order, they are iterated in that order again.
+(org.apache.kafka.coordinator.group.classic.ClassicGroup, org.apache.kafka.timeline.SnapshottableHashTable, Apache Kafka 4.3.1)
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka.protocol.admin import DescribeGroupsRequest, ListGroupsRequest
+from kafka.protocol.consumer import OffsetFetchRequest
+
+from service.core.wire.consumer_protocol import TopicPartitions, as_seen_by, read_assignment, read_subscription
+from service.core.wire.errors import Unreadable
+from service.live.client import GROUPS_PER_REQUEST, NO_ERROR, ClusterClient, kafka_error, reason
+from service.live.messages import ConsumerGroupDescribeRequest, ShareGroupDescribeRequest, StreamsGroupDescribeRequest
+from service.live.streams_groups import streams_group
+
+if TYPE_CHECKING:
+    from service.live.not_known import NotKnown
+
+CONSUMER: Final = "consumer"
+"""The protocol type of consumer groups; Connect's workers and others have their own types and formats."""
+
+STABLE: Final = "Stable"
+_NAMES_ONLY: Final = 9
+"""The last version of OffsetFetch that names topics instead of giving their ids."""
+_MEMBER_TYPES: Final = {0: "classic", 1: "consumer"}
+_OUTSIDE_PYTHON: Final = re.compile(r"\\[pPQECzZG]|\[\[:|\(\?[^:iPs]|[*+?}][+]")
+"""Regular expressions that RE2, the broker's library, reads otherwise than Python, or that only one of them reads."""
+
+Document = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ListedGroup:
+    """A group in a broker's list. coordinator : the broker that listed it; protocol_type : "consumer", "connect", "share" …"""
+
+    group_id: str
+    coordinator: int
+    protocol: str
+    protocol_type: str
+
+
+def list_groups(client: ClusterClient, group_ids: Sequence[str], not_known: NotKnown) -> list[ListedGroup]:
+    """Groups, sorted by id. group_ids : those wanted; none of them means all"""
+    brokers = client.broker_ids
+    listed: dict[str, ListedGroup] = {}
+    for broker_id, answer in zip(brokers, client.ask([(broker_id, ListGroupsRequest()) for broker_id in brokers]), strict=True):
+        error = answer if isinstance(answer, Exception) else kafka_error(answer.error_code) if answer.error_code else None
+        if error is not None:
+            not_known.add("groups", f"those that broker {broker_id} coordinates: {reason(error)}")
+            continue
+        for group in answer.groups:
+            protocol = (getattr(group, "group_type", "") or "classic").lower()
+            listed[group.group_id] = ListedGroup(group.group_id, broker_id, protocol, group.protocol_type)
+    if not group_ids:
+        return [listed[group_id] for group_id in sorted(listed)]
+    for group_id in group_ids:
+        if group_id not in listed:
+            not_known.add(
+                "groups[]", "No broker lists this group: it does not exist, or this principal may not describe it.", group_id
+            )
+    return [listed[group_id] for group_id in sorted(set(group_ids)) if group_id in listed]
+
+
+def describe_groups(
+    client: ClusterClient, listed: Sequence[ListedGroup], partitions_counts: dict[str, int], not_known: NotKnown
+) -> list[Document]:
+    """The groups in the shape of ``/v1/group-assignments``, with what else brokers tell. partitions_counts : of all topics"""
+    reader, documents = _GroupReader(partitions_counts, not_known), dict[str, Document]()
+    requests: list[tuple[int, Any]] = []
+    for (coordinator, protocol), group_ids in _batches(listed):
+        if protocol not in _REQUESTS:
+            for group_id in group_ids:
+                documents[group_id] = {"group_id": group_id, "group_protocol": protocol}
+                not_known.add("groups[].members", f"Groups of the protocol {protocol} are not read.", group_id)
+            continue
+        requests.append((coordinator, _REQUESTS[protocol](group_ids)))
+    for (_, request), answer in zip(requests, client.ask(requests), strict=True):
+        group_ids = request.groups if isinstance(request, DescribeGroupsRequest) else request.group_ids
+        if isinstance(answer, Exception):
+            for group_id in group_ids:
+                not_known.add("groups[]", reason(answer), group_id)
+            continue
+        for group in answer.groups:
+            if group.error_code != NO_ERROR:
+                not_known.add("groups[]", reason(kafka_error(group.error_code, group.error_message)), group.group_id)
+                continue
+            documents[group.group_id] = reader.document(type(request), group)
+    return [documents[group.group_id] for group in listed if group.group_id in documents]
+
+
+def add_committed_offsets(
+    client: ClusterClient, listed: Sequence[ListedGroup], documents: Sequence[Document], not_known: NotKnown
+) -> None:
+    """Write the committed offsets of groups into their documents. Share groups commit none."""
+    by_id = {document["group_id"]: document for document in documents}
+    committing = [group for group in listed if group.group_id in by_id and group.protocol != "share"]
+    requests = []
+    for (coordinator, _), group_ids in _batches(committing):
+        groups = [
+            OffsetFetchRequest.OffsetFetchRequestGroup(group_id=group_id, topics=None, member_id=None) for group_id in group_ids
+        ]
+        requests.append(
+            (coordinator, OffsetFetchRequest(groups=groups, require_stable=False, max_version=_NAMES_ONLY, min_version=8))
+        )
+    for (_, request), answer in zip(requests, client.ask(requests), strict=True):
+        if isinstance(answer, Exception):
+            for group in request.groups:
+                not_known.add("groups[].committed_offsets", reason(answer), group.group_id)
+            continue
+        for group in answer.groups:
+            if group.error_code != NO_ERROR:
+                not_known.add("groups[].committed_offsets", reason(kafka_error(group.error_code)), group.group_id)
+                continue
+            if group.group_id in by_id:
+                by_id[group.group_id]["committed_offsets"] = list(_committed(group))
+
+
+def _committed(group: Any) -> Iterator[Document]:
+    for topic in sorted(group.topics, key=lambda topic: topic.name):
+        partitions = sorted(
+            (partition.partition_index, partition.committed_offset)
+            for partition in topic.partitions
+            if partition.error_code == NO_ERROR and partition.committed_offset >= 0
+        )
+        if partitions:
+            ids, offsets = zip(*partitions, strict=True)
+            yield {"topic_name": topic.name, "partition_ids": list(ids), "offsets": list(offsets)}
+
+
+def _batches(listed: Sequence[ListedGroup]) -> Iterator[tuple[tuple[int, str], list[str]]]:
+    """Group ids by coordinator and protocol, at most GROUPS_PER_REQUEST at once."""
+    by_coordinator: dict[tuple[int, str], list[str]] = defaultdict(list)
+    for group in listed:
+        by_coordinator[group.coordinator, group.protocol].append(group.group_id)
+    for key, group_ids in by_coordinator.items():
+        for i in range(0, len(group_ids), GROUPS_PER_REQUEST):
+            yield key, group_ids[i : i + GROUPS_PER_REQUEST]
+
+
+@dataclass(frozen=True)
+class _GroupReader:
+    """Turns described groups into documents. partitions_counts : of all topics, for regular expressions and tasks"""
+
+    partitions_counts: dict[str, int]
+    not_known: NotKnown
+
+    def document(self, request: type, group: Any) -> Document:
+        """The document of a group in the answer to this request."""
+        if request is DescribeGroupsRequest:
+            return self._classic(group)
+        if request is ConsumerGroupDescribeRequest:
+            return self._consumer(group)
+        if request is StreamsGroupDescribeRequest:
+            return streams_group(group, self.partitions_counts)
+        return _epoch_group(group, "share", [_epoch_member(member, member.assignment) for member in reversed(group.members)])
+
+    def _classic(self, group: Any) -> Document:
+        group_id, state = group.group_id, group.group_state
+        document = {"group_id": group_id, "group_protocol": "classic", "group_state": state}
+        if group.protocol_type not in (CONSUMER, ""):
+            self.not_known.add("groups[].members", f"The protocol type is {group.protocol_type}, not {CONSUMER}.", group_id)
+            return document | {"protocol_type": group.protocol_type}
+        if group.protocol_data:
+            document["assignor"] = group.protocol_data
+        if group.members and state != STABLE:
+            self.not_known.add("groups[].members", f"The coordinator describes no members in the state {state}.", group_id)
+            return document
+        document["members"] = []
+        for member in group.members:
+            try:
+                document["members"].append(_classic_member(member, group.protocol_data, document))
+            except Unreadable as error:
+                self.not_known.add("groups[].members[]", f"{member.member_id}: {error}", group_id)
+        return document
+
+    def _consumer(self, group: Any) -> Document:
+        members = []
+        for member in reversed(group.members):
+            document = _epoch_member(member, member.target_assignment) | {"instance_id": member.instance_id}
+            if member.member_type in _MEMBER_TYPES:
+                document["member_type"] = _MEMBER_TYPES[member.member_type]
+            if member.subscribed_topic_regex:
+                self._resolve(document, member.subscribed_topic_regex, group.group_id)
+            members.append(document)
+        return _epoch_group(group, "consumer", members)
+
+    def _resolve(self, document: Document, pattern: str, group_id: str) -> None:
+        """Add the topics that match a member's regular expression."""
+        matching = matching_topics(pattern, self.partitions_counts)
+        if matching is None:
+            text = f"{pattern}: this regular expression may mean something else to RE2 than to Python."
+            self.not_known.add("groups[].members[].topic_names", text, group_id)
+        document["topic_regex"] = pattern
+        document["topic_names"] = sorted({*document["topic_names"], *(matching or ())})
+
+
+def _classic_member(member: Any, assignor: str, group: Document) -> Document:
+    subscription = read_subscription(member.member_metadata or b"")
+    claims, generation = as_seen_by(assignor, subscription)
+    document = {
+        "member_id": member.member_id,
+        "instance_id": member.group_instance_id,
+        "client_id": member.client_id,
+        "host": member.client_host,
+        "rack_id": subscription.rack_id,
+        "topic_names": list(dict.fromkeys(subscription.topic_names)),
+        "owned_partitions": [],
+        "subscription": {"version": subscription.version, "owned_partitions": _owned(claims)},
+    }
+    if generation is not None:
+        document["subscription"]["generation_id"] = generation
+    if member.member_assignment:
+        assignment = read_assignment(member.member_assignment)
+        document["owned_partitions"] = _owned(assignment.partitions)
+        group.setdefault("assignment_version", assignment.version)
+    return document
+
+
+def _owned(partitions: TopicPartitions) -> list[Document]:
+    by_topic: dict[str, list[int]] = defaultdict(list)
+    for topic_name, partition_ids in partitions:
+        by_topic[topic_name].extend(partition_ids)
+    return [{"topic_name": name, "partition_ids": sorted(by_topic[name])} for name in sorted(by_topic)]
+
+
+def _epoch_group(group: Any, protocol: str, members: list[Document]) -> Document:
+    return {
+        "group_id": group.group_id,
+        "group_protocol": protocol,
+        **({"assignor": group.assignor_name} if group.assignor_name else {}),
+        "group_state": group.group_state,
+        "group_epoch": group.group_epoch,
+        "assignment_epoch": group.assignment_epoch,
+        "members": members,
+    }
+
+
+def _epoch_member(member: Any, target: Any) -> Document:
+    return {
+        "member_id": member.member_id,
+        "client_id": member.client_id,
+        "host": member.client_host,
+        "rack_id": member.rack_id or None,
+        "member_epoch": member.member_epoch,
+        "topic_names": sorted(member.subscribed_topic_names),
+        "owned_partitions": _by_name(target),
+        "assigned_partitions": _by_name(member.assignment),
+    }
+
+
+def _by_name(assignment: Any) -> list[Document]:
+    topics = sorted(assignment.topic_partitions, key=lambda topic: topic.topic_name)
+    return [{"topic_name": topic.topic_name, "partition_ids": sorted(topic.partitions)} for topic in topics]
+
+
+def matching_topics(pattern: str, topic_names: Iterable[str]) -> list[str] | None:
+    """The topics that match a member's regular expression as a whole; None if Python may read it otherwise than RE2."""
+    if _OUTSIDE_PYTHON.search(pattern):
+        return None
+    try:
+        compiled = re.compile(pattern, re.ASCII)
+    except re.error:
+        return None
+    return [name for name in topic_names if compiled.fullmatch(name)]
+
+
+_REQUESTS: Final[dict[str, Callable[[list[str]], Any]]] = {
+    "classic": lambda group_ids: DescribeGroupsRequest(groups=group_ids, include_authorized_operations=False),
+    "consumer": lambda group_ids: ConsumerGroupDescribeRequest(group_ids=group_ids, include_authorized_operations=False),
+    "share": lambda group_ids: ShareGroupDescribeRequest(group_ids=group_ids, include_authorized_operations=False),
+    "streams": lambda group_ids: StreamsGroupDescribeRequest(group_ids=group_ids, include_authorized_operations=False),
+}

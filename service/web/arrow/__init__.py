@@ -1,0 +1,1 @@
+"""Arrow streams as bodies: their limits and their parser."""

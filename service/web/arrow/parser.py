@@ -1,0 +1,128 @@
+"""Bodies that are an Arrow stream: its columns are the request's large list, the query's parameters the rest."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from io import BufferedReader, RawIOBase
+from typing import Any
+
+import pyarrow as pa
+from flask import Request, Response, after_this_request
+from marshmallow import Schema
+from werkzeug.exceptions import BadRequest, HTTPException, RequestEntityTooLarge
+
+from service.core.errors import InvalidQuestion
+from service.web.arrow.limits import checked_messages
+from service.web.blueprint import Parser, query_values
+from service.web.bodies import body_pieces, check_arrow, read_body
+from service.web.context import reserve
+from service.web.responses import ARROW_STREAM
+
+
+class ArrowParser(Parser):
+    """The service's parser, which also takes an Arrow stream.
+
+    members : the members of the JSON body that a stream replaces; the field of the first is given the ArrowBody
+    """
+
+    def __init__(self, *members: str) -> None:
+        super().__init__()
+        self.members = members
+
+    def load_json(self, req: Request, schema: Schema) -> Any:
+        """The body: JSON, or an Arrow stream and the query."""
+        if req.mimetype != ARROW_STREAM:
+            return super().load_json(req, schema)
+        values = query_values(req, schema)
+        for name in self.members:
+            if name in values:
+                raise InvalidQuestion(f"The {name} are in the stream.", name)
+        values.pop("explain", None)  # of the query's own schema
+        return values | {self.members[0]: ArrowBody(req)}
+
+    def load_querystring(self, req: Request, schema: Schema) -> Any:
+        """The query; beside an Arrow stream, only the parameters of its own schema."""
+        values = super().load_querystring(req, schema)
+        if req.mimetype == ARROW_STREAM and isinstance(values, dict):
+            return {name: value for name, value in values.items() if name in schema.fields}
+        return values
+
+
+class ArrowBody:
+    """A request's body as an Arrow stream that has not been read yet. It is read once: whole, or batch by batch."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._pieces = body_pieces(request)
+        self._limit = request.max_content_length or 0
+        after_this_request(self._read_rest)
+
+    def _read_rest(self, response: Response) -> Response:
+        """Read what has not been read, so that a caller who still sends it can read the answer."""
+        with suppress(HTTPException):
+            for _ in self._pieces:
+                pass
+        return response
+
+    def table(self, *columns: str) -> pa.Table:
+        """All of it, as a table of exactly these columns. Raises BadRequest, RequestEntityTooLarge, InvalidQuestion."""
+        self._pieces = iter(())
+        body = read_body(self._request)
+        check_arrow(body, self._limit)
+        try:
+            with pa.ipc.open_stream(body) as stream:
+                _check_columns(stream.schema, columns, ())
+                table = stream.read_all()
+            table.validate()  # the lengths of buffers; the columns of keys are looked at in full
+        except (pa.ArrowException, OSError) as error:
+            raise BadRequest(f"The body is not an Arrow stream: {error}") from None
+        return table
+
+    def batches(self, columns: tuple[str, ...], optional: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+        """Its batches, while it arrives, with these columns and perhaps the optional ones. Raises the same errors."""
+        try:
+            pieces = checked_messages(self._pieces, self._limit, reserve)
+            with pa.ipc.open_stream(pa.PythonFile(BufferedReader(Pieces(pieces)), "r")) as stream:
+                _check_columns(stream.schema, columns, optional)
+                for batch in stream:
+                    batch.validate()  # the lengths of buffers; the column of keys is looked at in full
+                    yield batch
+        except OverflowError as error:
+            raise RequestEntityTooLarge(
+                f"A batch of the stream takes {error} bytes; at most {self._limit} are allowed."
+            ) from None
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise BadRequest(f"The body is not an Arrow stream: {error}") from None
+
+
+def _check_columns(schema: pa.Schema, columns: tuple[str, ...], optional: tuple[str, ...]) -> None:
+    try:
+        names = schema.names
+    except UnicodeDecodeError as error:
+        raise BadRequest(f"The body is not an Arrow stream: the name of a column is not UTF-8: {error.object!r}.") from None
+    if len(set(names)) == len(names) and set(columns) <= set(names) <= {*columns, *optional}:
+        return
+    expected = " and ".join(columns) + "".join(f", optionally {name}" for name in optional)
+    raise InvalidQuestion(f"The stream has the columns {names}, expected {expected}.")
+
+
+class Pieces(RawIOBase):
+    """Pieces of bytes as a file."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces, self._left = pieces, memoryview(b"")
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill the buffer from the next piece; 0 at the end."""
+        while not len(self._left):
+            piece = next(self._pieces, None)
+            if piece is None:
+                return 0
+            self._left = memoryview(piece)
+        size = min(len(buffer), len(self._left))
+        buffer[:size] = self._left[:size]
+        self._left = self._left[size:]
+        return size

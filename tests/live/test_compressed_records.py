@@ -1,0 +1,175 @@
+"""Compressed records: those of every codec are read, and none grows beyond its limits."""
+
+from __future__ import annotations
+
+import struct
+import tracemalloc
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from kafka.protocol.consumer import FetchResponse
+from kafka.record import legacy_records
+from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
+from kafka.record.util import calc_crc32c
+
+from service.live import bounded_records
+from service.live.bounded_records import MOST_BATCH_BYTES, TooManyBytes, decompress
+from service.live.client import ClusterClient
+from service.live.errors import ClusterError
+from service.live.offsets_topic import TOPIC
+from service.live.sample import sample_keys
+from service.live.snapshot import Extent, take_snapshot
+from tests.live.stub_cluster import StubCluster, stub_cluster
+
+CODECS = {"gzip": 1, "snappy": 2, "xerial": 2, "lz4": 3, "zstd": 4}
+RECORDS_COUNT = 5
+"""As many as the partitions of a stub cluster have."""
+KEYS = [b"key-%d" % i for i in range(RECORDS_COUNT)]
+
+
+def _compressed(name: str, content: bytes) -> bytes:
+    if name != "xerial":
+        return bytes(pa.compress(content, codec=name, asbytes=True))
+    blocks = [pa.compress(content[i : i + 2**25], codec="snappy", asbytes=True) for i in range(0, len(content), 2**25)]
+    header = b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)
+    return header + b"".join(struct.pack(">i", len(block)) + block for block in blocks)
+
+
+def batch(name: str, value: bytes, change: bytes = b"") -> bytes:
+    """A batch of five records. value : of each; change : what stands at the end of the compressed bytes instead"""
+    builder = DefaultRecordBatchBuilder(2, 0, 0, -1, -1, -1, 2**31 - 1)
+    for i, key in enumerate(KEYS):
+        builder.append(i, 0, key, value, [])
+    plain = bytes(builder.build())
+    start = DefaultRecordBatch.HEADER_STRUCT.size
+    content = _compressed(name, plain[start:])
+    header = list(DefaultRecordBatch.HEADER_STRUCT.unpack(plain[:start]))
+    header[1], header[5] = start - 12 + len(content), CODECS[name]
+    content = content[: len(content) - len(change)] + change
+    body = DefaultRecordBatch.HEADER_STRUCT.pack(*header)[DefaultRecordBatch.ATTRIBUTES_OFFSET :] + content
+    header[4] = calc_crc32c(body)
+    return DefaultRecordBatch.HEADER_STRUCT.pack(*header)[: DefaultRecordBatch.ATTRIBUTES_OFFSET] + body
+
+
+@dataclass
+class Written(StubCluster):
+    """A cluster that has this batch in partition 0 of ``__consumer_offsets``, its one topic."""
+
+    brokers_count: int = 1
+    topics_count: int = 1
+    partitions_count: int = 1
+    groups_count: int = 1
+    records: bytes = b""
+
+    def topic(self, i: int) -> str:
+        """Its name."""
+        return TOPIC
+
+    def _MetadataRequest(self, broker_id: int, request: Any) -> Any:  # noqa: N802 - as the request
+        request.topics = None
+        return super()._MetadataRequest(broker_id, request)
+
+    def _FetchRequest(self, broker_id: int, request: Any) -> Any:  # noqa: N802
+        one_topic = FetchResponse.FetchableTopicResponse
+        parts = [
+            one_topic.PartitionData(
+                partition_index=partition.partition,
+                error_code=0,
+                high_watermark=RECORDS_COUNT,
+                last_stable_offset=RECORDS_COUNT,
+                log_start_offset=0,
+                aborted_transactions=[],
+                preferred_read_replica=-1,
+                records=self.records if partition.fetch_offset == 0 else b"",
+            )
+            for topic in request.topics
+            for partition in topic.partitions
+        ]
+        return FetchResponse(throttle_time_ms=0, error_code=0, session_id=0, responses=[one_topic(topic=TOPIC, partitions=parts)])
+
+
+SAMPLED = {"topic_name": TOPIC, "log_start_offsets": [0], "log_end_offsets": [RECORDS_COUNT]}
+
+
+def _sample(records: bytes, left: int | None = None) -> list[tuple[bytes, int]]:
+    with stub_cluster(Written(records=records)) as cluster, ClusterClient(cluster.bootstrap, {}, 20.0) as client:
+        if left is not None:
+            client.records_allowance.left = left
+        return sample_keys(client, SAMPLED, 100)
+
+
+@pytest.mark.parametrize("name", CODECS)
+def test_records_of_every_codec(name: str) -> None:
+    """Records are read without further packages, in whatever way they are compressed."""
+    assert _sample(batch(name, b"value" * 10_000)) == [(key, 0) for key in KEYS]
+
+
+@pytest.fixture
+def one_mib(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lower limit: the checksum of a batch is Python code, and takes as long as the batch is."""
+    monkeypatch.setattr(bounded_records, "MOST_BATCH_BYTES", 2**20)
+
+
+@pytest.mark.usefixtures("one_mib")
+@pytest.mark.parametrize("name", CODECS)
+def test_a_batch_that_grows(name: str) -> None:
+    """A batch that becomes larger than the limit is an error; its topic is not sampled."""
+    with pytest.raises(ClusterError, match=rf"{TOPIC}: TooManyBytes: A batch has more than 1 MiB of \w+ records once decomp"):
+        _sample(batch(name, bytes(2**20 // RECORDS_COUNT)))
+
+
+@pytest.mark.parametrize("name", CODECS)
+def test_decompression_stops_at_the_limit(name: str) -> None:
+    """A batch may have as many bytes as a response, and takes no memory beyond."""
+    codec = "snappy" if name == "xerial" else name
+    assert len(decompress(codec, _compressed(name, bytes(MOST_BATCH_BYTES)))) == MOST_BATCH_BYTES
+    content = _compressed(name, bytes(4 * MOST_BATCH_BYTES))
+    assert len(content) < MOST_BATCH_BYTES / 4
+    tracemalloc.start()
+    with pytest.raises(TooManyBytes, match=rf"more than 100 MiB of {codec} records"):
+        decompress(codec, content)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1.1 * MOST_BATCH_BYTES
+
+
+def test_snappy_that_announces_gigabytes() -> None:
+    """Nothing is allocated for a length that Snappy's bytes only announce."""
+    with pytest.raises(TooManyBytes, match="more than 100 MiB"):
+        decompress("snappy", b"\xff\xff\xff\xff\x0f" + bytes(10))
+
+
+@pytest.mark.parametrize("name", CODECS)
+def test_all_batches_together(name: str) -> None:
+    """The batches of a snapshot share an allowance."""
+    with pytest.raises(ClusterError, match="TooManyBytes: the decompressed records take more than 2048 MiB"):
+        _sample(batch(name, bytes(1000)), left=5000)
+
+
+@pytest.mark.parametrize("name", CODECS)
+def test_bytes_of_no_codec(name: str) -> None:
+    """A batch that cannot be decompressed is an error of this client, with the reason."""
+    with pytest.raises(ClusterError, match=f"{TOPIC}: CORRUPT_MESSAGE: "):
+        _sample(batch(name, bytes(1000), change=b"\xff" * 12))
+
+
+@pytest.mark.usefixtures("one_mib")
+def test_the_offsets_topic() -> None:
+    """A snapshot has everything but the details of a topic that grows, and says why."""
+    records = batch("gzip", bytes(2**20 // RECORDS_COUNT))
+    with stub_cluster(Written(records=records)) as cluster, ClusterClient(cluster.bootstrap, {}, 20.0) as client:
+        snapshot = take_snapshot(client, Extent(with_offsets_topic=True))
+    (entry,) = [entry for entry in snapshot["not_known"] if entry["field"] == "groups[].generation_id"]
+    assert entry["reason"] == f"{TOPIC}: TooManyBytes: A batch has more than 1 MiB of gzip records once decompressed."
+    assert len(snapshot["groups"]) == 1
+
+
+def test_old_records_of_negative_length() -> None:
+    """A compressed batch of the message format before Kafka 0.11 whose records have no length ends."""
+    wrapped = pa.compress(struct.pack(">qi", 0, -12) + bytes(40), codec="gzip", asbytes=True)
+    message = struct.pack(">bbq", 1, 1, 0) + struct.pack(">ii", -1, len(wrapped)) + wrapped
+    records = struct.pack(">qiI", 0, len(message) + 4, legacy_records.calc_crc32(message)) + message
+    with pytest.raises(ClusterError, match="CORRUPT_MESSAGE: a record has a negative length"):
+        _sample(records)

@@ -1,0 +1,178 @@
+"""Clusters that no test machine can run: large ones, and ones that lose a broker in the middle."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kafka.protocol.admin import DescribeGroupsRequest, DescribeLogDirsRequest, DescribeLogDirsResponse
+from kafka.protocol.consumer import ListOffsetsRequest, OffsetFetchRequest
+from py4j.protocol import Py4JError
+
+from service.cli.live.verification import check_groups
+from service.cli.local_client import LocalApp
+from service.live.client import ClusterClient
+from service.live.snapshot import Extent, take_snapshot
+from tests.live.clients import eventually, metrics_at
+from tests.live.stub_cluster import VERSIONS, StubCluster, stub_cluster
+from tests.support.broker import running_broker
+from tests.support.serving import free_port
+
+
+@pytest.mark.slow
+def test_time_and_memory(tmp_path: Path) -> None:
+    """5,000 topics of 20 partitions and 500 groups of 10 members: in 30 s of one core, 500 MB and some 200 requests."""
+    with stub_cluster(StubCluster(6, 5000, 20, 500, 10)) as cluster:
+        command = [sys.executable, "-m", "service", "snapshot", "--bootstrap-server", cluster.bootstrap]
+        process = subprocess.Popen([*command, "--out", str(tmp_path / "snapshot.json")])
+        peak = 0
+        while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+            # Not ru_maxrss, which begins with the memory of the process that forked this one.
+            high_water = re.search(r"VmHWM:\s*(\d+) kB", Path(f"/proc/{process.pid}/status").read_text())
+            peak = max(peak, int(high_water[1]) if high_water else 0)
+            time.sleep(0.02)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        assert process.returncode == 0
+        assert sum(cluster.requests.values()) < 300
+    assert usage.ru_utime + usage.ru_stime < 30
+    assert 100_000 < peak < 500_000  # KiB
+    snapshot = json.loads((tmp_path / "snapshot.json").read_text())
+    assert (len(snapshot["topics"]), len(snapshot["groups"])) == (5000, 500)
+    assert {len(topic["log_end_offsets"]) for topic in snapshot["topics"]} == {20}
+    assert [entry["field"] for entry in snapshot["not_known"]] == ["kafka_version", "groups[].generation_id"]
+
+
+@pytest.mark.parametrize(
+    ("request_type", "field", "names"),
+    [
+        (DescribeGroupsRequest, "groups[]", ["group-0002"]),
+        (OffsetFetchRequest, "groups[].committed_offsets", ["group-0002"]),
+        (DescribeLogDirsRequest, "brokers[].used_bytes", ["3"]),
+        (ListOffsetsRequest, "topics[].log_end_offsets", None),
+    ],
+)
+def test_broker_that_goes_away_in_the_middle(tmp_path: Path, request_type: type, field: str, names: list[str] | None) -> None:
+    """What the others tell is there, and what this one would have told is in not_known."""
+    (tmp_path / "client.properties").write_text("default.api.timeout.ms=300\n")
+    with stub_cluster(StubCluster(hang_up_on=(request_type,))) as cluster:
+        command = [sys.executable, "-m", "service", "snapshot", "--bootstrap-server", cluster.bootstrap]
+        done = subprocess.run([*command, "--command-config", tmp_path / "client.properties"], capture_output=True, check=True)
+    snapshot = json.loads(done.stdout)
+    entries = [entry for entry in snapshot["not_known"] if entry["field"] == field]
+    assert entries
+    assert all("KafkaConnectionError" in entry["reason"] or "NodeNotReadyError" in entry["reason"] for entry in entries)
+    assert names is None or entries[0]["names"] == names
+    assert (len(snapshot["brokers"]), len(snapshot["topics"])) == (3, 10)
+    assert done.stderr == b""
+
+
+@pytest.mark.parametrize(("settles_after", "first"), [(5, 5), (1_000, None)])
+def test_topic_that_has_just_been_created(settles_after: int, first: int | None) -> None:
+    """Its brokers do not lead it yet. What they do not lead after a while is in not_known."""
+    with stub_cluster(StubCluster(settles_after=settles_after)) as cluster, ClusterClient(cluster.bootstrap, {}) as client:
+        snapshot = take_snapshot(client, Extent())
+    assert [topic["log_end_offsets"] for topic in snapshot["topics"]] == [[first, 5, 5, 5]] * 10
+    refused = {entry["field"] for entry in snapshot["not_known"] if entry["reason"] == "NOT_LEADER_FOR_PARTITION"}
+    assert refused == (set() if first else {"topics[].log_start_offsets", "topics[].log_end_offsets"})
+
+
+def test_groups_of_the_stub_are_alike() -> None:
+    """Its range assignments are Java's, so that the other tests are about real answers."""
+    with stub_cluster(StubCluster()) as cluster, ClusterClient(cluster.bootstrap, {}) as client:
+        snapshot = take_snapshot(client, Extent())
+    assert [finding.verdict for finding in check_groups(snapshot, (), LocalApp().ask)] == ["alike"] * 4
+
+
+@pytest.mark.slow
+def test_cluster_that_goes_away(tmp_path: Path) -> None:
+    """The only broker is killed between the two looks of a snapshot: what the first has shown is there."""
+    (tmp_path / "client.properties").write_text("default.api.timeout.ms=300\n")
+    with running_broker() as broker:
+        topic = broker.topic(2)
+        command = [sys.executable, "-m", "service", "snapshot", "--bootstrap-server", broker.bootstrap, "--interval", "8"]
+        process = subprocess.Popen(
+            [*command, "--command-config", tmp_path / "client.properties"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        time.sleep(6)  # its first look takes less, and the second is not due yet
+        with pytest.raises(Py4JError):  # the JVM is gone before it can answer
+            broker.java.java.lang.Runtime.getRuntime().halt(1)
+        output, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (0, b"")
+    snapshot = json.loads(output)
+    (described,) = (described for described in snapshot["topics"] if described["topic_name"] == topic)
+    assert described["records_per_second"] == [None, None]
+    assert "log_end_offsets" not in described
+    assert {"topics[].log_end_offsets", "brokers[].used_bytes", "groups"} <= {entry["field"] for entry in snapshot["not_known"]}
+
+
+@pytest.mark.slow
+def test_watch() -> None:
+    """Metrics of a cluster that is not there, comes, and goes again."""
+    port, metrics_port = free_port(), free_port()
+    command = [sys.executable, "-m", "service", "watch", "--bootstrap-server", f"127.0.0.1:{port}", "--interval", "1"]
+    process = subprocess.Popen(
+        [*command, "--port", str(metrics_port), "--max-topics", "3", "--max-groups", "2"], stderr=subprocess.PIPE, text=True
+    )
+
+    def metrics() -> dict[str, float]:
+        return metrics_at(metrics_port)
+
+    try:
+        eventually(metrics, lambda values: values.get("allocator_cluster_up") == 0)
+        with stub_cluster(StubCluster(first_port=port)):
+            values = eventually(metrics, lambda values: values.get("allocator_cluster_up") == 1)
+            assert values['allocator_cluster_broker_replicas{broker="1"}'] == 40
+            assert values['allocator_cluster_topic_skew_ratio{measure="records",topic="topic-00000"}'] == 1
+            assert values['allocator_cluster_group_lag{group="group-0000"}'] == 10 * 4 * 2
+            assert values['allocator_cluster_group_next_moves{group="group-0000"}'] == 0
+            assert values['allocator_cluster_group_differs{group="group-0000"}'] == 0
+            assert values['allocator_cluster_dropped{kind="topic"}'] == 7
+            assert values['allocator_cluster_dropped{kind="group"}'] == 2
+            assert not any("group-0002" in name or "topic-00003" in name for name in values)
+        values = eventually(metrics, lambda values: values.get("allocator_cluster_up") == 0)
+        assert not any("topic-00000" in name for name in values)
+        assert values["allocator_cluster_snapshot_failures_total"] > 0
+        process.terminate()
+        assert process.wait(60) == 0
+        assert process.stderr is not None
+        events = [json.loads(line)["event"] for line in process.stderr.read().splitlines()]
+        assert {"watching", "no snapshot", "snapshot", "stopped"} <= set(events)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_cordoned_brokers() -> None:
+    """A broker is cordoned if all its log directories that are online are; brokers before Kafka 4.3 do not tell."""
+
+    class TwoDirectories(StubCluster):
+        def _DescribeLogDirsRequest(self, broker_id: int, request: Any) -> Any:  # noqa: N802 - as the request
+            response = super()._DescribeLogDirsRequest(broker_id, request)
+            more = DescribeLogDirsResponse.DescribeLogDirsResult
+            error, is_cordoned = {1: (0, True), 2: (0, False), 3: (56, False)}[broker_id]
+            response.results.append(
+                more(error_code=error, log_dir="/2", topics=[], total_bytes=1, usable_bytes=1, is_cordoned=is_cordoned)
+            )
+            return response
+
+    with stub_cluster(TwoDirectories(cordoned=(1, 2, 3))) as cluster, ClusterClient(cluster.bootstrap, {}) as client:
+        snapshot = take_snapshot(client, Extent())
+    assert [broker["cordoned"] for broker in snapshot["brokers"]] == [True, False, True]
+
+
+def test_brokers_that_cannot_tell_whether_they_are_cordoned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reason is in not_known, with the brokers."""
+    monkeypatch.setitem(VERSIONS, DescribeLogDirsRequest, (DescribeLogDirsResponse, 4))
+    with stub_cluster(StubCluster()) as cluster, ClusterClient(cluster.bootstrap, {}) as client:
+        snapshot = take_snapshot(client, Extent())
+    assert not any("cordoned" in broker for broker in snapshot["brokers"])
+    entry = {"field": "brokers[].cordoned", "names": ["1", "2", "3"], "reason": "Brokers before Kafka 4.3 do not tell."}
+    assert entry in snapshot["not_known"]

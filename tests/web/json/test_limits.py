@@ -1,0 +1,73 @@
+"""The look at a JSON text before it is parsed, beside its twin."""
+
+from __future__ import annotations
+
+import json
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.web.json.limits import JsonRejected, memory_bytes
+from tests.reference import json_limits as twin
+
+ODD = st.sampled_from(
+    ["a", "b", "\\u0061", "\\n", "\\u000a", '\\"', "\\\\", "\\/", "/", "é", "\\u00e9", "\\ud800", "😀", "\\ud83d\\ude00"]
+)
+STRINGS = st.lists(ODD, max_size=3).map(lambda parts: '"' + "".join(parts) + '"')
+NUMBERS = st.sampled_from(["0", "-1", "12", "1.5", "1e10", "-2E-3"])
+
+
+@st.composite
+def bracketed(draw, inner):
+    blank = draw(st.sampled_from(["", " ", "\n\t"]))
+    if draw(st.booleans()):
+        return "[" + f"{blank},".join(draw(st.lists(inner, max_size=4))) + blank + "]"
+    members = draw(st.lists(st.tuples(STRINGS, inner), max_size=4))
+    return "{" + f",{blank}".join(f"{key}{blank}:{blank}{value}" for key, value in members) + "}"
+
+
+TEXTS = st.recursive(STRINGS | NUMBERS | st.sampled_from(["true", "false", "null"]), bracketed, max_leaves=30)
+
+
+def found(text: bytes):
+    try:
+        return "fine", memory_bytes(text), None
+    except JsonRejected as rejected:
+        return ("twice" if "Duplicate" in str(rejected) else "too deep"), None, rejected.field
+
+
+@given(TEXTS)
+def test_the_kernel_finds_what_its_twin_finds(text):
+    verdict, size, key = twin.look(text.encode())
+    seen, seen_size, field = found(text.encode())
+    assert seen == verdict
+    if verdict == "fine":
+        assert seen_size == size
+    if verdict == "twice" and key.isalnum():
+        assert field[-1] == key.decode()
+
+
+@given(st.recursive(st.none() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
+def test_what_python_writes_has_no_member_twice(value):
+    assert found(json.dumps(value).encode())[0] == "fine"
+    assert found(json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass"))[0] == "fine"
+
+
+@given(st.binary(max_size=60) | st.text(string.printable + '"\\{}[],:').map(str.encode))
+def test_any_bytes_are_looked_at_without_harm(text):
+    found(text)
+
+
+@pytest.mark.parametrize("depth", [31, 32, 33, 1000])
+def test_the_deepest_is_as_deep_as_is_said(depth):
+    for left, right in ("[]", ('{"a":', "}")):
+        assert found((left * depth + "1" + right * depth).encode())[0] == ("fine" if depth <= 32 else "too deep")
+
+
+def test_many_members_are_looked_at_in_no_time():
+    """Beyond 64 members keys are no longer compared: to compare all of them with each other is how one would be attacked."""
+    text = json.dumps({f"key-{i}": i for i in range(200_000)}).encode()
+    assert found(text)[0] == "fine"
+    assert found(b'{"key-0":0,' + text[1:])[0] == "twice"
