@@ -18,6 +18,8 @@ import pyarrow.parquet as pq
 from pyspark.sql import functions
 
 from benchmarks.harness import Row, benchmark, peak_megabytes
+from service.analyses.skew import MAX_KEYS
+from service.analyses.skew.scan import merged
 from service.spark.cluster.executors import Executors, Processes
 from service.spark.cluster.progress import progress
 from service.spark.cluster.session import spark_session
@@ -27,8 +29,6 @@ from service.spark.io.sources import Source
 from service.spark.job import Pipeline
 from service.spark.skew import job
 from service.spark.skew.options import JOB
-from service.spark.skew.tasks import MAX_KEYS
-from service.spark.skew.tasks.scan import merged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

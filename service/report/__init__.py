@@ -1,1 +1,1 @@
-"""What pages consist of, for the library, the command line and the pipeline alike: pictures, tables, number formats."""
+"""Pages for the library, the command line and the pipeline alike: pictures, tables, number formats, and their folder."""

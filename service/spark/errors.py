@@ -6,7 +6,6 @@
     └── PipelineError          str() is a sentence for the user, with the remedy
         ├── NoSpark            no PySpark, no Java, no cluster
         ├── WrongSource        a source cannot be read
-        ├── WrongFolder        the folder of the results cannot be written, or another job writes to it
         └── JobFailed          Spark failed; the reason is the innermost cause
 """
 
@@ -23,10 +22,6 @@ class NoSpark(PipelineError):
 
 class WrongSource(PipelineError):
     """A source that does not exist, lacks columns that the job needs, or does not answer."""
-
-
-class WrongFolder(PipelineError):
-    """A folder of results that cannot be created or locked, or that another job writes to."""
 
 
 class JobFailed(PipelineError):

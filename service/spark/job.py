@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
+    from service.report.pages import Report
     from service.spark.cluster.executors import Executors
     from service.spark.io.sinks import Sink
-    from service.spark.report import Report
 
 
 @dataclass(frozen=True)

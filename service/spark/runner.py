@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 import orjson
@@ -16,12 +16,12 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from service.report.folders import REPORT, SUMMARY, local_folder
+from service.report.lock import exclusive
 from service.spark.cluster.executors import Executors, Processes
 from service.spark.cluster.progress import progress
 from service.spark.cluster.session import spark_session
 from service.spark.io import reading
-from service.spark.io.folders import REPORT, local_folder
-from service.spark.io.lock import exclusive
 from service.spark.io.sinks import Sink
 from service.spark.job import Pipeline
 
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from service.spark.job import Job
-
-SUMMARY: Final = "summary.json"
 
 
 @dataclass(frozen=True)

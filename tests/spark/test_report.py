@@ -7,10 +7,10 @@ import warnings
 
 import pytest
 
+from service.analyses.mismatch import report as mismatch_report
+from service.report.pages import Figure, Figures, Report, Section, Table, chart, label
 from service.spark import runner
 from service.spark.load import report as load_report
-from service.spark.mismatch import report as mismatch_report
-from service.spark.report import Figure, Figures, Report, Section, Table, chart, label
 from service.spark.skew.options import JOB
 
 NAMES = ("a\0b", "\x1b[31mred", "tab\tline\nend\r", "\x85\x7f", "invoice\u202efdp", "$\\frac$", "<script>", "\ud800")

@@ -1,4 +1,4 @@
-"""What executors run is in folders named ``tasks``, where a contract of ``lint-imports`` forbids Spark and HTTP."""
+"""What executors run is in ``service/analyses`` or a folder named ``tasks``; a contract forbids Spark and HTTP there."""
 
 from __future__ import annotations
 
@@ -53,17 +53,18 @@ def test_executors_import_tasks_alone(spark, write, tmp_path):
         done = CliRunner().invoke(main, ["pipeline", name, *paths, "--into", str(tmp_path / name)])
         assert done.exit_code == 0, done.output
         rows = spark.range(0, 8, 1, 8).mapInArrow(imported, "module string").distinct().collect()
-        pipeline |= {row.module for row in rows if row.module.startswith("service.spark.")}
+        pipeline |= {row.module for row in rows if row.module.startswith(("service.spark.", "service.analyses."))}
     packages = {name for name in pipeline if hasattr(sys.modules[name], "__path__")}
-    assert {name for name in pipeline - packages if ".tasks." not in name} == set()
-    assert {f"service.spark.{name}.tasks.scan" for name in ("skew", "mismatch")} <= pipeline
-    assert {f"service.spark.fleet.tasks.{name}" for name in ("assignments", "placements")} <= pipeline
+    assert {name for name in pipeline - packages if ".tasks." not in name and name.startswith("service.spark.")} == set()
+    assert not {name for name in pipeline if name.endswith((".answer", ".report", ".summary"))}
+    assert {f"service.analyses.{name}.scan" for name in ("skew", "mismatch")} <= pipeline
+    assert {f"service.analyses.fleet.{name}" for name in ("assignments", "placements")} <= pipeline
     assert {"service.spark.offsets.tasks.records", "service.spark.tasks.group_requests"} <= pipeline
 
 
 SCAN = """
 import sys
-from service.spark.skew.tasks.scan import SkewScan
+from service.analyses.skew.scan import SkewScan
 from service.spark.tasks.parquet_files import ParquetFiles
 
 scan = SkewScan(("key",), "string", ("java",), (12,))

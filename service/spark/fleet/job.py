@@ -12,20 +12,20 @@ from pyarrow.dataset import dataset
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
+from service.analyses.fleet import assignments, placements
+from service.analyses.fleet import report as fleet_report
+from service.analyses.fleet import summary as fleet_summary
+from service.analyses.fleet.assignments import WRONG_ROW, Choice
 from service.core.errors import InvalidQuestion
+from service.report.folders import REJECTED_ROWS
 from service.report.numbers import number
+from service.report.pages import Report, Section
 from service.spark.errors import WrongSource
-from service.spark.fleet import report as fleet_report
 from service.spark.fleet import requests
-from service.spark.fleet import summary as fleet_summary
-from service.spark.fleet.tasks import assignments, placements
-from service.spark.fleet.tasks.assignments import WRONG_ROW, Choice
 from service.spark.io.scan import ScanSource
-from service.spark.io.sinks import REJECTED_ROWS
 from service.spark.io.sources import Source
 from service.spark.io.tables import read_table
 from service.spark.job import Outcome, Pipeline
-from service.spark.report import Report, Section
 from service.spark.tasks.splits import ArrowFunction
 
 ASSIGNMENTS: Final = "assignments.parquet"

@@ -12,7 +12,7 @@ from service.spark.job import Job
 from service.spark.parameters import READ_OPTIONS, SOURCE
 
 if TYPE_CHECKING:
-    from service.spark.fleet.tasks.assignments import Choice
+    from service.analyses.fleet.assignments import Choice
     from service.spark.io.sources import Source
 
 
@@ -23,7 +23,7 @@ class ChoiceType(click.ParamType[Any]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Choice:
         """Parse the choice; fails with the list of assignors."""
-        from service.spark.fleet.tasks.assignments import Choice  # noqa: PLC0415 - files are refused without kernels
+        from service.analyses.fleet.assignments import Choice  # noqa: PLC0415 - files are refused without kernels
 
         try:
             return value if isinstance(value, Choice) else Choice.parse(value)

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 from service.core.encodings import wrong_encoding
 from service.core.printable import printable
+from service.report.folders import check_folder
 from service.spark.errors import WrongSource
-from service.spark.io.folders import check_folder
-from service.spark.io.sources import SUFFIXES, check_brokers, check_plain, require_names
+from service.spark.io.sources import SUFFIXES, check_brokers, check_plain, in_folders, require_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -32,7 +32,7 @@ HEAD: Final = 2**20
 
 def check_all(job: Job, parameters: Mapping[str, Any], into: str, master: str | None, settings: Mapping[str, str] | None) -> None:
     """Raise an error for what is wrong with the sources of a job, its options and the folder of its results, ``into``."""
-    check_folder(into, job.sources(parameters))
+    check_folder(into, in_folders(job.sources(parameters)))
     for source in job.sources(parameters):
         check_plain(source)
         if is_here(master, settings):

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
+from service.analyses import results
 from service.core.printable import printable
 from service.decisions.texts import readable
+from service.report.folders import REJECTED_ROWS
 from service.spark.cluster.executors import ProcessTasks, SparkTasks
 from service.spark.errors import WrongSource
 from service.spark.io import plain_files, reading, sources
-from service.spark.io.sinks import REJECTED_ROWS
 from service.spark.io.sources import CORRUPT
-from service.spark.tasks import results
 from service.spark.tasks.splits import RowReader, SplitReader, UnreadableFile
 
 if TYPE_CHECKING:
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
+    from service.analyses.results import P, Scan
     from service.spark.cluster.executors import Executors
     from service.spark.io.sinks import Sink
     from service.spark.io.sources import Source
-    from service.spark.tasks.results import P, Scan
     from service.spark.tasks.splits import ArrowFunction, PlainFiles
 
 TASKS_PER_CORE: Final = 2

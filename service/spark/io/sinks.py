@@ -20,10 +20,11 @@ from py4j.protocol import Py4JError
 from pyarrow import fs
 from pyspark.errors import PySparkException
 
+from service.analyses.results import REJECTED
+from service.report.folders import REJECTED_ROWS, local_folder
 from service.spark.cluster.executors import SparkTasks
 from service.spark.cluster.session import is_connect
 from service.spark.errors import NoSpark
-from service.spark.io.folders import local_folder
 from service.spark.tasks.parquet_files import ParquetWriter
 
 if TYPE_CHECKING:
@@ -32,12 +33,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from service.spark.cluster.executors import Executors, ProcessTasks
-
-REJECTED_ROWS: Final = "quarantine.parquet"
-"""The table of the rows that could not be read, with the reason: no row is dropped silently."""
-
-REJECTED: Final = pa.schema({"reason": pa.string(), "record": pa.string()})
-"""Its columns."""
 
 PROBES: Final = 64
 """At most as many tasks check that they can read the results' folder."""

@@ -86,6 +86,11 @@ def _topic(text: str, options: dict[str, str]) -> Source:
     return Source("kafka", topic, tuple(brokers), options | dict(parse_qsl(url.query)))
 
 
+def in_folders(sources: Iterable[Source]) -> dict[str, str]:
+    """The location of each source that is a file or a folder, and its name."""
+    return {source.location: str(source) for source in sources if source.format not in ("table", "kafka")}
+
+
 def check_brokers(source: Source) -> None:
     """Raise WrongSource for a topic whose bootstrap servers accept no connection."""
     if source.format != "kafka":

@@ -9,13 +9,13 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
+from service.analyses.fleet import assignments
+from service.analyses.fleet.assignments import Choice
 from service.core.errors import InvalidQuestion
+from service.report.folders import REJECTED_ROWS
 from service.report.numbers import number
 from service.spark.errors import WrongSource
-from service.spark.fleet.tasks import assignments
-from service.spark.fleet.tasks.assignments import Choice
 from service.spark.io import reading, sources
-from service.spark.io.sinks import REJECTED_ROWS
 from service.spark.io.sources import Source
 from service.spark.job import Outcome, Pipeline
 from service.spark.load import report as load_report

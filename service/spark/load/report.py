@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
+from service.report.folders import REJECTED_ROWS
 from service.report.numbers import duration, number, size
-from service.spark.io.sinks import REJECTED_ROWS
-from service.spark.report import COLORS, Figure, Figures, Report, Section, Table, chart, label
+from service.report.pages import COLORS, Figure, Figures, Report, Section, Table, chart, label
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,8 +12,8 @@ from pyspark.sql import Column, DataFrame, Window, types
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from service.spark.fleet.tasks.assignments import COLUMNS as GROUP_COLUMNS
-from service.spark.fleet.tasks.assignments import RESULT, Choice, assign_groups
+from service.analyses.fleet.assignments import COLUMNS as GROUP_COLUMNS
+from service.analyses.fleet.assignments import RESULT, Choice, assign_groups
 from service.spark.io.sources import CORRUPT
 from service.spark.io.times import milliseconds
 from service.spark.load.options import BROKER, CONSUMER, PARTITION, RecordColumns

@@ -7,6 +7,8 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from service.analyses.mismatch import count_scan, report
+from service.analyses.mismatch.scan import MismatchResult, MismatchScan, merged, patterns, settled
 from service.core.attribution.equivalents import PartitionerClass, rank
 from service.core.attribution.fingerprints import MAX_CLASSES, fingerprint
 from service.core.attribution.mixtures import Patterns, likelihoods, unmix
@@ -15,15 +17,12 @@ from service.core.attribution.shares import Pairs, intervals
 from service.core.errors import InvalidQuestion
 from service.core.partitioners import PARTITIONERS
 from service.decisions.texts import is_text
+from service.files.key_columns import check_format, check_keys, read_keys
 from service.report.numbers import number, share
 from service.spark.errors import WrongSource
 from service.spark.io.scan import ScanSource, run_scan
 from service.spark.io.sources import Source
 from service.spark.job import Outcome, Pipeline
-from service.spark.mismatch import report
-from service.spark.mismatch.tasks import count_scan
-from service.spark.mismatch.tasks.scan import MismatchResult, MismatchScan, merged, patterns, settled
-from service.spark.tasks.key_columns import check_format, check_keys, read_keys
 
 MOST_PARTITIONS: Final = 1_000_000
 """That are counted; a row with a higher partition is rejected, as it would take the memory of as many."""

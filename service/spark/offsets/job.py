@@ -8,10 +8,10 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame, Observation, types
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
+from service.report.folders import REJECTED_ROWS
 from service.report.numbers import number
 from service.spark.errors import WrongSource
 from service.spark.io import reading, sources
-from service.spark.io.sinks import REJECTED_ROWS
 from service.spark.io.sources import Source
 from service.spark.io.times import milliseconds
 from service.spark.job import Outcome, Pipeline

@@ -6,9 +6,9 @@ from collections import defaultdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from service.report.folders import REJECTED_ROWS
 from service.report.numbers import duration, number
-from service.spark.io.sinks import REJECTED_ROWS
-from service.spark.report import COLORS, Figure, Figures, Report, Section, Table, chart, label
+from service.report.pages import COLORS, Figure, Figures, Report, Section, Table, chart, label
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from service.analyses.reassign.report import load_summary, report_of
 from service.core.errors import AllocatorError, InvalidQuestion
 from service.core.model import Ragged
 from service.core.reassignments.batches.model import Batches, Limits, Pace, Timing
@@ -41,7 +42,6 @@ from service.spark.errors import JobFailed, WrongSource
 from service.spark.io.sources import Source
 from service.spark.io.tables import read_table
 from service.spark.job import Outcome, Pipeline
-from service.spark.reassign.report import load_summary, report_of
 
 REASSIGNMENT: Final = "reassignment.parquet"
 MOVES: Final = "moves.parquet"

@@ -12,15 +12,15 @@ import pyarrow.parquet
 from prometheus_client import CollectorRegistry, Counter, Gauge, start_http_server
 from pyspark.sql import DataFrame
 
+from service.analyses.skew.scan import SkewScan, check_partitioners
+from service.files.key_columns import check_format
+from service.report.folders import REJECTED_ROWS
 from service.spark.cluster.session import is_connect
 from service.spark.errors import PipelineError
 from service.spark.io import reading
-from service.spark.io.sinks import REJECTED_ROWS
 from service.spark.io.sources import Source
 from service.spark.job import Pipeline
-from service.spark.skew.tasks.scan import SkewScan, check_partitioners
 from service.spark.skew.tasks.windows import TYPES, Windows, WindowScan, summed
-from service.spark.tasks.key_columns import check_format
 
 WINDOWS, SKEWS, CHECKPOINT = "windows.parquet", "skew.parquet", "checkpoint"
 KEPT_BATCHES = 1000

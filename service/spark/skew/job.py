@@ -4,17 +4,17 @@ from typing import Any
 
 import pyarrow as pa
 
+from service.analyses.skew import report
+from service.analyses.skew.answer import answer_from, request, summary, tables
+from service.analyses.skew.scan import SkewScan, check_partitioners, merged
 from service.core.sizing.plans import Limits, check_not_empty
 from service.decisions.texts import is_text
+from service.files.key_columns import check_format, check_keys, is_bytes
 from service.spark.errors import WrongSource
 from service.spark.io.scan import ScanSource, run_scan
 from service.spark.io.sources import Source
 from service.spark.job import Outcome, Pipeline
-from service.spark.skew import report
-from service.spark.skew.answer import answer_from, request, summary, tables
 from service.spark.skew.options import columns
-from service.spark.skew.tasks.scan import SkewScan, check_partitioners, merged
-from service.spark.tasks.key_columns import check_format, check_keys, is_bytes
 
 
 def run(pipeline: Pipeline, *, source: Source, follow: bool, **options: Any) -> Outcome | None:

@@ -4,18 +4,18 @@ from typing import Any, Final
 
 import click
 
+from service.analyses.skew import MAX_KEYS
 from service.core.errors import InvalidQuestion
 from service.spark.counts import COUNTS
 from service.spark.errors import WrongSource
 from service.spark.io.sources import Source
 from service.spark.job import Job
 from service.spark.parameters import KEY_FORMAT, READ_OPTIONS, SIZE_COLUMNS, SOURCE
-from service.spark.skew.tasks import MAX_KEYS
 
 
 def check(*, partitioners: tuple[str, ...], key_format: str | None, follow: bool, source: Source, **options: Any) -> None:
     """Raise an error for options that are wrong whatever the source contains."""
-    from service.spark.skew.tasks.scan import check_partitioners  # noqa: PLC0415 - files are refused without kernels
+    from service.analyses.skew.scan import check_partitioners  # noqa: PLC0415 - files are refused without kernels
 
     check_partitioners(partitioners, key_format)
     if follow and source.format != "kafka":

@@ -16,7 +16,7 @@ from service.core.assignors import GROUP_PROTOCOLS
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from service.spark.fleet.tasks.assignments import Choice
+    from service.analyses.fleet.assignments import Choice
 
 SCHEMA: Final = pa.schema({"group": pa.string(), "question": pa.string()})
 

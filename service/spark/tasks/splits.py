@@ -16,7 +16,7 @@ import pyarrow as pa
 from service.core.printable import printable
 
 if TYPE_CHECKING:
-    from service.spark.tasks.results import Scan
+    from service.analyses.results import Scan
 
 BATCH_ROWS: Final = 65_536
 

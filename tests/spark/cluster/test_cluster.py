@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pyspark
 import pytest
 
-from service.spark.fleet.tasks.assignments import Choice, assign_groups
+from service.analyses.fleet.assignments import Choice, assign_groups
 from tests.reference.hashes import murmur2
 from tests.support.jvm import INTERPRETED, SHORT_LIVED_SPARK
 from tests.support.serving import free_port

@@ -10,12 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
+from service.analyses import nested_columns
+from service.analyses.fleet import assignments, placements
+from service.analyses.fleet.assignments import Choice, assign_groups
+from service.analyses.fleet.placements import place_topics
 from service.cli import main
 from service.core.errors import InvalidQuestion
-from service.spark.fleet.tasks import assignments, placements
-from service.spark.fleet.tasks.assignments import Choice, assign_groups
-from service.spark.fleet.tasks.placements import place_topics
-from service.spark.tasks import nested_columns
 from tests.support import golden
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ import random
 
 import pyarrow as pa
 
-from service.spark.fleet import report, summary
-from service.spark.fleet.tasks import assignments
+from service.analyses.fleet import assignments, report, summary
 
 
 def test_the_order_of_the_rows_decides_nothing() -> None:

@@ -14,15 +14,15 @@ from click.testing import CliRunner
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from service.analyses.skew.scan import SkewScan, merged
 from service.cli import main, tables
+from service.report.folders import REJECTED_ROWS
 from service.spark.cluster.executors import Executors, Processes
 from service.spark.errors import WrongSource
 from service.spark.io import early_checks
 from service.spark.io.scan import ScanSource, run_scan
-from service.spark.io.sinks import REJECTED_ROWS
 from service.spark.io.sources import Source
 from service.spark.io.tables import read_table
-from service.spark.skew.tasks.scan import SkewScan, merged
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,10 +8,10 @@ import pytest
 from click.testing import CliRunner
 
 from service.cli import main
-from service.spark.errors import WrongFolder
-from service.spark.io import folders
-from service.spark.io.lock import exclusive
-from service.spark.io.sources import Source
+from service.report import folders
+from service.report.folders import WrongFolder
+from service.report.lock import exclusive
+from service.spark.io.sources import Source, in_folders
 
 RECORDS = "key,partition\na,1\nb,2\n"
 
@@ -58,7 +58,7 @@ WITHIN = "The folder of the results is in the source"
 def test_a_folder_of_results_is_apart_from_the_sources(data, source, into, fault):
     source, into = (text.replace("{here}", str(data.parent)) for text in (source, into))
     with pytest.raises(WrongFolder) as refused:
-        folders.check_folder(into, [Source.parse("table:a.b"), Source.parse(source)])
+        folders.check_folder(into, in_folders([Source.parse("table:a.b"), Source.parse(source)]))
     assert str(refused.value) == f"{into}: {fault} {Source.parse(source)}; set --into to another one."
 
 
@@ -73,7 +73,7 @@ def test_a_folder_of_results_is_apart_from_the_sources(data, source, into, fault
 )  # fmt: skip
 @pytest.mark.usefixtures("data")
 def test_other_folders_are_not_refused(source, into):
-    folders.check_folder(into, [Source.parse(source)])
+    folders.check_folder(into, in_folders([Source.parse(source)]))
 
 
 @pytest.mark.usefixtures("without_spark")
@@ -121,4 +121,4 @@ def test_a_job_that_fails_after_its_first_table_may_run_again(tmp_path):
 
     with pytest.raises(ZeroDivisionError):
         fail()
-    folders.check_folder(str(tmp_path / "out"), [])
+    folders.check_folder(str(tmp_path / "out"), {})

@@ -13,12 +13,12 @@ import pytest
 from click.testing import CliRunner
 
 from service.cli import main
-from service.spark.errors import WrongFolder
-from service.spark.io.lock import LOCK, exclusive
+from service.report.folders import WrongFolder
+from service.report.lock import LOCK, exclusive
 
 HOLDER = """
 import sys
-from service.spark.io.lock import exclusive
+from service.report.lock import exclusive
 with exclusive(sys.argv[1]):
     print("locked", flush=True)
     sys.stdin.read()

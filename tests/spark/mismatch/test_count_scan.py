@@ -8,11 +8,11 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
+from service.analyses.mismatch import count_scan
+from service.analyses.mismatch.count_scan import SAMPLE_RECORDS, CountScan, merged
+from service.analyses.mismatch.scan import MismatchScan
 from service.cli import main
 from service.spark.mismatch.job import MOST_PARTITIONS
-from service.spark.mismatch.tasks import count_scan
-from service.spark.mismatch.tasks.count_scan import SAMPLE_RECORDS, CountScan, merged
-from service.spark.mismatch.tasks.scan import MismatchScan
 
 
 def sampled(*tasks, key_format="string", limit=MOST_PARTITIONS):

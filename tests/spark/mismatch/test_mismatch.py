@@ -11,6 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
+from service.analyses.mismatch import pair_sample
+from service.analyses.mismatch import scan as mismatch_scan
+from service.analyses.mismatch.pair_sample import PairSample
+from service.analyses.mismatch.scan import MismatchResult, MismatchScan, merged, patterns, settled
 from service.cli import main
 from service.core.attribution.equivalents import hash_all
 from service.core.attribution.mixtures import unmix
@@ -18,10 +22,6 @@ from service.core.errors import InvalidQuestion
 from service.core.keys.columns import strings
 from service.core.partitioners import PARTITIONERS
 from service.spark.mismatch.options import JOB
-from service.spark.mismatch.tasks import pair_sample
-from service.spark.mismatch.tasks import scan as mismatch_scan
-from service.spark.mismatch.tasks.pair_sample import PairSample
-from service.spark.mismatch.tasks.scan import MismatchResult, MismatchScan, merged, patterns, settled
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from service.analyses.fleet.assignments import assign_groups
 from service.core.coordinators import of_group
 from service.core.wire.coordinator_records import read_group_record
 from service.core.wire.errors import Unreadable
 from service.spark.errors import WrongSource
-from service.spark.fleet.tasks.assignments import assign_groups
 from service.spark.io.sources import Source
 from service.spark.offsets import job
 from service.spark.offsets.options import RETENTION_MINUTES

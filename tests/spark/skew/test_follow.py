@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 import requests
 
-from service.spark.skew.tasks.scan import SkewScan
+from service.analyses.skew.scan import SkewScan
 from service.spark.skew.tasks.windows import SCHEMA, Windows, WindowScan, summed
 from tests.support.jvm import INTERPRETED, SHORT_LIVED_SPARK
 from tests.support.serving import free_port

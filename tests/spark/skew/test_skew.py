@@ -14,6 +14,8 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from service.analyses.skew import scan as skew_scan
+from service.analyses.skew.scan import KeySample, SkewResult, merged
 from service.cli import main
 from service.core.keys.columns import byte_strings
 from service.core.partitioners import PARTITIONERS
@@ -21,8 +23,6 @@ from service.core.sizing.counter import hashing_rule, key_hashes_of
 from service.spark.io import scan
 from service.spark.io.sources import Source
 from service.spark.skew import job
-from service.spark.skew.tasks import scan as skew_scan
-from service.spark.skew.tasks.scan import KeySample, SkewResult, merged
 
 COUNTS = (4, 6, 12, 35)
 OPTIONS = {

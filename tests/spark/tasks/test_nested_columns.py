@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from service.spark.tasks.nested_columns import compact
+from service.analyses.nested_columns import compact
 
 
 def test_a_compacted_slice_has_its_own_values_only():

@@ -12,14 +12,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from service.analyses.skew.scan import SkewResult
 from service.core.measures import spread
-from service.spark.skew.tasks.scan import SkewResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from service.analyses.skew.scan import SkewScan
     from service.core.model import Int64s
-    from service.spark.skew.tasks.scan import SkewScan
 
 SCHEMA: Final = pa.schema(
     [

@@ -15,6 +15,19 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 import pyarrow as pa
 
+from service.analyses.nested_columns import (
+    CORRUPT,
+    check_line,
+    check_type,
+    compact,
+    conform,
+    conformed,
+    first_misfit,
+    gathered,
+    located,
+    rejection,
+    rows_of,
+)
 from service.core.assignors import GROUP_PROTOCOLS
 from service.core.errors import AllocatorError, InvalidQuestion, KafkaError, PluginFailed, UnknownStrategy
 from service.core.kafka_versions import LATEST
@@ -33,19 +46,6 @@ from service.decisions.groups.rows import (
     read_group,
     subscriptions_total,
     topic_partitions_array,
-)
-from service.spark.tasks.nested_columns import (
-    CORRUPT,
-    check_line,
-    check_type,
-    compact,
-    conform,
-    conformed,
-    first_misfit,
-    gathered,
-    located,
-    rejection,
-    rows_of,
 )
 
 if TYPE_CHECKING:

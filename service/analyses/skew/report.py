@@ -10,19 +10,19 @@ from service.core.printable import printable
 from service.core.sizing.conclusions import LISTED, partitions
 from service.core.sizing.plans import EVEN
 from service.core.sizing.reach import plan_in_question
+from service.report.folders import REJECTED_ROWS
 from service.report.numbers import number, share, size
-from service.spark.io.sinks import REJECTED_ROWS
-from service.spark.report import COLORS, LABELLED, SOFT, Figure, Figures, Report, Section, Table, chart, charts, label
+from service.report.pages import COLORS, LABELLED, SOFT, Figure, Figures, Report, Section, Table, chart, charts, label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
+    from service.analyses.skew.answer import Answer
+    from service.analyses.skew.scan import SkewScan
     from service.core.sizing.plans import Measure, Plan
     from service.core.sizing.reach import Reach
-    from service.spark.report import Plot
-    from service.spark.skew.answer import Answer
-    from service.spark.skew.tasks.scan import SkewScan
+    from service.report.pages import Plot
 
 TOP = 15
 """Hottest keys in the plot."""

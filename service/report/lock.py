@@ -14,8 +14,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from service.spark.errors import WrongFolder
-from service.spark.io.folders import LOCK, REPORT, local_folder, tables
+from service.report.folders import LOCK, REPORT, WrongFolder, local_folder, tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

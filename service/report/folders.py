@@ -9,15 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
 
+from service.core.errors import AllocatorError
 from service.core.printable import printable
-from service.spark.errors import WrongFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Mapping
 
-    from service.spark.io.sources import Source
+SUMMARY: Final = "summary.json"
 
 REPORT: Final = "report.html"
+
+REJECTED_ROWS: Final = "quarantine.parquet"
+"""The table of the rows that could not be read, with the reason: no row is dropped silently."""
 
 LOCK: Final = ".lock"
 """The file that a job locks while it runs. It stays if the job ends without a report, but with tables."""
@@ -30,6 +33,10 @@ _RESULTS: Final = (".parquet", ".json", ".html")
 """Endings of what jobs write."""
 
 
+class WrongFolder(AllocatorError):
+    """A folder of results that cannot be created or locked, or that another job writes to."""
+
+
 def local_folder(into: str) -> Path | None:
     """The folder that a path or a ``file:`` URL names; None for any other URL."""
     url = urlsplit(into)
@@ -38,13 +45,14 @@ def local_folder(into: str) -> Path | None:
     return None if "://" in into else Path(into)
 
 
-def check_folder(into: str, sources: Iterable[Source]) -> None:
-    """Raise WrongFolder if a job that reads these sources must not write to ``into``."""
+def check_folder(into: str, sources: Mapping[str, str]) -> None:
+    """Raise WrongFolder if a job that reads these sources must not write to ``into``.
+
+    sources : location of each that is a file or a folder → its name in the error
+    """
     place = _place(into)
-    for source in sources:
-        if source.format in ("table", "kafka"):
-            continue
-        read = _place(source.location)
+    for location, source in sources.items():
+        read = _place(location)
         if place == read:
             fault = f"is the source {source}"
         elif _is_below(read, place):

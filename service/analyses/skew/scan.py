@@ -15,15 +15,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from service.analyses.results import partial, rejects
+from service.analyses.skew import MAX_KEYS
 from service.core.errors import InvalidQuestion
 from service.core.keys.columns import SERIALIZED
 from service.core.model import Int64s, Keys
 from service.core.sizing.counter import ONE, KeyCounter, hashing_rule, key_hashes_of
 from service.core.sizing.distinct_keys import DistinctKeys
 from service.decisions.texts import readable
-from service.spark.skew.tasks import MAX_KEYS
-from service.spark.tasks.key_columns import joined, misfit, read_keys
-from service.spark.tasks.results import partial, rejects
+from service.files.key_columns import joined, misfit, read_keys
 
 CODEC: Final = "lz4"
 SAMPLE_KEYS: Final = 4096

@@ -9,6 +9,8 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from service.analyses.fleet.assignments import WRONG_ROW
+from service.analyses.nested_columns import CORRUPT, check_line, check_type, compact, conform, gathered, rejection, rows_of
 from service.core.errors import AllocatorError, InvalidQuestion, KafkaError, PluginFailed
 from service.core.jvm.hashing import string_hash_code
 from service.core.jvm.random import JavaRandom
@@ -19,8 +21,6 @@ from service.core.placers.audit import Audit, audit
 from service.core.placers.load import Load, load_of, rows_of_topics
 from service.decisions.groups.rows import NAME
 from service.decisions.placements.rows import BROKER, read_cluster, uncordoned
-from service.spark.fleet.tasks.assignments import WRONG_ROW
-from service.spark.tasks.nested_columns import CORRUPT, check_line, check_type, compact, conform, gathered, rejection, rows_of
 
 PLACEMENTS: Final = pa.list_(pa.struct({"partition_id": pa.int32(), "replicas": pa.list_(pa.int32())}))
 INTEGERS: Final = ("partitions_count", "replication_factor", "start_partition_id", "start_index", "replica_shift")

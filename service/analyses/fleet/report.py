@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from service.report.folders import REJECTED_ROWS
 from service.report.numbers import counted, number
-from service.spark.io.sinks import REJECTED_ROWS
-from service.spark.report import COLORS, Figure, Figures, Section, Table, chart
+from service.report.pages import COLORS, Figure, Figures, Section, Table, chart
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from matplotlib.axes import Axes
 
-    from service.spark.report import Plot
+    from service.report.pages import Plot
 
 
 Curves: TypeAlias = "Mapping[str, Sequence[float]]"

@@ -17,6 +17,10 @@ from service.decisions.texts import readable
 SCHEMA: Final = pa.schema([("partial", pa.binary()), ("rejected", pa.int64()), ("reason", pa.string()), ("record", pa.string())])
 
 
+REJECTED: Final = pa.schema({"reason": pa.string(), "record": pa.string()})
+"""The columns of the table of rejected rows."""
+
+
 class Scan(Protocol):
     """What a job does with each record. Executors get it pickled."""
 

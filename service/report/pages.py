@@ -136,7 +136,7 @@ class Report:
 
     def html(self, date: str = "", parameters: Mapping[str, str] | None = None) -> str:
         """The text of the file. date : when the job ran; parameters : its options, by name"""
-        loader = PackageLoader("service.spark")
+        loader = PackageLoader("service.report")
         environment = Environment(
             loader=loader, autoescape=True, finalize=_shown, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
         )

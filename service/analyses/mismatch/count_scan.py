@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from service.spark.mismatch.tasks.scan import MismatchScan, read_partitions
-from service.spark.tasks.results import partial
+from service.analyses.mismatch.scan import MismatchScan, read_partitions
+from service.analyses.results import partial
 
 SAMPLE_RECORDS: Final = 20_000
 """Records with a key, drawn at random."""

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from service.core.attribution.fingerprints import MOSTLY
+from service.report.folders import REJECTED_ROWS
 from service.report.numbers import number, share
-from service.spark.io.sinks import REJECTED_ROWS
-from service.spark.report import COLORS, INK, Figure, Figures, Report, Section, Table, chart, partition_axis
+from service.report.pages import COLORS, INK, Figure, Figures, Report, Section, Table, chart, partition_axis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from service.spark.mismatch.tasks.scan import MismatchResult
+    from service.analyses.mismatch.scan import MismatchResult
 
 SHOWN = 3
 """Partitioners that are named for each writer; the others are counted."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from service.core.placers.load import COUNTS
 from service.report.numbers import duration, number, size
-from service.spark.report import COLORS, LABELLED, Figure, Figures, Report, Section, Table, chart
+from service.report.pages import COLORS, LABELLED, Figure, Figures, Report, Section, Table, chart
 
 if TYPE_CHECKING:
     import pyarrow as pa

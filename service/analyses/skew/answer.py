@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from service.analyses.skew.scan import KeySample, SkewResult
 from service.core.keys import columns as encodings
 from service.core.keys.values import key_text, key_value
 from service.core.model import Int32s
@@ -18,7 +19,6 @@ from service.core.sizing.counter import KeyCounter, hashing_rule, key_hashes_of
 from service.core.sizing.distinct_keys import BYTES, RECORDS
 from service.core.sizing.plans import Limits, Plan, Rates, plans
 from service.core.sizing.reach import Reach, reach
-from service.spark.skew.tasks.scan import KeySample, SkewResult
 
 SHOWN: Final = 10
 """Most hottest keys in the summary."""

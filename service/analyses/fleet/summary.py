@@ -6,9 +6,9 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from service.analyses.fleet import assignments, placements
+from service.analyses.fleet.assignments import WRONG_ROW
 from service.core.measures import spread
-from service.spark.fleet.tasks import assignments, placements
-from service.spark.fleet.tasks.assignments import WRONG_ROW
 
 GROUP_COLUMNS: Final = tuple(name for name in assignments.RESULT.names if name not in ("assignments", "unassigned", "record"))
 TOPIC_COLUMNS: Final = tuple(name for name in placements.RESULT.names if name not in ("placements", "record"))

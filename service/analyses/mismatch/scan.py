@@ -17,6 +17,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from service.analyses.mismatch.pair_sample import PairSample
+from service.analyses.results import partial, rejects
 from service.core.attribution.equivalents import (
     UNDECIDED,
     PartitionerClass,
@@ -33,9 +35,7 @@ from service.core.model import Bools, Int32s, Int64s
 from service.core.partitioners import PARTITIONERS
 from service.core.partitioners.murmur3 import cassandra_tokens
 from service.decisions.texts import is_text, readable
-from service.spark.mismatch.tasks.pair_sample import PairSample
-from service.spark.tasks.key_columns import misfit, read_keys
-from service.spark.tasks.results import partial, rejects
+from service.files.key_columns import misfit, read_keys
 
 UInt64s = npt.NDArray[np.uint64]
 

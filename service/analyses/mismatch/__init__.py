@@ -1,0 +1,1 @@
+"""Which partitioners wrote a topic: the job ``mismatch``, and ``fingerprint --into``."""
