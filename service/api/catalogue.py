@@ -82,7 +82,15 @@ class AssignorSchema(ImplementationSchema):
     assignor = fields.String(metadata=about("its name in requests", example="range"))
     aliases = fields.List(fields.String(), metadata=about("Java classes that a request may name instead"))
     summary = fields.String()
-    kafka_versions = fields.List(fields.String(), metadata=about("the releases that it can reproduce"))
+    setting = fields.String(metadata=about("what selects it in the client's configuration"))
+    is_default = fields.Boolean(metadata=about("whether its client uses it, or puts it first, if nothing is configured"))
+    kafka_versions = fields.List(fields.String(), metadata=about("the releases of Kafka that it can reproduce"))
+    client_versions = fields.List(
+        fields.String(),
+        metadata=about(
+            "the releases of its client that were compared; `client_version` may be any between. Empty: plays no part"
+        ),
+    )
 
 
 class AssignorsSchema(Schema):
@@ -105,7 +113,10 @@ def list_assignors() -> Response:
                     "aliases": assignor.aliases,
                     **implementation_document(assignor),
                     "summary": assignor.summary,
+                    "setting": assignor.setting,
+                    "is_default": assignor.is_default,
                     "kafka_versions": assignor.kafka_versions,
+                    "client_versions": assignor.client_releases,
                 }
                 for group_protocol, assignors in GROUP_PROTOCOLS.items()
                 for assignor in assignors
@@ -156,8 +167,8 @@ def _catalogue(document: dict[str, list[dict[str, Any]]]) -> Response:
         lists = [name for name, value in rows[0].items() if isinstance(value, list | tuple)]
         if media_type == responses.CSV:
             return pa.Table.from_pylist([row | {name: ",".join(row[name]) for name in lists} for row in rows])
-        text = pa.string()
-        schema = pa.schema([(name, pa.list_(text) if name in lists else text) for name in rows[0]])
+        kinds = {list: pa.list_(pa.string()), tuple: pa.list_(pa.string()), bool: pa.bool_()}
+        schema = pa.schema([(name, kinds.get(type(value), pa.string())) for name, value in rows[0].items()])
         return pa.Table.from_pylist(rows, schema)
 
     return responses.respond(lambda: document, table)

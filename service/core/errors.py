@@ -15,7 +15,7 @@
         ├── IllegalArgument
         ├── InvalidPartitions
         ├── InvalidReplicationFactor
-        ├── KafkaAssignorFails      a group that Kafka's own assignor cannot assign
+        ├── KafkaAssignorFails      a group that Kafka's own assignor, or a client's, cannot assign
         └── ...                     each in the module that raises it, if only one does
 
 The class name in kebab case is the last part of the problem's ``type``. Nothing here knows a status code.
@@ -177,15 +177,26 @@ class InvalidReplicationFactor(KafkaError):
 
 
 class KafkaAssignorFails(KafkaError):
-    """Kafka's own assignor throws on this group, or never returns: the rebalance would fail, and no member would get partitions.
+    """Kafka's own assignor, or a client's, throws on this group, or never returns: no member would get partitions.
 
-    exception, message : the exception; None if it never returns
+    exception, message : the exception, by its name in the library's language; None if nothing is thrown
     cause : the cause in the request
     remedy : the change that avoids it
+    library : whose assignor it is
+    does : what it does instead of throwing: it never returns, or ends its own process
     """
 
-    def __init__(self, exception: str | None, message: str | None, *, cause: str, remedy: str) -> None:
+    def __init__(
+        self,
+        exception: str | None,
+        message: str | None,
+        *,
+        cause: str,
+        remedy: str,
+        library: str = "Kafka",
+        does: str = "never returns",
+    ) -> None:
         thrown = exception if message is None else f'{exception} ("{message}")'
-        does = "never returns" if exception is None else f"throws {thrown}"
-        super().__init__(message, f"Kafka's assignor {does}: {cause}; {remedy}")
+        does = does if exception is None else f"throws {thrown}"
+        super().__init__(message, f"{library}'s assignor {does}: {cause}; {remedy}")
         self.exception = exception

@@ -171,16 +171,37 @@ class Group:
 
 
 @dataclass(frozen=True)
+class LeftOpen:
+    """What a library leaves to chance: each run of it on the same group may assign these partitions to other members.
+
+    partitions : int32[...], ascending: those that are assigned in every run, but not always to the same member
+    because : what decides, a clause: "Go goes through a map in a random order"
+    """
+
+    partitions: Int32s
+    because: str
+
+    @property
+    def warning(self) -> str:
+        """A sentence for a reader of the answer."""
+        several = len(self.partitions)
+        who = "1 partition gets" if several == 1 else f"{several} partitions get"
+        return f"The library leaves to chance which member {who}: {self.because}. The assignments are those of every run."
+
+
+@dataclass(frozen=True)
 class Assignment:
     """A group's partitions, assigned to its members: what every assignor returns.
 
     rows : Ragged member → partitions, in the order in which the assignor gives them
     withheld : Ragged member → partitions that it gets once their previous owners have revoked them; None from an assignor that
         never withholds any
+    left_open : the partitions that are in no row because the library leaves their members to chance; None if it leaves none
     """
 
     rows: Ragged
     withheld: Ragged | None = None
+    left_open: LeftOpen | None = None
 
     @property
     def follow_up_rebalance(self) -> bool | None:

@@ -12,8 +12,9 @@ from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, Self, TypeVar
 
-from service.core.errors import AllocatorError, InvalidQuestion, PluginBrokeARule, PluginFailed, UnknownStrategy
+from service.core.errors import LONGEST_NAME, AllocatorError, InvalidQuestion, PluginBrokeARule, PluginFailed, UnknownStrategy
 from service.core.kafka_versions import RELEASES, since
+from service.core.releases import exceeds, numbers, reaches
 from service.core.similar import words
 
 _log = logging.getLogger(__name__)
@@ -42,8 +43,9 @@ class Strategy:
     summary : one sentence for a reader of the list
     implementation : the code whose answers these are; None: no client's. A plug-in's is its own, unless it says otherwise
     aliases : other names that a request may call it, such as the Java class in people's configuration
-    forms : how Kafka's releases have it: first release → the fields that differ from this strategy's. Empty: the release of
-        Kafka plays no part, as with other clients
+    forms : how releases have it: first release → the fields that differ from this strategy's. They are releases of Kafka, or
+        of the client if ``client_releases`` has any. Empty: no release plays a part
+    client_releases : the releases of its client that were compared, oldest first; the newest is that of ``implementation``
     """
 
     name: str
@@ -52,11 +54,12 @@ class Strategy:
     implementation: Implementation | None = field(default=None, kw_only=True)
     aliases: tuple[str, ...] = field(default=(), kw_only=True)
     forms: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, kw_only=True)
+    client_releases: tuple[str, ...] = field(default=(), kw_only=True)
 
     @property
     def kafka_versions(self) -> tuple[str, ...]:
         """The releases of Kafka whose answers it can give, oldest first."""
-        return since(min(self.forms, key=RELEASES.index)) if self.forms else RELEASES
+        return since(min(self.forms, key=RELEASES.index)) if self.forms and not self.client_releases else RELEASES
 
     def at(self, kafka_version: str) -> Self:
         """Its form in a release of Kafka; raises InvalidQuestion, which lists the releases that it supports."""
@@ -64,12 +67,35 @@ class Strategy:
         if kafka_version not in known:
             detail = f"{self.name} does not support Kafka {kafka_version}; it supports {', '.join(known)}."
             raise InvalidQuestion(detail, "kafka_version")
-        if not self.forms:
+        if not self.forms or self.client_releases:
             return self
         first = max((first for first in self.forms if kafka_version in since(first)), key=RELEASES.index)
         changes = dict(self.forms[first])
         if self.implementation is not None and kafka_version not in since(self.implementation.release):
             changes["implementation"] = replace(self.implementation, release=kafka_version)
+        return replace(self, **changes) if changes else self
+
+    def of_client(self, release: str) -> Self:
+        """Its form in a release of its client; raises InvalidQuestion for one that is not between those compared."""
+        known = self.client_releases
+        if not known:
+            raise InvalidQuestion(f"{self.name} does not depend on the release of a client.", "client_version")
+        try:
+            unknown = exceeds(release, known[-1]) or not reaches(release, known[0])
+        except ValueError:
+            unknown = True
+        if unknown:
+            detail = f"{self.name} does not support release {release[:LONGEST_NAME]!r}; it supports {known[0]} to {known[-1]}."
+            raise InvalidQuestion(detail, "client_version")
+        if not self.forms:
+            return self
+        firsts = sorted(self.forms, key=numbers)
+        first = max((each for each in firsts if reaches(release, each)), key=numbers)
+        changes = dict(self.forms[first])
+        later = firsts[firsts.index(first) + 1 :]
+        if later and self.implementation is not None:
+            newest = [each for each in known if not reaches(each, later[0])][-1]
+            changes.setdefault("implementation", replace(self.implementation, release=newest))
         return replace(self, **changes) if changes else self
 
     @property

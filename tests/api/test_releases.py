@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from service.core.assignors import GROUP_PROTOCOLS
+from service.core.assignors import KAFKAS
 from service.core.kafka_versions import LATEST
 from tests.support import golden
 from tests.support.jvm import COMPARED
 
-ASSIGNORS = [f"{protocol}-{assignor.name}" for protocol, assignors in GROUP_PROTOCOLS.items() for assignor in assignors.builtins]
+ASSIGNORS = [f"{protocol}-{assignor.name}" for protocol, assignors in KAFKAS.items() for assignor in assignors]
 PATHS = dict.fromkeys(ASSIGNORS, "/v1/group-assignments") | {"placement-striped": "/v1/replica-placements"}
 
 

@@ -23,7 +23,7 @@ from benchmarks.harness import BENCHMARKS, Result, Row, benchmark, peak_bytes, s
 from benchmarks.harness import Skipped as NotHere
 from benchmarks.servers import serving
 from benchmarks.shapes import SCENARIOS, Shape, body_of, group_of
-from service.core.assignors import GROUP_PROTOCOLS
+from service.core.assignors import GROUP_PROTOCOLS, KAFKAS
 from tests.support.groups import group_of as read_body
 
 TIME = Row("a/time", "s", 1.0, "ours ÷ theirs")
@@ -157,8 +157,8 @@ def test_every_kind_of_benchmark_runs(name: str, monkeypatch, running):
 
 def test_every_assignor_is_measured_at_every_size_in_every_scenario():
     names = {row.name for b in BENCHMARKS for row in b.rows}
-    for protocol, registry in GROUP_PROTOCOLS.items():
-        for assignor in registry.builtins:
+    for protocol, assignors in KAFKAS.items():
+        for assignor in assignors:
             for shape in groups.SHAPES:
                 assert {f"groups/{protocol}-{assignor.name}/{shape}/{scenario}" for scenario in SCENARIOS} <= names
             assert f"groups/{protocol}-{assignor.name}/http" in names

@@ -26,7 +26,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from service.api.groups.response import assignments_json
-from service.core.assignors import GROUP_PROTOCOLS
+from service.core.assignors import GROUP_PROTOCOLS, KAFKAS
 from service.core.errors import InvalidQuestion, KafkaAssignorFails
 from service.core.ragged import transposed
 from service.decisions.groups.rows import in_answer_order
@@ -58,7 +58,7 @@ class Subject:
         return f"{self.protocol} {self.assignor.name}" + f" {self.release}"
 
 
-ASSIGNORS = tuple((protocol, assignor.name) for protocol, assignors in GROUP_PROTOCOLS.items() for assignor in assignors.builtins)
+ASSIGNORS = tuple((protocol, assignor.name) for protocol, assignors in KAFKAS.items() for assignor in assignors)
 
 
 def _subject(protocol: str, name: str, release: str) -> Subject:

@@ -210,7 +210,8 @@ def _assign_row(
         yield {**known, "error": WRONG_ROW, **rejection(original, error)}
         return
     known |= {"members": len(group), "topics": len(group.topics), "partitions": group.topics.partitions_count}
-    tried = (Choice(protocol, each.name) for each in offered) if choices is None else choices
+    # Another client's assignor is no choice of a group whose members are of one client.
+    tried = (Choice(protocol, each.name) for each in offered if ":" not in each.name) if choices is None else choices
     for choice in dict.fromkeys((own, *tried)):
         named = {"group_protocol": choice.group_protocol, "assignor": choice.assignor, "own": choice == own}
         try:

@@ -23,7 +23,7 @@ from service.api.groups.expected import (
     with_counts,
     without_candidates,
 )
-from service.core.assignors import GROUP_PROTOCOLS, Assignor
+from service.core.assignors import GROUP_PROTOCOLS, Assignor, of_client
 from service.core.errors import UnknownStrategy, raise_all
 from service.core.kafka_versions import LATEST
 from service.core.model import NONE
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from service.core.model import Group, Int64s
     from service.web.json.integer_lists import IntegerLists
 
-NAMES: Final = ("kafka_version", "group_protocol", "assignor", "group_id")
+NAMES: Final = ("kafka_version", "group_protocol", "assignor", "client", "client_version", "group_id")
 """The members of a body besides topics and members; null is the same as absent."""
 
 LARGE: Final = 2**20
@@ -260,6 +260,20 @@ class GroupAssignmentSchema(QuestionSchema):
             example="range",
         ),
     )
+    client = fields.String(
+        load_default=None,
+        allow_none=True,
+        metadata=about(
+            "classic: the library whose group leader assigns. Then `assignor` is the name in that library: `client: librdkafka` "
+            "and `assignor: range` are the same as `assignor: librdkafka:range`. Absent: `java`",
+            example="java",
+        ),
+    )
+    client_version = fields.String(
+        load_default=None,
+        allow_none=True,
+        metadata=about("the release of that library, where releases differ; GET /v1/assignors lists those compared"),
+    )
     group_id = Subject("group")
     topics = topics_field()
     members = members_field()
@@ -305,8 +319,9 @@ def _strategy(body: dict[str, Any]) -> tuple[str, Assignor, str]:
     if protocol not in GROUP_PROTOCOLS:
         raise UnknownStrategy("group_protocol", protocol, tuple(GROUP_PROTOCOLS))
     version = body["kafka_version"] or LATEST
-    assignor = GROUP_PROTOCOLS[protocol].builtins[0] if body["assignor"] is None else _assignor(protocol, body["assignor"])
-    return protocol, assignor.at(version), version
+    name = body["assignor"] if body["client"] is None else of_client(protocol, body["client"], body["assignor"])
+    assignor = (GROUP_PROTOCOLS[protocol].builtins[0] if name is None else _assignor(protocol, name)).at(version)
+    return protocol, assignor if body["client_version"] is None else assignor.of_client(body["client_version"]), version
 
 
 def check_topics(body: dict[str, Any]) -> None:

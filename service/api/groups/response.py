@@ -122,9 +122,13 @@ class GroupAssignmentAnswerSchema(Schema):
         fields.Integer(),
         metadata=about("with several counts of a topic: the counts of this answer, the first that match or differ least"),
     )
+    left_open = fields.List(
+        fields.Nested(TopicPartitionsAnswerSchema),
+        metadata=about("the partitions whose members a client's library leaves to chance; `assignments` has those of every run"),
+    )
     warnings = fields.List(
         fields.String(),
-        metadata=about("what is unusual in the request, and where Java leaves this answer open"),
+        metadata=about("what is unusual in the request, and what Java or another client leaves open"),
     )
     explanation = fields.Dict(metadata=about("with `explain=true`: how the assignor decided"))
 
@@ -203,6 +207,9 @@ def answer(question: GroupAssignment, group: Group, outcome: Rebalance, details:
     if details.comparison is not None:
         document |= _compared_document(details.comparison)
     sentences = warnings(group) + (question.assignor.warnings(group) if question.assignor.warnings else [])
+    if assignment.left_open is not None:
+        document["left_open"] = topic_partitions_json(group, assignment.left_open.partitions)
+        sentences.append(assignment.left_open.warning)
     if sentences:
         document["warnings"] = sentences
     if details.max_explained and question.assignor.explain:

@@ -1,12 +1,13 @@
 """The assignors on offer, by group protocol.
 
-An assignor is a plain function ``Group → Assignment``. Those of an installed plug-in come through the entry-point group
+An assignor is a plain function ``Group → Assignment``. Plain names are Kafka's own; what other clients' group leaders assign is
+called ``client:assignor`` (``clients``). Assignors of an installed plug-in come through the entry-point group
 ``partition_allocator.assignors.<group protocol>`` (docs/plugins.md).
 """
 
 from typing import Any, Final
 
-from service.core.assignors import plugins
+from service.core.assignors import clients, plugins
 from service.core.assignors.classic import range as classic_range
 from service.core.assignors.classic import roundrobin as classic_roundrobin
 from service.core.assignors.classic.sticky import cooperative as classic_cooperative_sticky
@@ -15,10 +16,11 @@ from service.core.assignors.consumer import range as consumer_range
 from service.core.assignors.consumer.uniform import uniform
 from service.core.assignors.model import Assignor
 from service.core.assignors.share import simple
+from service.core.errors import UnknownStrategy
 from service.core.kafka_versions import LATEST
 from service.core.registry import Implementation, Registry
 
-__all__ = ["GROUP_PROTOCOLS", "Assignor"]
+__all__ = ["GROUP_PROTOCOLS", "KAFKAS", "Assignor", "of_client"]
 
 SINCE_4_0: Final[dict[str, dict[str, Any]]] = {"4.0.0": {}}
 
@@ -31,6 +33,8 @@ CLASSIC: Final[tuple[Assignor, ...]] = (
         summary="Topic by topic, each subscriber gets a run of consecutive partitions, on its own rack where that is possible.",
         explain=classic_range.explain,
         aliases=("org.apache.kafka.clients.consumer.RangeAssignor",),
+        setting="partition.assignment.strategy=org.apache.kafka.clients.consumer.RangeAssignor",
+        is_default=True,
     ),
     Assignor(
         name="roundrobin",
@@ -40,6 +44,7 @@ CLASSIC: Final[tuple[Assignor, ...]] = (
         summary="Members stand in a circle; every partition of every topic goes to the next one that subscribes to it.",
         explain=classic_roundrobin.explain,
         aliases=("org.apache.kafka.clients.consumer.RoundRobinAssignor",),
+        setting="partition.assignment.strategy=org.apache.kafka.clients.consumer.RoundRobinAssignor",
     ),
     Assignor(
         name="sticky",
@@ -49,6 +54,7 @@ CLASSIC: Final[tuple[Assignor, ...]] = (
         summary="As even as subscriptions allow, then with the fewest partitions that change members.",
         explain=classic_sticky.explain,
         aliases=("org.apache.kafka.clients.consumer.StickyAssignor",),
+        setting="partition.assignment.strategy=org.apache.kafka.clients.consumer.StickyAssignor",
     ),
     Assignor(
         name="cooperative-sticky",
@@ -58,6 +64,7 @@ CLASSIC: Final[tuple[Assignor, ...]] = (
         summary="As sticky, but a moved partition stays unassigned until its previous owner has revoked it.",
         explain=classic_cooperative_sticky.explain,
         aliases=("org.apache.kafka.clients.consumer.CooperativeStickyAssignor",),
+        setting="partition.assignment.strategy=org.apache.kafka.clients.consumer.CooperativeStickyAssignor",
     ),
 )
 
@@ -76,6 +83,8 @@ CONSUMER: Final[tuple[Assignor, ...]] = (
             },
         },
         aliases=("org.apache.kafka.coordinator.group.assignor.UniformAssignor",),
+        setting="group.remote.assignor=uniform",
+        is_default=True,
     ),
     Assignor(
         name="range",
@@ -85,6 +94,7 @@ CONSUMER: Final[tuple[Assignor, ...]] = (
         summary="Topic by topic, each subscriber gets a run of consecutive partitions.",
         explain=consumer_range.explain,
         aliases=("org.apache.kafka.coordinator.group.assignor.RangeAssignor",),
+        setting="group.remote.assignor=range",
     ),
 )
 
@@ -98,12 +108,31 @@ SHARE: Final[tuple[Assignor, ...]] = (
         explain=simple.explain,
         aliases=("org.apache.kafka.coordinator.group.assignor.SimpleAssignor",),
         warnings=simple.warnings,
+        setting="group.share.assignors=simple",
+        is_default=True,
     ),
 )
 
+KAFKAS: Final[dict[str, tuple[Assignor, ...]]] = {"classic": CLASSIC, "consumer": CONSUMER, "share": SHARE}
+"""Kafka's own assignors of each group protocol."""
+
 GROUP_PROTOCOLS: Final[dict[str, Registry[Assignor]]] = {
-    "classic": Registry("assignor", "partition_allocator.assignors.classic", CLASSIC, plugins.guard),
+    "classic": Registry("assignor", "partition_allocator.assignors.classic", (*CLASSIC, *clients.CLASSIC), plugins.guard),
     "consumer": Registry("assignor", "partition_allocator.assignors.consumer", CONSUMER, plugins.guard),
     "share": Registry("assignor", "partition_allocator.assignors.share", SHARE, plugins.guard_sharing),
 }
-"""The assignors of each group protocol."""
+"""The assignors of each group protocol: Kafka's own, in the classic protocol those of other clients, and plug-ins."""
+
+
+def of_client(protocol: str, client: str, name: str | None) -> str:
+    """The full name of a client's assignor, and of its default if there is no name; raises UnknownStrategy for the client.
+
+    protocol : one of GROUP_PROTOCOLS; client : ``java``, or the part of full names before the colon
+    """
+    if client == "java":
+        return name or KAFKAS[protocol][0].name
+    offered = [each for each in GROUP_PROTOCOLS[protocol].builtins if each.name.startswith(f"{client}:")]
+    if not offered:
+        known = dict.fromkeys(each.name.partition(":")[0] for each in clients.CLASSIC) if protocol == "classic" else ()
+        raise UnknownStrategy("client", client, ("java", *known))
+    return f"{client}:{name}" if name else next((each.name for each in offered if each.is_default), offered[0].name)

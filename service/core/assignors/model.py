@@ -17,7 +17,11 @@ class Assignor(Strategy):
     explain : how ``run`` arrived at its answer, as a JSON object: ``(group, its answer, most entries of a list)``; None if
         there is nothing to explain
     warnings : sentences that a reader of the answer to a group must know; None if there never are any
+    setting : what selects it in the configuration of its client
+    is_default : does its client use it, or put it first, if nothing is configured?
     """
 
     explain: Callable[[Group, Assignment, int], dict[str, Any]] | None = None
     warnings: Callable[[Group], list[str]] | None = None
+    setting: str = ""
+    is_default: bool = False

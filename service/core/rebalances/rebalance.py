@@ -17,9 +17,9 @@ class Rebalance:
     """The outcome of a rebalance.
 
     owners : Ragged partition → the members it is assigned to, ascending; partitions that do not exist included
-    unassigned : int32[...], the partitions that exist and are assigned to nobody, ascending
+    unassigned : int32[...], the partitions that exist and are assigned to nobody, ascending; none that is left open
     load : how even the numbers of partitions per member are
-    fewest_possible_moves : see ``rebalances.fewest_moves``
+    fewest_possible_moves : see ``rebalances.fewest_moves``; None also if something is left open
     """
 
     assignment: Assignment
@@ -34,11 +34,14 @@ def rebalance(group: Group, assignor: Assignor) -> Rebalance:
     """Rebalance the group. Raises KafkaAssignorFails and InvalidQuestion, as the assignor does."""
     assignment: Assignment = assignor.run(group)
     owners = transposed(assignment.rows, group.topics.partitions_count + len(group.unknown_partitions))
+    unassigned = np.flatnonzero(owners.lengths()[: group.topics.partitions_count] == 0).astype(np.int32)
+    if assignment.left_open is not None:
+        unassigned = np.setdiff1d(unassigned, assignment.left_open.partitions, assume_unique=True)
     return Rebalance(
         assignment,
         owners,
-        np.flatnonzero(owners.lengths()[: group.topics.partitions_count] == 0).astype(np.int32),
+        unassigned,
         spread(assignment.rows.lengths()),
         movement(group, owners),
-        fewest_possible_moves(group, assignment.final_loads()),
+        fewest_possible_moves(group, assignment.final_loads()) if assignment.left_open is None else None,
     )

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.core.assignors import GROUP_PROTOCOLS
+from service.core.errors import KafkaAssignorFails
 from tests.support.groups import bodies, group_of, named
 from tests.support.server_groups import coordinator_bodies
 
@@ -18,8 +19,8 @@ EVERY = [
 ]
 
 
-EXCLUSIVE = [param for param in EVERY if not param.id.startswith("share-")]
-"""Members of a share group share partitions."""
+EXCLUSIVE = [param for param in EVERY if not (param.id.startswith("share-") or ":" in param.id)]
+"""Members of a share group share partitions; some clients forget partitions, or give them to members that do not subscribe."""
 
 
 def groups_for(assignor):
@@ -57,7 +58,11 @@ def test_every_partition_goes_once_and_only_to_a_subscriber(assignor, data):
 def test_the_same_group_is_assigned_alike_again_and_told_of(assignor, data):
     body = data.draw(groups_for(assignor))
     group, again = group_of(body), group_of(body)
-    assignment = assignor.run(group)
+    try:
+        assignment = assignor.run(group)
+    except KafkaAssignorFails:
+        assert ":" in assignor.name
+        return
     assert named(group, assignment.rows) == named(again, assignor.run(again).rows)
     if assignor.explain:
         assert orjson.dumps(assignor.explain(group, assignment, 10)) == orjson.dumps(assignor.explain(again, assignment, 10))

@@ -41,11 +41,19 @@ def assign(group: Group) -> Assignment:
     subscribers = topic_subscribers(group, order)
     first, racks = group.topics.first, group.topics.racks
     if racks is None or (matching := _matching(group, racks, order, subscribers)) is None:
-        owners = _owners_in_ranges(order, subscribers.offsets, subscribers.values, first)
+        owners = owners_in_ranges(order, subscribers.offsets, subscribers.values, first)
     else:
         sets = matching.sets
-        owners = _owners_on_racks(
-            order, group.racks, subscribers.arrays(), first, racks.arrays(), sets.arrays(), matching.together, len(group.rack_ids)
+        owners = owners_on_racks(
+            order,
+            group.racks,
+            subscribers.arrays(),
+            first,
+            racks.arrays(),
+            sets.arrays(),
+            matching.together,
+            len(group.rack_ids),
+            True,
         )
     return Assignment(grouped(owners, len(group)))
 
@@ -58,7 +66,7 @@ def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
     topics, counts = group.topics, group.topics.partitions_counts()
     order = static_first(group)
     subscribers = topic_subscribers(group, order)
-    sets = _co_partitioned(group, subscribers)
+    sets = co_partitioned(group, subscribers)
     matching = None if topics.racks is None else _matching(group, topics.racks, order, subscribers)
     owners = np.zeros(topics.partitions_count, np.int32)  # where nobody subscribes nobody is listed either
     owners[assignment.rows.values] = assignment.rows.row_of_each_value()
@@ -141,7 +149,7 @@ class _Matching:
     together: Bools
 
 
-def _co_partitioned(group: Group, subscribers: Ragged) -> Ragged:
+def co_partitioned(group: Group, subscribers: Ragged) -> Ragged:
     """Ragged set → topics: those of equal subscribers and equal partition count."""
     counts = group.topics.partitions_counts()
     sets: dict[tuple[int, bytes], int] = {}
@@ -151,7 +159,7 @@ def _co_partitioned(group: Group, subscribers: Ragged) -> Ragged:
 
 def _matching(group: Group, racks: Ragged, order: Int32s, subscribers: Ragged) -> _Matching | None:
     """None when racks matter for no topic, and step 1 falls away for all."""
-    matters, racked = _where_racks_matter(
+    matters, racked = where_racks_matter(
         group.racks[order],
         len(group.rack_ids),
         subscribers.offsets,
@@ -162,7 +170,7 @@ def _matching(group: Group, racks: Ragged, order: Int32s, subscribers: Ragged) -
     )
     if not matters.any():
         return None
-    sets = _co_partitioned(group, subscribers)
+    sets = co_partitioned(group, subscribers)
     leaders = sets.values[sets.offsets[:-1]]
     # Kafka counts no partitions for topics without any subscriber on a rack, so that step 1 has nothing to do there.
     together = np.where(sets.lengths() > 1, racked[leaders], matters[leaders])
@@ -170,7 +178,7 @@ def _matching(group: Group, racks: Ragged, order: Int32s, subscribers: Ragged) -
 
 
 @kernel
-def _where_racks_matter(
+def where_racks_matter(
     rack_at: Int32s, racks_count: int, subscribers_of: Int32s, subscribers: Int32s, first: Int32s, racks_of: Int32s, racks: Int32s
 ) -> tuple[Bools, Bools]:
     """For each topic, bool[topics] each: do racks matter (racks_matter), and is any of its subscribers on a rack?
@@ -195,7 +203,7 @@ def _where_racks_matter(
 
 
 @kernel
-def _owners_in_ranges(order: Int32s, subscribers_of: Int32s, subscribers: Int32s, first: Int32s) -> Int32s:
+def owners_in_ranges(order: Int32s, subscribers_of: Int32s, subscribers: Int32s, first: Int32s) -> Int32s:
     """The owner of each partition where racks do not matter, or NONE where nobody subscribes: int32[partitions].
 
     order : int32[members]              the member at each position
@@ -221,7 +229,7 @@ def _owners_in_ranges(order: Int32s, subscribers_of: Int32s, subscribers: Int32s
 
 
 @kernel
-def _owners_on_racks(
+def owners_on_racks(
     order: Int32s,
     member_racks: Int32s,
     subscribers: RaggedArrays,
@@ -230,6 +238,7 @@ def _owners_on_racks(
     sets: RaggedArrays,
     together: Bools,
     racks_count: int,
+    fits_everywhere: bool,  # noqa: FBT001 (a kernel)
 ) -> Int32s:
     """The owner of each partition where racks matter for some topic, or NONE where nobody subscribes: int32[partitions].
 
@@ -240,6 +249,7 @@ def _owners_on_racks(
     racks : partition → racks of its replicas, none twice
     sets : set → its co-partitioned topics
     together : bool[sets]               is the set matched with racks?
+    fits_everywhere : when several topics are matched together, does a subscriber without a rack fit every partition?
 
     Reproduces RangeAssignor.assignWithRackMatching and assignRanges (Apache Kafka 4.3.1). Who has no room now will never have
     any, and what is taken stays taken; so a look for the first match goes on where the last one for that rack ended, and
@@ -260,7 +270,7 @@ def _owners_on_racks(
             rack_at = member_racks[circle]
             rack_at[rack_at == NONE] = racks_count
             if len(alike) > 1:
-                extra = _match_together(pattern, counts, quota, extra, rack_at, racks_count, first[alike], racks)
+                extra = _match_together(pattern, counts, quota, extra, rack_at, racks_count, first[alike], racks, fits_everywhere)
             else:
                 extra = _match_alone(pattern, counts, quota, extra, rack_at, racks_count, first[leader], racks)
         _share_out_the_rest(pattern, counts, quota, extra)
@@ -280,6 +290,7 @@ def _match_together(
     racks_count: int,
     starts: Int32s,
     racks: RaggedArrays,
+    fits_everywhere: bool,  # noqa: FBT001 (a kernel)
 ) -> int:
     """Step 1 for a set of topics: each id to the first subscriber with room on a rack that it has in all of them.
 
@@ -289,6 +300,7 @@ def _match_together(
     rack_at : int32[subscribers]  the rack of each, ``racks_count`` for none
     starts : int32[topics]        the first partition of each topic of the set
     racks : partition → racks
+    fits_everywhere : does a subscriber without a rack fit every partition?
     Returns the extra that is left.
 
     Reproduces RangeAssignor.assignCoPartitionedWithRackMatching (Apache Kafka 4.3.1).
@@ -297,7 +309,7 @@ def _match_together(
     queue_of, queue = grouped_arrays(rack_at, racks_count + 1)
     head = queue_of[:-1].copy()
     topics_on = np.zeros(racks_count + 1, np.int32)
-    topics_on[racks_count] = len(starts)  # who has no rack fits everywhere
+    topics_on[racks_count] = len(starts) if fits_everywhere else NONE  # of who has no rack
     for partition_id in range(len(pattern)):
         for start in starts:
             for i in range(racks.offsets[start + partition_id], racks.offsets[start + partition_id + 1]):

@@ -33,7 +33,7 @@ def assign(group: Group) -> Assignment:
         )
     order = static_first(group)
     subscribers = topic_subscribers(group, order)
-    return Assignment(grouped(_owners(order, subscribers.offsets, subscribers.values, group.topics.first), len(group)))
+    return Assignment(grouped(owners_in_turn(order, subscribers.offsets, subscribers.values, group.topics.first), len(group)))
 
 
 def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
 
 
 @kernel
-def _owners(order: Int32s, subscribers_of: Int32s, subscribers: Int32s, first: Int32s) -> Int32s:
+def owners_in_turn(order: Int32s, subscribers_of: Int32s, subscribers: Int32s, first: Int32s) -> Int32s:
     """The owner of each partition, or NONE where nobody subscribes: int32[partitions].
 
     order : int32[members]              the member at each position of the circle

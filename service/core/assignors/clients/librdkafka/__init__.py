@@ -1,0 +1,37 @@
+"""librdkafka, and the clients made of it: confluent-kafka for Python, Go, .NET and JavaScript, rust-rdkafka, php-rdkafka.
+
+Source: rdkafka_assignor.c, rdkafka_range_assignor.c, rdkafka_roundrobin_assignor.c (1.9.2, 2.12.1). Racks count since 2.3.0.
+"""
+
+from typing import Final
+
+from service.core.assignors.clients.librdkafka import range as range_
+from service.core.assignors.clients.librdkafka import roundrobin
+from service.core.assignors.clients.librdkafka.order import warnings
+from service.core.assignors.model import Assignor
+from service.core.registry import Implementation
+
+RELEASES: Final = ("1.9.2", "2.12.1")
+
+ASSIGNORS: Final[tuple[Assignor, ...]] = (
+    Assignor(
+        name="librdkafka:range",
+        run=range_.assign,
+        implementation=Implementation("librdkafka", RELEASES[-1], "rd_kafka_range_assignor_assign_cb"),
+        client_releases=RELEASES,
+        forms={"2.3.0": {}, "1.9.2": {"run": range_.assign_without_racks}},
+        summary="Kafka's range, but static members do not come first: members stand in the order of their member_ids.",
+        warnings=warnings,
+        setting="partition.assignment.strategy=range",
+        is_default=True,
+    ),
+    Assignor(
+        name="librdkafka:roundrobin",
+        run=roundrobin.assign,
+        implementation=Implementation("librdkafka", RELEASES[-1], "rd_kafka_roundrobin_assignor_assign_cb"),
+        client_releases=RELEASES,
+        summary="Kafka's roundrobin, but static members do not come first: members stand in the order of their member_ids.",
+        warnings=warnings,
+        setting="partition.assignment.strategy=roundrobin",
+    ),
+)

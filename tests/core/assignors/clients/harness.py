@@ -1,0 +1,56 @@
+"""Recorded answers of a client's own library, compared with ours.
+
+Where ten fresh processes of the library did not agree (``nondeterministic``), the recording has what they had in common; ours,
+which holds for every run, may have less of that but nothing else.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from service.core.assignors import GROUP_PROTOCOLS
+from service.core.errors import KafkaAssignorFails
+from tests.support import golden
+from tests.support.groups import flat, group_of, named
+
+CLASSIC = GROUP_PROTOCOLS["classic"]
+
+
+def recorded(*names: str) -> list[Any]:
+    """The recordings of assignors, named in full, as parameters; each has the assignor's name and the recorded line."""
+    return [
+        pytest.param(name, case, id=case["id"]) for name in names for case in golden.lines(f"clients/{name.replace(':', '-')}")
+    ]
+
+
+def assert_agrees(name: str, case: dict[str, Any], release: str | None = None) -> None:
+    """Our answer is the recorded one, or has a part of what the recorded ones had in common."""
+    assignor = CLASSIC[name] if release is None else CLASSIC[name].of_client(release)
+    group = group_of(case["request"])
+    expected = case["expected"]
+    if "error" in expected:
+        with pytest.raises(KafkaAssignorFails):
+            assignor.run(group)
+        return
+    assignment = assignor.run(group)
+    ours, theirs = named(group, assignment.rows), flat(expected["assignments"])
+    if assignment.left_open is None:
+        assert not case.get("nondeterministic"), "the library leaves something to chance"
+        assert {member: sorted(partitions) for member, partitions in ours.items()} == theirs
+        return
+    for member, partitions in ours.items():
+        assert set(partitions) <= set(theirs[member]), member
+    assigned = len(assignment.rows.values) + len(assignment.left_open.partitions)
+    assert [assigned] == expected.get("assigned", [sum(map(len, theirs.values()))])
+
+
+def certain(name: str) -> tuple[int, int]:
+    """Of the partitions that all recorded runs of an assignor agree on: how many are in our answers, and how many there are."""
+    ours = theirs = 0
+    for case in golden.lines(f"clients/{name.replace(':', '-')}"):
+        if "error" not in case["expected"]:
+            ours += len(CLASSIC[name].run(group_of(case["request"])).rows.values)
+            theirs += sum(map(len, flat(case["expected"]["assignments"]).values()))
+    return ours, theirs

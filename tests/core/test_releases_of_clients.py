@@ -1,0 +1,50 @@
+"""A client's assignor answers for the releases of the client that were compared, and for those between them."""
+
+from __future__ import annotations
+
+import pytest
+
+from service.core.assignors import GROUP_PROTOCOLS, of_client
+from service.core.errors import InvalidQuestion, UnknownStrategy
+from service.core.releases import exceeds, reaches
+
+RANGE = GROUP_PROTOCOLS["classic"]["librdkafka:range"]
+
+
+@pytest.mark.parametrize(
+    ("release", "as_in"),
+    [("1.9.2", "1.9.2"), ("1.9", "1.9.2"), ("2.2.0", "1.9.2"), ("2.3.0", "2.12.1"), ("v2.12", "2.12.1"), ("2", "2.12.1")],
+)
+def test_a_release_is_answered_as_the_newest_that_answers_so(release, as_in):
+    form = RANGE.of_client(release)
+    assert form.implementation.release == as_in
+    assert (form.run is RANGE.run) == (as_in == "2.12.1")
+
+
+@pytest.mark.parametrize("release", ["1.8.2", "2.13", "3", "0", "", "two", "2.12.1-RC1"])
+def test_another_release_is_rejected_with_the_known_ones(release):
+    with pytest.raises(InvalidQuestion, match=r"it supports 1\.9\.2 to 2\.12\.1") as refusal:
+        RANGE.of_client(release)
+    assert refusal.value.field == ("client_version",)
+
+
+def test_kafkas_own_have_no_releases_of_a_client():
+    with pytest.raises(InvalidQuestion, match="range does not depend on the release of a client"):
+        GROUP_PROTOCOLS["classic"]["range"].of_client("4.0.0")
+
+
+def test_releases_compare_by_number():
+    assert reaches("1.10", "1.9.2")
+    assert not reaches("1.8", "1.9.2")
+    assert exceeds("2.10", "2.9.9")
+    assert not exceeds("2.9", "2.9.1")
+
+
+def test_a_client_and_its_name_for_an_assignor_are_the_full_name():
+    assert of_client("classic", "librdkafka", "roundrobin") == "librdkafka:roundrobin"
+    assert of_client("classic", "librdkafka", None) == "librdkafka:range"
+    assert of_client("classic", "java", None) == "range"
+    assert of_client("share", "java", None) == "simple"
+    for protocol, client in (("classic", "kafka"), ("consumer", "librdkafka")):
+        with pytest.raises(UnknownStrategy, match=f"There is no client '{client}'"):
+            of_client(protocol, client, "range")
