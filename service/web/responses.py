@@ -16,9 +16,6 @@ from service.web.json.codec import dump_pieces
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    import numpy as np
-    import numpy.typing as npt
-
 JSON = "application/json"
 ARROW_STREAM = "application/vnd.apache.arrow.stream"
 CSV = "text/csv"
@@ -55,14 +52,18 @@ def _quality(media_type: str) -> float | None:
 
 
 def answer(document: Any) -> Response:
-    """A JSON answer; NumPy arrays, orjson.Fragments and LongTexts in it are written as they are.
+    """A JSON answer; NumPy arrays and LongTexts in it are written as they are.
 
     A large answer is sent in pieces, which nothing but the server holds.
     """
-    pieces = dump_pieces(document)
+    return in_pieces(dump_pieces(document), JSON)
+
+
+def in_pieces(pieces: list[bytes], media_type: str) -> Response:
+    """An answer whose text is in pieces."""
     if len(pieces) == 1:
-        return Response(pieces[0], mimetype=JSON)
-    return Response(_handed_over(pieces), mimetype=JSON, headers={"Content-Length": str(sum(map(len, pieces)))})
+        return Response(pieces[0], mimetype=media_type)
+    return Response(_handed_over(pieces), mimetype=media_type, headers={"Content-Length": str(sum(map(len, pieces)))})
 
 
 def _handed_over(pieces: list[bytes]) -> Iterator[bytes]:
@@ -117,21 +118,3 @@ def respond(document: Callable[[], Any], columns: Callable[[str], pa.Table], *of
     """
     media_type = preferred(*offered)
     return answer(document()) if media_type == JSON else table(columns(media_type), media_type)
-
-
-def json_lists(offsets: npt.NDArray[np.int32], values: npt.NDArray[np.integer[Any]]) -> pa.Array:
-    """Rows of integers as JSON texts: ``[0,1,2]``.
-
-    offsets : int32[rows + 1]
-    values : any integers[...]
-    """
-    rows = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pc.cast(pa.array(values), pa.string()))
-    return pc.binary_join_element_wise("[", pc.binary_join(rows, ","), "]", "")
-
-
-def json_objects(**members: pa.Array) -> pa.Array:
-    """One JSON object a row, from its members' JSON texts: ``{"partition_id":0,"replicas":[1,2]}``."""
-    pieces: list[Any] = []
-    for i, (name, texts) in enumerate(members.items()):
-        pieces += [f'{"," if i else "{"}"{name}":', texts]
-    return pc.binary_join_element_wise(*pieces, "}", "")

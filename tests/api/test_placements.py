@@ -17,6 +17,7 @@ from service.app import create_app
 from service.config import Settings
 from service.core.kafka_versions import LATEST
 from service.core.model import Cluster
+from service.web.json.codec import dumps
 
 INTS = st.integers(-(2**31), 2**31 - 1)
 PATH = "/v1/replica-placements"
@@ -42,9 +43,9 @@ def test_rows_are_written_as_json_has_them(rows, name):
     cluster = Cluster(brokers.ravel(), (), np.full(brokers.size, -1, np.int32), np.zeros(brokers.size, np.bool_))
     placed = Placed(name, ids, np.arange(brokers.size, dtype=np.int32).reshape(brokers.shape))
     listed = [{"partition_id": i, "replicas": [*replicas]} for i, *replicas in rows]
-    assert json.loads(b"".join(placements_json(cluster, placed))) == listed
+    assert json.loads(dumps(placements_json(cluster, placed))) == listed
     proposed = [{"topic": name, "partition": i, "replicas": [*replicas], "log_dirs": ["any"] * 2} for i, *replicas in rows]
-    assert json.loads(b"".join(reassignment_json(cluster, [placed], log_dirs=True))) == {"version": 1, "partitions": proposed}
+    assert json.loads(dumps(reassignment_json(cluster, [placed], log_dirs=True))) == {"version": 1, "partitions": proposed}
 
 
 def test_a_topic_without_a_name_is_called_topic(client):

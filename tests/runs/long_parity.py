@@ -30,6 +30,7 @@ from service.core.assignors import GROUP_PROTOCOLS, KAFKAS
 from service.core.errors import InvalidQuestion, KafkaAssignorFails
 from service.core.ragged import transposed
 from service.decisions.groups.rows import in_answer_order
+from service.web.json.codec import dumps
 from tests.support import golden, parity, server_groups
 from tests.support.groups import RACKS, group_of
 from tests.support.jvm import COMPARED
@@ -85,9 +86,7 @@ def ours(subject: Subject, body: Body) -> Body:
     except InvalidQuestion:
         return {"apart": "refused"}
     owners = transposed(assignment.rows, group.topics.partitions_count + len(group.unknown_partitions))
-    answer: Body = orjson.loads(
-        orjson.dumps({"assignments": assignments_json(group, in_answer_order(group, assignment.rows, owners))})
-    )
+    answer: Body = orjson.loads(dumps({"assignments": assignments_json(group, in_answer_order(group, assignment.rows, owners))}))
     return answer
 
 

@@ -1,10 +1,10 @@
 """The answers of ``POST /v1/decodings`` to many records: JSON lines, a table, or the groups that they describe."""
 
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
-import orjson
 import pyarrow as pa
 
 from service.api.decodings.request import GROUP_RECORD, Captures
@@ -18,7 +18,8 @@ from service.core.wire.reader import uuid_text
 from service.core.wire.record_texts import UNREAD, VALUE, RecordTexts, read_group_records, read_share_group_state_records
 from service.core.wire.schemas import GROUP_RECORDS, SHARE_GROUP_STATE_RECORDS
 from service.web.context import check_time, reserve
-from service.web.json.codec import dumps
+from service.web.json.codec import LongText, dumps
+from service.web.json.rows import enclosed
 
 ODD_BYTES: Final = 200
 """Memory for each byte of a record that is read field by field, with its fields and their JSON."""
@@ -26,19 +27,24 @@ ODD_BYTES: Final = 200
 COLUMN_BYTES: Final = 120
 """Memory for each row of the table beside its texts."""
 
+BLOCK_RECORDS: Final = 2**12
+"""Records whose JSON is put together at once."""
+
 CHECKED_RECORDS: Final = 1_000
 """Records read field by field between two checks of the time."""
 
 
-def documents(captures: Captures) -> list[bytes]:
-    """For each record a line of JSON: what it says, or why it cannot be read."""
+def lines(captures: Captures, separator: bytes) -> Iterator[bytes]:
+    """For each record JSON: what it says, or why it cannot be read. In blocks, with the separator between the records."""
     texts = _texts(captures)
-    reserve(len(texts.text) + int(texts.offsets[-1]))
-    text = texts.text.tobytes()
-    lines = [text[start:end] for start, end in pairwise(texts.offsets.tolist())]
-    for row in np.flatnonzero(texts.kind == UNREAD).tolist():
-        lines[row] = dumps(_document(captures, row))
-    return lines
+    reserve(int(texts.offsets[-1]))
+    for start in range(0, len(texts.kind), BLOCK_RECORDS):
+        kinds, bounds = texts.kind[start : start + BLOCK_RECORDS], texts.offsets[start : start + BLOCK_RECORDS + 1]
+        text, bounds = texts.text[bounds[0] : bounds[-1]].tobytes(), (bounds - bounds[0]).tolist()
+        block = [text[begin:end] for begin, end in pairwise(bounds)]
+        for row in np.flatnonzero(kinds == UNREAD).tolist():
+            block[row] = dumps(_document(captures, start + row))
+        yield (separator if start else b"") + separator.join(block)
 
 
 def _texts(captures: Captures) -> RecordTexts:
@@ -80,7 +86,12 @@ def unreadable_document(error: Unreadable) -> dict[str, Any]:
 
 def document(captures: Captures) -> dict[str, Any]:
     """The answer as one JSON document."""
-    return {"records": orjson.Fragment(b"[%s]" % b",".join(documents(captures)))}
+    return {"records": LongText(enclosed(b"[", lines(captures, b","), b"]"))}
+
+
+def json_lines(captures: Captures) -> LongText:
+    """The answer as JSON lines."""
+    return LongText(enclosed(b"", lines(captures, b"\n"), b"\n" if len(captures.keys) else b""))
 
 
 def groups_document(captures: Captures) -> dict[str, Any]:

@@ -1,18 +1,16 @@
 """Parts of the answer about a group beyond who gets what: its moves, the follow-up rebalance, and what to know of the request."""
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from service.core.model import NONE, Group
+from service.core.model import NONE, Group, Int32s
 from service.core.rebalances.moves import Moves
 from service.decisions.groups.rows import NAME
 from service.web.context import reserve
-from service.web.json.codec import dumps
-from service.web.responses import json_objects
+from service.web.json.codec import LongText, dumps
+from service.web.json.rows import Part, json_list
 
 FEW_MOVES: Final = 100
 """Moves up to which they are in the answer without being asked for."""
@@ -28,19 +26,20 @@ def reserve_moves(group: Group, assigned: int) -> None:
     reserve(MOVE_BYTES * (len(group.owned.values) + assigned))
 
 
-def moves_json(group: Group, moves: Moves) -> orjson.Fragment:
+def moves_json(group: Group, moves: Moves) -> LongText:
     """``[{"topic_name", "partition_id", "from_member_id", "to_member_id"}]``."""
     topics, ids = group.topic_partitions(moves.partitions)
-    names, members = ([dumps(name).decode() for name in each] for each in (_topic_names(group), group.member_ids))
-    longest = max(map(len, names), default=0) + 2 * max(map(len, members), default=4)
-    reserve(3 * len(moves) * (longest + 80))
-    columns = {
-        "topic_name": pa.array(names, NAME).take(pa.array(topics)),
-        "partition_id": pc.cast(pa.array(ids), NAME),
-        "from_member_id": _members(members, moves.source, "null"),
-        "to_member_id": _members(members, moves.target, "null"),
-    }
-    return orjson.Fragment(b"[%s]" % b",".join(each.as_buffer().to_pybytes() for each in json_objects(**columns)))
+    names = [b'{"topic_name":%s,"partition_id":' % dumps(name) for name in _topic_names(group)]
+    members = [dumps(name) for name in (*group.member_ids, None)]
+    longest = max(map(len, names)) + 2 * max(map(len, members))
+    reserve(len(moves) * (longest + 80))
+    sources, targets = (np.where(each == NONE, len(members) - 1, each) for each in (moves.source, moves.target))
+    return json_list(
+        len(moves),
+        Part(names, topics, ids),
+        Part([b',"from_member_id":' + member for member in members], sources),
+        Part([b',"to_member_id":' + member + b"}" for member in members], targets),
+    )
 
 
 def moves_table(group: Group, moves: Moves) -> pa.Table:
@@ -50,8 +49,8 @@ def moves_table(group: Group, moves: Moves) -> pa.Table:
         {
             "topic_name": pa.array(_topic_names(group), NAME).take(pa.array(topics)),
             "partition_id": pa.array(ids),
-            "from_member_id": _members(group.member_ids, moves.source, None),
-            "to_member_id": _members(group.member_ids, moves.target, None),
+            "from_member_id": _members(group, moves.source),
+            "to_member_id": _members(group, moves.target),
         }
     )
 
@@ -60,8 +59,8 @@ def _topic_names(group: Group) -> tuple[str, ...]:
     return (*group.topics.names, *group.unknown_topic_names)
 
 
-def _members(texts: Any, members: Any, nobody: str | None) -> pa.Array:
-    return pa.array([*texts, nobody], NAME).take(pa.array(np.where(members == NONE, len(texts), members)))
+def _members(group: Group, members: Int32s) -> pa.Array:
+    return pa.array(group.member_ids, NAME).take(pa.array(members, mask=members == NONE))
 
 
 def warnings(group: Group) -> list[str]:

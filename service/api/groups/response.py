@@ -4,25 +4,22 @@ from dataclasses import asdict, dataclass
 from typing import Any, cast
 
 import numpy as np
-import orjson
 from flask import Response
 from marshmallow import Schema, fields
-from numba import njit
 
 from service.api.groups.details import FEW_MOVES, moves_json, moves_table, reserve_moves, warnings
 from service.api.groups.expected import MAX_DIFFERENCES, AssignmentDifferenceSchema, difference_documents
 from service.api.groups.request import GroupAssignment, assignment_bytes
-from service.core.kernels import kernel
 from service.core.measures import spread, weighted_load
-from service.core.model import NONE, Bytes, Group, Int32s, Ragged, RaggedArrays
-from service.core.ragged import put
+from service.core.model import NONE, Group, Int32s, Ragged
 from service.core.rebalances.moves import Differences, Moves, differences, final_rows, follow_up, moves, within
 from service.core.rebalances.rebalance import Rebalance, rebalance
 from service.decisions.groups.rows import assignments_table, in_answer_order
 from service.web import responses
 from service.web.context import check_time, reserve
 from service.web.fields import about
-from service.web.json.writing import COMMA, Texts, end_to_end, opened, write_number
+from service.web.json.codec import LongText, dumps
+from service.web.json.rows import Part, json_list
 from service.web.schemas import CountsSchema, ImplementationSchema, LoadsSchema, counts_document, implementation_document
 
 
@@ -250,88 +247,42 @@ def _compared_document(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def assignments_json(group: Group, assignment: Ragged) -> orjson.Fragment:
+def assignments_json(group: Group, assignment: Ragged) -> LongText:
     """``[{"member_id", "partitions": [{"topic_name", "partition_ids"}]}]``, members in request order.
 
     assignment : Ragged member → partitions, in the answer's order
     """
-    return _rows_json(group, opened("member_id", group.member_ids, "partitions"), assignment, b"]}")
+    return _by_topic(group, [b'{"member_id":%s,"partitions":[' % dumps(name) for name in group.member_ids], assignment, b"]}")
 
 
-def topic_partitions_json(group: Group, partitions: Int32s) -> orjson.Fragment:
+def topic_partitions_json(group: Group, partitions: Int32s) -> LongText:
     """``[{"topic_name", "partition_ids"}]``; partitions : int32[...], ascending, existing ones."""
-    return _rows_json(group, end_to_end([b""]), Ragged(np.array([0, len(partitions)], np.int32), partitions), b"")
+    return _by_topic(group, [b""], Ragged(np.array([0, len(partitions)], np.int32), partitions), b"")
 
 
-def _rows_json(group: Group, before: Texts, rows: Ragged, after: bytes) -> orjson.Fragment:
-    """A list with, for each row, its own text ``before``, its partitions by topic, and ``after``."""
-    names = opened("topic_name", (*group.topics.names, *group.unknown_topic_names), "partition_ids")
-    closed = np.frombuffer(bytearray(after), np.uint8)
-    first, unknown = group.topics.first, group.unknown_partitions
-    topic_of = np.repeat(np.arange(len(first) - 1, dtype=np.int32), np.diff(first))
-    if len(unknown):
-        topic_of = np.concatenate([topic_of, unknown[:, 0]])
-    text = _write_rows(before, names, rows.arrays(), topic_of, first, unknown[:, 1].copy(), closed)
-    return orjson.Fragment(text.tobytes())
+def _by_topic(group: Group, before: list[bytes], rows: Ragged, after: bytes) -> LongText:
+    """A list with, for each row, its own text ``before``, its partitions by topic, and ``after``.
 
-
-@kernel
-def _write_rows(  # noqa: C901 (a kernel)
-    before: Texts, names: Texts, rows: RaggedArrays, topic_of: Int32s, first: Int32s, unknown_ids: Int32s, after: Bytes
-) -> Bytes:
-    """The text of ``_rows_json``, uint8[...].
-
-    before, after : the text before each row, and behind every row
-    names : the text that opens each topic's object
-    rows : row → its partitions, a topic's together
-    topic_of : int32[partitions]   the topic of each partition
-    first : int32[topics + 1]   the first partition of each topic
-    unknown_ids : int32[...]    the id of each partition that does not exist
+    Its lines are a topic's partitions in a row each, or a row without partitions.
     """
-    count = len(rows.offsets) - 1
-    longest = len(before.data) + count * (len(after) + 1) + 2 + 12 * len(rows.values)
-    for row in range(count):
-        topic = start = stop = NONE
-        for partition in rows.values[rows.offsets[row] : rows.offsets[row + 1]]:
-            if not start <= partition < stop:
-                last = topic
-                topic, start, stop, _ = _topic(partition, topic_of, first, unknown_ids)
-                if topic != last:
-                    longest += names.offsets[topic + 1] - names.offsets[topic] + 3
-    text = np.empty(longest, np.uint8)
-    text[0] = 91
-    at = 1
-    for row in range(count):
-        if row > 0:
-            text[at] = COMMA
-            at += 1
-        at = put(before.data[before.offsets[row] : before.offsets[row + 1]], text, at)
-        topic = start = stop = base = NONE
-        for partition in rows.values[rows.offsets[row] : rows.offsets[row + 1]]:
-            last = topic
-            if not start <= partition < stop:
-                topic, start, stop, base = _topic(partition, topic_of, first, unknown_ids)
-            if topic != last:
-                if last != NONE:
-                    text[at], text[at + 1], text[at + 2] = 93, 125, COMMA
-                    at += 3
-                at = put(names.data[names.offsets[topic] : names.offsets[topic + 1]], text, at)
-            else:
-                text[at] = COMMA
-                at += 1
-            at = write_number(partition - base, text, at)
-        if topic != NONE:
-            text[at], text[at + 1] = 93, 125
-            at += 2
-        at = put(after, text, at)
-    text[at] = 93
-    return text[: at + 1]
-
-
-@njit(nogil=True, cache=True, inline="always")
-def _topic(partition: int, topic_of: Int32s, first: Int32s, unknown_ids: Int32s) -> tuple[int, int, int, int]:
-    """A partition's topic; from which partition up to which this is true; and what to take from these to have their ids."""
-    topic = topic_of[partition]
-    if partition < first[-1]:
-        return topic, first[topic], first[topic + 1], first[topic]
-    return topic, partition, partition + 1, partition - unknown_ids[partition - first[-1]]
+    names = [b'{"topic_name":%s,"partition_ids":[' % dumps(name) for name in (*group.topics.names, *group.unknown_topic_names)]
+    topics, ids = group.topic_partitions(rows.values)
+    is_empty = rows.lengths() == 0
+    begins = np.append(True, topics[1:] != topics[:-1])[: len(topics)]
+    begins[rows.offsets[:-1][~is_empty]] = True
+    lines = np.flatnonzero(begins).astype(np.int32)
+    of_rows = np.maximum(np.diff(np.searchsorted(lines, rows.offsets)), 1)
+    last = np.cumsum(of_rows) - 1
+    empty = last[is_empty]
+    lines = np.sort(np.concatenate([lines, rows.offsets[:-1][is_empty]]))
+    labels = np.append(topics, NONE)[lines]
+    labels[empty] = len(names)
+    openings, closings = np.zeros((2, len(lines)), np.int32)
+    openings[last - of_rows + 1] = np.arange(1, len(rows) + 1)
+    closings[last], closings[empty] = 1, 2
+    return json_list(
+        len(lines),
+        Part([b"", *before], openings),
+        Part([*names, b""], labels, Ragged(np.append(lines, np.int32(len(ids))), ids)),
+        Part([b"]}", b"]}" + after, after], closings),
+    )

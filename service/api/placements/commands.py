@@ -13,7 +13,6 @@ from service.core.model import Cluster, Int32s, PlacementRequest
 from service.core.placers import Placer
 from service.core.placers.controller import Controller, TopicRequest, TopicResult, protocol_name
 from service.core.placers.reassign_generate import CurrentTopic, Proposal, propose
-from service.web.json.codec import LongText
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,7 @@ class Place(Command):
         )
 
     def _one(self, topic: Placed) -> dict[str, Any]:
-        return {"placements": LongText(placements_json(self.cluster, topic))}
+        return {"placements": placements_json(self.cluster, topic)}
 
     def _topic(self, result: Placed | tuple[str, KafkaError]) -> dict[str, Any]:
         if isinstance(result, Placed):
@@ -87,7 +86,7 @@ class Place(Command):
         return {"topic_name": name, **error}
 
     def _reassignment(self, placed: list[Placed]) -> dict[str, Any]:
-        return {"reassignment": LongText(reassignment_json(self.cluster, placed))}
+        return {"reassignment": reassignment_json(self.cluster, placed)}
 
 
 @dataclass(frozen=True)
@@ -160,6 +159,6 @@ class Generate(Command):
 
         def members() -> dict[str, Any]:
             proposed, again = (reassignment_json(self.cluster, placed, log_dirs=True) for _ in range(2))
-            return {"proposed_json": LongText(in_quotes(proposed)), "reassignment": LongText(again)}
+            return {"proposed_json": in_quotes(proposed), "reassignment": again}
 
         return Outcome(placed, members)

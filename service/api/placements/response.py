@@ -5,20 +5,16 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import numpy as np
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 from marshmallow import Schema, fields
 
-from service.core.kernels import kernel
-from service.core.model import Bytes, Cluster, Int32s
+from service.core.model import Cluster, Int32s, Ragged
 from service.core.placers.load import COUNTS, Load, rack_load
-from service.core.ragged import put
 from service.decisions.groups.rows import NAME
 from service.web.fields import about
-from service.web.json.codec import dumps
-from service.web.json.writing import COMMA, in_blocks, write_number
-from service.web.responses import json_lists, json_objects
+from service.web.json.codec import LongText, dumps
+from service.web.json.rows import Part, enclosed, json_list, rows
 from service.web.schemas import CountsSchema, ImplementationSchema
 
 UNNAMED: Final = "topic"
@@ -143,56 +139,59 @@ def _measures(load: Load) -> dict[str, Any]:
     }
 
 
-def placements_json(cluster: Cluster, placed: Placed) -> Iterator[bytes]:
-    """``[{"partition_id", "replicas"}]``, in pieces."""
-    yield b"["
-    yield from _rows_json(cluster, placed, b'{"partition_id":', b',"replicas":[', b"]}")
-    yield b"]"
+def placements_json(cluster: Cluster, placed: Placed) -> LongText:
+    """``[{"partition_id", "replicas"}]``."""
+    return json_list(len(placed.partition_ids), *_opened(cluster, placed, b'{"partition_id":'), Part([b"]}"]))
 
 
-def controller_placements_json(cluster: Cluster, placed: Placed) -> orjson.Fragment:
+def controller_placements_json(cluster: Cluster, placed: Placed) -> LongText:
     """``[{"partition_id", "replicas", "in_sync_replicas", "leader"}]``: a controller's new partitions."""
     in_sync = ~cluster.fenced[placed.replicas]
-    offsets = np.concatenate([[0], np.cumsum(np.count_nonzero(in_sync, axis=1))]).astype(np.int32)
-    return _list(
-        json_objects(
-            partition_id=_numbers(placed.partition_ids),
-            replicas=_replicas(cluster, placed),
-            in_sync_replicas=json_lists(offsets, cluster.broker_ids[placed.replicas[in_sync]]),
-            leader=_numbers(cluster.broker_ids[placed.replicas[:, 0]]),
-        )
+    offsets = np.append(0, np.cumsum(np.count_nonzero(in_sync, axis=1))).astype(np.int32)
+    return json_list(
+        len(placed.partition_ids),
+        *_opened(cluster, placed, b'{"partition_id":'),
+        Part([b'],"in_sync_replicas":['], numbers=Ragged(offsets, placed.replicas[in_sync]), ids=cluster.broker_ids),
+        Part([b'],"leader":'], numbers=placed.replicas[:, 0], ids=cluster.broker_ids),
+        Part([b"}"]),
     )
 
 
-def reassignment_json(cluster: Cluster, placed: Sequence[Placed], *, log_dirs: bool = False) -> Iterator[bytes]:
-    """``{"version":1,"partitions":[{"topic","partition","replicas"}]}``, to the letter as Kafka's tool prints it, in pieces.
+def reassignment_json(cluster: Cluster, placed: Sequence[Placed], *, log_dirs: bool = False) -> LongText:
+    """``{"version":1,"partitions":[{"topic","partition","replicas"}]}``, to the letter as Kafka's tool prints it.
 
     log_dirs : with ``"log_dirs":["any", …]`` besides, as ``--generate`` has them
     """
-    yield b'{"version":1,"partitions":['
+    return LongText(reassignment_pieces(_reassigned(cluster, placed, log_dirs=log_dirs)))
+
+
+def reassignment_pieces(rows: Iterable[bytes]) -> Iterator[bytes]:
+    """A reassignment. rows : the text of its partitions"""
+    return enclosed(b'{"version":1,"partitions":[', rows, b"]}")
+
+
+def _reassigned(cluster: Cluster, placed: Sequence[Placed], *, log_dirs: bool) -> Iterator[bytes]:
     comma = b""
     for topic in placed:
-        if len(topic.partition_ids):
-            yield comma
-            yield from _reassigned(cluster, topic, log_dirs=log_dirs)
-            comma = b","
-    yield b"]}"
+        count, factor = topic.replicas.shape
+        if not count:
+            continue
+        yield comma
+        comma = b","
+        after = b'],"log_dirs":[' + b",".join([b'"any"'] * factor) + b"]}" if log_dirs else b"]}"
+        before = b'{"topic":%s,"partition":' % dumps(topic.topic_name)
+        yield from rows(count, *_opened(cluster, topic, before), Part([after]))
 
 
-def _reassigned(cluster: Cluster, placed: Placed, *, log_dirs: bool) -> Iterator[bytes]:
-    after = b"]"
-    if log_dirs:
-        after += b',"log_dirs":[' + b",".join([b'"any"'] * placed.replicas.shape[1]) + b"]"
-    before = b'{"topic":' + dumps(placed.topic_name) + b',"partition":'
-    return _rows_json(cluster, placed, before, b',"replicas":[', after + b"}")
+def _opened(cluster: Cluster, placed: Placed, before: bytes) -> tuple[Part, Part]:
+    """The beginning of a row for each partition: a text, its id, and its replicas."""
+    replicas = Part([b',"replicas":['], numbers=placed.replicas, ids=cluster.broker_ids)
+    return Part([before], numbers=placed.partition_ids), replicas
 
 
-def in_quotes(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """A text as a JSON string. pieces : whole characters each"""
-    yield b'"'
-    for piece in pieces:
-        yield dumps(piece.decode())[1:-1]
-    yield b'"'
+def in_quotes(text: LongText) -> LongText:
+    """A text as a JSON string; its pieces are whole characters."""
+    return LongText(enclosed(b'"', (dumps(piece.decode())[1:-1] for piece in text.pieces), b'"'))
 
 
 def placements_table(cluster: Cluster, placed: Sequence[Placed], *, listed: bool) -> pa.Table:
@@ -217,51 +216,3 @@ def _rows(cluster: Cluster, placed: Placed) -> tuple[Int32s, Int32s]:
     """The broker ids of a placement as offsets and values."""
     partitions, factor = placed.replicas.shape
     return np.arange(partitions + 1, dtype=np.int32) * np.int32(factor), cluster.broker_ids[placed.replicas].ravel()
-
-
-def _replicas(cluster: Cluster, placed: Placed) -> pa.Array:
-    return json_lists(*_rows(cluster, placed))
-
-
-def _numbers(values: Int32s) -> pa.Array:
-    return pc.cast(pa.array(values), NAME)
-
-
-def _list(texts: pa.Array) -> orjson.Fragment:
-    everything = pa.ListArray.from_arrays(pa.array([0, len(texts)], pa.int32()), texts)
-    return orjson.Fragment(b"[" + pc.binary_join(everything, ",")[0].as_buffer().to_pybytes() + b"]")
-
-
-def _rows_json(cluster: Cluster, placed: Placed, before: bytes, between: bytes, after: bytes) -> Iterator[bytes]:
-    """For each partition ``before``, its id, ``between``, its broker ids and ``after``; commas between the ids and the rows.
-
-    A kernel, because the string functions of Arrow take ten times as long as the placement itself.
-    """
-    opened, middle, closed = (np.frombuffer(bytearray(piece), np.uint8) for piece in (before, between, after))
-
-    def write(rows: slice) -> Bytes:
-        return _write_rows(opened, middle, closed, placed.partition_ids[rows], cluster.broker_ids[placed.replicas[rows]])
-
-    partitions, factor = placed.replicas.shape
-    return in_blocks(partitions, len(before) + len(between) + len(after) + 12 * (1 + factor), write)
-
-
-@kernel
-def _write_rows(before: Bytes, between: Bytes, after: Bytes, ids: Int32s, replicas: Int32s) -> Bytes:
-    """The text of ``_rows_json``, uint8[...]. ids : int32[rows]; replicas : int32[rows, replication_factor]"""
-    longest = len(before) + len(between) + len(after) + 12 * (1 + replicas.shape[1])
-    text = np.empty(len(ids) * longest, np.uint8)
-    at = 0
-    for row in range(len(ids)):
-        if row > 0:
-            text[at] = COMMA
-            at += 1
-        at = write_number(ids[row], text, put(before, text, at))
-        at = put(between, text, at)
-        for i in range(replicas.shape[1]):
-            if i > 0:
-                text[at] = COMMA
-                at += 1
-            at = write_number(replicas[row, i], text, at)
-        at = put(after, text, at)
-    return text[:at]

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import orjson
-import pyarrow as pa
-import pyarrow.compute as pc
 from marshmallow import Schema, fields
 
-from service.api.placements.response import ReassignmentSchema, load_documents
+from service.api.placements.response import ReassignmentSchema, load_documents, reassignment_pieces
 from service.core.model import NONE, Int32s, Ragged
 from service.core.reassignments.effects import effects, timing_sentence, warnings
 from service.core.reassignments.sets import rows_of
-from service.decisions.groups.rows import NAME
-from service.decisions.reassignments.tables import ids_of, reason_texts
+from service.decisions.reassignments.tables import reason_texts
 from service.web.fields import about
-from service.web.json.codec import dumps
-from service.web.responses import json_lists, json_objects
+from service.web.json.codec import LongText, dumps
+from service.web.json.rows import Part, json_list
+from service.web.json.rows import rows as json_rows
 from service.web.schemas import CountsSchema, LoadsSchema
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from service.api.reassignments.request import Question
     from service.core.placers.load import Load
     from service.core.reassignments.batches.model import Batches, Timing
@@ -166,39 +165,34 @@ class ReassignmentAnswerSchema(Schema):
 class Texts:
     """The JSON of a plan's partitions."""
 
-    def __init__(self, question: Question, changed: Int32s) -> None:
-        """Changed : int32[...]   the partitions to write, in that order"""
-        placements = question.placements
-        self._changed = changed
+    def __init__(self, question: Question) -> None:
+        self._placements = question.placements
         self._broker_ids = question.brokers.cluster.broker_ids
-        self._names = pa.array([dumps(name).decode() for name in placements.topic_names], NAME)
-        self._placements = placements
+        self._names = [dumps(name) for name in question.placements.topic_names]
 
-    @cached_property
-    def topics(self) -> pa.Array:
-        """The topic of each partition, as JSON."""
-        return self._names.take(pa.array(self._placements.topics[self._changed]))
+    def opened(self, partitions: Int32s, topic: bytes, partition: bytes) -> Part:
+        """The beginning of an object for each partition, such as ``{"topic":"t","partition":0``.
 
-    @cached_property
-    def ids(self) -> pa.Array:
-        """The partition_id of each."""
-        return pc.cast(pa.array(self._placements.partition_ids[self._changed]), NAME)
+        partitions : int32[...]; topic, partition : the names of its members
+        """
+        topics, labels = np.unique(self._placements.topics[partitions], return_inverse=True)  # a step has few of many topics
+        texts = [b'{"%s":%s,"%s":' % (topic, self._names[i], partition) for i in topics.tolist()]
+        return Part(texts, labels.astype(np.int32), self._placements.partition_ids[partitions])
 
-    def rows(self, rows: Ragged) -> pa.Array:
-        """Of each the row of a reassignment. rows : Ragged, the replicas of each"""
-        return json_objects(
-            topic=self.topics, partition=self.ids, replicas=json_lists(rows.offsets, self._broker_ids[rows.values])
-        )
+    def reassignments(self, partitions: Int32s, *replicas: Ragged) -> Iterator[LongText]:
+        """A reassignment for each of these. partitions : int32[...]; replicas : Ragged, those of each partition"""
+        before = self.opened(partitions, b"topic", b"partition")
+        for rows in replicas:
+            parts = before, Part([b',"replicas":['], numbers=rows, ids=self._broker_ids), Part([b"]}"])
+            yield LongText(reassignment_pieces(json_rows(len(partitions), *parts)))
 
-
-def _joined(rows: pa.Array, bounds: Any) -> list[str]:
-    """The rows of each part, with commas. bounds : int32[parts + 1]"""
-    joined: list[str] = pc.binary_join(pa.ListArray.from_arrays(pa.array(bounds, pa.int32()), rows), ",").to_pylist()
-    return joined
-
-
-def _reassignment(rows: str) -> orjson.Fragment:
-    return orjson.Fragment(b'{"version":1,"partitions":[' + rows.encode() + b"]}")
+    def steps(self, batches: Batches) -> Iterator[Iterator[LongText]]:
+        """The reassignment of each batch, and its rollback."""
+        steps = batches.steps
+        bounds = np.searchsorted(steps.batches, np.arange(len(batches) + 1, dtype=np.int32))
+        for start, stop in pairwise(bounds.tolist()):
+            both = (Ragged(rows.offsets[start : stop + 1], rows.values) for rows in (steps.after, steps.before))
+            yield self.reassignments(steps.partitions[start:stop], *both)
 
 
 def document(
@@ -210,14 +204,10 @@ def document(
     now = placements.replicas
     sized = placements.sizes is not None
     leads = now.values[now.offsets[:-1]] != plan.replicas.values[plan.replicas.offsets[:-1]]
-    texts = Texts(question, changed)
-    after, before = texts.rows(rows_of(plan.replicas, changed)), texts.rows(rows_of(now, changed))
-    in_steps = Texts(question, batches.steps.partitions)
-    bounds = np.searchsorted(batches.steps.batches, np.arange(len(batches) + 1))
-    steps = zip(*(_joined(in_steps.rows(rows), bounds) for rows in (batches.steps.after, batches.steps.before)), strict=True)
+    texts = Texts(question)
+    reassignment, rollback = texts.reassignments(changed, rows_of(plan.replicas, changed), rows_of(now, changed))
     seconds, pace = timing.seconds, question.pace
-    elected = Texts(question, np.flatnonzero(leads).astype(np.int32))
-    elections = json_objects(topic=elected.topics, partition=elected.ids)
+    elected = np.flatnonzero(leads).astype(np.int32)
     return {
         "plan_id": question.plan_id(),
         "objective": question.goal.objective,
@@ -233,21 +223,21 @@ def document(
             "lower_bound": plan.lower_bound,
             "gap": plan.gap,
         },
-        "reassignment": _reassignment(_joined(after, [0, len(after)])[0]),
-        "rollback": _reassignment(_joined(before, [0, len(before)])[0]),
+        "reassignment": reassignment,
+        "rollback": rollback,
         "preferred_leader_elections": {
-            "partitions": orjson.Fragment("[" + _joined(elections, [0, len(elections)])[0] + "]"),
+            "partitions": json_list(len(elected), texts.opened(elected, b"topic", b"partition"), Part([b"}"])),
         },
-        "reasons": orjson.Fragment("[" + _reasons_json(question, moves) + "]"),
+        "reasons": _reasons_json(question, moves, texts),
         "batches": [
             {
-                "reassignment": _reassignment(step),
-                "rollback": _reassignment(back),
+                "reassignment": step,
+                "rollback": back,
                 "moves": int(batches.moves[i]),
                 "bytes": int(batches.amounts[i]) if sized else None,
                 "duration_seconds": None if seconds is None or seconds[i] == np.inf else float(seconds[i]),
             }
-            for i, (step, back) in enumerate(steps)
+            for i, (step, back) in enumerate(texts.steps(batches))
         ],
         "duration_seconds": timing.total,
         "throttle_needed_bytes_per_second": timing.throttle_needed,
@@ -265,14 +255,15 @@ def _traffic(question: Question, batches: Batches) -> dict[str, Any]:
     return {"broker_ids": ids, "bytes_in": totals[1], "bytes_out": totals[0]}
 
 
-def _reasons_json(question: Question, moves: Moves) -> str:
-    texts = Texts(question, moves.partitions)
-    reasons = pc.binary_join_element_wise('"', reason_texts(question.brokers, moves), '"', "")
-    members = {
-        "topic_name": texts.topics,
-        "partition_id": texts.ids,
-        "from": pc.fill_null(pc.cast(ids_of(question.brokers, moves.sources), NAME), "null"),
-        "to": pc.fill_null(pc.cast(ids_of(question.brokers, moves.targets), NAME), "null"),
-        "reason": reasons,
-    }
-    return _joined(json_objects(**members), [0, len(moves.partitions)])[0]
+def _reasons_json(question: Question, moves: Moves, texts: Texts) -> LongText:
+    brokers = question.brokers
+    ids = [b"%d" % broker_id for broker_id in brokers.cluster.broker_ids.tolist()] + [b"null"]
+    reasons = reason_texts(brokers, moves).dictionary_encode()
+    sources, targets = (np.where(each == NONE, len(ids) - 1, each).astype(np.int32) for each in (moves.sources, moves.targets))
+    return json_list(
+        len(moves.partitions),
+        texts.opened(moves.partitions, b"topic_name", b"partition_id"),
+        Part([b',"from":' + broker_id for broker_id in ids], sources),
+        Part([b',"to":' + broker_id for broker_id in ids], targets),
+        Part([b',"reason":%s}' % dumps(reason) for reason in reasons.dictionary.to_pylist()], reasons.indices.to_numpy()),
+    )

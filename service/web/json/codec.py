@@ -66,7 +66,7 @@ class LongText:
 
 
 def dumps(value: Any) -> bytes:
-    """The JSON text of a value; NumPy arrays, orjson.Fragments and LongTexts are written as they are."""
+    """The JSON text of a value; NumPy arrays and LongTexts are written as they are."""
     return b"".join(dump_pieces(value))
 
 
