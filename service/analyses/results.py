@@ -16,6 +16,9 @@ from service.decisions.texts import readable
 
 SCHEMA: Final = pa.schema([("partial", pa.binary()), ("rejected", pa.int64()), ("reason", pa.string()), ("record", pa.string())])
 
+ArrowFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+"""What ``mapInArrow`` calls once per task."""
+
 
 REJECTED: Final = pa.schema({"reason": pa.string(), "record": pa.string()})
 """The columns of the table of rejected rows."""

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from service.report.pages import Report
-    from service.spark.cluster.executors import Executors
     from service.spark.io.sinks import Sink
 
 
@@ -26,19 +25,14 @@ if TYPE_CHECKING:
 class Pipeline:
     """The environment of a job.
 
-    executors : what runs its tasks
+    spark : the session that runs its tasks
     sink : where it writes its results
     progress : ``with pipeline.progress("scanning"):`` shows the progress of the tasks, on a terminal
     """
 
-    executors: Executors
+    spark: SparkSession
     sink: Sink
     progress: Callable[[str], AbstractContextManager[None]]
-
-    @property
-    def spark(self) -> SparkSession:
-        """The session, which starts when it is first needed. Raises NoSpark."""
-        return self.executors.spark
 
 
 @dataclass(frozen=True)
@@ -71,7 +65,6 @@ class Job:
     sources : the sources among the parameters' values, which are checked before Spark starts
     columns : ``columns(**parameters)`` gives the columns that ``source`` must have, as far as the parameters say
     check : ``check(**parameters)`` raises an error of the core or of the pipeline before Spark starts
-    reads_files : whether its tasks can read plain files themselves, without Spark
 
     ``job.py`` in the job's folder has ``run``. It is imported when the job runs, so that options and files are refused before
     Spark and the kernels are imported.
@@ -82,11 +75,14 @@ class Job:
     parameters: tuple[click.Parameter, ...]
     check: Callable[..., None] = lambda **_: None
     columns: Callable[..., Sequence[str]] = lambda **_: ()
-    reads_files: bool = False
 
     def run(self, pipeline: Pipeline, **parameters: Any) -> Outcome | None:
         """The outcome; None from a job that runs until it is stopped."""
-        return cast("Outcome | None", import_module(f"service.spark.{self.name}.job").run(pipeline, **parameters))
+        return cast("Outcome | None", self.load().run(pipeline, **parameters))
+
+    def load(self) -> Any:
+        """The module ``job.py``."""
+        return import_module(f"service.spark.{self.name}.job")
 
     @staticmethod
     def sources(values: Mapping[str, Any]) -> list[Source]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,19 +15,17 @@ import orjson
 import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
 
-from service.report.folders import REPORT, SUMMARY, local_folder
+from service.report.folders import REPORT, SUMMARY
 from service.report.lock import exclusive
-from service.spark.cluster.executors import Executors, Processes
+from service.spark.cluster.failures import failure
 from service.spark.cluster.progress import progress
 from service.spark.cluster.session import spark_session
-from service.spark.io import reading
 from service.spark.io.sinks import Sink
 from service.spark.job import Pipeline
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame
 
@@ -63,14 +62,12 @@ def run(
     Raises errors of the core and of the pipeline.
     """
     name = f"partition-allocator {job.name}"
-    start = partial(spark_session, name, master=master, packages=packages, settings=settings, verbose=verbose)
-    may = job.reads_files and not (settings or packages)
-    processes = processes_of(master, [into, *(source.location for source in job.sources(parameters))]) if may else None
-    with exclusive(into), Executors(start, processes) as executors:
-        sink = Sink(executors, into)
+    session = spark_session(name, master=master, packages=packages, settings=settings, verbose=verbose)
+    with exclusive(into), _importing(job), session as spark:
+        sink = Sink(spark, into)
         sink.check()
         try:
-            outcome = job.run(Pipeline(executors, sink, partial(progress, executors)), **parameters)
+            outcome = job.run(Pipeline(spark, sink, partial(progress, spark)), **parameters)
             if outcome is None:
                 return None
             places = {}
@@ -82,24 +79,20 @@ def run(
             places["summary"] = sink.json(SUMMARY, outcome.summary)
             places["report"] = sink.text(REPORT, outcome.report.html(date(), shown(job, parameters)))
         except (PySparkException, Py4JError) as error:
-            raise reading.failure(error) from error
+            raise failure(error) from error
     text = orjson.dumps(outcome.summary, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_INDENT_2).decode() + "\n"
     return Results(text, outcome.headline, places, outcome.within_limits)
 
 
-def processes_of(master: str | None, locations: Sequence[str]) -> Processes | None:
-    """The processes that run tasks in place of ``master``; None if it must be Spark.
-
-    That is so on a cluster, under ``spark-submit``, in a process that has a session, and where data are on another machine:
-    connections to object stores do not survive a fork.
-    """
-    elsewhere = any(name in os.environ for name in ("SPARK_REMOTE", "PYSPARK_GATEWAY_PORT"))
-    local = re.fullmatch(r"local(?:\[([1-9]\d*|\*)\])?", master or "local[*]")
-    if elsewhere or local is None or any(local_folder(location) is None for location in locations):
-        return None
-    if SparkSession.getActiveSession() is not None:
-        return None
-    return Processes(len(os.sched_getaffinity(0)) if local[1] == "*" else int(local[1] or 1))
+@contextmanager
+def _importing(job: Job) -> Iterator[None]:
+    """Import the job's modules and its kernels in a thread, while Spark starts: that takes a core a second, and Spark waits."""
+    thread = Thread(target=job.load)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
 
 
 def date() -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
@@ -10,7 +9,6 @@ import pytest
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from service.spark.cluster.executors import Executors
 from service.spark.cluster.progress import progress
 from service.spark.cluster.session import spark_session
 from service.spark.io.sinks import Sink
@@ -45,10 +43,9 @@ def spark() -> Iterator[SparkSession]:
 
 
 @pytest.fixture
-def pipeline(spark: SparkSession, tmp_path: Path) -> Iterator[Pipeline]:
-    """What a job is given on Spark; its results go into ``tmp_path / "results"``."""
-    with Executors(lambda: nullcontext(spark)) as executors:
-        yield Pipeline(executors, Sink(executors, str(tmp_path / "results")), partial(progress, executors))
+def pipeline(spark: SparkSession, tmp_path: Path) -> Pipeline:
+    """What a job is given; its results go into ``tmp_path / "results"``."""
+    return Pipeline(spark, Sink(spark, str(tmp_path / "results")), partial(progress, spark))
 
 
 @pytest.fixture

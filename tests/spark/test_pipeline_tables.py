@@ -41,7 +41,8 @@ def tables(tmp_path: Path) -> Path:
     return tmp_path / "tables"
 
 
-@pytest.mark.usefixtures("without_spark")
+@pytest.mark.slow
+@pytest.mark.usefixtures("spark")
 def test_fleet_and_reassign_read_them(tables: Path, tmp_path: Path) -> None:
     """Each group with its own assignor moves nothing, each topic obeys the placer, and a plan counts bytes."""
     options = ("--topics", str(tables / "topics.parquet"), "--brokers", str(tables / "brokers.parquet"))

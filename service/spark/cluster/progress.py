@@ -1,14 +1,14 @@
-"""A progress bar on a terminal: the tasks of Spark's active stages, or those of processes."""
+"""A progress bar on a terminal: the tasks of Spark's active stages."""
 
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pyspark import StatusTracker
+from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from service.spark.cluster.executors import Executors
 from service.spark.cluster.session import is_connect
 
 SECONDS = 0.2
@@ -16,17 +16,17 @@ SECONDS = 0.2
 
 
 @contextmanager
-def progress(executors: Executors, what: str) -> Iterator[None]:
+def progress(spark: SparkSession, what: str) -> Iterator[None]:
     """Show the progress of the tasks that run meanwhile, if standard error is a terminal."""
     console = Console(stderr=True)
-    if not console.is_terminal or (executors.has_spark and is_connect(executors.spark)):
+    if not console.is_terminal or is_connect(spark):
         # Spark Connect has its own bar.
         yield
         return
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("tasks"))
     done = threading.Event()
     with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as bar:
-        watcher = threading.Thread(target=_watch, args=(executors, bar, what, done), daemon=True)
+        watcher = threading.Thread(target=_watch, args=(spark.sparkContext.statusTracker(), bar, what, done), daemon=True)
         watcher.start()
         try:
             yield
@@ -35,18 +35,14 @@ def progress(executors: Executors, what: str) -> Iterator[None]:
             watcher.join()
 
 
-def _watch(executors: Executors, bar: Progress, what: str, done: threading.Event) -> None:
-    """Move the bar until ``done``: completed ÷ all tasks of the stages so far, and of processes."""
+def _watch(tracker: StatusTracker, bar: Progress, what: str, done: threading.Event) -> None:
+    """Move the bar until ``done``: completed ÷ all tasks of the stages so far."""
     task = bar.add_task(what, total=None)
     stages: dict[int, tuple[int, int]] = {}
     while not done.wait(SECONDS):
-        if executors.has_spark:
-            _update(stages, executors.spark.sparkContext.statusTracker())
-        counts = [*stages.values()]
-        if executors.processes is not None:
-            counts.append((executors.processes.finished, executors.processes.tasks))
-        if total := sum(tasks for _, tasks in counts):
-            bar.update(task, completed=sum(finished for finished, _ in counts), total=total)
+        _update(stages, tracker)
+        if total := sum(tasks for _, tasks in stages.values()):
+            bar.update(task, completed=sum(finished for finished, _ in stages.values()), total=total)
 
 
 def _update(stages: dict[int, tuple[int, int]], tracker: StatusTracker) -> None:

@@ -22,9 +22,9 @@ from pyspark.sql.functions import spark_partition_id
 
 import service
 from service.spark.cluster import jvm
+from service.spark.cluster.addresses import unanswered
+from service.spark.cluster.failures import failure
 from service.spark.errors import NoSpark
-from service.spark.io.reading import failure
-from service.spark.io.sources import unanswered
 from service.spark.tasks import code_archive
 
 SETTINGS: Final = {

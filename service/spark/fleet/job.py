@@ -7,8 +7,6 @@ from functools import partial
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
-from pyarrow.dataset import dataset
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
@@ -16,6 +14,7 @@ from service.analyses.fleet import assignments, placements
 from service.analyses.fleet import report as fleet_report
 from service.analyses.fleet import summary as fleet_summary
 from service.analyses.fleet.assignments import WRONG_ROW, Choice
+from service.analyses.results import ArrowFunction
 from service.core.errors import InvalidQuestion
 from service.report.folders import REJECTED_ROWS
 from service.report.numbers import number
@@ -26,7 +25,6 @@ from service.spark.io.scan import ScanSource
 from service.spark.io.sources import Source
 from service.spark.io.tables import read_table
 from service.spark.job import Outcome, Pipeline
-from service.spark.tasks.splits import ArrowFunction
 
 ASSIGNMENTS: Final = "assignments.parquet"
 PLACEMENTS: Final = "placements.parquet"
@@ -92,10 +90,10 @@ def run(
 def _groups(pipeline: Pipeline, source: Source, assignors: tuple[Choice, ...], body_column: str | None) -> TableOutcome:
     body_column = body_column or ("value" if source.format == "kafka" else None)
     if body_column is None:
-        scan = ScanSource.of(pipeline.executors, source, (), optional=assignments.COLUMNS)
+        scan = ScanSource.of(pipeline.spark, source, (), optional=assignments.COLUMNS)
         _check(source, partial(assignments.check_columns, scan.schema))
     else:
-        scan = ScanSource.of(pipeline.executors, source, (body_column,))
+        scan = ScanSource.of(pipeline.spark, source, (body_column,))
     assign = partial(assignments.assign_groups, choices=assignors or None, body_column=body_column)
     place = _write(pipeline, "assigning groups", scan, assign, assignments.RESULT, ASSIGNMENTS)
     results = pipeline.sink.columns(ASSIGNMENTS, fleet_summary.GROUP_COLUMNS)
@@ -111,7 +109,7 @@ def _groups(pipeline: Pipeline, source: Source, assignors: tuple[Choice, ...], b
 
 
 def _topics(pipeline: Pipeline, source: Source, brokers: Source | None, placer: str | None) -> TableOutcome:
-    scan = ScanSource.of(pipeline.executors, source, (), optional=placements.COLUMNS)
+    scan = ScanSource.of(pipeline.spark, source, (), optional=placements.COLUMNS)
     cluster = None if brokers is None else _brokers(pipeline, brokers)
     _check(source, partial(placements.check_columns, scan.schema, brokers_apart=cluster is not None))
     put = partial(placements.place_topics, placer=placer, brokers=cluster)
@@ -131,7 +129,7 @@ def _topics(pipeline: Pipeline, source: Source, brokers: Source | None, placer: 
 def _brokers(pipeline: Pipeline, source: Source) -> list[dict[str, Any]]:
     """The cluster, from a table of broker_id, rack_id and fenced, all text in CSV."""
     optional = {"rack_id": pa.string(), "fenced": pa.bool_()}
-    table = read_table(pipeline.executors, source, {"broker_id": pa.int32()}, optional)
+    table = read_table(pipeline.spark, source, {"broker_id": pa.int32()}, optional)
     ids = table["broker_id"]
     if not 0 < len(table) <= MOST_BROKERS or ids.null_count:
         raise WrongSource(f"{source}: There must be 1 to {MOST_BROKERS:,} brokers, each with a broker_id.")
@@ -175,12 +173,7 @@ def _small_batches(pipeline: Pipeline) -> Iterator[None]:
         spark.conf.set(at_a_time, str(before))
 
 
-def _rejected(pipeline: Pipeline, places: list[str]) -> DataFrame | str:
+def _rejected(pipeline: Pipeline, places: list[str]) -> DataFrame:
     """The rows of tables of results that could not be read, with the reason."""
-    if pipeline.executors.processes is None:
-        rows = pipeline.spark.read.parquet(*places).where(F.col("error") == WRONG_ROW)
-        return rows.select(F.col("detail").alias("reason"), "record")
-    columns = {"reason": pc.field("detail"), "record": pc.field("record")}
-    tables = (dataset(place.removeprefix("file://")) for place in places)
-    batches = (batch for table in tables for batch in table.to_batches(columns=columns, filter=pc.field("error") == WRONG_ROW))
-    return pipeline.sink.rejected(batches)
+    rows = pipeline.spark.read.parquet(*places).where(F.col("error") == WRONG_ROW)
+    return rows.select(F.col("detail").alias("reason"), "record")

@@ -43,7 +43,6 @@ def check(*, groups: Source | None, topics: Source | None, placer: str | None, *
 
 JOB: Final = Job(
     name="fleet",
-    reads_files=True,
     summary="Assign every group of a table by several assignors; place every topic of another, and audit its current placement.",
     parameters=(
         READ_OPTIONS,

@@ -80,8 +80,8 @@ def _columns(file: Path, source: Source) -> list[str] | None:
     """The columns of a file and of the folders that it is in (``day=7``); None if only Spark can tell."""
     partitions = [part.partition("=")[0] for part in file.parts if "=" in part]
     if source.format == "parquet" and not source.options:
-        from service.spark.tasks.parquet_files import ParquetFiles  # noqa: PLC0415 - Arrow is not needed for other formats
-        from service.spark.tasks.splits import UnreadableFile  # noqa: PLC0415
+        # Arrow is not needed for other formats.
+        from service.spark.tasks.parquet_files import ParquetFiles, UnreadableFile  # noqa: PLC0415
 
         try:
             return [*ParquetFiles([(str(file), 0)]).schema().names, *partitions]

@@ -5,8 +5,7 @@ Text columns stay text, as the key format decides how a key is serialized: ``007
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
@@ -15,7 +14,8 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql import types
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from service.spark.errors import JobFailed, WrongSource
+from service.spark.cluster.failures import NO_FILE, failure
+from service.spark.errors import WrongSource
 from service.spark.io.sources import CORRUPT, check_brokers, require_names
 from service.spark.tasks import parquet_files
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from service.spark.io.sources import Source
 
 PATTERN: Final = frozenset("*?[]{}")
-NO_FILE: Final = "No file matches. In a path, * ? [ ] { } make a pattern; put \\ before one that is part of a name."
 
 BYTES: Final = "ISO-8859-1"
 """The encoding in which every byte is a character."""
@@ -58,7 +57,7 @@ def read(spark: SparkSession, source: Source) -> DataFrame:
             return _read_parquet(spark, source)
         return spark.read.format(source.format).options(**source.options).load(source.location)
     except (PySparkException, Py4JError) as error:
-        raise WrongSource(str(failure(error, source))) from None
+        raise wrong(source, error) from None
 
 
 def follow(spark: SparkSession, source: Source) -> DataFrame:
@@ -69,7 +68,7 @@ def follow(spark: SparkSession, source: Source) -> DataFrame:
     try:
         return spark.readStream.format("kafka").options(**_kafka_options(source, "earliest")).load()
     except (PySparkException, Py4JError) as error:
-        raise WrongSource(str(failure(error, source))) from None
+        raise wrong(source, error) from None
 
 
 def _connect(spark: SparkSession, source: Source) -> None:
@@ -179,34 +178,9 @@ def require(frame: DataFrame, names: Iterable[str], source: Source) -> None:
     require_names(frame.columns, names, source)
 
 
-def _reason(error: PySparkException) -> str:
-    """Spark's message, without error class and plan."""
-    text = str(error).splitlines()[0]
-    return re.sub(r"\s*SQLSTATE: \w+.*$", "", re.sub(r"^\[[A-Z_.]+\]\s*", "", text))
-
-
-def failure(error: Exception, source: Source | None = None) -> JobFailed:
-    """Why Spark failed, in a sentence: the innermost cause in the words of the executor or the JVM, and the file."""
-    text = _messages(error)
-    causes = re.findall(r"^(?:Caused by: |(?=service\.[\w.]+: |(?:\w+[.$])*\w*(?:Error|Exception): ))(.+)$", text, re.MULTILINE)
-    reason = re.sub(r"^(service\.[\w.]+|java\.lang\.RuntimeException): ", "", causes[-1]) if causes else _reason_of_any(error)
-    if "PatternSyntaxException: " in reason or ("[PATH_NOT_FOUND]" in reason and source and set(source.location) & PATTERN):
+def wrong(source: Source, error: Exception) -> WrongSource:
+    """The error for a source that Spark cannot read."""
+    reason = str(failure(error))
+    if "[PATH_NOT_FOUND]" in reason and set(source.location) & PATTERN:
         reason = NO_FILE
-    file = re.search(r"Encountered error while reading file (?:file:/*(?=/))?(.+?)\.\s", text)
-    if file and file[1] not in reason:
-        reason = f"{file[1]}: {reason}"
-    return JobFailed(f"{source}: {reason}" if source and source.location not in reason else reason)
-
-
-def _messages(error: Any) -> str:
-    """The message of an error and, from the JVM, those of its causes, on lines of their own."""
-    java = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
-    messages = []
-    while java is not None:
-        messages.append(str(java.toString()))
-        java = java.getCause()
-    return "\n".join(messages) or str(error)
-
-
-def _reason_of_any(error: Any) -> str:
-    return _reason(error) if isinstance(error, PySparkException) else str(error).splitlines()[0]
+    return WrongSource(reason if source.location in reason else f"{source}: {reason}")

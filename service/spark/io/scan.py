@@ -1,6 +1,6 @@
 """One scan of a source: tasks get batches of its columns, and the driver merges what each task computed.
 
-Tasks read plain files themselves (``splits.py``); from any other source they get the batches from Spark.
+Tasks read plain Parquet themselves (``splits.py``); from any other source they get the batches from Spark.
 """
 
 from __future__ import annotations
@@ -16,22 +16,24 @@ from service.analyses import results
 from service.core.printable import printable
 from service.decisions.texts import readable
 from service.report.folders import REJECTED_ROWS
-from service.spark.cluster.executors import ProcessTasks, SparkTasks
+from service.spark.cluster.arrow_tasks import Tasks, numbered
+from service.spark.cluster.session import cores, is_local
 from service.spark.errors import WrongSource
-from service.spark.io import plain_files, reading, sources
+from service.spark.io import reading, sources
 from service.spark.io.sources import CORRUPT
-from service.spark.tasks.splits import RowReader, SplitReader, UnreadableFile
+from service.spark.tasks import parquet_files
+from service.spark.tasks.parquet_files import UnreadableFile
+from service.spark.tasks.splits import RowReader, SplitReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
-    from service.analyses.results import P, Scan
-    from service.spark.cluster.executors import Executors
+    from service.analyses.results import ArrowFunction, P, Scan
     from service.spark.io.sinks import Sink
     from service.spark.io.sources import Source
-    from service.spark.tasks.splits import ArrowFunction, PlainFiles
+    from service.spark.tasks.parquet_files import ParquetFiles
 
 TASKS_PER_CORE: Final = 2
 """At most: with two a core, other cores take over work from a slow one."""
@@ -57,19 +59,16 @@ class ScanSource:
     files : those that tasks read themselves; None where Spark reads
     """
 
-    executors: Executors
+    spark: SparkSession
     source: Source
     required: tuple[str, ...]
     optional: tuple[str, ...]
-    files: PlainFiles | None
+    files: ParquetFiles | None
 
     @staticmethod
-    def of(
-        executors: Executors, source: Source, columns: Iterable[str], *, optional: Iterable[str] = (), plain: bool = True
-    ) -> ScanSource:
-        """These columns of a source. plain : whether tasks may read files themselves"""
-        files = plain_files.find(executors, source) if plain else None
-        return ScanSource(executors, source, tuple(dict.fromkeys(columns)), tuple(optional), files)
+    def of(spark: SparkSession, source: Source, columns: Iterable[str], *, optional: Iterable[str] = ()) -> ScanSource:
+        """These columns of a source."""
+        return ScanSource(spark, source, tuple(dict.fromkeys(columns)), tuple(optional), _plain_files(spark, source))
 
     @cached_property
     def columns(self) -> list[str]:
@@ -78,7 +77,7 @@ class ScanSource:
 
     @cached_property
     def _records(self) -> DataFrame:
-        frame = reading.read(self.executors.spark, self.source)
+        frame = reading.read(self.spark, self.source)
         reading.require(frame, self.required, self.source)
         return frame
 
@@ -140,55 +139,46 @@ class ScanSource:
             return
         yield from _readable(self.files.having(self.columns, column, values))
 
-    def tasks(self, scan: Scan) -> SparkTasks | ProcessTasks:
+    def tasks(self, scan: Scan) -> Tasks:
         """Tasks that give the rows of ``results.SCHEMA``."""
-        cores = self.executors.cores
+        slots = cores(self.spark)
         if self.files is None:
-            count = TASKS_PER_CORE * cores
-            return SparkTasks(scan.of_batches, count, self.frame.coalesce(count))
+            count = TASKS_PER_CORE * slots
+            return Tasks(scan.of_batches, count, self.frame.coalesce(count))
         long_tasks = sum(size for _, size in self.files.sizes) // TASK_BYTES
-        parts = self.files.splits(min(TASKS_PER_CORE * cores, max(cores, long_tasks)))
-        return self.executors.numbered(SplitReader(scan, self.files, parts), len(parts))
+        parts = self.files.splits(min(TASKS_PER_CORE * slots, max(slots, long_tasks)))
+        return numbered(self.spark, SplitReader(scan, self.files, parts), len(parts))
 
-    def few_rows(self, function: ArrowFunction, rows: int) -> SparkTasks | ProcessTasks:
+    def few_rows(self, function: ArrowFunction, rows: int) -> Tasks:
         """Tasks that give ``function`` the records, ``rows`` at a time: each may take long.
 
         Where Spark reads, ``spark.sql.execution.arrow.maxRecordsPerBatch`` decides how many.
         """
-        count = LONG_TASKS_PER_CORE * self.executors.cores
+        count = LONG_TASKS_PER_CORE * cores(self.spark)
         if self.files is None:
-            return SparkTasks(function, count, self.frame.repartition(count))
+            return Tasks(function, count, self.frame.repartition(count))
         parts = self.files.splits(count)
-        return self.executors.numbered(RowReader(function, self.files, self.columns, rows, parts), len(parts))
+        return numbered(self.spark, RowReader(function, self.files, self.columns, rows, parts), len(parts))
+
+
+def _plain_files(spark: SparkSession, source: Source) -> ParquetFiles | None:
+    """The files that tasks can read themselves; None if Spark has to."""
+    if source.format != "parquet" or source.options:
+        return None
+    if "://" not in source.location:
+        if not is_local(spark):
+            return None  # a path on the executors' machines, or in HDFS: Spark can tell
+    elif any(name.startswith("spark.hadoop.fs.") and ".vectored." not in name for name in spark.conf.getAll):
+        return None  # only Spark has these credentials and endpoints; it sets .vectored. by itself
+    return parquet_files.find(source.location)
 
 
 def run_scan(source: ScanSource, scan: Scan, merged: Callable[[Iterable[bytes]], P], sink: Sink) -> tuple[P, dict[str, int]]:
-    """What all tasks computed, merged, and the number of rejected rows by reason; the rows themselves become a table."""
+    """What all tasks computed, merged, and the number of rejected rows by reason; the rows themselves become a table.
+
+    Executors merge the results of many tasks.
+    """
     tasks = source.tasks(scan)
-    match tasks:
-        case ProcessTasks():
-            partials, reasons = _in_processes(tasks, sink)
-        case SparkTasks():
-            partials, reasons = _by_spark(tasks, merged, sink)
-    if not reasons:
-        sink.remove(REJECTED_ROWS)
-    return merged(partials), reasons
-
-
-def _in_processes(tasks: ProcessTasks, sink: Sink) -> tuple[list[bytes], dict[str, int]]:
-    """What each task computed, and the rejected rows by reason, which this writes if there are any."""
-    rows = tasks.run(results.SCHEMA)
-    partials = [value for batch in rows.to_batches() if not batch["partial"].null_count for value in batch["partial"].to_pylist()]
-    rejected = [batch.select(["reason", "record"]) for batch in rows.to_batches() if batch["partial"].null_count]
-    if not rejected:
-        return partials, {}
-    sink.rejected(rejected)
-    counts = pa.Table.from_batches(rejected).group_by("reason").aggregate([([], "count_all")]).sort_by("reason")
-    return partials, dict(zip(*(counts[name].to_pylist() for name in ("reason", "count_all")), strict=True))
-
-
-def _by_spark(tasks: SparkTasks, merged: Callable[[Iterable[bytes]], P], sink: Sink) -> tuple[list[bytes], dict[str, int]]:
-    """The same as ``_in_processes``; executors merge the results of many tasks."""
     groups = -(-tasks.count // MERGED_BY_DRIVER)
     rows = tasks.rows(results.SCHEMA).persist()
     try:
@@ -200,12 +190,14 @@ def _by_spark(tasks: SparkTasks, merged: Callable[[Iterable[bytes]], P], sink: S
             table = of_tasks.toArrow()
             partials, any_rejected = table.column("partial").to_pylist(), any(table.column("rejected").to_pylist())
         rejected = rows.where("partial is null").select("reason", "record")
-        reasons = rejected.groupBy("reason").count().collect() if any_rejected else []
-        if reasons:
+        counts = rejected.groupBy("reason").count().orderBy("reason").collect() if any_rejected else []
+        if counts:
             sink.frame(REJECTED_ROWS, rejected)
+        else:
+            sink.remove(REJECTED_ROWS)
     finally:
         rows.unpersist()
-    return partials, {row["reason"]: int(row["count"]) for row in reasons}
+    return merged(partials), {row["reason"]: int(row["count"]) for row in counts}
 
 
 def _readable(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

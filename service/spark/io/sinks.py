@@ -20,19 +20,17 @@ from py4j.protocol import Py4JError
 from pyarrow import fs
 from pyspark.errors import PySparkException
 
-from service.analyses.results import REJECTED
-from service.report.folders import REJECTED_ROWS, local_folder
-from service.spark.cluster.executors import SparkTasks
-from service.spark.cluster.session import is_connect
+from service.report.folders import local_folder
+from service.spark.cluster.session import cores, is_connect, is_local
 from service.spark.errors import NoSpark
 from service.spark.tasks.parquet_files import ParquetWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
-    from service.spark.cluster.executors import Executors, ProcessTasks
+    from service.spark.cluster.arrow_tasks import Tasks
 
 PROBES: Final = 64
 """At most as many tasks check that they can read the results' folder."""
@@ -42,7 +40,7 @@ PROBES: Final = 64
 class Sink:
     """The folder ``into``: a path on this machine, or a URL of Spark's file systems (``s3a://…``, ``hdfs://…``)."""
 
-    executors: Executors
+    spark: SparkSession
     into: str
 
     @property
@@ -52,15 +50,15 @@ class Sink:
 
     def check(self) -> None:
         """Raise NoSpark if the folder is on this machine and executors on others would write to one of the same name."""
-        if self.folder is None or self.executors.is_local:
+        if self.folder is None or is_local(self.spark):
             return
         self.folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="partition-allocator-", dir=self.folder.absolute()) as folder:
             Path(folder).chmod(0o755)
-            for task in range(min(self.executors.cores, PROBES)):
+            for task in range(min(cores(self.spark), PROBES)):
                 (Path(folder) / f"{task}.txt").write_text("probe\n")
             try:
-                self.executors.spark.read.text(f"file://{folder}").collect()
+                self.spark.read.text(f"file://{folder}").collect()
             except (PySparkException, Py4JError):
                 raise NoSpark(
                     f"{self.into} is a folder on this machine, which the executors cannot read: set --into to a folder that all "
@@ -78,12 +76,12 @@ class Sink:
         frame.write.mode("overwrite").parquet(target)
         return target
 
-    def mapped(self, name: str, tasks: SparkTasks | ProcessTasks, schema: pa.Schema) -> str:
+    def mapped(self, name: str, tasks: Tasks, schema: pa.Schema) -> str:
         """Write the rows of ``schema`` that tasks give, as ``frame`` does. Returns its URL.
 
         To a folder that all machines see, the tasks write Parquet themselves, which spares the JVM nested rows.
         """
-        if self.folder is None and isinstance(tasks, SparkTasks):
+        if self.folder is None:
             return self.frame(name, tasks.rows(schema))
         with self._replaced(name) as folder:
             writers = replace(tasks, function=ParquetWriter(tasks.function, schema, str(folder)))
@@ -92,12 +90,6 @@ class Sink:
                 if file.name not in finished:
                     file.unlink()  # of a task that failed and was run again
             return f"file://{folder.with_name(name)}"
-
-    def rejected(self, batches: Iterable[pa.RecordBatch]) -> str:
-        """Write rejected rows, of REJECTED, to a folder on this machine, as ``frame`` does. Returns the table's URL."""
-        with self._replaced(REJECTED_ROWS) as folder:
-            list(ParquetWriter(lambda _: iter(batches), REJECTED, str(folder))(iter(())))
-            return f"file://{folder.with_name(REJECTED_ROWS)}"
 
     @contextmanager
     def _replaced(self, name: str) -> Iterator[Path]:
@@ -114,7 +106,7 @@ class Sink:
     def columns(self, name: str, columns: Sequence[str]) -> pa.Table:
         """Some columns of a table that ``mapped`` wrote."""
         if self.folder is None:
-            return self.executors.spark.read.parquet(self.at(name)).select(*columns).toArrow()
+            return self.spark.read.parquet(self.at(name)).select(*columns).toArrow()
         return pq.read_table(self.folder / name, columns=list(columns))
 
     def table(self, name: str, table: pa.Table) -> str:
@@ -154,7 +146,7 @@ class Sink:
         return self.at(name)
 
     def _remove(self, name: str) -> None:
-        if is_connect(self.executors.spark):
+        if is_connect(self.spark):
             files, path = arrow_file(self.at(name))
             match files.get_file_info(path).type:
                 case fs.FileType.Directory:
@@ -166,7 +158,7 @@ class Sink:
             hadoop.delete(path, True)
 
     def _create(self, name: str, data: bytes) -> None:
-        if is_connect(self.executors.spark):
+        if is_connect(self.spark):
             files, path = arrow_file(self.at(name))
             with files.open_output_stream(path) as stream:
                 stream.write(data)
@@ -180,7 +172,7 @@ class Sink:
 
     def _hadoop(self, name: str) -> tuple[Any, Any]:
         """Hadoop's file system of the folder, and the path of ``name`` in it."""
-        context: Any = self.executors.spark.sparkContext
+        context: Any = self.spark.sparkContext
         path = context._jvm.org.apache.hadoop.fs.Path(self.at(name))  # noqa: SLF001 - PySpark has no public way there
         return path.getFileSystem(context._jsc.hadoopConfiguration()), path  # noqa: SLF001
 

@@ -15,16 +15,17 @@ from __future__ import annotations
 
 import difflib
 import re
-import socket
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl, urlsplit
 
+from service.spark.cluster.addresses import unanswered
 from service.spark.errors import WrongSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
 CORRUPT: Final = "_corrupt_record"
 """The column with a line of CSV or JSON that Spark could not read; null for all others."""
 
@@ -32,7 +33,6 @@ SUFFIXES: Final = dict(parquet="parquet", csv="csv", tsv="csv", json="json", jso
 COMPRESSED: Final = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate")
 _FORMAT: Final = re.compile(r"([A-Za-z][A-Za-z0-9_.-]*):(?!//)(.+)", re.DOTALL)
 KAFKA_COLUMNS: Final = ("key", "value", "topic", "partition", "offset", "timestamp")
-CONNECT_SECONDS: Final = 5.0
 
 
 @dataclass(frozen=True)
@@ -97,19 +97,6 @@ def check_brokers(source: Source) -> None:
         return
     if faults := unanswered(source.brokers):
         raise WrongSource(f"{source}: Cannot connect to any broker: {', '.join(faults)}")
-
-
-def unanswered(addresses: Iterable[str]) -> list[str]:
-    """Why each of these, ``host:port``, refuses a connection; empty if one accepts it."""
-    faults = []
-    for address in addresses:
-        host, _, port = address.rpartition(":")
-        try:
-            with socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS):
-                return []
-        except OSError as error:
-            faults.append(f"{address} ({error.strerror or error})")
-    return faults
 
 
 def check_plain(source: Source) -> None:

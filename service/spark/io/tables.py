@@ -18,18 +18,19 @@ from service.spark.io.scan import ScanSource
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from service.spark.cluster.executors import Executors
+    from pyspark.sql import SparkSession
+
     from service.spark.io.sources import Source
 
 
 def read_table(
-    executors: Executors, source: Source, required: Mapping[str, pa.DataType], optional: Mapping[str, pa.DataType]
+    spark: SparkSession, source: Source, required: Mapping[str, pa.DataType], optional: Mapping[str, pa.DataType]
 ) -> pa.Table:
     """These columns of a source, those of ``optional`` only where it has them. A list may be text, as ``1,2,3`` or ``[1, 2, 3]``.
 
     Raises WrongSource for a column that is missing, and for a value that is not of its type; null and empty text are null.
     """
-    table = ScanSource.of(executors, source, required, optional=optional).table()
+    table = ScanSource.of(spark, source, required, optional=optional).table()
     types = {name: kind for name, kind in {**required, **optional}.items() if name in table.column_names}
     return pa.table({name: _typed(table[name], kind, name, source) for name, kind in types.items()})
 

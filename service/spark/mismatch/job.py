@@ -50,7 +50,7 @@ def run(
     **_: Any,
 ) -> Outcome:
     """Estimate the partition count if it is not given, from a scan of its own, then scan the source."""
-    scan_source = ScanSource.of(pipeline.executors, source, (key_column, partition_column))
+    scan_source = ScanSource.of(pipeline.spark, source, (key_column, partition_column))
     key_format = check_format(scan_source.schema.field(key_column).type, key_format)
     kind = scan_source.schema.field(partition_column).type
     if not (pa.types.is_integer(kind) or is_text(kind)):

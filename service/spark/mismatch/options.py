@@ -23,7 +23,6 @@ def columns(*, key_column: str, partition_column: str, **_: Any) -> tuple[str, .
 
 JOB: Final = Job(
     name="mismatch",
-    reads_files=True,
     summary="Find which partitioners wrote a topic, and the records that the expected one would have put elsewhere.\n\n"
     "SOURCE is a path, table:NAME, FORMAT:PATH or kafka://host:port/topic.",
     parameters=(

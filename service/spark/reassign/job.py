@@ -72,9 +72,9 @@ def run(
 ) -> Outcome:
     """Read both tables, plan, write."""
     with pipeline.progress("reading placements"):
-        topics = _topics(read_table(pipeline.executors, placements, _PLACED, _OPTIONAL), placements)
+        topics = _topics(read_table(pipeline.spark, placements, _PLACED, _OPTIONAL), placements)
     optional = {field.name: field.type for field in TARGET_BROKER if field.name != "broker_id"}
-    broker_rows = _brokers(read_table(pipeline.executors, brokers, {"broker_id": pa.int32()}, optional), brokers)
+    broker_rows = _brokers(read_table(pipeline.spark, brokers, {"broker_id": pa.int32()}, optional), brokers)
     goal = Goal(objective, racks, leaders, balance)
     try:
         ids = pc.unique(topics.field("placements").flatten().field("replicas").flatten())

@@ -48,5 +48,4 @@ JOB: Final = Job(
             help="Seconds of a batch beside the copying.",
         ),
     ),
-    reads_files=True,
 )

@@ -40,16 +40,15 @@ def run(pipeline: Pipeline, *, source: Source, follow: bool, **options: Any) -> 
     )
 
 
-def prepare(pipeline: Pipeline, source: Source, options: dict[str, Any], *, plain: bool = True) -> tuple[ScanSource, SkewScan]:
+def prepare(pipeline: Pipeline, source: Source, options: dict[str, Any]) -> tuple[ScanSource, SkewScan]:
     """The source and its scan, once its columns exist and hold keys of the format.
 
-    plain : whether tasks may read plain Parquet themselves
     Raises WrongSource or InvalidQuestion.
     """
     key_columns = options["key_columns"] or ("key",)
     names = columns(source=source, **options)
     sizes = names[len(key_columns) :]
-    scan_source = ScanSource.of(pipeline.executors, source, names, plain=plain)
+    scan_source = ScanSource.of(pipeline.spark, source, names)
     kind = scan_source.schema.field(key_columns[0]).type if len(key_columns) == 1 else pa.string()
     key_format = check_format(kind, options["key_format"])
     check_partitioners(options["partitioners"], key_format)

@@ -33,7 +33,6 @@ def columns(*, source: Source, key_columns: tuple[str, ...], size_columns: tuple
 
 JOB: Final = Job(
     name="skew",
-    reads_files=True,
     summary="Compute how evenly partitioners and partition counts distribute records, in one scan.\n\n"
     "SOURCE is a path, table:NAME, FORMAT:PATH or kafka://host:port/topic.",
     parameters=(

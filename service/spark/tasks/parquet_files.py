@@ -1,6 +1,7 @@
-"""Plain Parquet, read with PyArrow.
+"""Plain Parquet without Spark in between: executors read it with PyArrow, and only the splits pass through Spark.
 
-A row group belongs to the split that contains its middle, so the driver reads no footer but that of the first file.
+A split is a byte range of a file, so files are divided by their sizes. A row group belongs to the split that contains its middle,
+so the driver reads no footer but that of the first file.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from service.spark.tasks.splits import BATCH_ROWS, ArrowFunction, PlainFiles, Split, UnreadableFile
+from service.analyses.results import ArrowFunction
+from service.core.printable import printable
+
+BATCH_ROWS: Final = 65_536
 
 ROW_GROUP_BYTES: Final = 2**25
 """Of a row group that is written, in memory."""
@@ -26,17 +30,54 @@ ROW_GROUP_BYTES: Final = 2**25
 _SCHEMES: Final = {"s3a": "s3", "s3n": "s3"}
 
 
+class UnreadableFile(ValueError):
+    """A file that is no Parquet, is damaged, or lacks a column. str() has its location and the fault, on one line."""
+
+
 @dataclass(frozen=True)
-class ParquetFiles(PlainFiles):
-    """Files of plain Parquet: any that PyArrow opens, also in object stores."""
+class Split:
+    """The bytes ``[start, end)`` of the file ``location``."""
+
+    location: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class ParquetFiles:
+    """Files of plain Parquet: any that PyArrow opens, also in object stores. sizes : in bytes, of each location; at least one"""
+
+    sizes: Sequence[tuple[str, int]]
 
     def schema(self) -> pa.Schema:
-        """The columns of the first file. Raises UnreadableFile."""
+        """The columns of the first file, as ``batches_of`` gives them. Raises UnreadableFile."""
         with _parquet(self.sizes[0][0]) as (file, _):
             return _plain(file.schema_arrow)
 
+    def splits(self, tasks: int) -> list[list[Split]]:
+        """The files' bytes, one file after another, as at most ``tasks`` lists of splits of equal total size, none empty.
+
+        A job is as slow as the core that reads most.
+        """
+        share = -(-sum(size for _, size in self.sizes) // tasks)
+        lists: dict[int, list[Split]] = {}
+        before = 0
+        for location, size in self.sizes:
+            start = 0
+            while start < size:
+                number = (before + start) // share
+                end = min(size, (number + 1) * share - before)
+                lists.setdefault(number, []).append(Split(location, start, end))
+                start = end
+            before += size
+        return list(lists.values())
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The records of all files, one after another. Raises UnreadableFile."""
+        return self.batches_of([Split(location, 0, size) for location, size in self.sizes], columns)
+
     def batches_of(self, of: Sequence[Split], columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """The row groups of splits."""
+        """The row groups of splits: these columns, in this order. Raises UnreadableFile, also for a file that lacks a column."""
         for split in of:
             with _parquet(split.location) as (file, size):
                 spans = enumerate(_spans(file, size))
@@ -44,7 +85,7 @@ class ParquetFiles(PlainFiles):
                 yield from _read(file, split.location, groups, columns, BATCH_ROWS) if groups else ()
 
     def few_rows_of(self, of: Sequence[Split], columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
-        """The rows of splits, which divide row groups.
+        """The rows of splits, which divide row groups, at most ``rows`` in a batch. Raises UnreadableFile.
 
         Each split of a row group decodes it up to its own last row, which takes little time beside what is done with a row.
         """
@@ -65,7 +106,10 @@ class ParquetFiles(PlainFiles):
                             break
 
     def having(self, columns: Sequence[str], column: str, texts: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """The records with one of these texts. Of the row groups without such a record only ``column`` is read."""
+        """The records with one of these texts in ``column``, the only one that is read of row groups without such a record.
+
+        Raises UnreadableFile.
+        """
         chosen = pa.array(texts, pa.string())
         for location, _ in self.sizes:
             with _parquet(location) as (file, _):
@@ -161,7 +205,8 @@ def _parquet(location: str) -> Iterator[tuple[pq.ParquetFile, int]]:
         ):
             yield file, source.size()
     except (pa.ArrowException, OSError) as error:
-        raise UnreadableFile.because(error, location, "Parquet") from None
+        fault = printable(" ".join(str(error).split()))
+        raise UnreadableFile(f"{location} cannot be read as Parquet: {fault}") from None
 
 
 def _plain(schema: pa.Schema) -> pa.Schema:

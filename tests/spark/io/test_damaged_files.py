@@ -10,11 +10,11 @@ import pytest
 from click.testing import CliRunner
 
 from service.cli import main
+from service.spark.cluster.failures import NO_FILE
 from service.spark.errors import WrongSource
-from service.spark.io.reading import NO_FILE, read
+from service.spark.io.reading import read
 from service.spark.io.sources import Source
-from service.spark.tasks.parquet_files import ParquetFiles
-from service.spark.tasks.splits import UnreadableFile
+from service.spark.tasks.parquet_files import ParquetFiles, UnreadableFile
 
 RECORDS = pa.table({"key": [f"key-{i * 7919 % 10_007}" for i in range(9000)], "partition": [i % 3 for i in range(9000)]})
 SPARK = ("--read-option", "mergeSchema=false")
@@ -79,17 +79,14 @@ def test_a_file_that_cannot_be_opened_is_named(tmp_path):
     ("how", "place", "reader"),
     [
         ("empty", "first", "pyarrow"),
-        ("page", "first", "processes"),
-        ("truncated", "second", "processes"),
+        ("truncated", "second", "pyarrow"),
         ("header", "second", "pyarrow"),
         ("magic", "first", "spark"),
         ("page", "second", "spark"),
     ],
 )
-def test_a_job_ends_with_the_file_and_the_fault(request, tmp_path, how, place, reader):
+def test_a_job_ends_with_the_file_and_the_fault(tmp_path, how, place, reader):
     """The first file is read by the driver, the second only by executors."""
-    if reader == "processes":
-        request.getfixturevalue("without_spark")
     folder = tmp_path / "records"
     folder.mkdir()
     bad, good = ("a.parquet", "b.parquet") if place == "first" else ("b.parquet", "a.parquet")

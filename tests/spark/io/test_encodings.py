@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from service.analyses.skew.scan import SkewScan, merged
 from service.cli import main, tables
 from service.report.folders import REJECTED_ROWS
-from service.spark.cluster.executors import Executors, Processes
 from service.spark.errors import WrongSource
 from service.spark.io import early_checks
 from service.spark.io.scan import ScanSource, run_scan
@@ -62,9 +61,9 @@ def written(path: Path, keys: list[bytes]) -> str:
     return str(path)
 
 
-def in_pipeline(executors: Executors, pipeline: Pipeline, path: str, **options: str) -> tuple[Counter[bytes], dict[str, int]]:
+def in_pipeline(pipeline: Pipeline, path: str, **options: str) -> tuple[Counter[bytes], dict[str, int]]:
     """The records of each key, and the rejected rows by reason."""
-    source = ScanSource.of(executors, Source.parse(path, options), ("key",))
+    source = ScanSource.of(pipeline.spark, Source.parse(path, options), ("key",))
     scan = SkewScan(("key",), "string", ("java",), (3,), corrupt=source.corrupt)
     result, rejected = run_scan(source, scan, merged, pipeline.sink)
     return Counter({key: of[0] for key, of in result.sample.weights.items()}), rejected
@@ -85,18 +84,16 @@ def test_readers_with_and_without_spark_reject_the_same_rows(pipeline, tmp_path,
     keys = [b"first", *rows]
     accepted = Counter(key for key in keys if is_utf8(key))
     rejected = len(keys) - accepted.total()
-    processes = Executors(lambda: pytest.fail("Spark starts"), Processes(1))
-    with processes:
-        for suffix, executors, options, reason in (
-            ("csv", pipeline.executors, {}, "key is not UTF-8"),
-            ("jsonl", pipeline.executors, {}, "not readable as a record"),
-            ("parquet", pipeline.executors, {"mergeSchema": "false"}, "key is not UTF-8"),
-            ("parquet", processes, {}, "key is not UTF-8"),
-        ):
-            path = written(tmp_path / f"rows.{suffix}", keys)
-            found = in_pipeline(executors, pipeline, path, **options)
-            assert found == (accepted, {reason: rejected} if rejected else {}), suffix
-            assert on_command_line(path) == accepted, suffix
+    for suffix, options, reason in (
+        ("csv", {}, "key is not UTF-8"),
+        ("jsonl", {}, "not readable as a record"),
+        ("parquet", {"mergeSchema": "false"}, "key is not UTF-8"),
+        ("parquet", {}, "key is not UTF-8"),
+    ):
+        path = written(tmp_path / f"rows.{suffix}", keys)
+        found = in_pipeline(pipeline, path, **options)
+        assert found == (accepted, {reason: rejected} if rejected else {}), suffix
+        assert on_command_line(path) == accepted, suffix
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
@@ -113,7 +110,7 @@ def test_the_command_line_names_the_rows_that_are_not_utf8(suffix, tmp_path, cap
     assert first in refused.output
 
 
-@pytest.mark.usefixtures("without_spark")
+@pytest.mark.usefixtures("spark")
 def test_rejected_rows_of_parquet_are_readable_themselves(tmp_path):
     """In the table of rejected rows and in the message if no key is right; also if a partition is no text."""
     keys = [b"a", *NOT_UTF8]
@@ -170,14 +167,11 @@ def test_a_byte_order_mark_of_utf8_is_no_part_of_the_file(tmp_path):
         early_checks.check(Source.parse(str(path)), ("key",))
 
 
-def test_a_table_of_the_driver_with_text_that_is_not_utf8_is_named_with_its_row(tmp_path):
+def test_a_table_of_the_driver_with_text_that_is_not_utf8_is_named_with_its_row(spark, tmp_path):
     path = str(tmp_path / "brokers.parquet")
     pq.write_table(pa.table({"broker_id": [1, 2], "rack_id": text_column([b"a", b"\xff"])}), path, row_group_size=1)
-    with (
-        Executors(lambda: pytest.fail("Spark starts"), Processes(1)) as processes,
-        pytest.raises(WrongSource, match=r"brokers\.parquet: rack_id of row 2 is not UTF-8"),
-    ):
-        read_table(processes, Source.parse(path), {"broker_id": pa.int32()}, {"rack_id": pa.string()})
+    with pytest.raises(WrongSource, match=r"brokers\.parquet: rack_id of row 2 is not UTF-8"):
+        read_table(spark, Source.parse(path), {"broker_id": pa.int32()}, {"rack_id": pa.string()})
 
 
 @pytest.mark.slow
@@ -185,7 +179,7 @@ def test_csv_through_spark_keeps_names_and_separators_that_are_not_ascii(pipelin
     """Also where a quote has no end, which Spark reads to the end of the line."""
     path = tmp_path / "keys.csv"
     path.write_bytes('n§Straße\n1§"Käse\n1§"a§b"\n'.encode() + b"1\xc2\xa7\xff\n")
-    source = ScanSource.of(pipeline.executors, Source.parse(str(path), {"sep": "§"}), ("Straße",))
+    source = ScanSource.of(pipeline.spark, Source.parse(str(path), {"sep": "§"}), ("Straße",))
     scan = SkewScan(("Straße",), "string", ("java",), (3,), corrupt=source.corrupt)
     result, rejected = run_scan(source, scan, merged, pipeline.sink)
     assert rejected == {"key is not UTF-8": 1}

@@ -87,11 +87,10 @@ def test_nothing_is_written_where_the_source_is(data, job):
     assert sorted(data.rglob("*")) == before
 
 
-@pytest.mark.usefixtures("without_spark")
-@pytest.mark.usefixtures("data")
-def test_files_of_others_are_not_replaced(tmp_path):
+@pytest.mark.usefixtures("spark")
+def test_files_of_others_are_not_replaced(data, tmp_path):
     """Those of an earlier job are, whether it ended well or not, and files with names that no job writes do not matter."""
-    command = ["pipeline", "mismatch", "data/day=1/a.csv", "--partitions-count", "3", "--into", "out"]
+    command = ["pipeline", "mismatch", str(data / "day=1" / "a.csv"), "--partitions-count", "3", "--into", "out"]
     out = tmp_path / "out"
     out.mkdir()
     (out / "README.txt").write_text("mine")

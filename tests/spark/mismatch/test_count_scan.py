@@ -59,8 +59,8 @@ def test_files_may_have_keys_of_different_types():
     assert sorted(found.records["key"].to_pylist()) == [1, 2**40]
 
 
-@pytest.mark.usefixtures("without_spark")
-def test_neither_java_nor_a_count_is_needed(write, tmp_path, client):
+@pytest.mark.usefixtures("spark")
+def test_no_count_is_needed(write, tmp_path, client):
     keys = [f"order-{i}" for i in range(500)]
     where = client.post("/v1/partitions", json={"keys": keys, "partitions_count": 7}).json["partitions"]
     lines = [f"{key},{partition}" for key, partition in zip(keys, where, strict=True)]

@@ -1,0 +1,39 @@
+"""Tasks that Spark's executors run: Arrow batches in, Arrow batches out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.sql.pandas.types import from_arrow_schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+    from service.analyses.results import ArrowFunction
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """Tasks, each of which calls ``function`` with its batches of ``frame``.
+
+    count : the number of tasks, at most
+    """
+
+    function: ArrowFunction
+    count: int
+    frame: DataFrame
+
+    def rows(self, schema: pa.Schema) -> DataFrame:
+        """The rows of ``schema`` that the tasks give."""
+        return self.frame.mapInArrow(self.function, from_arrow_schema(schema))
+
+    def run(self, schema: pa.Schema) -> pa.Table:
+        """The same, here."""
+        return self.rows(schema).toArrow()
+
+
+def numbered(spark: SparkSession, function: ArrowFunction, count: int) -> Tasks:
+    """Tasks that get batches with their numbers, 0 to ``count`` - 1, in the only column."""
+    return Tasks(function, count, spark.range(0, count, 1, count))

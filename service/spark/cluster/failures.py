@@ -1,0 +1,41 @@
+"""Why Spark failed, in a sentence."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from pyspark.errors import PySparkException
+
+from service.spark.errors import JobFailed
+
+NO_FILE: Final = "No file matches. In a path, * ? [ ] { } make a pattern; put \\ before one that is part of a name."
+
+
+def failure(error: Exception) -> JobFailed:
+    """The innermost cause in the words of the executor or the JVM, and the file that was being read."""
+    text = _messages(error)
+    causes = re.findall(r"^(?:Caused by: |(?=service\.[\w.]+: |(?:\w+[.$])*\w*(?:Error|Exception): ))(.+)$", text, re.MULTILINE)
+    reason = re.sub(r"^(service\.[\w.]+|java\.lang\.RuntimeException): ", "", causes[-1]) if causes else _message(error)
+    if "PatternSyntaxException: " in reason:
+        reason = NO_FILE
+    file = re.search(r"Encountered error while reading file (?:file:/*(?=/))?(.+?)\.\s", text)
+    return JobFailed(f"{file[1]}: {reason}" if file and file[1] not in reason else reason)
+
+
+def _messages(error: Any) -> str:
+    """The message of an error and, from the JVM, those of its causes, on lines of their own."""
+    java = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+    messages = []
+    while java is not None:
+        messages.append(str(java.toString()))
+        java = java.getCause()
+    return "\n".join(messages) or str(error)
+
+
+def _message(error: Exception) -> str:
+    """The first line, of Spark's own errors without error class and plan."""
+    text = str(error).splitlines()[0]
+    if isinstance(error, PySparkException):
+        return re.sub(r"\s*SQLSTATE: \w+.*$", "", re.sub(r"^\[[A-Z_.]+\]\s*", "", text))
+    return text
