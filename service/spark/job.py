@@ -1,9 +1,9 @@
-"""A job, its environment, and its outcome."""
+"""A job and its environment."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
@@ -14,10 +14,9 @@ from service.spark.io.sources import Source
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
-    from service.report.pages import Report
+    from service.analyses.outcome import Outcome
     from service.spark.io.sinks import Sink
 
 
@@ -33,26 +32,6 @@ class Pipeline:
     spark: SparkSession
     sink: Sink
     progress: Callable[[str], AbstractContextManager[None]]
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """The outcome of a job.
-
-    summary : ``summary.json``: the results, and bodies of an endpoint of the service in a member named like the endpoint
-    tables : by file name (``partitions.parquet``): an Arrow table, a Spark frame, or the location where the job has written it
-    report : ``report.html``
-    headline : the key figures for the terminal, by name
-    requests : by file name (``partition-count-plans.json``): the body of an endpoint of the service
-    within_limits : False if a limit among the parameters is exceeded
-    """
-
-    summary: dict[str, Any]
-    tables: Mapping[str, pa.Table | DataFrame | str]
-    report: Report
-    headline: Mapping[str, str] = field(default_factory=dict)
-    requests: Mapping[str, dict[str, Any]] = field(default_factory=dict)
-    within_limits: bool = True
 
 
 @dataclass(frozen=True)

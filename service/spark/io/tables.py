@@ -1,23 +1,16 @@
-"""Reads a table that the driver needs whole, such as brokers or placements, with a fixed type for each column.
-
-Text becomes the type of its column, since all of CSV is text.
-"""
+"""Reads a table that the driver needs whole, such as brokers or placements, with a fixed type for each column."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from service.core.printable import printable
-from service.decisions.texts import is_text, not_utf8
-from service.spark.errors import WrongSource
+from service.files.types import typed
 from service.spark.io.scan import ScanSource
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    import pyarrow as pa
     from pyspark.sql import SparkSession
 
     from service.spark.io.sources import Source
@@ -26,49 +19,9 @@ if TYPE_CHECKING:
 def read_table(
     spark: SparkSession, source: Source, required: Mapping[str, pa.DataType], optional: Mapping[str, pa.DataType]
 ) -> pa.Table:
-    """These columns of a source, those of ``optional`` only where it has them. A list may be text, as ``1,2,3`` or ``[1, 2, 3]``.
+    """These columns of a source, those of ``optional`` only where it has them, as ``service.files.types.typed`` reads them.
 
-    Raises WrongSource for a column that is missing, and for a value that is not of its type; null and empty text are null.
+    Raises WrongSource for a column that is missing, and WrongTable for a value that is not of its type.
     """
     table = ScanSource.of(spark, source, required, optional=optional).table()
-    types = {name: kind for name, kind in {**required, **optional}.items() if name in table.column_names}
-    return pa.table({name: _typed(table[name], kind, name, source) for name, kind in types.items()})
-
-
-def _typed(column: pa.ChunkedArray, kind: pa.DataType, name: str, source: Source) -> pa.ChunkedArray:
-    first = 0
-    for chunk in column.chunks:
-        if (wrong := not_utf8(chunk)) is not None:
-            row = first + wrong.index(True).as_py()
-            raise WrongSource(f"{source}: {name} of row {row + 1:,} is not UTF-8.")
-        first += len(chunk)
-    try:
-        return _cast(column, kind)
-    except pa.ArrowNotImplementedError:
-        raise WrongSource(f"{source}: The column {name!r} is {column.type}, which cannot become {kind}.") from None
-    except pa.ArrowInvalid:
-        row = _first_misfit(column, kind)
-        value = printable(str(column[row].as_py()))
-        raise WrongSource(f"{source}: {name} of row {row + 1:,} is '{value}', which is not of type {kind}.") from None
-
-
-def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    if is_text(column.type) and not is_text(kind):
-        column = pc.utf8_trim_whitespace(column)
-        column = pc.if_else(pc.equal(column, ""), pa.scalar(None, column.type), column)
-    if pa.types.is_list(kind) and not pa.types.is_nested(column.type):
-        column = pc.split_pattern(pc.replace_substring_regex(column.cast(pa.string()), r"[\[\]\s]", ""), ",")
-    return column.cast(kind)
-
-
-def _first_misfit(column: pa.ChunkedArray, kind: pa.DataType) -> int:
-    """The first row whose value cannot be cast; there is one."""
-    start, end = 0, len(column)
-    while end - start > 1:
-        middle = (start + end) // 2
-        try:
-            _cast(column.slice(start, middle - start), kind)
-            start = middle
-        except pa.ArrowInvalid:
-            end = middle
-    return start
+    return typed(table, {**required, **optional}, str(source))

@@ -11,13 +11,14 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from service.analyses.fleet import assignments
 from service.analyses.fleet.assignments import Choice
+from service.analyses.outcome import Outcome
 from service.core.errors import InvalidQuestion
 from service.report.folders import REJECTED_ROWS
 from service.report.numbers import number
 from service.spark.errors import WrongSource
 from service.spark.io import reading, sources
 from service.spark.io.sources import Source
-from service.spark.job import Outcome, Pipeline
+from service.spark.job import Pipeline
 from service.spark.load import report as load_report
 from service.spark.load import summary as load_summary
 from service.spark.load import windows

@@ -8,13 +8,14 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame, Observation, types
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
+from service.analyses.outcome import Outcome
 from service.report.folders import REJECTED_ROWS
 from service.report.numbers import number
 from service.spark.errors import WrongSource
 from service.spark.io import reading, sources
 from service.spark.io.sources import Source
 from service.spark.io.times import milliseconds
-from service.spark.job import Outcome, Pipeline
+from service.spark.job import Pipeline
 from service.spark.offsets import lags as offset_lags
 from service.spark.offsets import report as offsets_report
 from service.spark.offsets.lags import PARTITION

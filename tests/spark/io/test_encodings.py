@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from service.analyses.skew.scan import SkewScan, merged
 from service.cli import main, tables
+from service.files.errors import WrongTable
 from service.report.folders import REJECTED_ROWS
-from service.spark.errors import WrongSource
 from service.spark.io import early_checks
 from service.spark.io.scan import ScanSource, run_scan
 from service.spark.io.sources import Source
@@ -170,7 +170,7 @@ def test_a_byte_order_mark_of_utf8_is_no_part_of_the_file(tmp_path):
 def test_a_table_of_the_driver_with_text_that_is_not_utf8_is_named_with_its_row(spark, tmp_path):
     path = str(tmp_path / "brokers.parquet")
     pq.write_table(pa.table({"broker_id": [1, 2], "rack_id": text_column([b"a", b"\xff"])}), path, row_group_size=1)
-    with pytest.raises(WrongSource, match=r"brokers\.parquet: rack_id of row 2 is not UTF-8"):
+    with pytest.raises(WrongTable, match=r"brokers\.parquet: rack_id of row 2 is not UTF-8"):
         read_table(spark, Source.parse(path), {"broker_id": pa.int32()}, {"rack_id": pa.string()})
 
 

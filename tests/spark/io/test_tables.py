@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from service.files.errors import WrongTable
 from service.spark.errors import WrongSource
 from service.spark.io.sources import Source
 from service.spark.io.tables import read_table
@@ -69,5 +70,5 @@ def test_files_may_have_integers_of_different_widths(spark, tmp_path):
 def test_the_first_misfit_is_named(spark, tmp_path, columns, message):
     path = str(tmp_path / "a.parquet")
     pq.write_table(pa.table(columns), path)
-    with pytest.raises(WrongSource, match=message):
+    with pytest.raises((WrongSource, WrongTable), match=message):
         read_table(spark, Source.parse(path), REQUIRED, OPTIONAL)

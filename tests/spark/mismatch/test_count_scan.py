@@ -10,9 +10,9 @@ from click.testing import CliRunner
 
 from service.analyses.mismatch import count_scan
 from service.analyses.mismatch.count_scan import SAMPLE_RECORDS, CountScan, merged
+from service.analyses.mismatch.outcome import MOST_PARTITIONS
 from service.analyses.mismatch.scan import MismatchScan
 from service.cli import main
-from service.spark.mismatch.job import MOST_PARTITIONS
 
 
 def sampled(*tasks, key_format="string", limit=MOST_PARTITIONS):

@@ -9,7 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from service.spark.errors import JobFailed, WrongSource
+from service.analyses.reassign import outcome as outcomes
+from service.core.errors import AllocatorError
+from service.files.errors import WrongTable
+from service.spark.errors import WrongSource
 from service.spark.io.sources import Source
 from service.spark.reassign import job
 
@@ -19,7 +22,8 @@ if TYPE_CHECKING:
 
     from flask.testing import FlaskClient
 
-    from service.spark.job import Outcome, Pipeline
+    from service.analyses.outcome import Outcome
+    from service.spark.job import Pipeline
 
 BROKERS = "broker_id,rack_id,draining\n0,a,\n1,b,\n2,b,\n3,a,\n7,b,true\n"
 ROWS = {"orders": [[7, 0], [0, 7], [0, 1]], "payments": [[3, 7], [1, 3]]}
@@ -66,17 +70,17 @@ def test_a_table_gets_the_services_plan(
     }
     answer = client.post("/v1/reassignments", json=body).json
     assert outcome.summary["moves"] == answer["moves"]
-    table = outcome.tables[job.REASSIGNMENT].to_pylist()
+    table = outcome.tables[outcomes.REASSIGNMENT].to_pylist()
     assert {(r["topic"], r["partition"]): r["replicas"] for r in table} == {
         (r["topic"], r["partition"]): r["replicas"] for r in answer["reassignment"]["partitions"]
     }
-    assert [(row["moves"], row["bytes"], row["duration_seconds"]) for row in outcome.tables[job.BATCHES].to_pylist()] == [
+    assert [(row["moves"], row["bytes"], row["duration_seconds"]) for row in outcome.tables[outcomes.STEPS].to_pylist()] == [
         (batch["moves"], batch["bytes"], batch["duration_seconds"]) for batch in answer["batches"]
     ]
     assert outcome.summary["effects"] == answer["effects"]
     assert (outcome.summary["pace"], outcome.summary["duration_seconds"]) == (answer["pace"], answer["duration_seconds"])
     assert outcome.summary["before"]["replicas"]["skew"] == answer["before"]["broker_load"]["replicas"]["skew"]
-    assert len(outcome.tables[job.MOVES]) == len(answer["reasons"])
+    assert len(outcome.tables[outcomes.MOVES]) == len(answer["reasons"])
     assert outcome.summary["after"]["replicas"]["counts"].tolist() == answer["after"]["broker_load"]["replicas"]["counts"]
 
 
@@ -89,7 +93,7 @@ def test_the_page_names_brokers_and_batches_and_begins_with_what_the_plan_does(
     axis = page[page.index("<svg") : page.index("</svg>")]
     assert [re.search(rf">{broker}</text>", axis) is not None for broker in (0, 1, 2, 3, 7)] == [True] * 5
     batches = page[page.index(">Batches<") :]
-    for row in outcome.tables[job.BATCHES].to_pylist():
+    for row in outcome.tables[outcomes.STEPS].to_pylist():
         assert f"{row['bytes']} B" in batches
         assert f"{row['duration_seconds']:.1f} s" in batches
 
@@ -98,7 +102,7 @@ def test_replicas_may_be_text(pipeline: Pipeline, write: Callable[[str, str], st
     text = 'topic_name,partition_id,replicas\nt,0,"[7, 0]"\nt,1,"0,1"\n'
     outcome = planned(pipeline, write("placements.csv", text), write("brokers.csv", BROKERS), throttle_bytes_per_second=None)
     assert outcome.summary["moves"]["bytes"] is None
-    assert outcome.tables[job.REASSIGNMENT].column("current_replicas").to_pylist()[0] == [7, 0]
+    assert outcome.tables[outcomes.REASSIGNMENT].column("current_replicas").to_pylist()[0] == [7, 0]
 
 
 @pytest.mark.parametrize(
@@ -127,10 +131,10 @@ def test_replicas_may_be_text(pipeline: Pipeline, write: Callable[[str, str], st
 def test_what_is_wrong_with_a_table_is_named(
     pipeline: Pipeline, write: Callable[[str, str], str], text: str, brokers: str, message: str
 ) -> None:
-    with pytest.raises(WrongSource, match=message):
+    with pytest.raises((WrongSource, WrongTable), match=message):
         planned(pipeline, write("placements.csv", text), write("brokers.csv", brokers))
 
 
 def test_what_cannot_be_fails_with_the_clash(pipeline: Pipeline, placements: str, write: Callable[[str, str], str]) -> None:
-    with pytest.raises(JobFailed, match="Replication factor 5 makes 25 replicas for 4 usable brokers"):
+    with pytest.raises(AllocatorError, match="Replication factor 5 makes 25 replicas for 4 usable brokers"):
         planned(pipeline, placements, write("brokers.csv", BROKERS), replication_factor=5)

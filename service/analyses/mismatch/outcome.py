@@ -1,0 +1,178 @@
+"""Which partitioner wrote a topic, and which records the expected one would have put elsewhere."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from service.analyses.mismatch import count_scan, report
+from service.analyses.mismatch.scan import MismatchResult, MismatchScan, merged, patterns, settled
+from service.analyses.outcome import Outcome, Records
+from service.core.attribution.equivalents import PartitionerClass, rank
+from service.core.attribution.fingerprints import MAX_CLASSES, fingerprint
+from service.core.attribution.mixtures import Patterns, likelihoods, unmix
+from service.core.attribution.observations import observe
+from service.core.attribution.shares import Pairs, intervals
+from service.core.errors import InvalidQuestion
+from service.core.partitioners import PARTITIONERS
+from service.decisions.texts import is_text
+from service.files.errors import WrongTable
+from service.files.key_columns import check_format, check_keys, read_keys
+from service.report.numbers import number, share
+
+MOST_PARTITIONS: Final = 1_000_000
+"""That are counted; a row with a higher partition is rejected, as it would take the memory of as many."""
+
+NO_VERDICT: Final = {
+    "verdict": "none", "mixture": [], "chance_share": 0.0, "chance_share_low": 0.0, "chance_share_high": 0.0,
+    "unexplained_pairs": 0,
+}  # fmt: skip
+"""If no record has a key."""
+
+LARGEST_COUNT: Final = 4
+"""Partition counts are tried up to this multiple of the smallest possible one."""
+
+
+def mismatch(
+    records: Records,
+    *,
+    key_column: str,
+    key_format: str | None,
+    partition_column: str,
+    partitions_count: int | None,
+    expected: str,
+    partitioners: tuple[str, ...],
+    **_: Any,
+) -> Outcome:
+    """Estimate the partition count if it is not given, from a scan of its own, then scan the records."""
+    key_format = check_format(records.schema.field(key_column).type, key_format)
+    kind = records.schema.field(partition_column).type
+    if not (pa.types.is_integer(kind) or is_text(kind)):
+        raise WrongTable(f"{records.name}: The column {partition_column!r} is {kind}; partitions are integers.")
+    names = tuple(dict.fromkeys((*(partitioners or (each.name for each in PARTITIONERS if each.writes_to_kafka)), expected)))
+    scan = MismatchScan(key_column, key_format, partition_column, partitions_count or 1, expected, names, records.corrupt)
+    writers = scan.writers()
+    scan.expected_writer(writers)  # raises for one that ignores keys
+    if len(writers.classes) > MAX_CLASSES:
+        raise InvalidQuestion(f"{len(writers.classes)} distinct writers; at most {MAX_CLASSES} can be told apart.")
+    check_keys(records.first(), (key_column,), "", key_format, records.name)
+    if partitions_count is None:
+        counting = count_scan.CountScan(replace(scan, partitions_count=MOST_PARTITIONS))
+        sample, _ = records.scan(counting, count_scan.merged, "counting the partitions of")
+        scan = replace(scan, partitions_count=_partitions_count(sample, scan, records.name))
+    result, rejected = records.scan(scan, merged, "scanning")
+    summary = _summary(scan, result, rejected, counted=partitions_count is None)
+    headline = {
+        "records": f"{number(summary['records'])}, {number(summary['keyless'])} of them without a key",
+        "verdict": report.verdict(summary),
+        f"misplaced, if {expected} is expected": f"{number(summary['misplaced'])} ({share(summary['misplaced_share'])})",
+        "rejected records": number(sum(rejected.values())),
+    }
+    return Outcome(summary, _tables(result, summary), report.report(summary, result, records.name), headline)
+
+
+def _tables(result: MismatchResult, summary: dict[str, Any]) -> dict[str, pa.Table]:
+    partitions = {"partition_id": np.arange(len(result.records), dtype=np.int32), "records": result.records}
+    return {
+        "partitions.parquet": pa.table(partitions | {"misplaced": result.misplaced}),
+        "examples.parquet": pa.Table.from_pylist(summary["examples"]),
+    }
+
+
+def _partitions_count(sample: count_scan.RecordSample, scan: MismatchScan, name: str) -> int:
+    """The likeliest partition count: the largest partition + 1, unless the writers suggest more."""
+    if sample.largest is None or sample.records is None:
+        raise WrongTable(f"{name}: The column {scan.partition_column!r} has no partitions.")
+    least = sample.largest + 1
+    if not sample.records.num_rows:
+        return least
+    column, _ = read_keys(sample.records["key"].combine_chunks(), scan.key_format)
+    partitions = np.asarray(sample.records["partition"]).astype(np.int32)
+    chosen = [PARTITIONERS[name] for name in scan.partitioners]
+    observations = observe(column, scan.key_format, partitions)
+    mixture = fingerprint(chosen, observations, range(least, max(LARGEST_COUNT * least, least + 64))).mixture
+    return mixture.partitions_count if mixture.components else least
+
+
+def _summary(scan: MismatchScan, result: MismatchResult, rejected: dict[str, int], *, counted: bool) -> dict[str, Any]:
+    keyed, misplaced = int(result.records.sum()), int(result.misplaced.sum())
+    writers = settled(scan, result)
+    group = scan.writers()
+    return {
+        "job": "mismatch",
+        "records": keyed + result.keyless,
+        "keyless": result.keyless,
+        "rejected": rejected,
+        "key_format": scan.key_format,
+        "partitions_count": scan.partitions_count,
+        "partitions_count_found": counted,
+        "expected": scan.expected,
+        "misplaced": misplaced,
+        "misplaced_share": misplaced / keyed if keyed else 0.0,
+        "undecided": result.undecided,
+        "different_pairs": {"placed": result.right.distinct, "misplaced": result.wrong.distinct},
+        **(_verdict(*patterns(result, writers, scan.partitions_count), writers) if keyed else NO_VERDICT),
+        "writers": _writers(result, writers),
+        "ignoring_keys": list(group.ignoring_keys),
+        "excluded": [{"partitioner": name, "reason": reason} for name, reason in group.excluded],
+        "examples": [
+            {
+                "key": key,
+                "partition_id": where,
+                "expected_partition_id": expected,
+                "explained_by": [writer.names[0] for writer, i in writers if bits >> i & 1],
+            }
+            for key, where, expected, bits in result.examples.values()
+        ],
+    }
+
+
+def _verdict(patterns: Patterns, pairs: Pairs, writers: Sequence[tuple[PartitionerClass, int]]) -> dict[str, Any]:
+    """Which partitioners wrote it."""
+    mixture = unmix(patterns, len(writers))
+    alone = len(mixture.components) == 1 and not mixture.unexplained
+    classes = [each.class_index for each in mixture.components]
+    shares = np.array([*(each.share for each in mixture.components), mixture.chance_share])
+    *bounds, (chance_low, chance_high) = intervals(likelihoods(patterns, classes), shares, pairs)
+    return {
+        "verdict": "identified" if alone else "mixture" if mixture.components else "unexplained",
+        "mixture": [
+            {
+                "partitioners": _alike(patterns, writers, each.class_index),
+                "share": each.share,
+                "share_low": low,
+                "share_high": high,
+                "pairs": each.pairs,
+                "of": each.of,
+                "log_chance": each.log_chance,
+            }
+            for each, (low, high) in zip(mixture.components, bounds, strict=True)
+        ],
+        "chance_share": mixture.chance_share,
+        "chance_share_low": chance_low,
+        "chance_share_high": chance_high,
+        "unexplained_pairs": mixture.unexplained,
+    }
+
+
+def _alike(patterns: Patterns, writers: Sequence[tuple[PartitionerClass, int]], class_index: int) -> list[str]:
+    """The partitioners that explain the same pairs as a writer, those in use first."""
+    same = [
+        k
+        for k in range(len(writers))
+        if (patterns.explained[:, k] == patterns.explained[:, class_index]).all()
+        and (patterns.undecided[:, k] == patterns.undecided[:, class_index]).all()
+    ]
+    names = [name for k in same for name in writers[k][0].names]
+    return sorted(names, key=lambda name: rank(PARTITIONERS[name]))
+
+
+def _writers(result: MismatchResult, writers: Sequence[tuple[PartitionerClass, int]]) -> list[dict[str, Any]]:
+    """The number of records that each explains, largest share first."""
+    by_share = sorted(writers, key=lambda each: -result.explained[each[1]] / max(result.decided[each[1]], 1))
+    return [
+        {"partitioners": list(writer.names), "explained": int(result.explained[i]), "of": int(result.decided[i])}
+        for writer, i in by_share
+    ]

@@ -1,0 +1,209 @@
+"""A reassignment of all topics of a table: summary, tables and report."""
+
+from dataclasses import asdict
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from service.analyses.outcome import Outcome
+from service.analyses.reassign.report import load_summary, report_of
+from service.core.errors import InvalidQuestion
+from service.core.model import Ragged
+from service.core.reassignments.batches.model import Batches, Limits, Pace, Timing
+from service.core.reassignments.batches.plan import plan_in_batches
+from service.core.reassignments.effects import effects, timing_sentence, warnings
+from service.core.reassignments.loads import before_and_after
+from service.core.reassignments.model import (
+    NO_LIMIT,
+    Brokers,
+    Goal,
+    Placements,
+    Plan,
+)
+from service.core.reassignments.moves import moves_of
+from service.decisions.groups.rows import NAME
+from service.decisions.reassignments.rows import (
+    PLACED_TOPIC,
+    PLACEMENT,
+    TARGET_BROKER,
+    plain_placed_topics,
+    plain_target_brokers,
+    read_brokers,
+    read_placements,
+)
+from service.decisions.reassignments.tables import moves_table
+from service.files.errors import WrongTable
+from service.report.numbers import number
+
+REASSIGNMENT: Final = "reassignment.parquet"
+MOVES: Final = "moves.parquet"
+STEPS: Final = "batches.parquet"
+
+PLACED: Final = {"topic_name": pa.string(), "partition_id": pa.int32(), "replicas": pa.list_(pa.int32())}
+OPTIONAL: Final = {"partition_bytes": pa.int64(), "partition_bytes_per_second": pa.float64()}
+"""The columns of placements that are required, and those that are not."""
+
+BROKERS: Final = (
+    {"broker_id": pa.int32()},
+    {field.name: field.type for field in TARGET_BROKER if field.name != "broker_id"},
+)
+"""The same of brokers."""
+
+
+def reassign(
+    placements: tuple[str, pa.Table],
+    brokers: tuple[str, pa.Table],
+    *,
+    excluded_topics: tuple[str, ...],
+    replication_factor: int | None,
+    objective: str,
+    racks: str,
+    leaders: str,
+    balance: str,
+    moves_per_broker: int | None,
+    moves_per_batch: int | None,
+    bytes_in_flight: int | None,
+    throttle_bytes_per_second: int | None,
+    throttle_utilization: float,
+    batch_seconds: float,
+    **_: Any,
+) -> Outcome:
+    """Plan the reassignment. placements, brokers : a name for errors, and a table. Raises WrongTable, and AllocatorError."""
+    topics = _topics(*placements)
+    broker_rows = _brokers(*brokers)
+    goal = Goal(objective, racks, leaders, balance)
+    try:
+        ids = pc.unique(topics.field("placements").flatten().field("replicas").flatten())
+        cluster = read_brokers(broker_rows, np.array(ids, np.int32))
+        placed = read_placements(topics, cluster, replication_factor, frozenset(excluded_topics))
+        _check_sizes(cluster, placed, goal, bytes_in_flight or throttle_bytes_per_second)
+    except InvalidQuestion as error:
+        raise WrongTable(f"{(brokers if error.field[:1] == ('brokers',) else placements)[0]}: {error}") from None
+    result, batches = plan_in_batches(cluster, placed, goal, Limits(moves_per_broker, moves_per_batch, bytes_in_flight))
+    moves = moves_table(cluster, placed, moves_of(cluster, placed, goal, result.replicas, batches))
+    pace = Pace(throttle_utilization, batch_seconds)
+    timing = batches.timing(pace, throttle_bytes_per_second)
+    summary = _summary(cluster, placed, goal, result, batches, timing)
+    summary["effects"] += timing_sentence(timing, pace, throttle_bytes_per_second)
+    summary["pace"] = {"throttle_bytes_per_second": throttle_bytes_per_second, **asdict(pace)}
+    steps = _batches(batches, timing.seconds, sized=placed.sizes is not None)
+    return Outcome(
+        summary=summary,
+        tables={REASSIGNMENT: _reassignment(cluster, placed, batches), MOVES: moves, STEPS: steps},
+        report=report_of(summary, steps, placements[0]),
+        headline={
+            "partitions": number(len(placed)),
+            "replicas to copy": f"{number(summary['moves']['replicas'])} (lower bound {number(result.lower_bound)})",
+            "leaders to change": number(summary["moves"]["leaders"]),
+            "batches": number(len(batches)),
+        },
+    )
+
+
+# ---- the tables that come in -------------------------------------------------------------------------------------------
+
+
+def _topics(name: str, table: pa.Table) -> pa.StructArray:
+    """The placements as rows of type PLACED_TOPIC, a row for each topic. Partitions are in order of their ids."""
+    table = table.sort_by([("topic_name", "ascending"), ("partition_id", "ascending")]).combine_chunks()
+    wrong = next((column for column in table.column_names if table.column(column).null_count), None)
+    if wrong:
+        raise WrongTable(f"{name}: Each row must have a {wrong}; {table.column(wrong).null_count} have none.")
+    column = {name: _chunk(table.column(name)) for name in table.column_names}
+    names = pc.dictionary_encode(column["topic_name"].cast(NAME))
+    index = np.array(names.indices, np.int32)
+    bounds = pa.array(np.searchsorted(index, np.arange(len(names.dictionary) + 1)), pa.int32())
+    inner = pa.StructArray.from_arrays(
+        [column["partition_id"], column["replicas"], pa.nulls(len(table), pa.list_(pa.int32()))], fields=list(PLACEMENT)
+    )
+    lists = {name: pa.ListArray.from_arrays(bounds, column[name]) for name in OPTIONAL if name in column}
+    lists |= {"topic_name": names.dictionary, "placements": pa.ListArray.from_arrays(bounds, inner)}
+    arrays = [lists.get(field.name, pa.nulls(len(names.dictionary), field.type)).cast(field.type) for field in PLACED_TOPIC]
+    rows = pa.StructArray.from_arrays(arrays, fields=list(PLACED_TOPIC))
+    if not plain_placed_topics(rows):
+        raise WrongTable(f"{name}: Ids, sizes and rates must not be negative, and each row must have a replica.")
+    return rows
+
+
+def _chunk(column: pa.ChunkedArray) -> pa.Array:
+    array = column.combine_chunks()
+    return array if isinstance(array, pa.Array) else pa.concat_arrays(array.chunks)
+
+
+def _brokers(name: str, table: pa.Table) -> pa.StructArray:
+    """The cluster as rows of type TARGET_BROKER."""
+    column = {name: _chunk(table.column(name)) for name in table.column_names}
+    arrays = [column.get(field.name, pa.nulls(len(table), field.type)).cast(field.type) for field in TARGET_BROKER]
+    rows = pa.StructArray.from_arrays(arrays, fields=list(TARGET_BROKER))
+    if not plain_target_brokers(rows):
+        raise WrongTable(f"{name}: Each row must have a broker_id, and weights and limits that are not negative.")
+    return rows
+
+
+def _check_sizes(brokers: Brokers, placements: Placements, goal: Goal, limited: int | None) -> None:
+    needed = goal.balance == "bytes" or limited or (brokers.capacity_bytes != NO_LIMIT).any()
+    if placements.sizes is None and needed:
+        raise InvalidQuestion("Column partition_bytes is required for --balance bytes, throttles and capacities.")
+
+
+# ---- the tables that go out --------------------------------------------------------------------------------------------
+
+
+def _reassignment(brokers: Brokers, placements: Placements, batches: Batches) -> pa.Table:
+    """A row for each partition that changes in a batch (from 1): its replicas after it and before it."""
+    steps = batches.steps
+
+    def lists(rows: Ragged) -> pa.Array:
+        return pa.ListArray.from_arrays(pa.array(rows.offsets), pa.array(brokers.cluster.broker_ids[rows.values]))
+
+    return pa.table(
+        {
+            "batch": pa.array(steps.batches + 1),
+            "topic": pa.array(placements.topic_names, NAME).take(pa.array(placements.topics[steps.partitions])),
+            "partition": pa.array(placements.partition_ids[steps.partitions]),
+            "replicas": lists(steps.after),
+            "current_replicas": lists(steps.before),
+        }
+    )
+
+
+def _batches(batches: Batches, seconds: Any, *, sized: bool) -> pa.Table:
+    count = len(batches)
+    return pa.table(
+        {
+            "batch": pa.array(np.arange(1, count + 1, dtype=np.int32)),
+            "moves": pa.array(batches.moves),
+            "bytes": pa.array(batches.amounts) if sized else pa.nulls(count, pa.int64()),
+            "duration_seconds": pa.nulls(count, pa.float64()) if seconds is None else pa.array(seconds, mask=np.isinf(seconds)),
+        }
+    )
+
+
+def _summary(
+    brokers: Brokers, placements: Placements, goal: Goal, result: Plan, batches: Batches, timing: Timing
+) -> dict[str, Any]:
+    now = placements.replicas
+    loads = before_and_after(brokers, placements, result.replicas)
+    leads = now.values[now.offsets[:-1]] != result.replicas.values[result.replicas.offsets[:-1]]
+    return {
+        "job": "reassign",
+        "objective": goal.objective,
+        "balance": goal.balance,
+        "topics": len(placements.topic_names),
+        "partitions": len(placements),
+        "moves": {
+            "replicas": int(batches.moves.sum()),
+            "bytes": None if placements.sizes is None else int(batches.amounts.sum()),
+            "leaders": int(leads.sum()),
+            "lower_bound": result.lower_bound,
+            "gap": result.gap,
+        },
+        "effects": list(effects(brokers, goal, result, batches, loads)),
+        "warnings": list(warnings(brokers, placements, result, batches, timing)),
+        "batches": len(batches),
+        "duration_seconds": timing.total,
+        "before": load_summary(brokers, loads[0]),
+        "after": load_summary(brokers, loads[1]),
+    }

@@ -1,0 +1,181 @@
+"""How evenly several partitioners and partition counts would distribute records, from one scan: summary, tables, a request."""
+
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from service.analyses.outcome import Outcome, Records
+from service.analyses.skew import report
+from service.analyses.skew.answer import Answer, answer_from
+from service.analyses.skew.scan import SkewScan, check_partitioners, merged
+from service.core.keys.values import key_value
+from service.core.sizing.plans import Limits, Plan, Rates, check_not_empty
+from service.decisions.texts import is_text
+from service.files.errors import WrongTable
+from service.files.key_columns import check_format, check_keys, is_bytes
+
+SHOWN: Final = 10
+"""Most hottest keys in the summary."""
+
+
+def scan_of(records: Records, *, key_columns: tuple[str, ...], key_format: str | None, **options: Any) -> SkewScan:
+    """The scan of records, once their columns hold keys of the format. options : as of SkewScan
+
+    Raises WrongTable or InvalidQuestion.
+    """
+    kind = records.schema.field(key_columns[0]).type if len(key_columns) == 1 else pa.string()
+    key_format = check_format(kind, key_format)
+    check_partitioners(options["partitioners"], key_format)
+    scan = SkewScan(key_columns=key_columns, key_format=key_format, corrupt=records.corrupt, **options)
+    for name in scan.size_columns:
+        kind = records.schema.field(name).type
+        if not (pa.types.is_integer(kind) or is_text(kind) or is_bytes(kind)):
+            raise WrongTable(
+                f"{records.name}: The column {name!r} is {kind}, which has no size; only integers, strings and bytes have one."
+            )
+    check_keys(records.first(), key_columns, scan.separator, key_format, records.name)
+    return scan
+
+
+def skew(records: Records, scan: SkewScan, limits: Limits, rates: Rates, duration_seconds: float | None) -> Outcome:
+    """Scan the records once. rates, duration_seconds : as of ``answer_from``. Raises InvalidQuestion if there is no key."""
+    result, rejected = records.scan(scan, merged, "scanning")
+    check_not_empty(result.counts)
+    answer = answer_from(result, rejected, scan.key_format, limits, rates, duration_seconds)
+    return Outcome(
+        _summary(answer),
+        _tables(answer),
+        report.report(answer, records.name, scan),
+        report.headline(answer),
+        {"partition-count-plans.json": _request(answer)},
+        within_limits=all(not each.smallest or each.recommended is not None for each in answer.reach),
+    )
+
+
+def _tables(answer: Answer) -> dict[str, pa.Table]:
+    """The tables by file name: a row for each partition of each plan, each plan, each move and each hottest key."""
+    counts = answer.counts
+    return {
+        "partitions.parquet": pa.concat_tables([_partitions(plan) for plan in answer.plans]),
+        "plans.parquet": pa.Table.from_pylist([_plan(plan) for plan in answer.plans]),
+        "moves.parquet": pa.table(
+            {
+                "partitioner": pa.array([move.partitioner for move in answer.moves], pa.string()),
+                "from_count": pa.array([move.from_count for move in answer.moves], pa.int32()),
+                "to_count": pa.array([move.to_count for move in answer.moves], pa.int32()),
+                "records": pa.array([move.records for move in answer.moves], pa.int64()),
+                "bytes": pa.array([move.bytes if counts.has_bytes else None for move in answer.moves], pa.int64()),
+                "exact": pa.array([move.exact for move in answer.moves], pa.bool_()),
+            }
+        ),
+        "hottest_keys.parquet": pa.table(
+            {
+                "key": pa.array([key.key for key in answer.hottest], pa.string()),
+                "records": pa.array([key.records for key in answer.hottest], pa.int64()),
+                "records_share": pa.array([key.records / max(counts.records, 1) for key in answer.hottest], pa.float64()),
+                "records_error": pa.array([key.records_error for key in answer.hottest], pa.int64()),
+                "bytes": pa.array([key.bytes if counts.has_bytes else None for key in answer.hottest], pa.int64()),
+            }
+        ),
+    }
+
+
+def _partitions(plan: Plan) -> pa.Table:
+    n = plan.partitions_count
+    return pa.table(
+        {
+            "partitioner": pa.repeat(plan.partitioner, n),
+            "partitions_count": pa.repeat(pa.scalar(n, pa.int32()), n),
+            "partition_id": pa.array(np.arange(n, dtype=np.int32)),
+            "records": pa.array(plan.records.counts),
+            "bytes": pa.array(plan.bytes.counts) if plan.bytes else pa.nulls(n, pa.int64()),
+            "distinct_keys": pa.array(plan.keys.counts),
+        }
+    )
+
+
+def _plan(plan: Plan) -> dict[str, Any]:
+    row: dict[str, Any] = {"partitioner": plan.partitioner, "partitions_count": plan.partitions_count}
+    for name, of in (("records", plan.records), ("bytes", plan.bytes), ("keys", plan.keys)):
+        row |= {
+            f"{name}_skew": of.spread.skew if of else None,
+            f"{name}_stddev": of.spread.stddev if of else None,
+            f"{name}_gini": of.gini if of else None,
+            f"{name}_empty_partitions": of.empty_partitions if of else None,
+            f"{name}_floor": of.floor if of else None,
+            f"{name}_chance_mean": of.chance.mean if of else None,
+            f"{name}_chance_low": of.chance.low if of else None,
+            f"{name}_chance_high": of.chance.high if of else None,
+            f"{name}_verdict": of.verdict if of else None,
+        }
+    return row | {f"meets_{limit}": kept for limit, kept in plan.meets.items()}
+
+
+def _summary(answer: Answer) -> dict[str, Any]:
+    """The results: totals, the skew of each plan, what is recommended, the hottest keys."""
+    counts, distinct = answer.counts, answer.counts.distinct
+    return {
+        "job": "skew",
+        "records": counts.records,
+        "keyless": int(counts.keyless[0]),
+        "rejected": answer.rejected,
+        "bytes": counts.bytes if counts.has_bytes else None,
+        "distinct_keys": distinct.distinct,
+        "exact": answer.exact,
+        "relative_error": distinct.relative_error,
+        "current_partitions_count": counts.current,
+        "plans": [
+            {
+                "partitioner": plan.partitioner,
+                "partitions_count": plan.partitions_count,
+                "skew": plan.records.spread.skew,
+                "byte_skew": plan.bytes.spread.skew if plan.bytes else None,
+                "verdict": plan.records.verdict,
+                "floor": plan.records.floor,
+                "byte_verdict": plan.bytes.verdict if plan.bytes else None,
+                "meets": plan.meets,
+            }
+            for plan in answer.plans
+        ],
+        "limits": [vars(each) for each in answer.reach],
+        "hottest_keys": [
+            {"key": key.value, "records": key.records, "records_error": key.records_error} for key in answer.hottest[:SHOWN]
+        ],
+    }
+
+
+def _request(answer: Answer) -> dict[str, Any]:
+    """A request to ``/v1/partition-count-plans`` with a histogram of the keys.
+
+    The histogram has every key while they are few; otherwise the hottest, and a sample scaled to the weight of all others.
+    """
+    counts, sample = answer.counts, answer.sample
+    rows = {key_value(key, answer.key_format): [*weights] for key, weights in sample.weights.items()}
+    if not sample.complete:
+        hot = {key.value: [key.records, key.bytes] for key in answer.hottest}
+        light = np.array([weights for key, weights in rows.items() if key not in hot], np.float64).reshape(-1, 2)
+        rest = np.array([counts.records, counts.bytes]) - np.array([*hot.values()], np.int64).reshape(-1, 2).sum(axis=0)
+        scaled = np.maximum(np.round(light * (rest / np.maximum(light.sum(axis=0), 1))), [1, 0]).astype(np.int64).tolist()
+        rows = hot | dict(zip((key for key in rows if key not in hot), scaled, strict=True))
+    histogram: list[dict[str, Any]] = [
+        {"key": key, "records": records} | ({"bytes": size} if counts.has_bytes else {}) for key, (records, size) in rows.items()
+    ]
+    histogram.sort(key=lambda row: (-row["records"], str(row["key"])))
+    keyless = counts.keyless.tolist()
+    if keyless[0]:
+        histogram.append({"key": None, "records": keyless[0]} | ({"bytes": keyless[1]} if counts.has_bytes else {}))
+    document: dict[str, Any] = {
+        "partitioners": list(counts.names),
+        "partitions_counts": list(counts.partitions_counts),
+        "key_format": answer.key_format,
+        "histogram": histogram,
+        "is_sample": True if not sample.complete else None,
+        "current_partitions_count": counts.current,
+        "records_per_second": answer.rates.records_per_second,
+        "bytes_per_second": answer.rates.bytes_per_second,
+        "max_partition_records_per_second": answer.limits.records_per_second,
+        "max_partition_bytes_per_second": answer.limits.bytes_per_second,
+        "max_skew": answer.limits.skew,
+    }
+    return {name: value for name, value in document.items() if value is not None}

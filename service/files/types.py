@@ -1,0 +1,63 @@
+"""Tables with a fixed type for each column. Text becomes the type of its column, since all of CSV is text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from service.core.printable import printable
+from service.decisions.texts import is_text, not_utf8
+from service.files.errors import WrongTable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def typed(table: pa.Table, types: Mapping[str, pa.DataType], source: str) -> pa.Table:
+    """The columns of ``types``, where the table has them, as these types. A list may be text, as ``1,2,3`` or ``[1, 2, 3]``.
+
+    source : the name of the table, for errors
+    Raises WrongTable for a value that is not of its type; null and empty text are null.
+    """
+    return pa.table({name: _typed(table[name], kind, name, source) for name, kind in types.items() if name in table.column_names})
+
+
+def _typed(column: pa.ChunkedArray, kind: pa.DataType, name: str, source: str) -> pa.ChunkedArray:
+    first = 0
+    for chunk in column.chunks:
+        if (wrong := not_utf8(chunk)) is not None:
+            row = first + wrong.index(True).as_py()
+            raise WrongTable(f"{source}: {name} of row {row + 1:,} is not UTF-8.")
+        first += len(chunk)
+    try:
+        return _cast(column, kind)
+    except pa.ArrowNotImplementedError:
+        raise WrongTable(f"{source}: The column {name!r} is {column.type}, which cannot become {kind}.") from None
+    except pa.ArrowInvalid:
+        row = _first_misfit(column, kind)
+        value = printable(str(column[row].as_py()))
+        raise WrongTable(f"{source}: {name} of row {row + 1:,} is '{value}', which is not of type {kind}.") from None
+
+
+def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    if is_text(column.type) and not is_text(kind):
+        column = pc.utf8_trim_whitespace(column)
+        column = pc.if_else(pc.equal(column, ""), pa.scalar(None, column.type), column)
+    if pa.types.is_list(kind) and not pa.types.is_nested(column.type):
+        column = pc.split_pattern(pc.replace_substring_regex(column.cast(pa.string()), r"[\[\]\s]", ""), ",")
+    return column.cast(kind)
+
+
+def _first_misfit(column: pa.ChunkedArray, kind: pa.DataType) -> int:
+    """The first row whose value cannot be cast; there is one."""
+    start, end = 0, len(column)
+    while end - start > 1:
+        middle = (start + end) // 2
+        try:
+            _cast(column.slice(start, middle - start), kind)
+            start = middle
+        except pa.ArrowInvalid:
+            end = middle
+    return start
