@@ -58,7 +58,12 @@ def map_order(names: list[str]) -> list[str]:
 
 @dataclass
 class Group:
-    """What a leader knows; ``order`` is that of its map of subscriptions, in which it reads the members."""
+    """What a leader knows; ``order`` is that of its map of subscriptions, in which it reads the members.
+
+    former : who claims a partition from an older generation
+    sequence : the order of partitions, where it is not that of topics; tolerance : counts that differ so much are balanced
+    listed : does a member keep the first of its list, not the first by (id, topic)?
+    """
 
     order: list[str]
     counts: dict[str, int]
@@ -70,6 +75,10 @@ class Group:
     owners: dict[Partition, str] = field(default_factory=dict)
     contested: set[Partition] = field(default_factory=set)
     rack_aware: bool = False
+    former: dict[Partition, str] = field(default_factory=dict)
+    sequence: list[Partition] | None = None
+    tolerance: int = 1
+    listed: bool = False
 
     def partitions(self, topics: list[str]) -> list[Partition]:
         """All partitions of the topics, in their order, ids ascending."""
@@ -82,7 +91,7 @@ class Group:
 
     def owned(self, member: str) -> list[Partition]:
         """What the member owns after conflicts are settled."""
-        return [partition for partition, owner in self.owners.items() if owner == member]
+        return [partition for partition in dict.fromkeys(self.claims[member]) if self.owners.get(partition) == member]
 
     def unassigned(self, topics: list[str], kept: list[Partition]) -> list[Partition]:
         """All partitions of these topics less the kept ones, as Kafka subtracts.
@@ -128,6 +137,11 @@ def read(body: Body) -> Group:
     subscribed = {topic for m in order for topic in group.subscriptions[m]}
     group.counts = {topic: count for topic, count in group.counts.items() if topic in subscribed}
     settle(group)
+    for member in order:
+        if group.generations[member] < max(group.generations.values()):
+            for partition in group.claims[member]:
+                if partition not in group.former or group.generations[member] > group.generations[group.former[partition]]:
+                    group.former[partition] = member
     on_racks = [group.partition_racks.get(partition, set()) for partition in group.partitions(list(group.counts))]
     occurring = set().union(*on_racks)
     group.rack_aware = bool(occurring & set(group.racks.values())) and any(racks != occurring for racks in on_racks)
@@ -201,7 +215,8 @@ def constrained(group: Group) -> tuple[Given, dict[Partition, str]]:  # noqa: C9
     for member in map_order(group.order):
         given_up |= {p: member for p in group.owned(member) if group.mismatch(member, p)}
         owned = [p for p in group.owned(member) if not group.mismatch(member, p) and p not in group.contested]
-        owned.sort(key=lambda partition: (partition[1], utf16(partition[0])))
+        if not group.listed:
+            owned.sort(key=lambda partition: (partition[1], utf16(partition[0])))
         if len(owned) < minimum:
             keep = len(owned)
             short.append(member)
@@ -223,7 +238,8 @@ def constrained(group: Group) -> tuple[Given, dict[Partition, str]]:  # noqa: C9
 
     def give(partition: Partition, member: str) -> None:
         given[member].append(partition)
-        if given_up.get(partition, member) != member or partition in group.contested:
+        lost = partition in given_up if group.listed else given_up.get(partition, member) != member
+        if lost or partition in group.contested:
             changing[partition] = member
 
     if group.rack_aware:
@@ -336,13 +352,6 @@ def general(group: Group) -> Given:  # noqa: C901, PLR0915 (read from top to bot
     readers = {topic: [m for m in group.order if topic in group.subscriptions[m]] for topic in group.counts}
     topics = sorted(group.counts, key=lambda topic: (len(readers[topic]), utf16(topic)))
     possible = {m: sum(group.counts.get(topic, 0) for topic in group.subscriptions[m]) for m in group.order}
-    former: dict[Partition, str] = {}
-    for member in group.order:
-        if group.generations[member] < max(group.generations.values()):
-            for partition in group.claims[member]:
-                if partition not in former or group.generations[member] > group.generations[former[partition]]:
-                    former[partition] = member
-
     given: Given = {}  # in the order of the map
     revoked = False
     for member in map_order(group.order):
@@ -350,7 +359,8 @@ def general(group: Group) -> Given:  # noqa: C901, PLR0915 (read from top to bot
         given[member] = [p for p in owned if p[0] in group.subscriptions[member] and not group.mismatch(member, p)]
         revoked |= given[member] != owned
     fresh = not any(given.values())
-    free = group.unassigned(topics, [p for partitions in given.values() for p in partitions])
+    kept = [p for partitions in given.values() for p in partitions]
+    free = group.unassigned(topics, kept) if group.sequence is None else [p for p in group.sequence if p not in kept]
     holders = {p: member for member in given for p in given[member]}
 
     def count(member: str) -> int:
@@ -391,7 +401,7 @@ def general(group: Group) -> Given:  # noqa: C901, PLR0915 (read from top to bot
             return True
         seen = {p: m for m, partitions in given.items() for p in partitions}
         return not any(
-            count(seen[p]) > count(m) + 1
+            count(seen[p]) > count(m) + group.tolerance
             for m in given
             if count(m) != possible[m]
             for p in group.partitions([topic for topic in group.subscriptions[m] if topic in group.counts])
@@ -421,7 +431,7 @@ def general(group: Group) -> Given:  # noqa: C901, PLR0915 (read from top to bot
             for partition in partitions:
                 if balanced():
                     break
-                holder, old, candidates = holders[partition], former.get(partition), readers[partition[0]]
+                holder, old, candidates = holders[partition], group.former.get(partition), readers[partition[0]]
                 racks = group.partition_racks.get(partition, set()) if group.rack_aware else set()
                 near = [m for m in candidates if group.racks[m] in racks] if group.racks[holder] in racks else []
                 if old is not None and count(holder) > count(old) + 1:
@@ -442,6 +452,7 @@ def general(group: Group) -> Given:  # noqa: C901, PLR0915 (read from top to bot
     before = {m: list(partitions) for m, partitions in given.items()}
     if not revoked:
         reassign([p for p in free if p[0] in shared])
-    if reassign(group.partitions(shared)) and not fresh and inequality(given) >= inequality(before):
+    everything = group.partitions(shared) if group.sequence is None else [p for p in group.sequence if p[0] in shared]
+    if reassign(everything) and not fresh and inequality(given) >= inequality(before):
         given = before
     return {**given, **set_aside}

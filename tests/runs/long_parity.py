@@ -33,7 +33,7 @@ from service.decisions.groups.rows import in_answer_order
 from service.web.json.codec import dumps
 from tests.support import golden, parity, server_groups
 from tests.support.groups import RACKS, group_of
-from tests.support.jvm import COMPARED
+from tests.support.jvm import COMPARED, FORMER_CLIENTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -70,6 +70,7 @@ def _subject(protocol: str, name: str, release: str) -> Subject:
 SUBJECTS = (
     *(_subject(*names, release) for release in COMPARED for names in ASSIGNORS),
     _subject("consumer", "uniform", "4.0.0"),
+    *(_subject(*names, release) for release in FORMER_CLIENTS for names in ASSIGNORS if names[0] == "classic"),
 )
 """Group N is assigned by the subject ``N % len(SUBJECTS)``."""
 
@@ -485,9 +486,9 @@ class Comparison:
     def _confirm_endless(self) -> None:
         """Let Kafka work at the endless groups, each in a thread of its own; raise Differs if it comes to an end."""
         cases, self.endless = self.endless, []
-        for kafka_class in {case.subject.kafka_class for case in cases}:
-            of_class = [case for case in cases if case.subject.kafka_class == kafka_class]
-            leader = parity.group_leader.__wrapped__()
+        for kafka_class, release in {(case.subject.kafka_class, case.subject.release) for case in cases}:
+            of_class = [case for case in cases if (case.subject.kafka_class, case.subject.release) == (kafka_class, release)]
+            leader = parity.group_leader.__wrapped__(release)
             try:
                 ended = leader.ended(kafka_class, [case.body for case in of_class], self.PATIENCE)
             finally:

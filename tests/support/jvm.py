@@ -24,6 +24,10 @@ COMPARED = (LATEST, KAFKA)
 """The releases whose clients, coordinators and controllers every parity test asks."""
 
 
+FORMER_CLIENTS = ("2.4.1", "2.8.2", "3.4.1", "3.9.1")
+"""The older releases whose classic assignors the parity tests ask."""
+
+
 def controller_jars(release: str) -> tuple[str, ...]:
     """The artifacts that have the controller's placer."""
     return tuple(f"org.apache.kafka:kafka-{part}:{release}" for part in ("clients", "metadata", "server-common"))

@@ -5,6 +5,8 @@ called ``client:assignor`` (``clients``). Assignors of an installed plug-in come
 ``partition_allocator.assignors.<group protocol>`` (docs/plugins.md).
 """
 
+from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 from service.core.assignors import clients, plugins
@@ -12,6 +14,7 @@ from service.core.assignors.classic import range as classic_range
 from service.core.assignors.classic import roundrobin as classic_roundrobin
 from service.core.assignors.classic.sticky import cooperative as classic_cooperative_sticky
 from service.core.assignors.classic.sticky import sticky as classic_sticky
+from service.core.assignors.classic.sticky.rules import COOPERATIVE, STICKY, Rules
 from service.core.assignors.consumer import range as consumer_range
 from service.core.assignors.consumer.uniform import uniform
 from service.core.assignors.model import Assignor
@@ -24,12 +27,28 @@ __all__ = ["GROUP_PROTOCOLS", "KAFKAS", "Assignor", "of_client"]
 
 SINCE_4_0: Final[dict[str, dict[str, Any]]] = {"4.0.0": {}}
 
+
+def _former(module: Any, rules: Mapping[str, Rules]) -> dict[str, dict[str, Any]]:
+    """The forms of a sticky assignor, the present one and those with other rules."""
+    return {"3.9.1": {}} | {
+        release: {
+            "run": partial(module.assign, rules=its),
+            "explain": partial(module.explain, rules=its),
+            "warnings": its.warnings,
+        }
+        for release, its in rules.items()
+    }
+
+
 CLASSIC: Final[tuple[Assignor, ...]] = (
     Assignor(
         name="range",
         run=classic_range.assign,
         implementation=Implementation("java", LATEST, "org.apache.kafka.clients.consumer.RangeAssignor"),
-        forms=SINCE_4_0,
+        forms={
+            "3.9.1": {},
+            "2.4.1": {"run": classic_range.assign_until_3_4, "explain": classic_range.explain_until_3_4},  # no racks (KIP-881)
+        },
         summary="Topic by topic, each subscriber gets a run of consecutive partitions, on its own rack where that is possible.",
         explain=classic_range.explain,
         aliases=("org.apache.kafka.clients.consumer.RangeAssignor",),
@@ -40,7 +59,7 @@ CLASSIC: Final[tuple[Assignor, ...]] = (
         name="roundrobin",
         run=classic_roundrobin.assign,
         implementation=Implementation("java", LATEST, "org.apache.kafka.clients.consumer.RoundRobinAssignor"),
-        forms=SINCE_4_0,
+        forms={"2.4.1": {}},
         summary="Members stand in a circle; every partition of every topic goes to the next one that subscribes to it.",
         explain=classic_roundrobin.explain,
         aliases=("org.apache.kafka.clients.consumer.RoundRobinAssignor",),
@@ -50,7 +69,7 @@ CLASSIC: Final[tuple[Assignor, ...]] = (
         name="sticky",
         run=classic_sticky.assign,
         implementation=Implementation("java", LATEST, "org.apache.kafka.clients.consumer.StickyAssignor"),
-        forms=SINCE_4_0,
+        forms=_former(classic_sticky, STICKY),
         summary="As even as subscriptions allow, then with the fewest partitions that change members.",
         explain=classic_sticky.explain,
         aliases=("org.apache.kafka.clients.consumer.StickyAssignor",),
@@ -60,7 +79,7 @@ CLASSIC: Final[tuple[Assignor, ...]] = (
         name="cooperative-sticky",
         run=classic_cooperative_sticky.assign,
         implementation=Implementation("java", LATEST, "org.apache.kafka.clients.consumer.CooperativeStickyAssignor"),
-        forms=SINCE_4_0,
+        forms=_former(classic_cooperative_sticky, COOPERATIVE),
         summary="As sticky, but a moved partition stays unassigned until its previous owner has revoked it.",
         explain=classic_cooperative_sticky.explain,
         aliases=("org.apache.kafka.clients.consumer.CooperativeStickyAssignor",),

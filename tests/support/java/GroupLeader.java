@@ -7,17 +7,18 @@ import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
+import java.lang.reflect.Constructor;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
-import java.util.TreeSet;
 import java.util.stream.StreamSupport;
 import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
 import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor;
@@ -117,9 +118,10 @@ public final class GroupLeader {
     }
 
     /** What the member sends: its assignor has been told of its last assignment, if there was one. */
-    private static ByteBuffer joinGroup(ConsumerPartitionAssignor assignor, JsonNode member, JsonNode request) {
+    private static ByteBuffer joinGroup(ConsumerPartitionAssignor assignor, JsonNode member, JsonNode request)
+            throws ReflectiveOperationException {
         JsonNode names = member.hasNonNull("topic_names") ? member.get("topic_names") : request.get("topics");
-        List<String> topics = new ArrayList<>(new TreeSet<>(StreamSupport.stream(names.spliterator(), false)
+        List<String> topics = new ArrayList<>(new LinkedHashSet<>(StreamSupport.stream(names.spliterator(), false)
             .map(name -> name.isTextual() ? name.asText() : name.get("topic_name").asText()).toList()));
         List<TopicPartition> owned = new ArrayList<>();
         for (JsonNode part : member.path("owned_partitions"))
@@ -129,8 +131,17 @@ public final class GroupLeader {
             assignor.onAssignment(new Assignment(owned),
                 new ConsumerGroupMetadata("group", generation, member.get("member_id").asText(), text(member, "instance_id")));
         boolean cooperative = assignor.supportedProtocols().contains(RebalanceProtocol.COOPERATIVE);
-        return ConsumerProtocol.serializeSubscription(new Subscription(topics, assignor.subscriptionUserData(new HashSet<>(topics)),
+        return ConsumerProtocol.serializeSubscription(subscription(topics, assignor.subscriptionUserData(new HashSet<>(topics)),
             cooperative ? owned : List.of(), generation, text(member, "rack_id").filter(rack -> !rack.isEmpty())));
+    }
+
+    /** Generation and rack are part of a subscription since 3.4. */
+    private static Subscription subscription(List<String> topics, ByteBuffer data, List<TopicPartition> owned, int generation,
+            Optional<String> rack) throws ReflectiveOperationException {
+        for (Constructor<?> constructor : Subscription.class.getConstructors())
+            if (constructor.getParameterCount() == 5)
+                return (Subscription) constructor.newInstance(topics, data, owned, generation, rack);
+        return new Subscription(topics, data, owned);
     }
 
     private static Optional<String> text(JsonNode object, String name) {

@@ -1,9 +1,16 @@
 """When rack awareness (KIP-881) comes into play: the rule that range and both sticky assignors share."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from service.core.kernels import inner_kernel, kernel
-from service.core.model import Bools, Int32s
+from service.core.model import NONE, Bools, Group, Int32s
+
+
+def without_racks(group: Group) -> Group:
+    """The group as leaders up to Kafka 3.4 see it."""
+    return replace(group, topics=replace(group.topics, racks=None), racks=np.full(len(group), NONE, np.int32))
 
 
 @inner_kernel

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from service.core.assignors.classic.members import static_first, topic_subscribers
-from service.core.assignors.classic.racks import on_rack, racks_matter
+from service.core.assignors.classic.racks import on_rack, racks_matter, without_racks
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Assignment, Bools, Group, Int32s, Ragged, RaggedArrays
 from service.core.ragged import grouped, grouped_arrays, put
@@ -56,6 +56,16 @@ def assign(group: Group) -> Assignment:
             True,
         )
     return Assignment(grouped(owners, len(group)))
+
+
+def assign_until_3_4(group: Group) -> Assignment:
+    """The same without regard to racks, which came with 3.5 (KIP-881)."""
+    return assign(without_racks(group))
+
+
+def explain_until_3_4(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
+    """``explain`` for ``assign_until_3_4``."""
+    return explain(without_racks(group), assignment, limit)
 
 
 def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:

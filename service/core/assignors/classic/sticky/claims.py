@@ -10,7 +10,7 @@ Members are read in the order of the leader's HashMap, on which the outcome depe
 Source: AbstractStickyAssignor.allSubscriptionsEqual and RackInfo (Apache Kafka 4.3.1).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -37,10 +37,16 @@ class Claims:
     topics : bool[topics]        the topics that count: they exist and somebody subscribes to them; unknown ones are in it too
     owners : int32[partitions]         the member that owns each, or NONE
     contested : bool[partitions]       two members of one generation have claimed it
+    previous_owners : int32[partitions]   if subscriptions differ, the member that claims each from an older generation, or NONE;
+        else empty
     odd_one : the first member in ``order`` whose subscription is not that of those before it, or NONE
     rack_aware : do racks matter?
     racks : int32[members]       each member's rack, or NONE; all NONE if racks do not matter
     partition_racks : Ragged partition → racks, ascending; all empty if racks do not matter
+    listed : Ragged member → partitions it owns, in the order of its list, of which it keeps the first; no rows where it keeps
+        the first by (id, topic name)
+    sequence : int32[partitions]   the partitions that exist and count, in the order in which they are assigned, where that is not
+        the order of topics; else None
     """
 
     group: Group
@@ -50,10 +56,13 @@ class Claims:
     topics: Bools
     owners: Int32s
     contested: Bools
+    previous_owners: Int32s
     odd_one: int
     rack_aware: bool
     racks: Int32s
     partition_racks: Ragged
+    listed: Ragged
+    sequence: Int32s | None = None
 
     @cached_property
     def _topics_and_ids(self) -> tuple[Int32s, Int32s]:
@@ -105,7 +114,25 @@ class Claims:
 
 def read_claims(group: Group) -> Claims:
     """Read a group's subscriptions and owned partitions."""
-    topics, subscriptions, unknown = group.topics, group.subscriptions, group.unknown_partitions
+    claims = read_subscriptions(group)
+    owned, unknown = group.owned, group.unknown_partitions
+    first, counting = group.topics.first, claims.topics
+    owners, contested = _settle(
+        claims.order, group.generations, owned.offsets, owned.values, first, unknown[:, 0].copy(), counting
+    )
+    previous_owners = owners[:0]
+    if claims.odd_one != NONE:
+        previous_owners = claims_of_older_generations(claims.order, group.generations, owned.offsets, owned.values, len(owners))
+    claims = replace(claims, owners=owners, contested=contested, previous_owners=previous_owners)
+    partition_racks = _partition_racks(group)
+    if partition_racks is None or not _rack_aware(group, partition_racks, counting):
+        return claims
+    return replace(claims, rack_aware=True, racks=group.racks, partition_racks=partition_racks)
+
+
+def read_subscriptions(group: Group) -> Claims:
+    """The claims of a group whose members own nothing and have no racks."""
+    subscriptions, topics = group.subscriptions, group.topics
     hashes = java_hash_codes(group.member_ids)
     by_id = java_order(group.member_ids)
     ranks = np.empty_like(by_id)
@@ -118,16 +145,23 @@ def read_claims(group: Group) -> Claims:
     odd_one, subscribed = _first_other_subscription(order, subscriptions.offsets, subscriptions.values, len(counts))
     if odd_one != NONE:
         subscribed = np.bincount(subscriptions.values, minlength=len(counts)) > 0
-    counting = subscribed & (counts > 0)
-    owners, contested = _settle(
-        order, group.generations, group.owned.offsets, group.owned.values, topics.first, unknown[:, 0].copy(), counting
+    partitions = topics.partitions_count + len(group.unknown_partitions)
+    nobody, no_racks = np.full(partitions, NONE, np.int32), np.full(len(group), NONE, np.int32)
+    return Claims(
+        group=group,
+        order=order,
+        second_order=second_order,
+        by_id=by_id,
+        topics=subscribed & (counts > 0),
+        owners=nobody,
+        contested=np.zeros(partitions, np.bool_),
+        previous_owners=nobody[:0] if odd_one == NONE else nobody,
+        odd_one=odd_one,
+        rack_aware=False,
+        racks=no_racks,
+        partition_racks=Ragged(np.zeros(partitions + 1, np.int32), nobody[:0]),
+        listed=Ragged(np.zeros(1, np.int32), nobody[:0]),
     )
-    partition_racks = _partition_racks(group)
-    rack_aware = partition_racks is not None and _rack_aware(group, partition_racks, counting)
-    if partition_racks is None or not rack_aware:
-        partition_racks = Ragged(np.zeros(len(owners) + 1, np.int32), np.empty(0, np.int32))
-    racks = group.racks if rack_aware else np.full(len(group), NONE, np.int32)
-    return Claims(group, order, second_order, by_id, counting, owners, contested, odd_one, rack_aware, racks, partition_racks)
 
 
 def _partition_racks(group: Group) -> Ragged | None:
@@ -226,3 +260,19 @@ def _first_other_subscription(order: Int32s, subscribed_of: Int32s, subscribed: 
             if not reference[subscribed[i]]:
                 return int(member), reference
     return NONE, reference
+
+
+@kernel
+def claims_of_older_generations(order: Int32s, generations: Int32s, owned_of: Int32s, owned: Int32s, partitions: int) -> Int32s:
+    """The member of an older generation, of several the newest of these, that claims each partition (prepopulate…)."""
+    newest = NONE
+    for generation in generations:
+        newest = max(newest, generation)
+    previous_owners = np.full(partitions, NONE, np.int32)
+    for member in order:
+        if generations[member] < newest:
+            for i in range(owned_of[member], owned_of[member + 1]):
+                other = previous_owners[owned[i]]
+                if other == NONE or generations[member] > generations[other]:
+                    previous_owners[owned[i]] = member
+    return previous_owners

@@ -3,8 +3,8 @@
 With P partitions and N members, each member gets *minimum* = P // N, and P % N of them one more (*maximum*).
 
 1. *Keep.* Each member, in the order of the leader's HashMap, keeps what it owns: all of it if that is less than the minimum; the
-   first *maximum* while there are members to have one more; else the first *minimum*. "First" is by (id, topic name). Contested
-   partitions and, with racks, those without a replica on the member's rack are not kept.
+   first *maximum* while there are members to have one more; else the first *minimum*. "First" is by (id, topic name); up
+   to 3.4, in the order of its list. Contested partitions are not kept, and with racks, those without a replica on the member's.
 2. *Match*, with racks only. Partitions that are left, those with the fewest members on their racks first, go to members short of
    the minimum in turn, else to members at the minimum, as far as somebody is on a rack of theirs.
 3. *Deal.* What is left goes round the members short of the minimum by member_id, then one each to members at the minimum.
@@ -24,7 +24,7 @@ from service.core.assignors.classic.racks import on_rack
 from service.core.assignors.classic.sticky.claims import Claims
 from service.core.errors import KafkaAssignorFails
 from service.core.kernels import inner_kernel, kernel
-from service.core.model import NONE, Bools, Group, Int32s
+from service.core.model import NONE, Bools, Group, Int32s, Ragged
 from service.core.ragged import grouped_arrays, indices_of, put
 
 
@@ -83,7 +83,9 @@ def solve(group: Group, claims: Claims) -> Constrained:
     kept, have, surplus, over, is_short, has_enough = _keep(
         claims.second_order, claims.owners, claims.contested, racks, minimum, members_with_more
     )
-    if surplus.any():
+    if len(claims.listed):
+        kept = keep_first(claims.listed, have, len(kept))
+    elif surplus.any():
         if len(group.unknown_partitions):
             _give_up(np.lexsort((claims.topic_of, claims.partition_ids)).astype(np.int32), kept, surplus)
         else:
@@ -93,7 +95,7 @@ def solve(group: Group, claims: Claims) -> Constrained:
     matched = np.empty(0, np.int32)
     if claims.rack_aware:
         matched, free, short, enough = _match(free, short, enough, have, racks, minimum, members_with_more - over)
-    takers, all_dealt = _deal(len(free), short, enough, have, minimum)
+    takers, all_dealt = deal(len(free), short, enough, have, minimum)
     if not all_dealt:
         raise KafkaAssignorFails(
             "java.lang.IllegalStateException",
@@ -104,6 +106,18 @@ def solve(group: Group, claims: Claims) -> Constrained:
             remedy="restart that member, or reset what it owns, so that it no longer claims the partition",
         )
     return Constrained(kept, matched, free, takers, minimum, members_with_more)
+
+
+def keep_first(listed: Ragged, have: Int32s, partitions: int) -> Int32s:
+    """int32[partitions], the member that keeps each, or NONE: of its list the first.
+
+    listed : Ragged member → partitions; have : int32[members]   how many of them it keeps
+    """
+    kept = np.full(partitions, NONE, np.int32)
+    rows = listed.row_of_each_value()
+    keeps = np.arange(len(rows), dtype=np.int32) - listed.offsets[rows] < have[rows]
+    kept[listed.values[keeps]] = rows[keeps]
+    return kept
 
 
 class _Racks(NamedTuple):
@@ -363,7 +377,7 @@ def _fewest_consumers_first(free: Int32s, racks: _Racks) -> Int32s:
 
 
 @kernel
-def _deal(free: int, short: Int32s, enough: Int32s, have: Int32s, minimum: int) -> tuple[Int32s, bool]:
+def deal(free: int, short: Int32s, enough: Int32s, have: Int32s, minimum: int) -> tuple[Int32s, bool]:
     """Step 3 (assignRoundRobin). Arguments as in ``_match``, but of ``free`` only how many there are.
 
     Returns the member given to each of the partitions left, and whether there were members enough. Members enough and still one

@@ -18,6 +18,7 @@ import numpy as np
 
 from service.core.assignors.classic.sticky.constrained import Constrained
 from service.core.assignors.classic.sticky.explanation import claimants, explained, placed
+from service.core.assignors.classic.sticky.rules import PRESENT, Rules
 from service.core.assignors.classic.sticky.solution import Solution
 from service.core.assignors.classic.sticky.sticky import rows_of, solve
 from service.core.kernels import kernel
@@ -25,21 +26,21 @@ from service.core.model import NONE, Assignment, Bools, Group, Int32s
 from service.core.ragged import grouped
 
 
-def assign(group: Group) -> Assignment:
+def assign(group: Group, rules: Rules = PRESENT) -> Assignment:
     """As sticky assigns, with the partitions that change hands withheld.
 
     Raises KafkaAssignorFails where Kafka throws, or moves partitions for ever.
     """
-    solution = solve(group)
-    changing = changing_hands(group, solution)
+    solution = solve(group, rules)
+    changing = changing_hands(group, solution, rules)
     here, later = _parted(solution.new_owners, changing)
     return Assignment(rows_of(here, solution.duplicates, len(group)), withheld=grouped(later, len(group)))
 
 
-def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
+def explain(group: Group, assignment: Assignment, limit: int, rules: Rules = PRESENT) -> dict[str, Any]:
     """As for sticky, and what is withheld from whom until who has revoked it."""
-    solution = solve(group)
-    changing = changing_hands(group, solution)
+    solution = solve(group, rules)
+    changing = changing_hands(group, solution, rules)
     withheld = placed(group, solution.claims, changing, solution.new_owners, limit)
     for partition, one in zip(np.flatnonzero(changing).tolist(), withheld, strict=False):
         one["claimed_by"] = claimants(group, partition)[:limit]
@@ -51,26 +52,35 @@ def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
     }
 
 
-def changing_hands(group: Group, solution: Solution) -> Bools:
+def changing_hands(group: Group, solution: Solution, rules: Rules) -> Bools:
     """bool[partitions], which partitions their new members have to wait for."""
     new_owners = solution.new_owners
     if isinstance(solution.phases, Constrained):
         claims = solution.claims
-        return _changing(new_owners, solution.kept, claims.owners, claims.contested, len(solution.duplicates) > 0)
+        any_duplicates = len(solution.duplicates) > 0
+        return _changing(new_owners, solution.kept, claims.owners, claims.contested, any_duplicates, rules.returned_change_hands)
     duplicates = solution.duplicates if len(solution.duplicates) else np.full_like(new_owners, NONE)
     return _losing(group.owned.offsets, group.owned.values, new_owners, duplicates)
 
 
 @kernel
-def _changing(new_owners: Int32s, kept: Int32s, owners: Int32s, contested: Bools, any_duplicates: bool) -> Bools:  # noqa: FBT001
+def _changing(
+    new_owners: Int32s,
+    kept: Int32s,
+    owners: Int32s,
+    contested: Bools,
+    any_duplicates: bool,  # noqa: FBT001
+    returned: bool,  # noqa: FBT001
+) -> Bools:
     """The partitions that were given, and were contested or had an owner who does not keep them.
 
     any_duplicates : are partitions perhaps kept and given?
+    returned : also those that their owner gave up and got back?
     """
     changing = np.empty(len(new_owners), np.bool_)
     for partition in range(len(new_owners)):
         free, owner = kept[partition] == NONE, owners[partition]
-        lost = (owner != NONE) & free & (owner != new_owners[partition])
+        lost = (owner != NONE) & free & (returned | (owner != new_owners[partition]))
         changing[partition] = (new_owners[partition] != NONE) & (free | any_duplicates) & (contested[partition] | lost)
     return changing
 

@@ -22,7 +22,7 @@ def explained(group: Group, solution: Solution, assignment: Assignment, limit: i
     constrained = isinstance(phases, Constrained)
     return {
         "algorithm": "constrained" if constrained else "general",
-        "because": _algorithm(group, claims),
+        "because": _algorithm(group, claims, constrained=constrained),
         "rack_aware": claims.rack_aware,
         "racks": _racks(group, claims),
         "claims": _claims(group, claims, limit),
@@ -55,8 +55,10 @@ def name(group: Group, claims: Claims, partition: int) -> Json:
     return {"topic_name": group.topics.names[claims.topic_of[partition]], "partition_id": int(claims.partition_ids[partition])}
 
 
-def _algorithm(group: Group, claims: Claims) -> str:
-    if claims.odd_one == NONE:
+def _algorithm(group: Group, claims: Claims, *, constrained: bool) -> str:
+    if claims.odd_one == NONE and not constrained:
+        return "up to Kafka 2.6 there is no other (KAFKA-9987)"
+    if constrained:
         return "all members subscribe to the same topics, so that what each gets in the end is known beforehand"
     return (
         f"member {group.member_ids[claims.odd_one]!r} subscribes to other topics than the members before it in the leader's map "
@@ -115,7 +117,8 @@ def _constrained(group: Group, claims: Claims, phases: Constrained, limit: int) 
         ),
         _phase(
             "give_up",
-            "owned partitions above that number, the last by (partition id, topic name)"
+            "owned partitions above that number, the last "
+            + ("by (partition id, topic name)" if len(claims.listed) == 0 else "in the order of the member's list")
             + (", or without a replica on the owner's rack" if claims.rack_aware else ""),
             placed(group, claims, given_up, claims.owners, limit),
             given_up,

@@ -20,16 +20,20 @@ _FEW: Final = 4
 
 @kernel
 def fill(state: State, rack_aware: bool, racks_count: int) -> None:  # noqa: FBT001
-    """Step 2 (maybeAssign). A topic's partitions come one after the other, so a heap of its subscribers serves them all."""
+    """Step 2 (maybeAssign). Partitions of one topic come one after the other, so a heap of its subscribers serves them all."""
     members = len(state.counts)
     heap = np.empty(members, np.int32)
     where = np.zeros(members, np.int32)
     if rack_aware:
         _fill_by_rack(state, racks_count)
-    for topic in state.topics:
+    for run in range(len(state.runs) - 1):
+        of_run = state.sequence[state.runs[run] : state.runs[run + 1]]
+        if len(of_run) == 0:
+            continue
+        topic = state.topic_of[of_run[0]]
         subscribers = state.subscribers[state.subscribers_of[topic] : state.subscribers_of[topic + 1]]
         place = 0
-        for partition in range(state.first[topic], state.first[topic + 1]):
+        for partition in of_run:
             if not state.free[partition] or state.new_owners[partition] != NONE:
                 continue
             place += 1

@@ -61,8 +61,11 @@ class General:
     restored: bool
 
 
-def solve(group: Group, claims: Claims) -> General:
-    """Assign a group whose subscriptions differ; raises KafkaAssignorFails where Kafka throws, or never answers."""
+def solve(group: Group, claims: Claims, tolerance: int) -> General:
+    """Assign a group whose subscriptions differ; raises KafkaAssignorFails where Kafka throws, or never answers.
+
+    tolerance : as in ``State``
+    """
     topics, existing = group.topics, group.topics.partitions_count
     subscribers = topic_subscribers(group, claims.order)
     subscriber_members = claims.order[subscribers.values]
@@ -84,7 +87,6 @@ def solve(group: Group, claims: Claims) -> General:
     free = claims.free(group, kept, rank)
     beyond = bool((kept[existing:] != NONE).any())
     both = free & (kept != NONE) if beyond else free[:0]
-    previous_owners = _previous_owners(claims.order, group.generations, group.owned.offsets, group.owned.values, len(kept))
     fresh = not counts.any()
     ranks = np.empty(len(group), np.int64)
     ranks[claims.by_id] = np.arange(len(group))
@@ -93,6 +95,8 @@ def solve(group: Group, claims: Claims) -> General:
     state = State(
         topics.first,
         ordered,
+        *_in_sequence(claims, ordered),
+        claims.topic_of,
         subscribers.offsets,
         subscriber_members,
         claims.racks,
@@ -100,8 +104,9 @@ def solve(group: Group, claims: Claims) -> General:
         racks.values,
         places,
         possible,
-        previous_owners,
-        beyond or bool((previous_owners != NONE).any()),
+        claims.previous_owners,
+        beyond or bool((claims.previous_owners != NONE).any()),
+        tolerance,
         free,
         np.where(free, np.int32(NONE), kept) if beyond else kept.copy(),
         np.where(both, kept, np.int32(NONE)) if beyond else np.full(len(kept), NONE, np.int32),
@@ -111,7 +116,7 @@ def solve(group: Group, claims: Claims) -> General:
     )
     fill(state, claims.rack_aware, len(group.rack_ids))
     filled = state.new_owners.copy()
-    set_aside(state, claims.topic_of)
+    set_aside(state)
     passes, moves, restored = (int(not revoked), 1), (0, 0), False
     if state.has_stale_claims or somebody_has_two_more(state):
         hashes = java_hash_codes(topics.names)[claims.topic_of[:existing]]
@@ -123,6 +128,17 @@ def solve(group: Group, claims: Claims) -> General:
             raise _endless(group, claims, state, at)
     duplicates = state.duplicates if both.any() else state.duplicates[:0]
     return General(kept, filled, state.new_owners, duplicates, revoked, passes, moves, restored)
+
+
+def _in_sequence(claims: Claims, ordered: Int32s) -> tuple[Int32s, Int32s]:
+    """``State.sequence`` and ``State.runs``. ordered : int32[topics]   the topics in the assignor's order"""
+    if claims.sequence is not None:
+        return claims.sequence, np.array([0, len(claims.sequence)], np.int32)
+    first = claims.group.topics.first
+    counts = np.diff(first)[ordered]
+    runs = np.zeros(len(ordered) + 1, np.int32)
+    np.cumsum(counts, out=runs[1:])
+    return np.arange(runs[-1], dtype=np.int32) + np.repeat(first[ordered] - runs[:-1], counts), runs
 
 
 @kernel
@@ -171,22 +187,6 @@ def _keep(
             else:
                 revoked = True
     return kept, counts, possible, revoked
-
-
-@kernel
-def _previous_owners(order: Int32s, generations: Int32s, owned_of: Int32s, owned: Int32s, partitions: int) -> Int32s:
-    """The member of an older generation, of several the newest of these, that claims each partition (prepopulate…)."""
-    newest = NONE
-    for generation in generations:
-        newest = max(newest, generation)
-    previous_owners = np.full(partitions, NONE, np.int32)
-    for member in order:
-        if generations[member] < newest:
-            for i in range(owned_of[member], owned_of[member + 1]):
-                other = previous_owners[owned[i]]
-                if other == NONE or generations[member] > generations[other]:
-                    previous_owners[owned[i]] = member
-    return previous_owners
 
 
 # ---- where Kafka does not answer ---------------------------------------------------------------------------------------

@@ -30,14 +30,14 @@ _THROW: Final = -2
 
 
 @kernel
-def set_aside(state: State, topic_of: Int32s) -> None:
+def set_aside(state: State) -> None:
     """Step 3 for members (canConsumerParticipateInReassignment)."""
     for member in range(len(state.counts)):
         state.taking_part[member] = state.counts[member] < state.possible[member]
     if state.taking_part.all():
         return
-    for partition in range(len(topic_of)):
-        topic, owner = topic_of[partition], state.new_owners[partition]
+    for partition in range(len(state.topic_of)):
+        topic, owner = state.topic_of[partition], state.new_owners[partition]
         if owner != NONE and state.subscribers_of[topic + 1] - state.subscribers_of[topic] >= 2:
             state.taking_part[owner] = True
             if state.duplicates[partition] != NONE:
@@ -118,7 +118,7 @@ def _reassign(state: State, only_free: bool, movements: Movements) -> tuple[int,
 
 
 @inner_kernel
-def _pass(  # noqa: C901, PLR0912 (a kernel)
+def _pass(  # noqa: C901, PLR0912, PLR0915 (a kernel)
     state: State,
     only_free: bool,  # noqa: FBT001
     movements: Movements,
@@ -133,7 +133,11 @@ def _pass(  # noqa: C901, PLR0912 (a kernel)
     Returns how it ended, the last partition moved (or that at which it threw), the number of moves, and the records.
     """
     moves, last = 0, NONE
-    for topic in state.topics:
+    for run in range(len(state.runs) - 1):
+        of_run = state.sequence[state.runs[run] : state.runs[run + 1]]
+        if len(of_run) == 0:
+            continue
+        topic = state.topic_of[of_run[0]]
         start, stop = state.subscribers_of[topic], state.subscribers_of[topic + 1]
         if stop - start < 2:
             continue
@@ -145,7 +149,7 @@ def _pass(  # noqa: C901, PLR0912 (a kernel)
             elif fewest == NONE or state.keys[subscriber] < state.keys[fewest]:
                 fewest = subscriber
         heaped = False
-        for partition in range(state.first[topic], state.first[topic + 1]):
+        for partition in of_run:
             if only_free and not state.free[partition]:
                 continue
             owner = state.new_owners[partition]
@@ -165,6 +169,7 @@ def _pass(  # noqa: C901, PLR0912 (a kernel)
             if to == _THROW:
                 return NULL_POINTER, partition, moves, movements
 
+            topic = state.topic_of[partition]
             moved = partition_to_move(movements, topic, partition, owner, to)
             source = state.new_owners[moved]
             movements = move(movements, topic, moved, source, to)
@@ -249,7 +254,7 @@ def _balanced(state: State, topic: int, partition: int, to: int, witness: Int32s
         if least == NONE:
             continue
         for odd in range(state.first[other], state.first[other + 1]):
-            if state.counts[_owner_in_map(state, odd)] > least + 1:
+            if state.counts[_owner_in_map(state, odd)] > least + state.tolerance:
                 for subscriber in subscribers:
                     if _could_have(state, subscriber, odd):
                         witness[0], witness[1] = subscriber, odd
@@ -265,7 +270,7 @@ def _could_have(state: State, member: int, partition: int) -> bool:
         and state.counts[member] != state.possible[member]
         and state.new_owners[partition] != member
         and state.duplicates[partition] != member
-        and state.counts[_owner_in_map(state, partition)] > state.counts[member] + 1
+        and state.counts[_owner_in_map(state, partition)] > state.counts[member] + state.tolerance
     )
 
 

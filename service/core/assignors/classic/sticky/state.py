@@ -11,6 +11,9 @@ class State(NamedTuple):
 
     first : int32[topics + 1]             the first partition of each topic
     topics : int32[topics]                the topics in the assignor's order
+    sequence : int32[...]                 the partitions in the assignor's order
+    runs : int32[runs + 1]                partitions ``sequence[runs[i]:runs[i + 1]]`` have the same subscribers: those of a topic
+    topic_of : int32[partitions]          each partition's topic
     subscribers_of, subscribers           topic → its subscribers, in the leader's order
     racks : int32[members]                each member's rack
     racks_of, partition_racks             partition → racks of its replicas
@@ -18,6 +21,7 @@ class State(NamedTuple):
     possible : int32[members]             the number of partitions of each member's topics
     previous_owners : int32[partitions]   the member of an older generation that claims each partition, or NONE
     has_stale_claims : bool               may members own partitions that do not exist, of other topics, or of another member?
+    tolerance : int                       the difference of two members' counts at which the group still counts as balanced
 
     free : bool[partitions]               was it unassigned after step 1?
     new_owners, duplicates : int32[partitions]   as in ``General`` (sticky/general.py)
@@ -28,6 +32,9 @@ class State(NamedTuple):
 
     first: Int32s
     topics: Int32s
+    sequence: Int32s
+    runs: Int32s
+    topic_of: Int32s
     subscribers_of: Int32s
     subscribers: Int32s
     racks: Int32s
@@ -37,6 +44,7 @@ class State(NamedTuple):
     possible: Int32s
     previous_owners: Int32s
     has_stale_claims: bool
+    tolerance: int
     free: Bools
     new_owners: Int32s
     duplicates: Int32s

@@ -15,32 +15,32 @@ from typing import Any
 
 import numpy as np
 
-from service.core.assignors.classic.sticky import constrained, general
-from service.core.assignors.classic.sticky.claims import read_claims
+from service.core.assignors.classic.sticky import general
 from service.core.assignors.classic.sticky.explanation import explained
+from service.core.assignors.classic.sticky.rules import PRESENT, Rules
 from service.core.assignors.classic.sticky.solution import Solution
 from service.core.model import NONE, Assignment, Group, Int32s, Ragged
 from service.core.ragged import grouped
 
 
-def assign(group: Group) -> Assignment:
+def assign(group: Group, rules: Rules = PRESENT) -> Assignment:
     """Ragged member → partitions. Raises KafkaAssignorFails where Kafka throws, or moves partitions for ever."""
-    solution = solve(group)
+    solution = solve(group, rules)
     return Assignment(rows_of(solution.new_owners, solution.duplicates, len(group)))
 
 
-def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
+def explain(group: Group, assignment: Assignment, limit: int, rules: Rules = PRESENT) -> dict[str, Any]:
     """Which algorithm and why, racks, claims, what each phase kept and gave, why a member has one more (explanation.py)."""
-    return explained(group, solve(group), assignment, limit)
+    return explained(group, solve(group, rules), assignment, limit)
 
 
-def solve(group: Group) -> Solution:
+def solve(group: Group, rules: Rules) -> Solution:
     """What both sticky assignors work out. Raises KafkaAssignorFails where Kafka throws, or moves partitions for ever."""
-    claims = read_claims(group)
-    if claims.odd_one == NONE:
-        phases = constrained.solve(group, claims)
+    claims = rules.read(group)
+    if rules.constrained is not None and claims.odd_one == NONE:
+        phases = rules.constrained(group, claims)
         return Solution(claims, phases, phases.kept, *phases.new_owners())
-    rebalance = general.solve(group, claims)
+    rebalance = general.solve(group, claims, rules.tolerance)
     return Solution(claims, rebalance, rebalance.kept, rebalance.new_owners, rebalance.duplicates)
 
 
