@@ -6,8 +6,10 @@ releases that a request may name. What was compared, by vectors from each releas
 ============= =================================================================================================================
 releases      the same answers
 ============= =================================================================================================================
-4.0.0 … 4.4.0 keys of the producer; coordinator partitions; classic: all four; consumer: range, and uniform where subscriptions
-              differ
+2.4.1 … 4.4.0 classic: roundrobin
+2.4.1 … 3.4.1 classic: range, without racks; the sticky assignors of each differ (``assignors/classic/sticky/rules.py``)
+3.9.1 … 4.4.0 classic: range, sticky, cooperative-sticky
+4.0.0 … 4.4.0 keys of the producer; coordinator partitions; consumer: range, and uniform where subscriptions differ
 4.0.1 … 4.4.0 consumer: uniform where subscriptions are the same (KAFKA-18688 changed it)
 4.2.0 … 4.4.0 share: simple
 4.3.0 … 4.4.0 the controller's placer (4.3.0 reworded an error); its requests up to 4.3.1, see ``placers/controller.py``

@@ -44,7 +44,8 @@ class Strategy:
     implementation : the code whose answers these are; None: no client's. A plug-in's is its own, unless it says otherwise
     aliases : other names that a request may call it, such as the Java class in people's configuration
     forms : how releases have it: first release → the fields that differ from this strategy's. They are releases of Kafka, or
-        of the client if ``client_releases`` has any. Empty: no release plays a part
+        of the client if ``client_releases`` has any; None instead of fields: they have it not, or it was not compared. Empty:
+        no release plays a part
     client_releases : the releases of its client that were compared, oldest first; the newest is that of ``implementation``
     """
 
@@ -53,13 +54,19 @@ class Strategy:
     summary: str
     implementation: Implementation | None = field(default=None, kw_only=True)
     aliases: tuple[str, ...] = field(default=(), kw_only=True)
-    forms: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, kw_only=True)
+    forms: Mapping[str, Mapping[str, Any] | None] = field(default_factory=dict, kw_only=True)
     client_releases: tuple[str, ...] = field(default=(), kw_only=True)
 
     @property
     def kafka_versions(self) -> tuple[str, ...]:
         """The releases of Kafka whose answers it can give, oldest first."""
-        return since(min(self.forms, key=RELEASES.index)) if self.forms and not self.client_releases else RELEASES
+        if not self.forms or self.client_releases:
+            return RELEASES
+        return tuple(each for each in since(min(self.forms, key=RELEASES.index)) if self._form(each) is not None)
+
+    def _form(self, kafka_version: str) -> Mapping[str, Any] | None:
+        first = max((first for first in self.forms if kafka_version in since(first)), key=RELEASES.index)
+        return self.forms[first]
 
     def at(self, kafka_version: str) -> Self:
         """Its form in a release of Kafka; raises InvalidQuestion, which lists the releases that it supports."""
@@ -69,8 +76,7 @@ class Strategy:
             raise InvalidQuestion(detail, "kafka_version")
         if not self.forms or self.client_releases:
             return self
-        first = max((first for first in self.forms if kafka_version in since(first)), key=RELEASES.index)
-        changes = dict(self.forms[first])
+        changes = dict(self._form(kafka_version) or {})
         if self.implementation is not None and kafka_version not in since(self.implementation.release):
             changes["implementation"] = replace(self.implementation, release=kafka_version)
         return replace(self, **changes) if changes else self
@@ -91,7 +97,7 @@ class Strategy:
             return self
         firsts = sorted(self.forms, key=numbers)
         first = max((each for each in firsts if reaches(release, each)), key=numbers)
-        changes = dict(self.forms[first])
+        changes = dict(self.forms[first] or {})
         later = firsts[firsts.index(first) + 1 :]
         if later and self.implementation is not None:
             newest = [each for each in known if not reaches(each, later[0])][-1]

@@ -7,14 +7,19 @@ import pytest
 from service.core.assignors import KAFKAS
 from service.core.kafka_versions import LATEST
 from tests.support import golden
-from tests.support.jvm import COMPARED
+from tests.support.jvm import COMPARED, FORMER_CLIENTS
 
 ASSIGNORS = [f"{protocol}-{assignor.name}" for protocol, assignors in KAFKAS.items() for assignor in assignors]
 PATHS = dict.fromkeys(ASSIGNORS, "/v1/group-assignments") | {"placement-striped": "/v1/replica-placements"}
 
 
-@pytest.mark.parametrize("strategy", PATHS)
-@pytest.mark.parametrize("release", COMPARED)
+@pytest.mark.parametrize(
+    ("release", "strategy"),
+    [
+        *((release, strategy) for release in COMPARED for strategy in PATHS),
+        *((release, strategy) for release in FORMER_CLIENTS for strategy in PATHS if strategy.startswith("classic-")),
+    ],
+)
 def test_a_release_is_answered_as_it_answered(client, release, strategy):
     for case in golden.lines(f"releases/{release}/{strategy}"):
         response = client.post(PATHS[strategy], json={**case["request"], "kafka_version": release})
@@ -26,6 +31,14 @@ def test_a_release_is_answered_as_it_answered(client, release, strategy):
             expected = {"kafka_version": release, **case["expected"]}
             assert {name: response.json.get(name) for name in expected} == expected, case["id"]
             assert response.json["implementation"]["release"] == release
+
+
+@pytest.mark.parametrize(("protocol", "oldest"), [("classic", "2.4.1"), ("consumer", "4.0.0"), ("share", "4.2.0")])
+def test_an_unknown_release_is_refused_with_those_of_the_protocol(client, protocol, oldest):
+    body = {"group_protocol": protocol, "topics": [], "members": [], "kafka_version": "2.8.0"}
+    response = client.post("/v1/group-assignments", json=body)
+    assert response.status_code == 422
+    assert f"it supports {oldest}, " in response.json["detail"]
 
 
 FAMILIES = {

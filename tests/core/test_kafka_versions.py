@@ -21,7 +21,7 @@ ASSIGNORS = [
 @pytest.mark.parametrize(("protocol", "assignor"), ASSIGNORS)
 def test_the_newest_release_is_answered_by_the_assignor_on_offer(protocol, assignor):
     assert assignor.at(LATEST) is assignor
-    oldest = RELEASES[0] if ":" in assignor.name else "4.2.0" if protocol == "share" else "4.0.0"
+    oldest = RELEASES[0] if ":" in assignor.name else {"classic": "2.4.1", "consumer": "4.0.0", "share": "4.2.0"}[protocol]
     assert assignor.kafka_versions[0] == oldest
 
 
@@ -30,6 +30,22 @@ def test_uniform_changed_in_4_0_1():
     assert uniform.at("4.0.0").run is not uniform.run
     assert uniform.at("4.0.1").run is uniform.run
     assert [uniform.at(release).implementation.release for release in ("4.0.0", "4.3.1", "4.4.0")] == ["4.0.0", "4.3.1", "4.4.0"]
+
+
+def test_sticky_assignors_of_older_releases_have_forms_of_their_own():
+    for name in ("sticky", "cooperative-sticky"):
+        assignor = GROUP_PROTOCOLS["classic"][name]
+        former = [assignor.at(release).run for release in ("2.4.1", "2.8.2", "3.4.1")]
+        assert len({*former, assignor.run}) == 4
+        assert assignor.at("3.9.1").run is assignor.run
+    ranges = GROUP_PROTOCOLS["classic"]["range"]
+    assert ranges.at("2.4.1").run is ranges.at("3.4.1").run is not ranges.run
+
+
+def test_releases_that_were_not_compared_are_not_offered():
+    assert PLACERS["rack-aware"].kafka_versions[:3] == ("0.10.2.1", "3.9.1", "3.9.2")
+    with pytest.raises(InvalidQuestion, match=r"supports 0\.10\.2\.1, 3\.9\.1, "):
+        PLACERS["rack-aware"].at("2.8.2")
 
 
 def test_a_class_that_kafka_has_removed_keeps_its_last_release():

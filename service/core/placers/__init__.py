@@ -7,7 +7,7 @@ from one, as one CreateTopics request does. Those of an installed plug-in come t
 ``partition_allocator.placers`` (docs/plugins.md).
 """
 
-from typing import Final
+from typing import Any, Final
 
 from service.core.kafka_versions import LATEST
 from service.core.placers import admin_utils, balanced, explanations, modulo, plugins, reassign_generate, striped
@@ -18,6 +18,9 @@ from service.core.placers.model import Placer
 from service.core.registry import Implementation, Registry
 
 __all__ = ["PLACERS", "Placer"]
+
+ADMIN_UTILS: Final[dict[str, dict[str, Any] | None]] = {"0.10.2.1": {}, "2.4.1": None, "3.9.1": {}}
+"""The releases between were not compared."""
 
 BUILT_IN: Final[tuple[Placer, ...]] = (
     Placer(
@@ -31,7 +34,7 @@ BUILT_IN: Final[tuple[Placer, ...]] = (
         name="rack-unaware",
         run=admin_utils.place_rack_unaware,
         implementation=Implementation("broker", "4.0.2", "AdminUtils.assignReplicasToBrokers, RackAwareMode.Disabled"),
-        forms={"0.10.2.1": {}},
+        forms=ADMIN_UTILS,
         summary="Round robin from a random start, followers at a random distance that grows each time round.",
         options=("start_index", "replica_shift", "partition_0_leader"),
         draws=admin_utils_draws.RACK_UNAWARE,
@@ -41,7 +44,7 @@ BUILT_IN: Final[tuple[Placer, ...]] = (
         name="rack-aware",
         run=admin_utils.place_rack_aware,
         implementation=Implementation("broker", "4.0.2", "AdminUtils.assignReplicasToBrokers, RackAwareMode.Enforced"),
-        forms={"0.10.2.1": {}},
+        forms=ADMIN_UTILS,
         summary="The same over a list in which racks alternate; followers go to racks without a replica first.",
         options=("start_index", "replica_shift", "partition_0_leader"),
         draws=admin_utils_draws.RACK_AWARE,
