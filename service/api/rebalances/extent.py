@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from service.core.timelines.clock import STEP_CELLS
-from service.core.timelines.group import MEMBER_CELLS, REBALANCE_CELLS
+from service.core.timelines.groups import MEMBER_CELLS, REBALANCE_CELLS
 from service.decisions.groups.rows import partitions_total
 from service.web.context import check_limit
 

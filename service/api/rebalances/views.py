@@ -86,6 +86,6 @@ class _Meter:
 def _simulated(timeline: Timeline, meter: _Meter) -> Outcome:
     """A timeline's outcome, within the limits of a request."""
     simulation = Simulation(timeline)
-    meter.begin(simulation.group.rebalances)
+    meter.begin(simulation.course.rebalances)
     simulation.run(meter)
     return simulation.outcome()

@@ -4,9 +4,10 @@ A discrete-event simulation of one group coordinator and the group's members. Ti
 and only what Kafka waits for takes any (heartbeats, polls, time-outs, delays, metadata refreshes).
 
 * ``model``: timing, events, the timeline, and what comes out of it
-* ``topics``, ``members``: what exists when, and who is there; ``clock``: what happens next
-* ``group``: what both protocols share: the events, and rolling restarts
-* ``classic``, ``consumer``, ``share``: the coordinator of each protocol with its members
-* ``paces``: when members heartbeat and poll
+* ``topics``, ``members``: what exists when, and who is there; ``groups``: both as an assignor sees them
+* ``clock``: what happens next; ``paces``: when members heartbeat and poll
 * ``ledger``: which partitions nobody reads, and for how long
+* ``course``: what a group's coordinator, its clients and the events have in common
+* ``classic``, ``consumer``, ``share``: the coordinator of each protocol, and the clients, which hold it and are answered by it
+* ``events``: what each event does; rolling restarts; ``simulation``: a timeline from its start to its end
 """

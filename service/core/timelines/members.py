@@ -2,15 +2,15 @@
 
 import hashlib
 import zlib
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 import numpy as np
 
 from service.core.assignors import Assignor
 from service.core.jvm.hashing import string_hash_code
-from service.core.model import Bools, Int32s, Int64s
+from service.core.model import NONE, Bools, Int32s, Int64s
 from service.core.timelines.model import NEVER
 
 
@@ -18,18 +18,19 @@ from service.core.timelines.model import NEVER
 class Member:
     """An incarnation of a member: what never changes of it.
 
-    number : its index in ``Members``; name : the member_id that the request gave its first incarnation
+    name : the member_id that the request gave its first incarnation
     assignors : its ``partition.assignment.strategy``; protocol : its ``group.protocol``
+    number : its index in ``Members``, which numbers it when it starts
     """
 
-    number: int
     name: str
     member_id: str
     instance_id: str | None
     rack_id: str | None
     assignors: tuple[Assignor, ...]
     protocol: str
-    started_ms: int
+    number: int = NONE
+    started_ms: int = 0
 
     @property
     def is_static(self) -> bool:
@@ -80,81 +81,79 @@ class Present(dict[int, Member]):
         return member if member is not None and member.number in self else None
 
 
-class Members:
-    """All incarnations, and as columns by number what changes or is computed for many of them at once.
+class Columns(NamedTuple):
+    """What changes of incarnations, or is computed for many of them at once, by number.
 
-    beat : int64, a time from which it heartbeats at every interval
-    joins : int64, when its JoinGroup of this rebalance arrives; NEVER if it will not
-    syncs : int64, likewise its SyncGroup
-    stalled_until : int64, until when it does not poll
-    died : int64, when its process ended; NEVER while it runs
-    phase : int64, when it polls, in PHASES parts of the interval
-    metadata_ms : int64, its last request for metadata of its own: at its start, for a new subscription, or as the last was old
-    topics : int64, what it subscribes to now, as an index of ``subscriptions``; joined : what it said when it last joined
-    generation : int64, of its last assignment
-    metadata_version : int64, a version of the topology: who is assigned a partition that it does not know asks for metadata
-    hash_code : int64, of its id; assignors : int64, its assignors, as an index of ``assignor_lists``
-    eager : bool, does it support an eager assignor? is_new : bool, waits it for its first generation?
-    away : bool, is it a static member that has left for a while? classic : bool, is its protocol the classic one?
+    beat : a time from which it heartbeats at every interval
+    joins : when its JoinGroup of this rebalance arrives; NEVER if it will not. syncs : likewise its SyncGroup
+    stalled_until : until when it does not poll; died : when its process ended; NEVER while it runs
+    phase : when it polls, in PHASES parts of the interval
+    metadata_ms : its last request for metadata of its own: at its start, for a new subscription, or as the last was old
+    topics : what it subscribes to now, as an index of ``Members.subscriptions``; joined : what it said when it last joined
+    generation : of its last assignment
+    metadata_version : a version of the topology: who is assigned a partition that it does not know asks for metadata
+    hash_code : of its id; assignors : its assignors, as an index of ``Members.assignor_lists``
+    eager : does it support an eager assignor? is_new : does it wait for its first generation?
+    away : is it a static member that has left for a while? classic : is its protocol the classic one?
     """
 
-    TIMES = ("beat", "joins", "syncs", "stalled_until", "died", "phase", "metadata_ms")
-    NUMBERS = ("topics", "joined", "generation", "metadata_version", "hash_code", "assignors")
-    FLAGS = ("eager", "is_new", "away", "classic")
+    beat: Int64s
+    joins: Int64s
+    syncs: Int64s
+    stalled_until: Int64s
+    died: Int64s
+    phase: Int64s
+    metadata_ms: Int64s
+    topics: Int64s
+    joined: Int64s
+    generation: Int64s
+    metadata_version: Int64s
+    hash_code: Int64s
+    assignors: Int64s
+    eager: Bools
+    is_new: Bools
+    away: Bools
+    classic: Bools
+
+
+class Members:
+    """All incarnations, by number, and their columns, which are longer."""
 
     def __init__(self) -> None:
         self.all: list[Member] = []
         self.ids: list[str] = []
         self.instance_ids: list[str | None] = []
-        self.racks: list[str | None] = []
+        self.columns = Columns(*(np.zeros(64, kind) for kind in (*[np.int64] * 13, *[np.bool_] * 4)))
         self.derived: list[tuple[str, str]] = []
         self.subscriptions: list[tuple[int, ...]] = []
         self.assignor_lists: list[tuple[Assignor, ...]] = []
-        self.beat: Int64s = np.zeros(0, np.int64)
-        self.joins: Int64s = np.zeros(0, np.int64)
-        self.syncs: Int64s = np.zeros(0, np.int64)
-        self.stalled_until: Int64s = np.zeros(0, np.int64)
-        self.died: Int64s = np.zeros(0, np.int64)
-        self.phase: Int64s = np.zeros(0, np.int64)
-        self.metadata_ms: Int64s = np.zeros(0, np.int64)
-        self.topics: Int64s = np.zeros(0, np.int64)
-        self.joined: Int64s = np.zeros(0, np.int64)
-        self.generation: Int64s = np.zeros(0, np.int64)
-        self.metadata_version: Int64s = np.zeros(0, np.int64)
-        self.hash_code: Int64s = np.zeros(0, np.int64)
-        self.assignors: Int64s = np.zeros(0, np.int64)
-        self.eager: Bools = np.zeros(0, np.bool_)
-        self.is_new: Bools = np.zeros(0, np.bool_)
-        self.away: Bools = np.zeros(0, np.bool_)
-        self.classic: Bools = np.zeros(0, np.bool_)
         self._subscription_index: dict[tuple[int, ...], int] = {}
         self._starts: dict[str, int] = {}
         self._taken: set[str] = set()
 
-    def start(self, now_ms: int, member: Member, topics: tuple[int, ...]) -> Member:
-        """Enter an incarnation, whose ``number`` this sets."""
+    def start(self, now_ms: int, member: Member, topics: tuple[int, ...]) -> None:
+        """Enter an incarnation, which this numbers."""
         number = member.number = len(self.all)
-        if number == len(self.beat):
-            for column in (*self.TIMES, *self.NUMBERS, *self.FLAGS):
-                old = getattr(self, column)
-                setattr(self, column, np.concatenate([old, np.zeros(max(64, len(old)), old.dtype)]))
+        member.started_ms = now_ms
+        if number == len(self.columns.beat):
+            self.columns = Columns(*(np.concatenate([column, np.zeros_like(column)]) for column in self.columns))
         self.all.append(member)
         self.ids.append(member.member_id)
         self.instance_ids.append(member.instance_id)
-        self.racks.append(member.rack_id)
         self._taken.add(member.member_id)
-        self.beat[number], self.metadata_ms[number], self.joins[number], self.syncs[number] = now_ms, now_ms, NEVER, NEVER
-        self.stalled_until[number], self.died[number] = 0, NEVER
-        self.phase[number] = zlib.crc32(member.name.encode("utf-8", "surrogatepass")) % PHASES
-        self.topics[number] = self.joined[number] = self.subscription(topics)
-        self.generation[number], self.metadata_version[number], self.is_new[number] = -1, 0, True
-        self.classic[number] = member.protocol == "classic"
-        self.hash_code[number] = string_hash_code(member.member_id)
+        columns, subscription = self.columns, self.subscription(topics)
         if member.assignors not in self.assignor_lists:
             self.assignor_lists.append(member.assignors)
-        self.assignors[number] = self.assignor_lists.index(member.assignors)
-        self.eager[number] = any(assignor.name != "cooperative-sticky" for assignor in member.assignors)
-        return member
+        columns.beat[number] = columns.metadata_ms[number] = now_ms
+        columns.joins[number] = columns.syncs[number] = columns.died[number] = NEVER
+        columns.phase[number] = zlib.crc32(member.name.encode("utf-8", "surrogatepass")) % PHASES
+        columns.topics[number] = columns.joined[number] = subscription
+        columns.generation[number] = -1
+        columns.hash_code[number] = string_hash_code(member.member_id)
+        columns.assignors[number] = self.assignor_lists.index(member.assignors)
+        columns.eager[number] = any(assignor.name != "cooperative-sticky" for assignor in member.assignors)
+        columns.is_new[number] = True
+        columns.classic[number] = member.protocol == "classic"
 
     def subscription(self, topics: tuple[int, ...]) -> int:
         """The index of a subscription. topics : as ``World.names`` indices"""
@@ -165,20 +164,23 @@ class Members:
 
     def topics_of(self, number: int) -> tuple[int, ...]:
         """What a member subscribes to now."""
-        return self.subscriptions[int(self.topics[number])]
+        return self.subscriptions[int(self.columns.topics[number])]
 
     def joined_topics(self, numbers: Int32s) -> list[int]:
         """The topics that these members said they subscribe to, ascending."""
-        return sorted({topic for code in distinct(self.joined[numbers]) for topic in self.subscriptions[code]})
+        return sorted({topic for code in distinct(self.columns.joined[numbers]) for topic in self.subscriptions[code]})
 
-    def next_id(self, name: str, new_id: str | None, instance_id: str | None) -> str:
-        """The id of a member's next incarnation: as given, or derived in the form in which a broker draws them.
+    def successor(self, member: Member, member_id: str | None, **changes: Any) -> Member:
+        """A member's next incarnation, not started yet. member_id : derived if None; changes : of its other fields"""
+        drawn = self.next_id(member.name, member.instance_id) if member_id is None else member_id
+        return replace(member, member_id=drawn, **changes)
+
+    def next_id(self, name: str, instance_id: str | None) -> str:
+        """The id of a member's next incarnation, derived in the form in which a broker draws them.
 
         Reproduces ClassicGroup.generateMemberId (Apache Kafka 4.3.1), with an RFC 9562 UUID of version 3 of the member's name and
         the number of its start in the place of a random one.
         """
-        if new_id is not None:
-            return new_id
         while True:
             self._starts[name] = self._starts.get(name, 0) + 1
             text = f"{name}\0{self._starts[name]}".encode("utf-8", "surrogatepass")

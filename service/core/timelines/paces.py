@@ -1,5 +1,7 @@
 """When the members of a group heartbeat and poll."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from service.core.model import NONE, Bools, Int32s, Int64s
@@ -8,6 +10,7 @@ from service.core.timelines.members import PHASES, Members
 from service.core.timelines.model import Timing
 
 
+@dataclass(frozen=True)
 class Paces:
     """The heartbeats and polls of members."""
 
@@ -17,23 +20,23 @@ class Paces:
 
     def next_beats(self, numbers: Int32s, now_ms: int) -> Int64s:
         """int64[...], the next heartbeat of each member after now: Heartbeat.timeToNextHeartbeat."""
-        every, base = self.timing.heartbeat_interval_ms, self.members.beat[numbers]
+        every, base = self.timing.heartbeat_interval_ms, self.members.columns.beat[numbers]
         beats: Int64s = base + ((now_ms - base) // every + 1) * every
         return beats
 
     def coming_beats(self, numbers: Int32s, now_ms: int) -> Int64s:
         """int64[...], the next heartbeat of each member, one that is due now included, if it has not just sent another."""
-        base = self.members.beat[numbers]
+        base = self.members.columns.beat[numbers]
         due = (base < now_ms) & ((now_ms - base) % self.timing.heartbeat_interval_ms == 0)
         beats: Int64s = np.where(due, now_ms, self.next_beats(numbers, now_ms))
         return beats
 
     def next_polls(self, numbers: Int32s, from_ms: Int64s) -> Int64s:
         """int64[...], the first poll of each member then or later. from_ms : int64[...]"""
-        polls = np.maximum(from_ms, self.members.stalled_until[numbers])
+        polls = np.maximum(from_ms, self.members.columns.stalled_until[numbers])
         every = self.timing.poll_interval_ms
         if every:
-            polls += (self.members.phase[numbers] * every // PHASES - polls) % every
+            polls += (self.members.columns.phase[numbers] * every // PHASES - polls) % every
         return polls
 
     def polls_after(self, numbers: Int32s, from_ms: Int64s) -> Int64s:
@@ -48,11 +51,11 @@ class Paces:
 
     def next_poll(self, number: int, from_ms: int) -> int:
         """The same for one member."""
-        polls = max(from_ms, int(self.members.stalled_until[number]))
+        polls = max(from_ms, int(self.members.columns.stalled_until[number]))
         every = self.timing.poll_interval_ms
-        return polls + (int(self.members.phase[number]) * every // PHASES - polls) % every if every else polls
+        return polls + (int(self.members.columns.phase[number]) * every // PHASES - polls) % every if every else polls
 
     def last_beat(self, number: int, now_ms: int) -> int:
         """The last heartbeat of a member until now."""
-        base, every = int(self.members.beat[number]), self.timing.heartbeat_interval_ms
+        base, every = int(self.members.columns.beat[number]), self.timing.heartbeat_interval_ms
         return base + max(0, now_ms - base) // every * every

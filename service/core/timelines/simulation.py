@@ -3,20 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Final
 
 from service.core.assignors import Assignor
-from service.core.timelines.classic.clients import ClassicTimeline
-from service.core.timelines.consumer.clients import ConsumerTimeline
-from service.core.timelines.group import GroupTimeline
-from service.core.timelines.model import NEVER, Event, Idle, Outcome, Reading, Tick, Timeline, Timing, Totals
-from service.core.timelines.share import ShareTimeline
-
-PROTOCOLS: Final[dict[str, type[GroupTimeline]]] = {
-    "classic": ClassicTimeline,
-    "consumer": ConsumerTimeline,
-    "share": ShareTimeline,
-}
+from service.core.timelines.course import Course
+from service.core.timelines.events import Events
+from service.core.timelines.model import NEVER, Event, Idle, Outcome, Reading, Rebalance, Tick, Timeline, Timing, Totals
 
 
 class Simulation:
@@ -26,57 +17,53 @@ class Simulation:
     """
 
     def __init__(self, timeline: Timeline) -> None:
-        self._first = PROTOCOLS[timeline.group_protocol](timeline)
-        self._first.begin()
-
-    @property
-    def group(self) -> GroupTimeline:
-        """The group as it is now."""
-        return self._first.last_heir()
+        self.events = Events(timeline)
+        self.course = self.events.course
+        self.events.begin()
 
     def run(self, tick: Tick = lambda _: None, until_ms: int = NEVER) -> None:
         """Go on to ``until_ms``, or to the end. Raises InvalidQuestion for an event that cannot happen."""
-        self.group.clock.run(tick, until_ms)
+        self.course.clock.run(tick, until_ms)
 
     def outcome(self) -> Outcome:
         """What has come out until now."""
-        group = self.group
-        rebalances = [rebalance for rebalance in group.rebalances if rebalance.epoch]
-        return Outcome(rebalances, _totals(group), group.state(), group.members.derived, _readings(group))
+        course = self.course
+        rebalances = [rebalance for rebalance in course.rebalances if rebalance.epoch]
+        state = self.events.clients.coordinator.state
+        return Outcome(rebalances, _totals(course, rebalances), state, course.members.derived, _readings(course))
 
 
-def _readings(group: GroupTimeline) -> list[Reading] | None:
-    if group.ledger.log is None:
+def _readings(course: Course) -> list[Reading] | None:
+    if course.ledger.log is None:
         return None
-    steps: list[dict[int, int]] = [{} for _ in group.members.all]
-    for at, number, change in sorted(group.ledger.log):
+    steps: list[dict[int, int]] = [{} for _ in course.members.all]
+    for at, number, change in sorted(course.ledger.log):
         steps[number][at] = steps[number].get(at, 0) + change
     readings = []
-    for member, changes in zip(group.members.all, steps, strict=True):
+    for member, changes in zip(course.members.all, steps, strict=True):
         counts = accumulate(changes.values())
-        died = int(group.members.died[member.number])
+        died = int(course.members.columns.died[member.number])
         ended = None if died == NEVER else died
         readings.append(Reading(member.member_id, member.name, member.started_ms, ended, list(zip(changes, counts, strict=True))))
     return readings
 
 
-def _totals(group: GroupTimeline) -> Totals:
-    rebalances = [rebalance for rebalance in group.rebalances if rebalance.epoch]
-    last_event = max((event.at_ms for event in group.timeline.events), default=0)
+def _totals(course: Course, rebalances: list[Rebalance]) -> Totals:
+    last_event = max((event.at_ms for event in course.timeline.events), default=0)
     end_ms = max([last_event, *(rebalance.stable_at_ms or rebalance.at_ms for rebalance in rebalances)])
-    open_ms, longest, missed = group.ledger.open_ms(end_ms)
+    open_ms, longest, missed = course.ledger.open_ms(end_ms)
     catch_ups = [rebalance.catch_up_ms for rebalance in rebalances if rebalance.catch_up_ms is not None]
-    rated = group.timing.consumption_rate is not None and group.ledger.weights is not None
+    rated = course.timing.consumption_rate is not None and course.ledger.weights is not None
     moves = [rebalance.movement for rebalance in rebalances if rebalance.movement is not None]
     return Totals(
         rebalances=len(rebalances),
-        idle=group.ledger.idle.with_more(Idle.exactly(open_ms, longest)),
+        idle=course.ledger.idle.with_more(Idle.exactly(open_ms, longest)),
         moved=sum(move.moved for move in moves) + sum(rebalance.withheld for rebalance in rebalances),
         revoked=sum(move.revoked for move in moves),
         worst_skew=max((rebalance.load.skew for rebalance in rebalances if rebalance.load is not None), default=1.0),
-        requests=group.requests_total,
+        requests=course.requests_total,
         end_ms=end_ms,
-        undelivered=None if group.ledger.weights is None else group.ledger.undelivered + missed,
+        undelivered=None if course.ledger.weights is None else course.ledger.undelivered + missed,
         longest_catch_up_ms=max(catch_ups, default=0.0) if rated else None,
     )
 

@@ -16,10 +16,10 @@ from service.api.rebalances import request as request_module
 from service.api.rebalances.request import GroupRebalancesSchema
 from service.core.errors import InvalidQuestion, KafkaAssignorFails
 from service.core.model import NONE
-from service.core.timelines.classic.clients import ClassicTimeline
-from service.core.timelines.consumer.clients import ConsumerTimeline
+from service.core.timelines.classic.coordinator import ClassicCoordinator
+from service.core.timelines.consumer.coordinator import ConsumerCoordinator
 from service.core.timelines.model import NEVER, Idle, Timeline
-from service.core.timelines.share import ShareTimeline
+from service.core.timelines.share import ShareCoordinator
 from service.core.timelines.simulation import Simulation
 
 if TYPE_CHECKING:
@@ -141,17 +141,17 @@ def timeline_of(body: Body) -> Timeline:
 
 def check(simulation: Simulation) -> None:
     """What holds between any two steps."""
-    group = simulation.group
-    ledger, died = group.ledger, group.members.died
+    course, coordinator = simulation.course, simulation.events.clients.coordinator
+    ledger, died = course.ledger, course.members.columns.died
     read = np.flatnonzero(ledger.reader != NONE)
-    now = group.clock.now
+    now = course.clock.now
     assert (died[ledger.reader[read]] >= now).all()  # nobody reads after its end
     assert (ledger.idle_since[read] == NEVER).all()
-    if isinstance(group, ClassicTimeline) and group.state() == "Stable":
-        owner = group.owner[read]  # NONE while a stalled member has not heard that it is to revoke
+    if isinstance(coordinator, ClassicCoordinator) and coordinator.state == "Stable":
+        owner = coordinator.owner[read]  # NONE while a stalled member has not heard that it is to revoke
         assert ((ledger.reader[read] == owner) | (owner == NONE)).all()  # nor what the assignment gives to another
-    elif isinstance(group, ConsumerTimeline) and not isinstance(group, ShareTimeline):
-        assert (ledger.reader[read] == group.holder[read]).all()  # nor what it has confirmed to have revoked
+    elif isinstance(coordinator, ConsumerCoordinator) and not isinstance(coordinator, ShareCoordinator):
+        assert (ledger.reader[read] == coordinator.holder[read]).all()  # nor what it has confirmed to have revoked
 
 
 @settings(max_examples=150, derandomize=True)
@@ -183,15 +183,15 @@ def check_idle(idle: Idle) -> None:
 
 def at_rest(simulation: Simulation) -> None:
     """What holds when nothing happens any more."""
-    group, outcome = simulation.group, simulation.outcome()
-    assert group.state() in ("Stable", "Empty")
-    assert (group.state() == "Empty") == (not group.present)
-    subscribed = np.zeros(len(group.timeline.world.names), np.bool_)
-    for member in group.present.values():
-        assert group.members.died[member.number] == NEVER
-        subscribed[list(group.members.topics_of(member.number))] = True
-    must_read = group.ledger.counted & subscribed[group.topology.topic_of]
-    assert (group.ledger.reader[must_read] != NONE).all()
+    course, outcome = simulation.course, simulation.outcome()
+    assert outcome.final_state in ("Stable", "Empty")
+    assert (outcome.final_state == "Empty") == (not course.present)
+    subscribed = np.zeros(len(course.timeline.world.names), np.bool_)
+    for member in course.present.values():
+        assert course.members.columns.died[member.number] == NEVER
+        subscribed[list(course.members.topics_of(member.number))] = True
+    must_read = course.ledger.counted & subscribed[course.topology.topic_of]
+    assert (course.ledger.reader[must_read] != NONE).all()
     totals = outcome.totals
     check_idle(totals.idle)
     previous = 0
@@ -202,12 +202,15 @@ def at_rest(simulation: Simulation) -> None:
         assert times == sorted(times)
         assert rebalance.stable_at_ms is None or rebalance.stable_at_ms >= rebalance.at_ms
         check_idle(rebalance.idle)
-        if rebalance.assignment is not None and group.protocol != "share":
+        if rebalance.assignment is not None and course.protocol != "share":
             assert len(np.unique(rebalance.assignment.values)) == len(rebalance.assignment.values)
     epochs = [rebalance.epoch for rebalance in outcome.rebalances]
     assert all(one < other for one, other in pairwise(epochs))
     for reading in outcome.readings or ():
         assert all(count >= 0 for _, count in reading.reads)
+    if outcome.readings is not None:
+        last = sum(reading.reads[-1][1] for reading in outcome.readings if reading.reads)
+        assert last == (course.ledger.reader != NONE).sum()
 
 
 @settings(max_examples=60, derandomize=True)

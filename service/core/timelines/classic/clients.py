@@ -1,172 +1,57 @@
-"""The clients of the classic protocol: how they start, stop, stall and change.
+"""The clients of the classic protocol: how they start, stop, stall and change, what their leader assigns, and what they read.
 
-Source: org.apache.kafka.clients.consumer.internals.AbstractCoordinator and ConsumerCoordinator; the coordinator's answers:
-org.apache.kafka.coordinator.group.GroupMetadataManager (Apache Kafka 4.3.1). Each method names its own.
+Source: org.apache.kafka.clients.consumer.internals.AbstractCoordinator and ConsumerCoordinator (Apache Kafka 4.3.1). Each method
+names its own.
 """
 
 import numpy as np
 
-from service.core.errors import InvalidQuestion
-from service.core.model import NONE
-from service.core.timelines.classic.coordinator import (
-    COMPLETING,
-    EMPTY,
-    PREPARING,
-    STABLE,
-    SUBSCRIPTION,
-    ClassicCoordinator,
-)
-from service.core.timelines.consumer.clients import ConsumerTimeline
+from service.core.model import NONE, Group, Int32s, Int64s, Ragged
+from service.core.timelines.classic.coordinator import PREPARING, STABLE, ClassicCoordinator
+from service.core.timelines.classic.polls import batches, polls_wait, receipts
+from service.core.timelines.course import PASSED, Course
+from service.core.timelines.ledger import Wait
 from service.core.timelines.members import Member, distinct
-from service.core.timelines.model import JOIN_TIMEOUT_MS, NEVER
+from service.core.timelines.model import NEVER, Rebalance
+from service.core.timelines.topics import View
+
+METADATA = "cached metadata has changed"
+SUBSCRIPTION = "subscription has changed"
+REVOKED = "need to revoke partitions and re-join"
+"""The reasons of a client's JoinGroup: AbstractCoordinator.requestRejoin."""
 
 
-class ClassicTimeline(ClassicCoordinator):
-    """A group of the classic protocol."""
+class ClassicClients:
+    """The members of a group of the classic protocol, and their coordinator.
 
-    def begin(self) -> None:
-        """See GroupTimeline. In a group that has just become stable all heartbeats are due at the same times."""
-        group = self.timeline.group
-        stable = len(group.owned.values) > 0
-        for i, topics in enumerate(self.timeline.subscriptions):
-            member = self.start(self.first_member(group, i, topics))
-            if not stable:
-                self.join(member)
-                continue
-            self.present[member.number] = member
-            self.members.is_new[member.number] = False
-            self.members.generation[member.number] = int(group.generations[i]) if group.generations[i] != NONE else 1
-        if stable:
-            self._most_members = len(self.present)
-            self.owner[group.owned.values] = group.owned.row_of_each_value()
-            self.ledger.start(
-                group.owned.values, group.owned.row_of_each_value(), np.zeros(len(group.owned.values), np.int64), None
-            )
-            self.generation = int(self.members.generation[self.numbers()].max())
-            self.leader = 0
-            self._state = STABLE
+    snapshot : the version of the topology that the leader assigned
+    """
 
-    def join(self, member: Member, *, starts: bool = True) -> None:
-        """A new member's FindCoordinator and JoinGroup.
+    def __init__(self, course: Course) -> None:
+        self.course, self.coordinator = course, ClassicCoordinator(course, self)
+        self.timing, self.clock, self.members = course.timing, course.clock, course.members
+        self.topology, self.ledger, self.present = course.topology, course.ledger, course.present
+        self.snapshot = 0
+        self._watched: tuple[int, int] = (NONE, NONE)
 
-        Reproduces GroupMetadataManager.classicGroupJoinNewMember, classicGroupJoinNewStaticMember,
-        classicGroupJoinNewDynamicMember and addMemberThenRebalanceOrCompleteJoin. A dynamic member is told its id first, and
-        joins again with it (KIP-394).
-        """
-        if member.protocol != self.protocol:
-            ConsumerTimeline.converted(self, self.owner, self.generation, self._expiries).join(member, starts=starts)
-            return
-        self._check_protocols(member)
-        old = self.present.with_instance(member.instance_id)
-        if old is not None:
-            self._replace(old, member, starts=starts)
-            return
-        now = self.clock.now
-        reason = "not provided" if member.is_static else f"need to re-join with the given member-id: {member.member_id}"
-        if self._state == PREPARING and self._previous_state == EMPTY:
-            self._new_member_added = True
-        self.present[member.number] = member
-        self._most_members = max(self._most_members, len(self.present))
-        self.members.joins[member.number] = now
-        if self.leader == NONE:
-            self.leader = member.number
-        began = self._state != PREPARING
-        if began:
-            instance = member.instance_id or "null"
-            text = f"Adding new member {member.member_id} with group instance id {instance}; client reason: {reason}"
-            self.prepare(text)
-        if starts:
-            self.request("FindCoordinator", member, now)
-        if not member.is_static:
-            self.request("JoinGroup", member, now, "MEMBER_ID_REQUIRED")
-        if not began:
-            self._look()
+    # ---- clients that start, stop, stall and change --------------------------------------------------------------------
 
-    def _check_protocols(self, member: Member) -> None:
-        """Raise InvalidQuestion for a member that no assignor of the group suits: ClassicGroup.supportsProtocols."""
-        if len(self.members.assignor_lists) == 1:
-            return
-        lists = [self.members.assignor_lists[code] for code in distinct(self.members.assignors[self.numbers()])]
-        if self._state != EMPTY and not any(all(one in assignors for assignors in lists) for one in member.assignors):
-            own = ", ".join(assignor.name for assignor in member.assignors)
-            detail = (
-                f"Member {member.member_id!r} supports no assignor that all others support, only {own}, at {self.clock.now} ms "
-            )
-            detail += "(INCONSISTENT_GROUP_PROTOCOL). A change of assignor must end before the next one begins."
-            raise InvalidQuestion(detail, "events", self.cause or 0)
+    def join(self, member: Member) -> None:
+        """A client has started: it looks for its coordinator, and sends JoinGroup."""
+        self.coordinator.join(member, starts=True)
 
-    def _replace(self, old: Member, member: Member, *, starts: bool) -> None:
-        """A static member comes back before its session is over: no rebalance in a stable group whose protocol stays the same.
-
-        Reproduces GroupMetadataManager.updateStaticMemberThenRebalanceOrCompleteJoin and ClassicGroup.replaceStaticMember
-        (KIP-345, KIP-814).
-        """
-        now = self.clock.now
-        del self.present[old.number]
-        self.present[member.number] = member
-        self._expiries.pop(old.number, None)
-        self.members.is_new[member.number] = False
-        self.members.generation[member.number] = self.members.generation[old.number]
-        if self.leader == old.number:
-            self.leader = member.number
-        if starts:
-            self.request("FindCoordinator", member, now)
-        if self._state == STABLE and self._selected() == self._protocol:
-            self.request("JoinGroup", member, now)
-            self.request("SyncGroup", member, now)
-            mine = np.flatnonzero(self.owner == old.number).astype(np.int32)
-            self.owner[mine] = member.number
-            self.ledger.start_one(mine, member.number, now, None)
-            self.members.generation[member.number] = self.generation
-            self._watch_metadata()
-            return
-        self.owner[self.owner == old.number] = NONE
-        self.members.joins[member.number] = now
-        if self._state == STABLE:
-            self.prepare(
-                f"Group's selectedProtocol will change because static member {member.member_id} with instance id "
-                f"{member.instance_id} joined with change of protocol; client reason: not provided"
-            )
-        elif self._state == COMPLETING:
-            self.prepare(
-                f"Updating metadata for static member {member.member_id} with instance id {member.instance_id}; "
-                "client reason: not provided"
-            )
-        else:
-            self._look()
-
-    def leave(self, member: Member, client_reason: str) -> None:
-        """A dynamic member sends LeaveGroup: GroupMetadataManager.classicGroupLeaveToClassicGroup. A static one stays silent."""
-        if member.is_static:
-            self.crash(member)
-            return
+    def leave(self, member: Member) -> None:
+        """A dynamic member sends LeaveGroup; a static one stays silent."""
         self.ledger.stop_member(member.number, self.clock.now)
-        if member.number not in self.present:
-            return
-        self._remove(member)
-        reason = f"explicit `LeaveGroup` request for ({member.member_id}) members."
-        if self._state in (STABLE, COMPLETING):
-            self.prepare(reason)
-            self.request("LeaveGroup", member, self.clock.now)
+        if member.is_static:
+            self.coordinator.miss(member)
         else:
-            self.request("LeaveGroup", member, self.clock.now)
-            self._look()
+            self.coordinator.leave(member)
 
     def crash(self, member: Member) -> None:
-        """Heartbeats stop. A member that waits for others to join is only missed in the next generation.
-
-        Reproduces ClassicGroupMember.hasSatisfiedHeartbeat.
-        """
-        now, number = self.clock.now, member.number
-        self.ledger.stop_member(number, now)
-        if number not in self.present:
-            return
-        if self._state == PREPARING and self.members.joins[number] <= now:
-            if self.members.is_new[number]:
-                self._expire_at(number, member.started_ms + JOIN_TIMEOUT_MS)
-            return
-        self.members.joins[number] = self.members.syncs[number] = NEVER
-        self._expire_at(number, self.last_beat(number, now) + self.timing.session_timeout_ms)
+        """A client ends without a word."""
+        self.ledger.stop_member(member.number, self.clock.now)
+        self.coordinator.miss(member)
 
     def stall(self, member: Member) -> None:
         """A member that does not poll joins later; beyond ``max.poll.interval.ms`` it leaves, or if static falls silent.
@@ -174,46 +59,183 @@ class ClassicTimeline(ClassicCoordinator):
         Reproduces AbstractCoordinator.HeartbeatThread, handlePollTimeoutExpiry and maybeLeaveGroup.
         """
         number, now = member.number, self.clock.now
-        until = int(self.members.stalled_until[number])
-        if self._state == PREPARING and now < self.members.joins[number] < until:
-            self.members.joins[number] = until
+        until = int(self.members.columns.stalled_until[number])
+        if self.coordinator.state == PREPARING and now < self.members.columns.joins[number] < until:
+            self.members.columns.joins[number] = until
         if until - now > self.timing.rebalance_timeout_ms:
-            self.later(now + self.timing.rebalance_timeout_ms, self._stop_polling, member, until)
+            self.course.later(now + self.timing.rebalance_timeout_ms, self._stop_polling, member, until)
 
     def _stop_polling(self, member: Member, until: int) -> None:
         """AbstractCoordinator.handlePollTimeoutExpiry, maybeLeaveGroup."""
-        if self.members.died[member.number] != NEVER or member.number not in self.present:
+        if self.members.columns.died[member.number] != NEVER or member.number not in self.present:
             return
-        self.members.died[member.number] = self.clock.now
-        self.leave(member, "consumer poll timeout has expired.")
-        self.later(until, self._poll_again, member)
+        self.members.columns.died[member.number] = self.clock.now
+        self.leave(member)
+        self.course.later(until, self._poll_again, member)
 
     def _poll_again(self, member: Member) -> None:
         """ConsumerCoordinator.poll, in which a client without a generation joins as a new member; it knows its coordinator."""
-        self.join(self.successor(member), starts=False)
+        self.coordinator.join(self.course.restart(member), starts=False)
+
+    def come_back(self, member: Member) -> None:
+        """A client whose member was removed joins as a new one: AbstractCoordinator.resetStateOnResponseError."""
+        if self.members.columns.died[member.number] == NEVER:
+            self.members.columns.died[member.number] = self.clock.now
+            self.coordinator.join(self.course.restart(member), starts=False)
 
     def resubscribe(self, member: Member) -> None:
         """The next poll joins again: ConsumerCoordinator.rejoinNeededOrPending. One that waits for others does so later."""
-        self.later(self.next_poll(member.number, self.clock.now), self._join_with_new_subscription, member)
+        self.course.later(self.course.paces.next_poll(member.number, self.clock.now), self._join_with_new_subscription, member)
 
     def _join_with_new_subscription(self, member: Member) -> None:
         """ConsumerCoordinator.rejoinNeededOrPending: the joinedSubscription is no longer the subscription."""
-        number, columns = member.number, self.members
+        number, columns = member.number, self.members.columns
         if columns.died[number] != NEVER:
             return
-        waits = self._state == PREPARING and columns.joins[number] <= self.clock.now
+        waits = self.coordinator.state == PREPARING and columns.joins[number] <= self.clock.now
         changed = columns.topics[number] != columns.joined[number]
         if waits:
-            self._changed_late.add(number)
-        elif not changed and self._state == STABLE and number in self.present:
-            unread = (self.owner == number) & (self.ledger.reader == NONE)
+            self.coordinator.changed_late.add(number)
+        elif not changed and self.coordinator.state == STABLE and number in self.present:
+            unread = (self.coordinator.owner == number) & (self.ledger.reader == NONE)
             self.ledger.start_one(np.flatnonzero(unread).astype(np.int32), number, self.clock.now, None)
         elif changed:
             if not columns.eager[number]:
-                kept = np.isin(self.topology.topic_of, columns.topics_of(number))
+                kept = np.isin(self.topology.topic_of, self.members.topics_of(number))
                 self.ledger.stop(np.flatnonzero((self.ledger.reader == number) & ~kept).astype(np.int32), self.clock.now)
-            self.rejoin(member, SUBSCRIPTION)
+            self.coordinator.rejoin(member, SUBSCRIPTION)
+
+    # ---- assignments -------------------------------------------------------------------------------------------------------
+
+    def lead(self, numbers: Int32s) -> tuple[Ragged, View]:
+        """The leader assigns: ConsumerCoordinator.onLeaderElected. Returns the members' rows, and the topics that it has seen."""
+        current, columns, leader = self.course.rebalances[-1], self.members.columns, self.coordinator.leader
+        topics = self.members.joined_topics(numbers)
+        if not set(topics) <= set(self.members.subscriptions[columns.joined[leader]]):
+            # ConsumerCoordinator.updateGroupSubscription: the leader asks for the topics that only others subscribe to.
+            columns.metadata_ms[leader] = self.clock.now
+        self.snapshot = self._metadata_version(leader, topics)
+        view = self.topology.view(self.snapshot)
+        before = self.course.groups.claiming(numbers, view, self.coordinator.owner)
+        assignor = next(one for one in self.members.all[leader].assignors if one.name == self.coordinator.assignor)
+        assignment = assignor.run(self._claims(numbers, view, before))
+        self.course.describe(current, before, assignment, assignor)
+        return assignment.rows, view
+
+    def _claims(self, numbers: Int32s, view: View, before: Group) -> Group:
+        """The group as its leader sees it: what each member's subscription claims.
+
+        StickyAssignor remembers its last assignment itself (userData). To CooperativeStickyAssignor a member claims what it
+        still reads, which for a member with an eager assignor in its list is nothing.
+        """
+        if self.coordinator.assignor != "cooperative-sticky" or np.array_equal(self.ledger.reader, self.coordinator.owner):
+            return before
+        eager = self.members.columns.eager[: len(self.members.all)]
+        claimed = self.ledger.reader.copy()
+        if eager.any():
+            claimed[(claimed != NONE) & np.append(eager, False)[claimed]] = NONE
+        return self.course.groups.claiming(numbers, view, claimed)
+
+    def receive(self, numbers: Int32s, rows: Ragged, view: View) -> None:
+        """Members get what they are assigned by the responses to their SyncGroups: ConsumerCoordinator.onJoinComplete."""
+        columns = self.members.columns
+        starts = np.full(len(self.members.all), NEVER, np.int64)
+        starts[numbers] = receipts(self.course.paces, numbers, self.clock.now)
+        revokers = self._hand_out(numbers, rows, view, starts)
+        synced = numbers[columns.syncs[numbers] < NEVER]
+        columns.generation[synced], columns.metadata_version[synced] = self.coordinator.generation, self.snapshot
+        self._join_again(numbers, revokers, starts)
+        self._watch_metadata()
+
+    def _hand_out(self, numbers: Int32s, rows: Ragged, view: View, starts: Int64s) -> Int32s:
+        """Members read what they are assigned. starts : int64[members], when each hears of it. Returns who loses something."""
+        current, coordinator = self.course.rebalances[-1], self.coordinator
+        owner = np.full(len(coordinator.owner), NONE, np.int32)
+        owner[view.to_world[rows.values]] = numbers[rows.row_of_each_value()]
+        wait = polls_wait(self.course.paces, coordinator.first_rejoin)
+        revokers, missed = self.ledger.hand_out(owner, starts, self.clock.now, current, wait)
+        self.course.backlog(current, missed[numbers], rows, view)
+        coordinator.owner = owner
+        late = numbers[(starts[numbers] > self.clock.now) & (starts[numbers] < NEVER)]
+        for at_ms, gains, loses in batches(owner, self.ledger.reader, starts, late):
+            self.course.later(at_ms, self._sync_late, gains, loses, coordinator.generation, current, wait)
+        return revokers
+
+    def _sync_late(self, gains: Int32s, loses: Int32s, generation: int, current: Rebalance, wait: Wait | None) -> None:
+        """Members that poll only now get their assignment: GroupMetadataManager.classicGroupSyncToClassicGroup in Stable."""
+        if generation != self.coordinator.generation:
+            return
+        self.clock.spend((len(gains) + len(loses)) // PASSED)
+        ledger, reads = self.ledger, np.zeros(len(self.members.all) + 1, np.bool_)
+        reads[self.present.numbers()] = self.members.columns.died[self.present.numbers()] == NEVER
+        gains = gains[reads[self.coordinator.owner[gains]] & (ledger.reader[gains] == NONE) & ledger.counted[gains]]
+        loses = loses[reads[ledger.reader[loses]] & (ledger.reader[loses] != self.coordinator.owner[loses])]
+        losers = distinct(ledger.reader[loses].astype(np.int64))
+        ledger.start(gains, self.coordinator.owner[gains], np.full(len(gains), self.clock.now, np.int64), current, wait)
+        ledger.stop(loses, self.clock.now)
+        if losers:
+            self.coordinator.rejoin_all([(self.present[number], REVOKED) for number in losers])
+
+    def _join_again(self, numbers: Int32s, revokers: Int32s, starts: Int64s) -> None:
+        """Who joins again at once: ConsumerCoordinator.onJoinComplete (KIP-429), rejoinNeededOrPending."""
+        columns = self.members.columns
+        revokes = np.isin(numbers, revokers)
+        joins_again = revokes | (columns.topics[numbers] != columns.joined[numbers])
+        again: dict[int, list[tuple[Member, str]]] = {}
+        for number, has_revoked in zip(numbers[joins_again].tolist(), revokes[joins_again].tolist(), strict=True):
+            rejoins = again.setdefault(int(starts[number]), [])
+            rejoins.append((self.members.all[number], REVOKED if has_revoked else SUBSCRIPTION))
+        for at, rejoins in again.items():
+            self.course.later(at, self.coordinator.rejoin_all, rejoins)
+
+    def regain(self, member: Member, partitions: Int32s) -> None:
+        """A static member has come back and reads what its former incarnation had."""
+        self.ledger.start_one(partitions, member.number, self.clock.now, None)
+        self._watch_metadata()
+
+    # ---- topics ------------------------------------------------------------------------------------------------------------
 
     def topics_changed(self) -> None:
         """The leader sees it when it refreshes its metadata, and joins again: ConsumerCoordinator.rejoinNeededOrPending."""
         self._watch_metadata()
+
+    def _metadata_version(self, number: int, topics: list[int]) -> int:
+        """The version of the topology that a member's metadata has: ConsumerCoordinator.metadataSnapshot."""
+        requested_ms, known = int(self.members.columns.metadata_ms[number]), int(self.members.columns.metadata_version[number])
+        self.clock.spend(self.topology.newest() - known)
+        return self.topology.version_at(self.clock.now, requested_ms, topics, self.timing.metadata_max_age_ms, known)
+
+    def _watch_metadata(self) -> None:
+        """When the leader will see a newer version: Metadata.timeToNextUpdate."""
+        if self.coordinator.leader == NONE:
+            return
+        topics = self.members.joined_topics(self.present.numbers())
+        known = self._metadata_version(self.coordinator.leader, topics)
+        if known > self.snapshot:
+            self.course.later(self.clock.now, self._compare_snapshot, self.coordinator.leader)
+        requested_ms = int(self.members.columns.metadata_ms[self.coordinator.leader])
+        arrivals = self.topology.arrivals(known, requested_ms, topics, self.timing.metadata_max_age_ms)
+        at_ms = int(arrivals.min(initial=NEVER))
+        if (self.coordinator.leader, at_ms) != self._watched and at_ms < NEVER:
+            self._watched = (self.coordinator.leader, at_ms)
+            self.course.later(at_ms, self._refresh, self.coordinator.leader)
+
+    def _refresh(self, number: int) -> None:
+        """The leader gets metadata."""
+        self._watched = (NONE, NONE)
+        if number == self.coordinator.leader and self.coordinator.state == STABLE and self.members.columns.died[number] == NEVER:
+            topics = self.members.joined_topics(self.present.numbers())
+            self.members.columns.metadata_version[number] = self._metadata_version(number, topics)
+            self.members.columns.metadata_ms[number] = self.clock.now
+            self._compare_snapshot(number)
+            self._watch_metadata()
+
+    def _compare_snapshot(self, number: int) -> None:
+        """ConsumerCoordinator.rejoinNeededOrPending: the leader's assignmentSnapshot no longer matches."""
+        if number != self.coordinator.leader or self.coordinator.state != STABLE or self.members.columns.died[number] != NEVER:
+            return
+        topics = self.members.joined_topics(self.present.numbers())
+        version = self._metadata_version(number, topics)
+        if (self.topology.counts_at(version)[topics] != self.topology.counts_at(self.snapshot)[topics]).any():
+            self.course.cause = self.course.version_causes[version]
+            self.coordinator.rejoin(self.members.all[number], METADATA)

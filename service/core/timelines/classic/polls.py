@@ -15,35 +15,35 @@ from service.core.timelines.model import NEVER
 from service.core.timelines.paces import Paces
 
 
-def stop_eager_readers(group: Paces, numbers: Int32s, now_ms: int) -> None:
+def stop_eager_readers(paces: Paces, numbers: Int32s, now_ms: int) -> None:
     """Eager members have stopped reading when they joined: ConsumerCoordinator.onJoinPrepare."""
-    columns, ledger = group.members, group.ledger
+    columns, ledger = paces.members.columns, paces.ledger
     stops = np.zeros(len(columns.beat) + 1, np.bool_)
     stops[numbers] = columns.eager[numbers] & (columns.joins[numbers] <= now_ms)
     read = np.flatnonzero(stops[ledger.reader]).astype(np.int32)
     ledger.stop(read, columns.joins[ledger.reader[read]])
 
 
-def syncs(group: Paces, numbers: Int32s, now_ms: int) -> Int64s:
+def syncs(paces: Paces, numbers: Int32s, now_ms: int) -> Int64s:
     """int64[...], in which poll each of these members gets the response to its JoinGroup, and sends SyncGroup."""
     now = np.full(len(numbers), now_ms, np.int64)
-    in_this_poll = (group.members.joins[numbers] == now) & (group.members.stalled_until[numbers] <= now)
-    polls: Int64s = np.where(in_this_poll, now, group.next_polls(numbers, now))
-    if group.timing.poll_interval_ms:
-        polls = np.where(group.reading(numbers), group.polls_after(numbers, now), polls)
+    in_this_poll = (paces.members.columns.joins[numbers] == now) & (paces.members.columns.stalled_until[numbers] <= now)
+    polls: Int64s = np.where(in_this_poll, now, paces.next_polls(numbers, now))
+    if paces.timing.poll_interval_ms:
+        polls = np.where(paces.reading(numbers), paces.polls_after(numbers, now), polls)
     return polls
 
 
-def receipts(group: Paces, numbers: Int32s, now_ms: int) -> Int64s:
+def receipts(paces: Paces, numbers: Int32s, now_ms: int) -> Int64s:
     """int64[...], in which poll each gets its assignment, now that the leader's SyncGroup has come; NEVER: in none.
 
     Reproduces ConsumerCoordinator.onJoinComplete. The heartbeat thread receives the response to SyncGroup, a poll handles it.
     """
-    sent = group.members.syncs[numbers]
+    sent = paces.members.columns.syncs[numbers]
     answered = np.maximum(sent, now_ms)
-    polls = np.where(sent < now_ms, group.next_polls(numbers, answered), sent)
-    if group.timing.poll_interval_ms:
-        polls = np.where(group.reading(numbers), group.polls_after(numbers, answered), polls)
+    polls = np.where(sent < now_ms, paces.next_polls(numbers, answered), sent)
+    if paces.timing.poll_interval_ms:
+        polls = np.where(paces.reading(numbers), paces.polls_after(numbers, answered), polls)
     return np.where(sent < NEVER, polls, NEVER)
 
 
@@ -66,10 +66,10 @@ def batches(owner: Int32s, reader: Int32s, starts: Int64s, late: Int32s) -> Iter
             yield at_ms, gains.row(i), loses.row(i)
 
 
-def polls_wait(group: Paces, first_rejoin: int) -> Wait | None:
+def polls_wait(paces: Paces, first_rejoin: int) -> Wait | None:
     """How long partitions wait for polls: of the last member to join, of the leader, of the one that gets them.
 
     first_rejoin : when the first member joined of those that the coordinator had
     """
-    polls = group.timing.poll_interval_ms
+    polls = paces.timing.poll_interval_ms
     return Wait(first_rejoin, 3 * polls, is_middle=False) if polls else None

@@ -1,158 +1,88 @@
-"""The clients of the consumer protocol: how they start, stop, stall and change.
+"""The clients of the consumer protocol: how they start, stop, stall and change, when they heartbeat, and what they read.
 
 Source: org.apache.kafka.clients.consumer.internals.AbstractMembershipManager, ConsumerMembershipManager and
-AbstractHeartbeatRequestManager; the coordinator's answers: org.apache.kafka.coordinator.group.GroupMetadataManager (Apache Kafka
-4.3.1). Each method names its own.
+AbstractHeartbeatRequestManager; org.apache.kafka.coordinator.group.modern.consumer.CurrentAssignmentBuilder (Apache Kafka 4.3.1).
+Each method names its own.
 """
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
-from service.core.errors import InvalidQuestion
 from service.core.model import NONE, Int32s
-from service.core.timelines.consumer.coordinator import (
-    EMPTY,
-    FIRST_EPOCH,
-    RECONCILING,
-    STABLE,
-    ConsumerCoordinator,
-    Work,
-)
-from service.core.timelines.group import GroupTimeline
+from service.core.timelines.classic.coordinator import ClassicCoordinator
+from service.core.timelines.clock import STEP_CELLS
+from service.core.timelines.consumer.coordinator import EMPTY, RECONCILING, STABLE, ConsumerCoordinator, Work
+from service.core.timelines.course import PASSED, Course
+from service.core.timelines.ledger import Wait
 from service.core.timelines.members import Member
 from service.core.timelines.model import NEVER
 
+NOBODY: Final[Int32s] = np.empty(0, np.int32)
 
-class ConsumerTimeline(ConsumerCoordinator):
-    """A group of the consumer protocol."""
+
+class ConsumerClients:
+    """The members of a group of the consumer protocol, and their coordinator."""
+
+    def __init__(self, course: Course) -> None:
+        self.course, self.coordinator = course, ConsumerCoordinator(course, self)
+        self.timing, self.clock, self.members = course.timing, course.clock, course.members
+        self.ledger, self.present = course.ledger, course.present
+        self._due: dict[tuple[int, int], list[int]] = {}
+        self._awaited_ms = -1
 
     @classmethod
-    def converted(cls, classic: GroupTimeline, owner: Int32s, generation: int, expiries: dict[int, int]) -> ConsumerTimeline:
+    def converted(cls, course: Course, classic: ClassicCoordinator) -> ConsumerClients:
         """A classic group that a member of the consumer protocol joins; its other members go on as they are until they restart.
 
         To a classic member the coordinator answers Heartbeat, JoinGroup and SyncGroup as it would answer its heartbeats, so its
         part of a rebalance takes as long. The upgrade itself raises no epoch: a new member does, a returning static one does not.
 
-        expiries : when the sessions of silent members expire, by number
-
         Reproduces GroupMetadataManager.convertToConsumerGroup and ConsumerGroup.fromClassicGroup.
         """
-        group = cls(classic.timeline, begins=False)
-        group.inherit(classic)
-        group.holder, group.target = owner.copy(), owner.copy()
-        group.epoch = group.target_epoch = generation
-        group._state = STABLE if group.present else EMPTY
-        for number in group.present:
-            group.members.generation[number] = generation
-            if group.members.died[number] != NEVER:
-                group._expire_at(number, expiries.get(number, group.clock.now + group.timing.session_timeout_ms))
+        course.protocol = "consumer"
+        clients, columns = cls(course), course.members.columns
+        coordinator = clients.coordinator
+        coordinator.holder, coordinator.target = classic.owner.copy(), classic.owner.copy()
+        coordinator.epoch = coordinator.target_epoch = classic.generation
+        coordinator.state = STABLE if course.present else EMPTY
+        for number in course.present:
+            columns.generation[number] = classic.generation
+            if columns.died[number] != NEVER:
+                coordinator.expire_at(number, classic.expiries.get(number, course.clock.now + course.timing.session_timeout_ms))
             else:
-                unread = (group.holder == number) & (group.ledger.reader == NONE)
-                group.ledger.start_one(np.flatnonzero(unread).astype(np.int32), number, group.clock.now, None)
-        return group
+                clients._read_held(number)
+        return clients
 
-    def begin(self) -> None:
-        """See GroupTimeline."""
-        group = self.timeline.group
-        stable = len(group.owned.values) > 0
-        for i, topics in enumerate(self.timeline.subscriptions):
-            member = self.start(self.first_member(group, i, topics))
-            if stable:
-                self.present[member.number] = member
-            else:
-                self.join(member)
-        if stable:
-            owned, owners = group.owned.values, group.owned.row_of_each_value()
-            self.holder[owned] = self.target[owned] = owners
-            self.ledger.start(owned, owners, np.zeros(len(owned), np.int64), None)
-            self.epoch = self.target_epoch = max(int(group.generations.max()), FIRST_EPOCH + 1)
-            self._state = STABLE
-            self.members.generation[self.numbers()] = self.epoch
+    # ---- clients that start, stop, stall and change ------------------------------------------------------------------
 
     def join(self, member: Member, *, starts: bool = True) -> None:
-        """A client's first heartbeat, with epoch 0.
+        """A client's first heartbeat, with epoch 0. starts : has it just started? Then it looks for its coordinator first"""
+        replaces = self.coordinator.admit(member)
+        if replaces:
+            self._read_held(member.number)
+        if starts or replaces:
+            self.course.request("FindCoordinator", member)
+        self.coordinator.joining = NONE if replaces else member.number
+        self.heartbeat(member.number)
+        self.coordinator.joining = NONE
 
-        Reproduces GroupMetadataManager.getOrMaybeSubscribeDynamicConsumerGroupMember and
-        getOrMaybeSubscribeStaticConsumerGroupMember: a static member that has left with epoch -2 is replaced, without a new
-        group epoch.
-        """
-        old = self.present.with_instance(member.instance_id)
-        if old is not None:
-            self._replace(old, member)
-            return
-        self.members.joined[member.number] = self.members.topics[member.number]
-        self.present[member.number] = member
-        with_instance = f" with instance id {member.instance_id}" if member.is_static else ""
-        kind = "Static member" if member.is_static else "Member"
-        self._bump(
-            f"{kind} {member.member_id}{with_instance} joins the {self.protocol} group using the {member.protocol} protocol."
-        )
-        if starts:
-            self.request("FindCoordinator", member, self.clock.now)
-        self._joining = member.number
-        self._heartbeat(member.number)
-        self._joining = NONE
-
-    def _replace(self, old: Member, member: Member) -> None:
-        """GroupMetadataManager.replaceMember, throwIfInstanceIdIsUnreleased."""
-        if old.protocol == self.protocol and not self.members.away[old.number]:
-            detail = f"Static member {member.member_id} with instance id {member.instance_id} cannot join the group because the "
-            detail += f"instance id is owned by {old.member_id} member (UNRELEASED_INSTANCE_ID)."
-            raise InvalidQuestion(detail, "events", self.cause or 0)
-        now = self.clock.now
-        del self.present[old.number]
-        self.present[member.number] = member
-        self.members.away[old.number] = False
-        self._expiries.pop(old.number, None)
-        self.members.joined[member.number] = self.members.joined[old.number]
-        for owners in (self.holder, self.target):
-            owners[owners == old.number] = member.number
-        work = self._work.pop(old.number, None)
-        if work is not None:
-            self._work[member.number] = Work(loses=np.union1d(work.loses, work.revoking).astype(np.int32), gains=work.gains)
-        if old.number in self._slots:
-            self._slots[member.number] = self._slots.pop(old.number)
-        self.ledger.start_one(np.flatnonzero(self.holder == member.number).astype(np.int32), member.number, now, None)
-        self.members.generation[member.number] = self.target_epoch
-        self.request("FindCoordinator", member, now)
-        self._heartbeat(member.number)
-
-    def leave(self, member: Member, client_reason: str) -> None:
-        """A leaving heartbeat: epoch -1, of a static member -2, which keeps its partitions until its session is over.
-
-        A static member of the classic protocol stays silent.
-
-        Reproduces GroupMetadataManager.consumerGroupLeave and consumerGroupStaticMemberGroupLeave (KIP-848).
-        """
+    def leave(self, member: Member, client_reason: str = "the consumer is being closed") -> None:
+        """A client closes in good order. A static member of the classic protocol stays silent."""
         if member.is_static and member.protocol == "classic":
             self.crash(member)
             return
-        number, now = member.number, self.clock.now
-        self.ledger.stop_member(number, now)
-        if number not in self.present:
-            return
-        self.request(self.heartbeat_api, member, now)
-        if member.is_static:
-            self.members.away[number] = True
-            if self._state == STABLE:
-                self._enter(RECONCILING)  # until it is back, its epoch is not the group's
-            self._expire_at(number, self.last_beat(number, now) + self.timing.session_timeout_ms)
-            if self._pending is not None:
-                self._await_heartbeat()
-        elif member.protocol == "classic":
-            explicit = "has left group through explicit `LeaveGroup` request"
-            self._fence(member, f"Dynamic member {member.member_id} {explicit}; client reason: {client_reason}")
-        else:
-            self._fence(member, f"Member {member.member_id} left the {self.protocol} group.")
-
-    def crash(self, member: Member) -> None:
-        """Heartbeats stop; its session expires: GroupMetadataManager.scheduleConsumerGroupSessionTimeout."""
         self.ledger.stop_member(member.number, self.clock.now)
         if member.number in self.present:
-            self._expire_at(member.number, self.last_beat(member.number, self.clock.now) + self.timing.session_timeout_ms)
-            if self._pending is not None:
-                self._await_heartbeat()
+            self.coordinator.leave(member, client_reason)
+
+    def crash(self, member: Member) -> None:
+        """A client ends without a word."""
+        self.ledger.stop_member(member.number, self.clock.now)
+        if member.number in self.present:
+            self.coordinator.miss(member)
 
     def stall(self, member: Member) -> None:
         """A member that does not poll heartbeats on, but revokes nothing; beyond ``max.poll.interval.ms`` it leaves.
@@ -160,35 +90,212 @@ class ConsumerTimeline(ConsumerCoordinator):
         Reproduces AbstractHeartbeatRequestManager.poll: its background thread sends the leaving heartbeat, and it joins again,
         with the same member id, when it polls.
         """
-        until = int(self.members.stalled_until[member.number])
+        until = int(self.members.columns.stalled_until[member.number])
         if until - self.clock.now > self.timing.rebalance_timeout_ms:
-            self.later(self.clock.now + self.timing.rebalance_timeout_ms, self._stop_polling, member, until)
+            self.course.later(self.clock.now + self.timing.rebalance_timeout_ms, self._stop_polling, member, until)
 
     def _stop_polling(self, member: Member, until: int) -> None:
         """AbstractMembershipManager.transitionToSendingLeaveGroup, for an expired poll timer."""
-        if self.members.died[member.number] == NEVER and member.number in self.present:
+        if self.members.columns.died[member.number] == NEVER and member.number in self.present:
             self.leave(member, "")
-            self.later(until, self._join_again, member)
+            self.course.later(until, self.join_again, member)
+
+    def join_again(self, member: Member) -> None:
+        """The same client, with the same member id, joins with epoch 0: AbstractMembershipManager.transitionToJoining."""
+        if self.members.columns.died[member.number] != NEVER:
+            return
+        if member.number in self.present:
+            self.coordinator.forget_session(member)
+            self._read_held(member.number)
+            self.heartbeat(member.number)
+        else:
+            self.join(member, starts=False)
 
     def resubscribe(self, member: Member) -> None:
         """Its next heartbeat tells: AbstractMembershipManager.onSubscriptionUpdated."""
-        at = int(self.next_beats(np.array([member.number], np.int32), self.clock.now)[0])
-        self.later(at, self._tell_subscription, member)
+        at = int(self.course.paces.next_beats(np.array([member.number], np.int32), self.clock.now)[0])
+        self.course.later(at, self._tell_subscription, member)
 
     def _tell_subscription(self, member: Member) -> None:
         """ConsumerHeartbeatRequestManager.HeartbeatState.buildRequestData sends the topics if they have changed."""
         if member.number not in self.present or not self._beats(member.number):
             return
-        if self.members.topics[member.number] != self.members.joined[member.number]:
-            self._heartbeat(member.number)
+        if self.members.columns.topics[member.number] != self.members.columns.joined[member.number]:
+            self.heartbeat(member.number)
         else:  # it has changed its mind before anybody heard of it
-            unread = (self.holder == member.number) & (self.ledger.reader == NONE)
-            self.ledger.start_one(np.flatnonzero(unread).astype(np.int32), member.number, self.clock.now, None)
+            self._read_held(member.number)
 
     def topics_changed(self) -> None:
-        """The coordinator sees it at once; the next heartbeat raises the epoch: GroupMetadataManager.onMetadataUpdate."""
-        if self.topology.last_topic() in self.members.joined_topics(self.numbers()):
-            if not self._refresh and self._pending is None:
-                self._changed_ms = self.clock.now
-            self._refresh = True
-            self._await_heartbeat()
+        """The coordinator sees it at once."""
+        self.coordinator.topics_changed()
+
+    # ---- heartbeats --------------------------------------------------------------------------------------------------
+
+    def await_heartbeat(self) -> None:
+        """The next heartbeat of any member has the target computed: GroupMetadataManager.maybeUpdateTargetAssignment.
+
+        One call waits for it. Members that join bring no earlier one, as they have just sent theirs; changed topics can.
+        """
+        now = self.clock.now
+        numbers = NOBODY if self._awaited_ms >= now and not self.coordinator.refresh else self._beating_numbers()
+        if len(numbers):
+            self.clock.spend(len(numbers) // PASSED)
+            after_ms = now if self.coordinator.refresh else max(now, self.coordinator.ready_ms() - 1)
+            at_ms = int(self.course.paces.next_beats(numbers, after_ms).min())
+            if not now <= self._awaited_ms <= at_ms:
+                self._awaited_ms = at_ms
+                self.course.later(at_ms, self._beat_at, at_ms)
+
+    def _beat_at(self, at_ms: int) -> None:
+        """The heartbeat that was waited for, of whichever member sends it by now."""
+        if at_ms != self._awaited_ms:
+            return
+        self._awaited_ms = -1
+        if self.coordinator.target_epoch < self.coordinator.epoch or self.coordinator.refresh:
+            numbers = self._beating_numbers() if self.coordinator.refresh or at_ms >= self.coordinator.ready_ms() else NOBODY
+            due = numbers[self.course.paces.next_beats(numbers, at_ms - 1) == at_ms]
+            if len(due):
+                self.heartbeat(int(due[0]))
+            else:
+                self.await_heartbeat()
+
+    def _beats(self, number: int) -> bool:
+        columns = self.members.columns
+        return bool(columns.died[number] == NEVER) and not columns.away[number]
+
+    def _beating_numbers(self) -> Int32s:
+        """int32[...], the members that heartbeat."""
+        numbers = self.present.numbers()
+        return numbers[self.coordinator.beats(numbers)]
+
+    def follow(self, number: int, at_ms: int) -> None:
+        """Have a member heartbeat then, unless another assignment comes first. Heartbeats at the same time are one call."""
+        due = self._due.setdefault((self.coordinator.round, at_ms), [])
+        if not due:
+            self.course.later(at_ms, self._follow_all, self.coordinator.round, at_ms)
+        due.append(number)
+
+    def _follow_all(self, this_round: int, at_ms: int) -> None:
+        for number in self._due.pop((this_round, at_ms)):
+            if this_round == self.coordinator.round and number in self.present and self._beats(number):
+                self.heartbeat(number)
+
+    def heartbeat(self, number: int) -> None:
+        """A heartbeat, and what the member does with the answer."""
+        self.clock.spend(STEP_CELLS)
+        self.coordinator.hear(self.members.all[number])
+        now = self.clock.now
+        self.members.columns.beat[number] = now
+        self._reconcile(number)
+        work = self.coordinator.work
+        if number in work and not len(work[number].revoking):
+            self.follow(number, now + self.timing.heartbeat_interval_ms)
+        if not work and self.coordinator.state == RECONCILING:
+            self.course.later(now, self.coordinator.settle, self.coordinator.round)
+
+    # ---- what members revoke, get and read ---------------------------------------------------------------------------
+
+    def _reconcile(self, number: int) -> None:
+        """One step of a member towards its target: CurrentAssignmentBuilder.computeNextAssignment, AbstractMembershipManager.
+
+        Revoked partitions are confirmed by a heartbeat at once, unless the member does not poll: then once it does.
+        """
+        work = self.coordinator.work.get(number)
+        if work is None or len(work.revoking):
+            return
+        now, member, columns = self.clock.now, self.members.all[number], self.members.columns
+        if len(work.loses):
+            work.revoking, work.loses = work.loses, np.empty(0, np.int32)
+            stops, confirms = self._revoking_polls(number)
+            if confirms > now:
+                fenced_at = now + self.timing.rebalance_timeout_ms
+                self.course.later(stops, self._stop_fetching, number, work)
+                self.course.later(confirms, self._confirm, number)
+                self.course.later(fenced_at, self.coordinator.fence_slow, member, int(columns.generation[number]), work)
+            else:
+                self._confirm(number)
+            return
+        free = self.coordinator.holder[work.gains] == NONE
+        gets, work.gains = work.gains[free], work.gains[~free]
+        self._give(number, gets)
+        if len(gets):
+            self.course.request(self.coordinator.heartbeat_api, member)
+        if not len(work.gains):
+            del self.coordinator.work[number]
+        self.members.columns.generation[number] = self.coordinator.target_epoch
+
+    def _revoking_polls(self, number: int) -> tuple[int, int]:
+        """In which poll a member stops to fetch what it is to revoke, and in which it says so.
+
+        A poll has the background thread look for what there is to revoke, but of a member that has records only every other one:
+        the poll between returns what has been fetched meanwhile. The next poll takes over the new assignment.
+
+        Reproduces AsyncKafkaConsumer.checkInflightPoll, maybeClearPreviousInflightPoll, maybeClearCurrentInflightPoll and
+        processBackgroundEvents, and AbstractMembershipManager.maybeReconcile. Members have no ConsumerRebalanceListener.
+        """
+        first, every = self.course.paces.next_poll(number, self.clock.now), self.timing.poll_interval_ms
+        if not every:
+            return first, first
+        is_between = first // every % 2
+        stops = self.course.paces.next_poll(number, first + every * is_between)
+        return stops, self.course.paces.next_poll(number, stops + every)
+
+    def _stop_fetching(self, number: int, work: Work) -> None:
+        """AbstractMembershipManager.markPendingRevocationToPauseFetching."""
+        if self.coordinator.work.get(number) is work:
+            self.ledger.stop_one(work.revoking[self.coordinator.holder[work.revoking] == number], number, self.clock.now)
+
+    def _confirm(self, number: int) -> None:
+        """The member has revoked: it stops reading, says so, and goes on to what it gains.
+
+        Reproduces AbstractMembershipManager.revokeAndAssign and CurrentAssignmentBuilder.build in UNREVOKED_PARTITIONS.
+        """
+        work = self.coordinator.work.get(number)
+        if work is None or number not in self.present or not self._beats(number):
+            return
+        freed = work.revoking[self.coordinator.holder[work.revoking] == number]
+        self.coordinator.holder[freed] = NONE
+        self.coordinator.free_since[freed] = self.clock.now
+        self.ledger.stop_one(freed, number, self.clock.now)
+        work.revoking = np.empty(0, np.int32)
+        self.heartbeat(number)
+
+    def _read_held(self, number: int) -> None:
+        """A member reads at once what it holds, and nobody reads."""
+        unread = (self.coordinator.holder == number) & (self.ledger.reader == NONE)
+        self.ledger.start_one(np.flatnonzero(unread).astype(np.int32), number, self.clock.now, None)
+
+    def _give(self, number: int, partitions: Int32s) -> None:
+        """The member gets these, and reads them from its next poll on: ConsumerGroup.updateMember with a new assignment."""
+        if not len(partitions):
+            return
+        self.coordinator.holder[partitions] = number
+        polls, joins = self.course.paces.next_poll(number, self.clock.now), number == self.coordinator.joining
+        if polls > self.clock.now:
+            self.course.later(polls, self._take, number, partitions, joins)
+        else:
+            self._take(number, partitions, joins)
+
+    def _take(self, number: int, partitions: Int32s, joins: bool) -> None:  # noqa: FBT001 - positional, as an agenda's calls are
+        """A poll takes over a new assignment: AsyncKafkaConsumer.processBackgroundEvents. joins : is it the member's first?"""
+        if self.members.columns.died[number] != NEVER or not self.course.rebalances:
+            return
+        still = (self.coordinator.holder[partitions] == number) & (self.ledger.reader[partitions] == NONE)
+        if (work := self.coordinator.work.get(number)) is not None:
+            still &= ~np.isin(partitions, work.revoking)
+        partitions, current = partitions[still], self.course.rebalances[-1]
+        missed = self.ledger.start_one(partitions, number, self.clock.now, current, self._wait(joins=joins))
+        slot = self.coordinator.slots.get(number)
+        if missed is not None and slot is not None:
+            of_members = np.zeros(len(self.coordinator.rows))
+            of_members[slot] = missed
+            self.course.backlog(current, of_members, self.coordinator.rows, self.coordinator.view)
+
+    def _wait(self, *, joins: bool) -> Wait | None:
+        """How long partitions wait for their new member's heartbeat and poll, which can come at any time of an interval.
+
+        joins : has it just joined? Then it has them from its first heartbeat
+        """
+        most_ms = self.timing.poll_interval_ms + (0 if joins else self.timing.heartbeat_interval_ms)
+        since_ms, free_since = self.coordinator.since_ms, self.coordinator.free_since
+        return Wait(since_ms, most_ms, is_middle=True, each_from_ms=free_since) if most_ms else None
