@@ -1,7 +1,7 @@
 """``kernel``, the decorator of kernels: Numba compiles them to run without the interpreter's lock, and caches them on disk.
 
 ``inner_kernel`` is for those that only kernels call: they compile faster without the code that takes Python's objects apart.
-``brief_kernel`` is for those that take less time than releasing the lock.
+``borrowing_kernel`` is for the shortest of them. ``brief_kernel`` is for those that take less time than releasing the lock.
 """
 
 import logging
@@ -94,6 +94,15 @@ def kernel(function: _Function) -> _Function:
 def inner_kernel(function: _Function) -> _Function:
     """The same for a function that only kernels call. Raises TypeError where Python calls it."""
     return _cached(_InnerKernel, function, {**_OPTIONS, "no_cpython_wrapper": True})
+
+
+def borrowing_kernel(function: _Function) -> _Function:
+    """The same for a short function that makes no arrays: it becomes part of its callers, and counts no references to arrays.
+
+    One that returns an array may only be called by others of its kind. Reading the records of coordinators takes a fifth of the
+    time so, and compiling their reader half of it.
+    """
+    return _cached(_InnerKernel, function, {**_OPTIONS, "no_cpython_wrapper": True, "_nrt": False, "forceinline": True})
 
 
 def brief_kernel(function: _Function) -> _Function:

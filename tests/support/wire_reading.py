@@ -15,12 +15,32 @@ from service.core.wire.coordinator_records import read_group_record, read_share_
 from service.core.wire.errors import Unreadable
 from service.core.wire.members import group_request, member_document
 from service.core.wire.printed import OF_GROUP_RECORDS, OF_SHARE_GROUP_STATE, lines
+from service.core.wire.reader import read_message
+from service.core.wire.schemas import (
+    ASSIGNMENT,
+    COOPERATIVE_STICKY_USER_DATA,
+    GROUP_RECORDS,
+    SHARE_GROUP_STATE_RECORDS,
+    STICKY_USER_DATA,
+    SUBSCRIPTION,
+)
+from tests.reference import wire
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from service.core.wire.messages import Message
+    from service.core.wire.reader import Document
     from tests.support.captures import Capture
 
 RECORDS = ("group_record", "share_group_state_record")
-KINDS = (*RECORDS, "subscription", "assignment", "sticky_user_data", "cooperative_sticky_user_data")
+MESSAGES = {
+    "subscription": SUBSCRIPTION,
+    "assignment": ASSIGNMENT,
+    "sticky_user_data": STICKY_USER_DATA,
+    "cooperative_sticky_user_data": COOPERATIVE_STICKY_USER_DATA,
+}
+KINDS = (*RECORDS, *MESSAGES)
 
 
 def read(capture: Capture) -> Unreadable | None:
@@ -31,6 +51,33 @@ def read(capture: Capture) -> Unreadable | None:
         assert 0 <= error.offset <= len(data)
         assert error.reason
     return error
+
+
+def check_twin(capture: Capture) -> None:
+    """Every message that may lie in these bytes, in each version: the kernel reads the same as its twin, or the same error."""
+    for data, message in _messages(capture):
+        for version in range(message.newest + 1):
+            assert _outcome(read_message, data, message, version) == _outcome(wire.read_message, data, message, version)
+
+
+def _messages(capture: Capture) -> Iterator[tuple[bytes, Message]]:
+    if capture.kind not in RECORDS:
+        yield capture.data, MESSAGES[capture.kind]
+        return
+    types = GROUP_RECORDS if capture.kind == "group_record" else SHARE_GROUP_STATE_RECORDS
+    each = types.get(int.from_bytes(capture.key[:2]))
+    if each is not None:
+        yield capture.key, each.key
+        yield capture.value or b"", each.value
+
+
+def _outcome(
+    read_one: Callable[[bytes, Message, int, int], tuple[Document, int]], data: bytes, message: Message, version: int
+) -> tuple[object, ...]:
+    try:
+        return read_one(data, message, version, min(2, len(data)))
+    except Unreadable as error:
+        return type(error), error.message, error.offset, error.reason
 
 
 def _fault(capture: Capture) -> Unreadable | None:

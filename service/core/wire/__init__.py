@@ -3,13 +3,14 @@
 ::
 
     schemas.py               the fields of each message in each version
-    messages.py              reads any message of schemas.py
-    reader.py                primitive types, and errors with the offset where reading failed
+    messages.py              what schemas are made of;  schema_tables.py   the schemas as a table for kernels
+    spans.py                 the kernel that reads any message: where each value lies, or the fault and its place
+    reader.py                one message as a document, or Kafka's exception
     consumer_protocol.py     Subscription, Assignment, and the user data of the sticky assignors
     coordinator_records.py   the keys and values of ``__consumer_offsets`` and ``__share_group_state``
     members.py               captured members and groups as requests for ``/v1/group-assignments``
     printed.py               the lines that Kafka's own formatters print
     offset_commits.py        offset commits in bulk, as columns
-    record_texts.py          records of every type in bulk, as JSON, by the tables of schema_tables.py
+    record_texts.py          records of every type in bulk, as JSON
     offsets_topic.py         the groups that the records of ``__consumer_offsets`` describe
 """

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from service.core.wire.errors import BufferUnderflow, Schema, Unreadable
-from service.core.wire.messages import Document, Message, read_message
-from service.core.wire.reader import INT16, Reader
+from service.core.wire.messages import Message
+from service.core.wire.reader import Document, read_message, read_version
 from service.core.wire.schemas import ASSIGNMENT, COOPERATIVE_STICKY_USER_DATA, STICKY_USER_DATA, SUBSCRIPTION
 
 TopicPartitions = tuple[tuple[str, tuple[int, ...]], ...]
@@ -86,13 +86,12 @@ def read_subscription_leniently(data: bytes) -> tuple[Subscription, str | None]:
         return read_subscription(data), None
     except Unreadable as error:
         for older in range(min(int.from_bytes(data[:2], signed=True), SUBSCRIPTION.newest) - 1, -1, -1):
-            reader = Reader(data)
-            version = _read_version(reader)
+            version = _read_version(data)
             try:
-                fields = _read_body(reader, SUBSCRIPTION, older, "subscription")
+                fields, end = _read_body(data, SUBSCRIPTION, older, "subscription")
             except Unreadable:
                 continue
-            if not reader.remaining:
+            if end == len(data):
                 fault = f"The subscription has version {version} but ends as one of version {older}. Java's clients refuse it: "
                 return _subscription(version, fields), f"{fault}{error.message}."
         raise
@@ -103,9 +102,8 @@ def read_subscribed_topics(data: bytes) -> tuple[str, ...]:
 
     Raises Unreadable; the coordinator then does not know the group's topics. Source: ClassicGroup.computeSubscribedTopics.
     """
-    reader = Reader(data)
-    _read_version(reader)
-    return tuple(_read_body(reader, SUBSCRIPTION, 0, "subscription")["topics"])
+    _read_version(data)
+    return tuple(_read_body(data, SUBSCRIPTION, 0, "subscription")[0]["topics"])
 
 
 def read_assignment(data: bytes) -> Assignment:
@@ -119,22 +117,21 @@ def read_sticky_user_data(data: bytes) -> StickyUserData:
     if not data:
         return StickyUserData(1, (), None)
     try:
-        fields = read_message(Reader(data), STICKY_USER_DATA, 1)
+        fields = read_message(data, STICKY_USER_DATA, 1)[0]
         return StickyUserData(1, _topic_partitions(fields["previousAssignment"]), fields["generation"])
     except Unreadable as error:
         unreadable = error
-    reader = Reader(data)
     try:
-        fields = read_message(reader, STICKY_USER_DATA, 0)
+        fields, end = read_message(data, STICKY_USER_DATA, 0)
     except Unreadable:
         return StickyUserData(1, (), DEFAULT_GENERATION, unreadable)
-    return StickyUserData(1 if reader.remaining else 0, _topic_partitions(fields["previousAssignment"]), None)
+    return StickyUserData(0 if end == len(data) else 1, _topic_partitions(fields["previousAssignment"]), None)
 
 
 def read_cooperative_sticky_user_data(data: bytes) -> StickyUserData:
     """The ``cooperative-sticky`` assignor's user data: only a generation."""
     try:
-        return StickyUserData(0, (), read_message(Reader(data), COOPERATIVE_STICKY_USER_DATA, 0)["generation"])
+        return StickyUserData(0, (), read_message(data, COOPERATIVE_STICKY_USER_DATA, 0)[0]["generation"])
     except Unreadable as error:
         return StickyUserData(0, (), DEFAULT_GENERATION, error)
 
@@ -155,24 +152,23 @@ def as_seen_by(assignor: str, subscription: Subscription) -> tuple[TopicPartitio
 
 
 def _read(data: bytes, message: Message, what: str) -> tuple[int, Document]:
-    reader = Reader(data)
-    version = _read_version(reader)
+    version = _read_version(data)
     if version < 0:
         raise Schema(f"Unsupported {what} version: {version}", 0, f"there is no version {version}")
-    return version, _read_body(reader, message, min(version, message.newest), what)
+    return version, _read_body(data, message, min(version, message.newest), what)[0]
 
 
-def _read_version(reader: Reader) -> int:
+def _read_version(data: bytes) -> int:
     try:
-        version: int = reader.number(INT16, "the version")
+        return read_version(data, "the version")
     except BufferUnderflow as cause:
         raise Schema.because_of(cause, "Buffer underflow while parsing consumer protocol's header") from None
-    return version
 
 
-def _read_body(reader: Reader, message: Message, version: int, what: str) -> Document:
+def _read_body(data: bytes, message: Message, version: int, what: str) -> tuple[Document, int]:
+    """The message behind the version, and its end."""
     try:
-        return read_message(reader, message, version)
+        return read_message(data, message, version, 2)
     except BufferUnderflow as cause:
         raise Schema.because_of(cause, f"Buffer underflow while parsing consumer protocol's {what}") from None
 

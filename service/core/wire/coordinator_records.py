@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from service.core.wire.errors import BufferUnderflow, Runtime, UnknownRecordType, UnknownRecordVersion, Unreadable
-from service.core.wire.messages import Document, Message, read_message
-from service.core.wire.reader import INT16, Reader
+from service.core.wire.messages import Message
+from service.core.wire.reader import Document, read_message, read_version
 from service.core.wire.schemas import GROUP_RECORDS, SHARE_GROUP_STATE_RECORDS, RecordType
 
 _Unreadable = TypeVar("_Unreadable", bound=Unreadable)
@@ -52,37 +52,34 @@ def read_share_group_state_record(key: bytes, value: bytes | None) -> Coordinato
 
 
 def _read_record(key: bytes, value: bytes | None, types: Mapping[int, RecordType]) -> CoordinatorRecord:
-    reader = Reader(key)
-    number = _read_version(reader, "key")
+    number = _read_version(key, "key")
     record_type = types.get(number)
     if record_type is None:
         raise _part(UnknownRecordType(f"Found an unknown record type {number}", 0, f"there is no record type {number}"), "key")
-    read_key = _read(reader, record_type.key, 0, "key", number)
+    read_key = _read(key, record_type.key, 0, "key", number)
     if value is None:
         return CoordinatorRecord(number, record_type.name, read_key, None, None)
-    reader = Reader(value)
-    version = _read_version(reader, "value")
+    version = _read_version(value, "value")
     newest = record_type.value.newest
     if not 0 <= version <= newest:
         message = f"Found an unknown record version {version} for {number} type"
         reason = f"{record_type.name} has no version {version}; the last is {newest}"
         raise _part(UnknownRecordVersion(message, 0, reason), "value")
-    read_value = _read(reader, record_type.value, version, "value", version)
+    read_value = _read(value, record_type.value, version, "value", version)
     return CoordinatorRecord(number, record_type.name, read_key, version, read_value)
 
 
-def _read_version(reader: Reader, part: str) -> int:
+def _read_version(data: bytes, part: str) -> int:
     try:
-        version: int = reader.number(INT16, "the record's type" if part == "key" else "the value's version")
+        return read_version(data, "the record's type" if part == "key" else "the value's version")
     except BufferUnderflow as cause:
         raise _part(Runtime.because_of(cause, f"Could not read version from {part}'s buffer."), part) from None
-    return version
 
 
-def _read(reader: Reader, message: Message, version: int, part: str, shown_version: int) -> Document:
+def _read(data: bytes, message: Message, version: int, part: str, shown_version: int) -> Document:
     """A key's version is always 0, but Kafka's message shows the record's type in its place."""
     try:
-        return read_message(reader, message, version)
+        return read_message(data, message, version, 2)[0]
     except Unreadable as cause:
         words = "null" if cause.message is None else cause.message
         text = f"Could not read record with version {shown_version} from {part}'s buffer due to: {words}."

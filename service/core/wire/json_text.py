@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from service.core.kernels import inner_kernel, kernel
+from service.core.kernels import borrowing_kernel
 from service.core.model import Bytes
 
 Int64 = Any
@@ -22,7 +22,7 @@ SHORT_ESCAPES: Final = np.array([{8: 98, 9: 116, 10: 110, 12: 102, 13: 114}.get(
 """What follows the backslash of a control character; 0: ``u00`` and two digits."""
 
 
-@inner_kernel
+@borrowing_kernel
 def put_byte(byte: Int64, text: Bytes, to: Int64) -> Int64:
     """One byte."""
     if to < len(text):
@@ -30,7 +30,7 @@ def put_byte(byte: Int64, text: Bytes, to: Int64) -> Int64:
     return to + 1
 
 
-@kernel
+@borrowing_kernel
 def put(piece: Bytes, text: Bytes, to: Int64) -> Int64:
     """Some bytes."""
     if to + len(piece) <= len(text):
@@ -39,7 +39,7 @@ def put(piece: Bytes, text: Bytes, to: Int64) -> Int64:
     return to + len(piece)
 
 
-@inner_kernel
+@borrowing_kernel
 def put_number(number: Int64, text: Bytes, to: Int64) -> Int64:
     """Any number of 64 bits."""
     rest = np.uint64(number)
@@ -57,7 +57,7 @@ def put_number(number: Int64, text: Bytes, to: Int64) -> Int64:
     return to + digits
 
 
-@inner_kernel
+@borrowing_kernel
 def put_string(data: Bytes, at: Int64, length: Int64, text: Bytes, to: Int64) -> Int64:
     """A string of UTF-8 as JSON, with the escapes that orjson writes."""
     to = put_byte(QUOTE, text, to)
@@ -73,7 +73,7 @@ def put_string(data: Bytes, at: Int64, length: Int64, text: Bytes, to: Int64) ->
     return put_byte(QUOTE, text, to)
 
 
-@inner_kernel
+@borrowing_kernel
 def _put_escape(byte: Int64, text: Bytes, to: Int64) -> Int64:
     to = put_byte(BACKSLASH, text, to)
     if byte >= 32:
@@ -86,7 +86,7 @@ def _put_escape(byte: Int64, text: Bytes, to: Int64) -> Int64:
     return put_byte(48 + low if low < 10 else 87 + low, text, to)
 
 
-@inner_kernel
+@borrowing_kernel
 def put_base64(data: Bytes, at: Int64, length: Int64, text: Bytes, to: Int64) -> Int64:
     """Bytes as a string of standard base64."""
     to = put_byte(QUOTE, text, to)
@@ -102,7 +102,7 @@ def put_base64(data: Bytes, at: Int64, length: Int64, text: Bytes, to: Int64) ->
     return put_byte(QUOTE, text, to)
 
 
-@inner_kernel
+@borrowing_kernel
 def put_uuid(data: Bytes, at: Int64, text: Bytes, to: Int64) -> Int64:
     """Sixteen bytes as a string of 22 characters of URL-safe base64."""
     to = put_byte(QUOTE, text, to)

@@ -12,7 +12,7 @@ from service.core.wire.consumer_protocol import (
 )
 from service.core.wire.coordinator_records import CoordinatorRecord
 from service.core.wire.errors import Unreadable
-from service.core.wire.messages import Document
+from service.core.wire.reader import Document
 
 CONSUMER: Final = "consumer"
 """The protocol type of consumer groups; Connect's workers and others have their own types and formats."""

@@ -29,9 +29,8 @@ from service.core.model import Int64s, Keys
 from service.core.wire.coordinator_records import read_group_record
 from service.core.wire.errors import Unreadable
 from service.core.wire.members import CONSUMER, GroupRequest, classic_group_request
-from service.core.wire.messages import Document
 from service.core.wire.offset_commits import COMMIT, TOMBSTONE, OffsetCommits, read_offset_commits
-from service.core.wire.reader import uuid_text
+from service.core.wire.reader import Document, uuid_text
 from service.core.wire.record_texts import UNREAD, read_group_records
 
 CLASSIC, STREAMS = 2, 17

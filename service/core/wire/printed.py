@@ -21,7 +21,7 @@ from service.core.jvm.hashing import string_hash_code
 from service.core.kafka_versions import LATEST
 from service.core.wire.coordinator_records import CoordinatorRecord
 from service.core.wire.errors import Printed, UnknownRecordType, Unreadable
-from service.core.wire.messages import Document
+from service.core.wire.reader import Document
 from service.core.wire.schemas import SHARE_GROUP_STATE_RECORDS
 
 Formatters = dict[str, tuple[int, ...]]

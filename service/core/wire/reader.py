@@ -1,23 +1,42 @@
-"""Kafka's primitive types, read from the front of some bytes.
+"""A message as a document, or the exception with which Kafka's reader fails.
 
-Each method reproduces one of ByteBufferAccessor (kafka-clients 4.3.1) with its exceptions, to which ``offset`` and ``reason`` are
-added. Nothing is allocated before the bytes are known to exist.
+The kernel of ``spans.py`` finds the values and the faults; here they get their names and words.
 """
 
 import base64
 import re
 import struct
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
-from service.core.wire.errors import BufferUnderflow, IllegalArgument, NegativeArraySize, Runtime
+import numpy as np
 
-INT8: Final = struct.Struct(">b")
-INT16: Final = struct.Struct(">h")
-UINT16: Final = struct.Struct(">H")
-INT32: Final = struct.Struct(">i")
-INT64: Final = struct.Struct(">q")
+from service.core.wire import schema_tables as table
+from service.core.wire import spans
+from service.core.wire.errors import BufferUnderflow, IllegalArgument, NegativeArraySize, Runtime, Unreadable
+from service.core.wire.messages import Array, Blob, Message
+from service.core.wire.schema_tables import FIELDS, GROUP_TABLES, ROW_OF
 
-_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
+Document = dict[str, Any]
+"""A message as returned by Kafka's JSON converters: names as in the table, bytes in base64, a Uuid as text."""
+
+_NAMES: Final = {
+    spans.TAGS_COUNT: "the number of tagged fields",
+    spans.A_TAG: "a tag",
+    spans.TAG_SIZE: "the size of a tagged field",
+}
+
+_KINDS: Final[list[int]] = GROUP_TABLES.fields[:, table.KIND].tolist()
+_SIZES: Final[list[int]] = GROUP_TABLES.fields[:, table.SIZE].tolist()
+_TAGGED: Final = {
+    row: field.type
+    for row, field in enumerate(FIELDS)
+    if isinstance(field.type, Message) and any(part.tag is not None for part in field.type.fields)
+}
+"""The messages that have tagged fields, by their row."""
+_FORMS: Final = {1: "b", 2: "h", 4: "i", 8: "q"}
+"""The formats of signed numbers, by their size."""
+
+_SURROGATE: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 
 
 def java_text(data: bytes) -> str:
@@ -33,80 +52,82 @@ def uuid_text(data: bytes) -> str:
     return base64.urlsafe_b64encode(data)[:22].decode()
 
 
-class Reader:
-    """Bytes and a position in them.
+def read_version(data: bytes, name: str) -> int:
+    """The number of two bytes with which the data begins. name : for errors. Raises BufferUnderflow."""
+    if len(data) < 2:
+        raise BufferUnderflow(None, 0, f"{name} takes 2 bytes, and {len(data)} are left")
+    return int.from_bytes(data[:2], signed=True)
 
-    ``what`` is always the name of the field, for error messages.
+
+def read_message(data: bytes, message: Message, version: int, at: int = 0) -> tuple[Document, int]:
+    """The message that begins at ``data[at]``, in a version that it has, and its end. message : one of ``schemas.py``
+
+    Raises Unreadable, of the class that Kafka's generated class throws.
     """
+    buffer, flexible = np.frombuffer(bytearray(data), np.uint8), int(version >= message.flexible)
+    reading = spans.Reading(GROUP_TABLES.fields, buffer, len(data), version, flexible, *spans.new_arrays())
+    reading.state[spans.ROW], reading.state[spans.AT] = ROW_OF[id(message)], at
+    containers: list[Any] = [[]]
+    while reading.state[spans.ROW] >= 0:
+        count = spans.read_spans(reading)
+        for row, start, length in reading.spans[:count].tolist():
+            if length >= 0 <= row and _KINDS[row] in (table.ARRAY, table.MESSAGE):
+                containers.append([] if _KINDS[row] == table.ARRAY else {})
+                continue
+            value = _complete(~row, containers.pop()) if row < 0 else _value(row, data, start, length)
+            if isinstance(containers[-1], list):
+                containers[-1].append(value)
+            else:
+                containers[-1][FIELDS[row if row >= 0 else ~row].name] = value
+    if reading.state[spans.FAULT]:
+        raise _error(*reading.state[spans.FAULT :].tolist())
+    return containers[0][0], int(reading.state[spans.AT])
 
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-        self.at = 0
 
-    @property
-    def remaining(self) -> int:
-        """The number of bytes left."""
-        return len(self.data) - self.at
+def _value(row: int, data: bytes, start: int, length: int) -> Any:
+    kind, size = _KINDS[row], _SIZES[row]
+    if length < 0:
+        return None
+    if kind == table.LIST:
+        return list(struct.unpack_from(f">{length}{_FORMS[size]}", data, start))
+    part = data[start : start + length]
+    if kind in (table.NUMBER, table.UNSIGNED):
+        return int.from_bytes(part, signed=kind == table.NUMBER)
+    if kind == table.TEXT:
+        return java_text(part)
+    return base64.b64encode(part).decode() if kind == table.BLOB else uuid_text(part)
 
-    def number(self, form: struct.Struct, what: str) -> Any:
-        """A number of fixed size; raises BufferUnderflow."""
-        if self.remaining < form.size:
-            self._underflow(form.size, what)
-        (value,) = form.unpack_from(self.data, self.at)
-        self.at += form.size
+
+def _complete(row: int, value: Any) -> Any:
+    """An array, or a message in the order of its fields, without tagged fields that have their defaults."""
+    if row not in _TAGGED:
         return value
-
-    def varint(self, what: str) -> int:
-        """An unsigned varint of up to five bytes, as the Java int that it becomes, which may be negative."""
-        start, value = self.at, 0
-        for shift in range(0, 35, 7):
-            if not self.remaining:
-                self._underflow(1, what)
-            byte = self.data[self.at]
-            self.at += 1
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return _int32(value)
-        message = "Varint is too long, the most significant bit in the 5th byte is set, converted value: "
-        raise IllegalArgument(f"{message}{value & 0xFFFFFFFF:x}", start, f"the length of {what} is longer than a varint can be")
-
-    def length(self, what: str, size: struct.Struct, *, compact: bool) -> int:
-        """The length of a string, an array or bytes; negative for null. A compact length is one more, as a varint."""
-        if compact:
-            return _int32(self.varint(what) - 1)
-        length: int = self.number(size, what)
-        return length
-
-    def take(self, length: int, what: str) -> bytes:
-        """The next bytes, copied (``readArray``)."""
-        if length > self.remaining:
-            message = f"Error reading byte array of {length} byte(s): only {self.remaining} byte(s) available"
-            raise Runtime(message, self.at, f"{what} is to have {length} bytes, and {self.remaining} are left")
-        if length < 0:
-            raise NegativeArraySize(str(length), self.at, f"{what} is to have {length} bytes")
-        return self._next(length)
-
-    def view(self, length: int, what: str) -> bytes:
-        """The next bytes, where Kafka copies nothing (``readByteBuffer``) and fails with another message."""
-        if length > self.remaining:
-            message = f"newLimit > capacity: ({length} > {self.remaining})"
-            raise IllegalArgument(message, self.at, f"{what} is to have {length} bytes, and {self.remaining} are left")
-        return self._next(length)
-
-    def uuid(self, what: str) -> str:
-        """A Uuid as text."""
-        if self.remaining < 16:
-            self._underflow(16, what)
-        return uuid_text(self._next(16))
-
-    def _next(self, length: int) -> bytes:
-        start, self.at = self.at, self.at + length
-        return self.data[start : self.at]
-
-    def _underflow(self, size: int, what: str) -> NoReturn:
-        raise BufferUnderflow(None, self.at, f"{what} takes {size} byte{'s' * (size > 1)}, and {self.remaining} are left")
+    present = (part for part in _TAGGED[row].fields if part.name in value)
+    return {part.name: value[part.name] for part in present if part.tag is None or value[part.name] != part.default}
 
 
-def _int32(value: int) -> int:
-    """The value as a Java int."""
-    return (value + 2**31) % 2**32 - 2**31
+def _error(fault: int, row: int, at: int, number: int, left: int, tag: int) -> Unreadable:
+    """The exception for a fault of ``read_spans``."""
+    kind = FIELDS[row].type if row >= 0 else None
+    name = FIELDS[row].name if row >= 0 else _NAMES.get(row, f"the tagged field {tag}")
+    reason = f"{name} is to have {number} bytes, and {left} are left"
+    error: type[Unreadable] = Runtime
+    text: str | None = f"Error reading byte array of {number} byte(s): only {left} byte(s) available"
+    if fault == spans.UNDERFLOW:
+        error, text, reason = BufferUnderflow, None, f"{name} takes {number} byte{'s' * (number > 1)}, and {left} are left"
+    elif fault == spans.LONG_VARINT:
+        text = f"Varint is too long, the most significant bit in the 5th byte is set, converted value: {number:x}"
+        error, reason = IllegalArgument, f"the length of {name} is longer than a varint can be"
+    elif fault == spans.NULL:
+        text, reason = f"non-nullable field {name} was serialized as null", f"{name} is null, and may not be"
+    elif fault == spans.LONG_TEXT:
+        text = f"string field {name} had invalid length {number}"
+        reason = f"{name} is to have {number} bytes, and no string has more than {spans.LONGEST_STRING}"
+    elif fault == spans.NEGATIVE:
+        error, text, reason = NegativeArraySize, str(number), f"{name} is to have {number} bytes"
+    elif isinstance(kind, Array):
+        text = f"Tried to allocate a collection of size {number}, but there are only {left} bytes remaining."
+        reason = f"{name} is to have {number} elements, and {left} bytes are left"
+    elif isinstance(kind, Blob) and not kind.copied:
+        error, text = IllegalArgument, f"newLimit > capacity: ({number} > {left})"
+    return error(text, at, reason)

@@ -8,8 +8,7 @@ kafka-share-coordinator 4.3.1; the user data of the sticky assignors is defined 
 from dataclasses import dataclass
 from typing import Final
 
-from service.core.wire.messages import Array, Blob, Field, Message, Text, Uuid
-from service.core.wire.reader import INT8, INT16, INT32, INT64, UINT16
+from service.core.wire.messages import INT8, INT16, INT32, INT64, UINT16, Array, Blob, Field, Message, Text, Uuid
 
 TEXT, BYTES, UUID = Text(), Blob(), Uuid()
 NO_UUID: Final = "A" * 22

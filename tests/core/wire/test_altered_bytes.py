@@ -13,7 +13,7 @@ from service.core.wire.coordinator_records import read_group_record
 from service.core.wire.errors import Unreadable
 from service.core.wire.reader import java_text
 from tests.support.captures import Capture, captures
-from tests.support.wire_reading import KINDS, RECORDS, read
+from tests.support.wire_reading import KINDS, RECORDS, check_twin, read
 
 LENGTHS_THAT_LIE = (
     b"\x7f\xff\xff\xff",
@@ -45,6 +45,29 @@ def altered(draw):
         else:
             data[at:at] = draw(st.binary(max_size=8))
     return capture._replace(**{part: bytes(data)})
+
+
+@given(altered())
+def test_a_message_is_read_as_by_its_twin(capture):
+    check_twin(capture)
+
+
+def test_every_capture_is_read_as_by_its_twin():
+    for capture in captures():
+        check_twin(capture)
+
+
+@pytest.mark.parametrize("elements", [b"", b"\x01", b"\x00\x00\x00\x07", bytes(9)])
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 9])
+def test_a_list_of_numbers_that_ends_within_an_element_is_refused_at_that_element(elements, count):
+    check_twin(Capture("sticky_user_data", b"\x00\x00\x00\x00\x00\x01\x00\x01t" + count.to_bytes(4) + elements))
+
+
+def test_more_values_than_are_read_at_once_are_read():
+    topics = b"".join(b"\x00\x02t%c" % (65 + i % 26) for i in range(1000))
+    data = b"\x00\x00" + (1000).to_bytes(4) + topics + b"\xff\xff\xff\xff"
+    assert len(read_subscription(data).topic_names) == 1000
+    check_twin(Capture("subscription", data))
 
 
 @given(altered())
