@@ -14,11 +14,11 @@ from environs import Env, EnvValidationError
 from marshmallow.validate import OneOf, Range
 
 from service.core.similar import did_you_mean
+from service.decisions.budget import PREFIX, limit_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PREFIX = "ALLOCATOR_"
 
 SERVICE_LINK: Final = re.compile(
     r"ALLOCATOR_(.+_)?(SERVICE_HOST|SERVICE_PORT(_.+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)"
@@ -205,7 +205,7 @@ def resident_bytes() -> int:
 def environment_name(setting: str) -> str:
     """The environment variable that holds a setting: ``max_keys`` → ``ALLOCATOR_MAX_KEYS``."""
     variable: str | None = Settings.__dataclass_fields__[setting].metadata["variable"]
-    return variable or PREFIX + setting.upper()
+    return variable or limit_name(setting)
 
 
 def settings_table() -> Iterator[tuple[str, str, str]]:

@@ -10,6 +10,7 @@ from flask_swagger_ui import get_swaggerui_blueprint
 
 from service.web.blueprint import Api
 from service.web.context import metrics
+from service.web.error_handlers import respond
 from service.web.middleware import PAGE_POLICY
 from service.web.problems import problem
 
@@ -60,7 +61,7 @@ def live() -> Response:
 def ready() -> Response:
     """The kernels are compiled: no request waits for a compiler."""
     if not current_app.extensions["warm"].is_set():
-        return problem(503, "not-ready", "Not ready", NOT_READY)
+        return respond(problem(503, "not-ready", "Not ready", NOT_READY))
     return Response("ready\n", mimetype="text/plain")
 
 

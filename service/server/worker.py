@@ -30,8 +30,9 @@ from gunicorn.workers.gthread import ThreadWorker
 
 from service.server.connection import HEAD_SECONDS, IO_BYTES, STALL_SECONDS, Connection, nothing
 from service.web.admission import BUDGET, IS_CONNECTED, RESERVED
+from service.web.error_handlers import MEDIA_TYPE
 from service.web.json.codec import dumps
-from service.web.problems import MEDIA_TYPE, TYPE_PREFIX, kebab
+from service.web.problems import TYPE_PREFIX, kebab
 
 if TYPE_CHECKING:
     from collections.abc import Callable

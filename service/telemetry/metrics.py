@@ -138,10 +138,13 @@ class Metrics:
         self.decision_series: dict[tuple[str, str], DecisionSeries] = {}
         self.item_series: dict[tuple[str, str], Histogram] = {}
 
-    def decision(self, decision: str, strategy: str, started: float, phase_ended: PhaseEnded) -> Decision:
-        """Start the report of a decision. Its phase "parse" ends now.
+    def decision(
+        self, decision: str, strategy: str, started: float, phase_ended: PhaseEnded, parsed: float | None = None
+    ) -> Decision:
+        """Start the report of a decision.
 
         started : the start of the request (time.perf_counter)
+        parsed : the end of its phase "parse"; default: now
         phase_ended : called with a phase's name, start and end; raises if the request is over its time limit
         """
         series = self.decision_series.get((decision, strategy))
@@ -153,7 +156,7 @@ class Metrics:
                 self.skew.labels(decision, strategy),
             )
         report = Decision(self, decision, strategy, series, phase_ended)
-        report.ended("parse", series.parse, started)
+        report.ended("parse", series.parse, started, parsed)
         return report
 
     def observe_http(self, method: str, route: str, status: int, seconds: float) -> None:
@@ -213,9 +216,14 @@ class Decision:
         """Times the writing of the answer."""
         return Phase(self, "render", self._series.render)
 
-    def ended(self, phase: str, series: Histogram, started: float) -> None:
-        """Record the end of a phase. Raises if the request is over its time limit."""
-        now = time.perf_counter()
+    def computed(self, started: float) -> None:
+        """Record that the strategy has run since then."""
+        self.ended("compute", self._series.compute, started)
+
+    def ended(self, phase: str, series: Histogram, started: float, now: float | None = None) -> None:
+        """Record the end of a phase, by default now. Raises if the request is over its time limit."""
+        if now is None:
+            now = time.perf_counter()
         if now - started >= SHORTEST_PHASE:
             series.observe(now - started)
         self._phase_ended(phase, started, now)

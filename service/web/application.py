@@ -53,7 +53,10 @@ def new_app(
         MAX_CONTENT_LENGTH=settings.max_body_bytes,
         API_SPEC_OPTIONS={"info": {"description": about}, "security": [{}, {"bearer": []}], "servers": [{"url": "/"}]},
     )
-    app.extensions.update(settings=settings, metrics=Metrics(settings.max_subjects, metrics_folder), warm=threading.Event())
+    limits = {name: value for name, value in vars(settings).items() if name.startswith("max_")}
+    app.extensions.update(
+        settings=settings, limits=limits, metrics=Metrics(settings.max_subjects, metrics_folder), warm=threading.Event()
+    )
     api = create_api(app)
     api.spec.components.security_scheme("bearer", security_scheme())
     for resource in resources:

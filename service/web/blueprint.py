@@ -30,13 +30,15 @@ from apispec.ext.marshmallow import MarshmallowPlugin
 from flask import request
 from flask_smorest.utils import prepare_response, resolve_schema_instance
 from marshmallow import RAISE, Schema, ValidationError, fields, missing, post_load
+from marshmallow.experimental.context import Context
 from webargs.flaskparser import FlaskParser
 from werkzeug.exceptions import BadRequest, HTTPException, UnsupportedMediaType
 
 from service.core.errors import MAX_ERRORS, AllocatorError, InvalidQuestion, LimitExceeded
 from service.core.similar import did_you_mean
-from service.web import problems
+from service.web import error_handlers, problems
 from service.web.bodies import check_json, read_body
+from service.web.context import request_budget
 from service.web.fields import INT32, INT64
 from service.web.json.codec import loads
 
@@ -76,36 +78,21 @@ class Parser(FlaskParser):
         except ValueError as error:
             raise BadRequest(f"The body is not JSON: {error}") from None
 
+    def parse(self, *args: Any, **kwargs: Any) -> Any:
+        """As webargs'. Fields with long lists look at the request's time."""
+        with Context(request_budget()):
+            return super().parse(*args, **kwargs)
+
     def handle_error(self, error: ValidationError, req: Request, schema: Schema, **kwargs: Any) -> NoReturn:
         """Raise the 422, with a suggestion for each unknown field that is similar to a known one."""
         for messages in error.messages_dict.values():
-            suggest(messages, schema)
+            problems.suggest(messages, schema)
         super().handle_error(error, req, schema, **kwargs)
         raise error  # which FlaskParser's method, without an annotation, does not reach
 
     def load_querystring(self, req: Request, schema: Any) -> Any:
         """The query's parameters."""
         return query_values(req, schema) or missing
-
-
-def suggest(messages: Any, schema: Schema, left: int = MAX_ERRORS) -> int:
-    """Let each "Unknown field." in the messages of a schema, at any depth, name the field that may have been meant.
-
-    left : most fields to look at, since a search takes a millisecond. Returns what is left of it.
-    """
-    for name, inner in messages.items() if isinstance(messages, dict) else ():
-        if left <= 0:
-            break
-        field = schema.fields.get(name) if isinstance(name, str) else None
-        within = field.inner if isinstance(field, fields.List) else field
-        if isinstance(name, int):  # a row of a list
-            left = suggest(inner, schema, left)
-        elif field is None and inner == [schema.error_messages["unknown"]]:
-            messages[name] = [inner[0] + did_you_mean(name, schema.fields, most=1)]
-            left -= 1
-        elif isinstance(within, fields.Nested):
-            left = suggest(inner, within.schema, left)
-    return left
 
 
 def from_query(text: Any) -> Any:
@@ -259,7 +246,7 @@ class QuerySchema(QuestionSchema):
         if faults:
             rejection = ValidationError(faults, valid_data=body)
             self.handle_error(rejection, values)
-            raise problems.invalid("query", rejection.messages)
+            raise error_handlers.invalid("query", rejection.messages)
         return self.checked_question(body, values)
 
 
@@ -321,18 +308,18 @@ class Api(flask_smorest.Api):
 
     def _register_error_handlers(self) -> None:
         app = cast("Flask", self._app)
-        app.register_error_handler(HTTPException, problems.from_http_exception)
-        app.register_error_handler(AllocatorError, problems.from_allocator_error)
-        app.register_error_handler(Exception, problems.from_exception)
+        app.register_error_handler(HTTPException, error_handlers.from_http_exception)
+        app.register_error_handler(AllocatorError, error_handlers.from_allocator_error)
+        app.register_error_handler(Exception, error_handlers.from_exception)
 
     def _register_responses(self) -> None:
         for status in http.HTTPStatus:
             if status >= http.HTTPStatus.BAD_REQUEST:
                 response = {"description": status.phrase, "schema": self.ERROR_SCHEMA}
-                prepare_response(response, self.spec, problems.MEDIA_TYPE)
+                prepare_response(response, self.spec, error_handlers.MEDIA_TYPE)
                 self.spec.components.response(status.name, response, lazy=True)
         default = {"description": "Any other problem", "schema": self.ERROR_SCHEMA}
-        prepare_response(default, self.spec, problems.MEDIA_TYPE)
+        prepare_response(default, self.spec, error_handlers.MEDIA_TYPE)
         self.spec.components.response("DEFAULT_ERROR", default, lazy=True)
 
     def _register_pagination_header(self) -> None:

@@ -12,8 +12,8 @@ from werkzeug.exceptions import BadRequest, ClientDisconnected, RequestEntityToo
 
 from service.web.arrow.limits import unpacked_bytes
 from service.web.context import reserve
+from service.web.error_handlers import invalid
 from service.web.json.limits import JsonRejected, character_bytes, memory_bytes
-from service.web.problems import invalid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,6 +1,6 @@
 """Long lists of a body as Arrow arrays: plain rows are read in one pass, odd ones are judged by their schema."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from operator import methodcaller
 from typing import Any, cast
 
@@ -9,8 +9,8 @@ import pyarrow as pa
 from marshmallow import Schema, ValidationError, fields
 
 from service.core.errors import MAX_ERRORS
-from service.web.context import check_time
-from service.web.fields import Integer, List
+from service.decisions.groups.rows import rows_of
+from service.web.fields import Integer, List, check_time
 from service.web.json import arrays
 
 
@@ -93,6 +93,32 @@ class Columns(List):
             else pa.concat_arrays([piece[name] for piece in pieces])
             for name, kind in self.types.items()
         }
+
+
+class Rows(Columns):
+    """A list of objects as one ``pyarrow.StructArray``. row : its type; is_plain : is every row of an array well-formed?"""
+
+    def __init__(self, schema: type[Schema], row: pa.DataType, is_plain: Callable[[pa.StructArray], bool], **kwargs: Any) -> None:
+        super().__init__(schema, {}, **kwargs)
+        self.row = row
+        self.is_plain = is_plain
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+        # A large body that is plainly well-formed comes as arrays.
+        return value if isinstance(value, pa.StructArray) else super()._deserialize(value, attr, data, **kwargs)
+
+    def plain(self, rows: list[Any]) -> pa.StructArray | None:
+        """See Columns."""
+        array = arrays.read(rows, self.row)
+        return None if array is None or array.null_count or not self.is_plain(array) else array
+
+    def odd(self, row: dict[str, Any]) -> pa.StructArray:
+        """See Columns."""
+        return rows_of([row], self.row)
+
+    def joined(self, pieces: list[pa.StructArray]) -> pa.StructArray:
+        """See Columns."""
+        return pa.concat_arrays(pieces)
 
 
 class Integers(List):

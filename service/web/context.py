@@ -1,15 +1,14 @@
-"""What a view needs from the running app: its settings, its metrics, and the report of its decision."""
+"""What a view needs from the running app: its settings, its metrics, and the budget of its request."""
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 from flask import current_app, has_request_context, request
-from werkzeug.exceptions import ServiceUnavailable
 
 from service.config import environment_name
 from service.core.errors import LimitExceeded
+from service.decisions.budget import Budget
 from service.web.admission import RESERVED, SMALL_BYTES
 from service.web.middleware import PROGRESS
 
@@ -22,6 +21,12 @@ def settings() -> Settings:
     """The settings of the running app."""
     of_app: Settings = current_app.extensions["settings"]
     return of_app
+
+
+def request_budget() -> Budget:
+    """What this request may take."""
+    limits, started = current_app.extensions["limits"], request.environ[PROGRESS].started
+    return Budget(limits, reserve, lengthen, limits["max_explained"], started, limits["max_request_seconds"])
 
 
 def check_limit(name: str, count: int, what: str, *field: str | int) -> None:
@@ -47,19 +52,9 @@ def lengthen() -> None:
 
 
 def check_time() -> None:
-    """Raise ServiceUnavailable if the request has taken more than its time. For loops in Python, every few milliseconds."""
+    """Raise OutOfTime if the request has taken more than its time. For loops in Python, every few milliseconds."""
     if has_request_context():
-        progress, now = request.environ[PROGRESS], time.perf_counter()
-        if now > progress.deadline:
-            raise _too_late(now - progress.started)
-
-
-def _too_late(seconds: float) -> ServiceUnavailable:
-    """The error of a request that has taken so long."""
-    limit, allowed = environment_name("max_request_seconds"), settings().max_request_seconds
-    return ServiceUnavailable(
-        f"The request took {seconds:.1f} s and was aborted: the limit {limit} is {allowed} s.", retry_after=allowed
-    )
+        request_budget().check_time()
 
 
 def metrics() -> Metrics:
@@ -68,14 +63,17 @@ def metrics() -> Metrics:
     return of_app
 
 
-def decision(name: str, strategy: str) -> Decision:
-    """The report of this request's decision ("partition", "assignment", "placement"), once its body has been read."""
+def decision(name: str, strategy: str, parsed: float | None = None) -> Decision:
+    """The report of this request's decision ("partition", "assignment", "placement").
+
+    parsed : when its body had been read, by time.perf_counter; default: now
+    """
     progress = request.environ[PROGRESS]
 
     def phase_ended(phase: str, phase_started: float, now: float) -> None:
         if progress.span is not None:
             progress.span.phase(phase, phase_started, now, strategy)
         if now > progress.deadline:
-            raise _too_late(now - progress.started)
+            request_budget().check_time()
 
-    return metrics().decision(name, strategy, progress.started, phase_ended)
+    return metrics().decision(name, strategy, progress.started, phase_ended, parsed)

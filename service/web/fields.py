@@ -3,17 +3,25 @@
 from typing import Any, Final
 
 from marshmallow import ValidationError, fields, validate
+from marshmallow.experimental.context import Context
 
 from service.core.errors import MAX_ERRORS
 from service.core.measures import LARGEST, SMALLEST
+from service.decisions.budget import Budget
 from service.decisions.groups.rows import LONGEST_NAME, LONGEST_TOPIC_NAME
-from service.web.context import check_time
 
 INT32 = 2**31 - 1
 INT64 = 2**63 - 1
 
 CHECKED_ELEMENTS: Final = 1_000
 """Elements of a list between two checks of the time."""
+
+
+def check_time() -> None:
+    """Raise OutOfTime if the question whose body is being read has taken more than its time. The parser sets the Budget."""
+    budget: Budget | None = Context[Budget].get(None)
+    if budget is not None:
+        budget.check_time()
 
 
 def about(text: str, **more: Any) -> dict[str, Any]:

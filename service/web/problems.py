@@ -1,4 +1,4 @@
-"""Errors as ``application/problem+json`` (RFC 9457): one shape for everything that goes wrong."""
+"""Errors as problem documents (RFC 9457): one shape for everything that goes wrong, at every door."""
 
 from __future__ import annotations
 
@@ -6,23 +6,16 @@ import re
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from flask import Response, current_app, request
 from marshmallow import Schema, fields
-from werkzeug.exceptions import UnprocessableEntity
 
 from service.core.errors import MAX_ERRORS, AllocatorError, Infeasible, InvalidQuestion, KafkaError, PluginError
+from service.core.similar import did_you_mean
 from service.core.wire.errors import Unreadable
 from service.web.fields import about
-from service.web.json.codec import dumps
-from service.web.middleware import PROGRESS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
-    import werkzeug
-    from werkzeug.exceptions import HTTPException
-
-MEDIA_TYPE = "application/problem+json"
 TYPE_PREFIX = "urn:partition-allocator:problem:"
 
 
@@ -76,24 +69,22 @@ def pointer(field: Iterable[str | int]) -> str:
     return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in field)
 
 
-def invalid(location: str, messages: Any) -> UnprocessableEntity:
-    """A 422 for faults as Marshmallow nests them. location : ``json`` or ``query``"""
-    error = UnprocessableEntity()
-    error.data = {"messages": {location: messages}}  # type: ignore[attr-defined]  # as webargs does
-    return error
+def problem(status: int, kind: str, title: str, detail: str, **members: Any) -> dict[str, Any]:
+    """A problem document. kind : the last part of its type"""
+    return {"type": TYPE_PREFIX + kind, "title": title, "status": status, "detail": detail, **members}
 
 
-def problem(status: int, kind: str, title: str, detail: str, **members: Any) -> Response:
-    """A problem as a response. kind : the last part of its type."""
-    document = {"type": TYPE_PREFIX + kind, "title": title, "status": status, "detail": detail, **members, **_request_id()}
-    return Response(dumps(document), status, mimetype=MEDIA_TYPE)
+def of_messages(messages: Any) -> dict[str, Any]:
+    """The problem of faults as Marshmallow nests them."""
+    faults = list(faults_in(messages))
+    detail = f"{pointer(faults[0].field) or 'body'}: {faults[0].detail}{_and_more(faults)}"
+    return problem(422, "invalid-request", "The request is not valid", detail, errors=_errors(faults))
 
 
-def from_allocator_error(error: AllocatorError) -> Response:
+def of_allocator_error(error: AllocatorError) -> dict[str, Any]:
     """What the core refuses is a 422 in the core's words; what a plug-in gets wrong is a 500 that names the plug-in."""
     name = type(error).__name__
     if isinstance(error, PluginError):
-        current_app.logger.error("%s: %s", kebab(name), error.plugin, exc_info=error.__cause__, extra=_request_id())
         return problem(500, kebab(name), "A plug-in failed", str(error))
     members: dict[str, Any] = {}
     title = "The request is well-formed but cannot be answered"
@@ -115,34 +106,6 @@ def _place(error: Unreadable) -> dict[str, Any]:
     return {"offset": error.offset, "errors": errors, **error.printed}
 
 
-def from_http_exception(error: HTTPException) -> werkzeug.Response:
-    """What Werkzeug and webargs abort with, headers such as ``Allow`` and ``Retry-After`` kept."""
-    response = error.get_response()
-    status, title = error.code or 500, error.name
-    detail = error.description or title
-    document: dict[str, Any] = {"type": TYPE_PREFIX + kebab(title.replace(" ", "-")), "title": title, "status": status}
-    messages = getattr(error, "data", {}).get("messages")
-    if messages is not None:
-        # webargs nests a location ("json", "query") around what Marshmallow says of the fields in it.
-        faults = [fault for location in messages.values() for fault in faults_in(location)]
-        first = faults[0]
-        document["type"] = TYPE_PREFIX + "invalid-request"
-        document["title"] = "The request is not valid"
-        detail = f"{pointer(first.field) or 'body'}: {first.detail}{_and_more(faults)}"
-        document["errors"] = _errors(faults)
-    document["detail"] = detail
-    document |= _request_id()
-    response.data = dumps(document)
-    response.mimetype = MEDIA_TYPE
-    return response
-
-
-def from_exception(error: Exception) -> Response:
-    """What nobody foresaw: logged with its traceback, which the caller never sees."""
-    current_app.logger.error("unforeseen error", exc_info=error, extra=_request_id())
-    return problem(500, "internal-error", "Internal Server Error", "The service failed; its log says why.")
-
-
 def faults_in(messages: Any, *field: str | int) -> Iterator[InvalidQuestion]:
     """The faults in Marshmallow's nested messages, which may hold faults with their own path. field : path to the messages"""
     if isinstance(messages, dict):
@@ -157,13 +120,29 @@ def faults_in(messages: Any, *field: str | int) -> Iterator[InvalidQuestion]:
         yield InvalidQuestion(str(messages), *field)
 
 
-def _errors(faults: list[InvalidQuestion]) -> list[dict[str, str]]:
+def suggest(messages: Any, schema: Schema, left: int = MAX_ERRORS) -> int:
+    """Let each "Unknown field." in the messages of a schema, at any depth, name the field that may have been meant.
+
+    left : most fields to look at, since a search takes a millisecond. Returns what is left of it.
+    """
+    for name, inner in messages.items() if isinstance(messages, dict) else ():
+        if left <= 0:
+            break
+        field = schema.fields.get(name) if isinstance(name, str) else None
+        within = field.inner if isinstance(field, fields.List) else field
+        if isinstance(name, int):  # a row of a list
+            left = suggest(inner, schema, left)
+        elif field is None and inner == [schema.error_messages["unknown"]]:
+            messages[name] = [inner[0] + did_you_mean(name, schema.fields, most=1)]
+            left -= 1
+        elif isinstance(within, fields.Nested):
+            left = suggest(inner, within.schema, left)
+    return left
+
+
+def _errors(faults: Sequence[InvalidQuestion]) -> list[dict[str, str]]:
     return [{"pointer": pointer(fault.field), "detail": fault.detail} for fault in faults[:MAX_ERRORS]]
 
 
-def _and_more(faults: list[InvalidQuestion]) -> str:
+def _and_more(faults: Sequence[InvalidQuestion]) -> str:
     return f" (and {len(faults) - 1} more)" if faults[1:] else ""
-
-
-def _request_id() -> dict[str, str]:
-    return {"request_id": request.environ[PROGRESS].request_id}

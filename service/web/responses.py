@@ -11,6 +11,7 @@ from flask import Response, request
 from werkzeug.exceptions import NotAcceptable
 from werkzeug.http import parse_options_header
 
+from service.web.context import reserve
 from service.web.json.codec import dump_pieces
 
 if TYPE_CHECKING:
@@ -80,8 +81,9 @@ def json_only(document: Any) -> Response:
 
 
 def table(columns: pa.Table, media_type: str) -> Response:
-    """A table as ARROW_STREAM or CSV."""
+    """A table as ARROW_STREAM or CSV, for whose text memory is reserved."""
     sink = pa.BufferOutputStream()
+    reserve(2 * (csv_bytes(columns) if media_type == CSV else columns.nbytes))
     if media_type == CSV:
         if _escapes_formulas():
             columns, media_type = _without_formulas(columns), ESCAPED_CSV
@@ -90,6 +92,22 @@ def table(columns: pa.Table, media_type: str) -> Response:
         with pa.ipc.new_stream(sink, columns.schema) as stream:
             stream.write_table(columns)
     return Response(sink.getvalue().to_pybytes(), mimetype=media_type)
+
+
+def csv_bytes(columns: pa.Table) -> int:
+    """About the most bytes of a table as CSV."""
+    size = 0
+    for column in columns.columns:
+        texts = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        if pa.types.is_dictionary(texts.type):
+            lengths = pc.binary_length(texts.dictionary).take(texts.indices)
+        elif pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type):
+            lengths = pc.binary_length(texts)
+        else:
+            size += 24 * len(texts)
+            continue
+        size += (pc.sum(lengths, min_count=0).as_py() or 0) + 3 * len(texts)
+    return size
 
 
 def _escapes_formulas() -> bool:

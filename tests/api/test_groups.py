@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from marshmallow import ValidationError, fields
 
-from service.api.groups import request
+from service.api.groups import schema
 from service.app import create_app
 from service.config import Settings
 from service.core.kafka_versions import LATEST
@@ -207,8 +207,8 @@ def damaged(draw):
 @settings(max_examples=400, deadline=None)
 def test_bodies_read_in_bulk_and_by_the_schema_are_accepted_alike(case):
     which, rows = case
-    in_bulk = {"topics": request.topics_field(), "members": request.members_field()}[which]
-    by_schema = fields.List(fields.Nested({"topics": request.TopicSchema, "members": request.MemberSchema}[which]))
+    in_bulk = {"topics": schema.topics_field(), "members": schema.members_field()}[which]
+    by_schema = fields.List(fields.Nested({"topics": schema.TopicSchema, "members": schema.MemberSchema}[which]))
     refusal = None
     try:
         expected = by_schema.deserialize(copy.deepcopy(rows))
@@ -225,12 +225,12 @@ def test_bodies_read_in_bulk_and_by_the_schema_are_accepted_alike(case):
 
 def test_one_fault_in_a_long_list_is_found_without_judging_it_all(monkeypatch):
     judged = []
-    schema = List._deserialize
-    monkeypatch.setattr(List, "_deserialize", lambda self, value, *a, **k: judged.append(value) or schema(self, value, *a, **k))
+    judge = List._deserialize
+    monkeypatch.setattr(List, "_deserialize", lambda self, value, *a, **k: judged.append(value) or judge(self, value, *a, **k))
     rows = [{"member_id": str(i)} for i in range(1_000)]
     rows[700] = {"member_id": 700}
     with pytest.raises(ValidationError) as refusal:
-        request.members_field().deserialize(rows)
+        schema.members_field().deserialize(rows)
     assert refusal.value.messages == {700: {"member_id": ["Not a valid string."]}}
     assert judged == [[{"member_id": 700}]]
 
@@ -238,9 +238,9 @@ def test_one_fault_in_a_long_list_is_found_without_judging_it_all(monkeypatch):
 def test_a_well_formed_body_never_meets_the_slow_schema(monkeypatch):
     monkeypatch.delattr(List, "_deserialize")
     rows = [{"member_id": "m", "rack_id": "", "generation_id": -1, "topic_names": [], "owned_partitions": []}, {"member_id": "n"}]
-    assert len(request.members_field().deserialize(rows)) == 2
+    assert len(schema.members_field().deserialize(rows)) == 2
     racked = {"topic_name": "t", "partitions_count": 2, "partition_racks": [["a", ""], []]}
-    assert len(request.topics_field().deserialize([racked])) == 1
+    assert len(schema.topics_field().deserialize([racked])) == 1
 
 
 @given(bodies(min_members=1))
@@ -364,7 +364,7 @@ def test_an_older_release_answers_as_it_did(client):
 @pytest.mark.parametrize("text", ["{}", "[]", "", '\ufeff{"topics": [], "members": []}', '{"topics": [], "members": []} {}', "{"])
 def test_what_is_no_group_is_refused_alike_however_it_is_read(client, monkeypatch, text):
     by_schema = client.post(URL, data=text.encode(), content_type="application/json")
-    monkeypatch.setattr(request, "LARGE", 0)
+    monkeypatch.setattr(schema, "LARGE", 0)
     by_arrow = client.post(URL, data=text.encode(), content_type="application/json")
     assert (by_arrow.status_code, by_arrow.data) == (by_schema.status_code, by_schema.data)
 
@@ -385,7 +385,7 @@ def test_a_body_is_answered_alike_whether_arrow_or_the_schema_reads_it(app, body
     answers = []
     for large, worth_it in ((len(text) + 1, 0), (0, len(text)), (0, 0)):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(request, "LARGE", large)
+            patch.setattr(schema, "LARGE", large)
             patch.setattr(integer_lists, "WORTH_IT", worth_it)
             answers.append(app.test_client().post(URL, data=text, content_type="application/json", headers=NAMED).data)
     assert answers[0] == answers[1] == answers[2]

@@ -98,12 +98,12 @@ TOPICS = [{"topic_name": "t", "placements": PLACEMENT}]
         (
             "/v1/group-assignments",
             {"topics": [{"topic_name": "t", "partitions_count": "2"}], "members": GROUP["members"] * 2},
-            ["/topics/0/partitions_count", "/members/1/member_id"],
+            ["/topics/0/partitions_count"],
         ),
         (
             "/v1/group-assignments",
             {"topics": GROUP["topics"], "members": [{"member_id": 1}]},
-            ["/members/0/member_id", "/topics/1/topic_name"],
+            ["/members/0/member_id"],
         ),
         (
             "/v1/group-rebalances",
@@ -112,8 +112,8 @@ TOPICS = [{"topic_name": "t", "placements": PLACEMENT}]
         ),
         (
             "/v1/group-assignments",
-            {**GROUP, "assignor": "x", "group": "g", "expected": [{"member_id": "b", "partitions": []}]},
-            ["/group", "/assignor", "/topics/1/topic_name", "/expected/0/member_id"],
+            {**GROUP, "assignor": "x", "expected": [{"member_id": "b", "partitions": []}]},
+            ["/assignor", "/topics/1/topic_name", "/expected/0/member_id"],
         ),
         (
             "/v1/group-rebalances",
@@ -188,7 +188,7 @@ def test_all_faults_come_in_one_answer(client, path, body, pointers):
     response = client.post(path, json=body)
     assert response.status_code == 422
     assert sorted(error["pointer"] for error in response.json["errors"]) == sorted(pointers)
-    assert response.json["detail"].endswith(f" (and {len(pointers) - 1} more)")
+    assert response.json["detail"].endswith(f" (and {len(pointers) - 1} more)" if pointers[1:] else ".")
 
 
 def test_a_query_has_all_its_faults_at_once(client):

@@ -25,11 +25,11 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from service.api.groups.response import assignments_json
+from service.api.groups.document import assignments_json
 from service.core.assignors import GROUP_PROTOCOLS, KAFKAS
 from service.core.errors import InvalidQuestion, KafkaAssignorFails
 from service.core.ragged import transposed
-from service.decisions.groups.rows import in_answer_order
+from service.decisions.groups.tables import in_answer_order
 from service.web.json.codec import dumps
 from tests.support import golden, parity, server_groups
 from tests.support.groups import RACKS, group_of

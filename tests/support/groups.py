@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
 
-from service.api.groups import request
+from service.api.groups import schema
 from service.decisions.groups.rows import read_group
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ RACKS = ("a", "b", "c")
 
 def group_of(body: Body) -> Group:
     """The group of a well-formed body."""
-    topics, members = request.topics_field(), request.members_field()
+    topics, members = schema.topics_field(), schema.members_field()
     return read_group(topics.deserialize(body["topics"]), members.deserialize(body["members"]))
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from service.app import create_app
 from service.config import Settings
-from service.web import problems
+from service.web import error_handlers, problems
 
 PARTITIONS = {"partitions_count": 12, "keys": ["order-1"]}
 
@@ -17,7 +17,7 @@ PARTITIONS = {"partitions_count": 12, "keys": ["order-1"]}
 def assert_problem(response, status: int, kind: str, *pointers: str) -> dict:
     """The response is a whole problem of this kind, which points at exactly these places."""
     assert response.status_code == status, response.data
-    assert response.mimetype == problems.MEDIA_TYPE
+    assert response.mimetype == error_handlers.MEDIA_TYPE
     assert response.json["type"] == problems.TYPE_PREFIX + kind
     assert response.json["status"] == status
     assert response.json["title"]

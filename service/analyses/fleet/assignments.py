@@ -38,15 +38,13 @@ from service.decisions.groups.rows import (
     NAME,
     TOPIC,
     TOPIC_PARTITIONS,
-    assignments_array,
-    in_answer_order,
     partitions_total,
     plain_members,
     plain_topics,
     read_group,
     subscriptions_total,
-    topic_partitions_array,
 )
+from service.decisions.groups.tables import assignments_array, in_answer_order, topic_partitions_array
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

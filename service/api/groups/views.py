@@ -1,17 +1,25 @@
 """``POST /v1/group-assignments``: partitions → group members."""
 
+from dataclasses import replace
 from typing import Any
 
 from flask import Response
 from marshmallow import fields
 
-from service.api.groups.request import GroupAssignment, GroupAssignmentSchema, GroupParser
-from service.api.groups.response import Details, GroupAssignmentAnswerSchema, answer, compared
-from service.core.rebalances.rebalance import rebalance
-from service.web.blueprint import Blueprint
-from service.web.context import decision, settings
+from service.api.groups.document import GroupAssignmentAnswerSchema, document, table
+from service.api.groups.schema import GroupAssignmentSchema, read_body
+from service.decisions.groups.answer import answer
+from service.decisions.groups.question import GroupQuestion
+from service.web.blueprint import Blueprint, Parser
+from service.web.deciding import decide
 from service.web.fields import about
 from service.web.schemas import ExplainSchema
+
+
+class GroupParser(Parser):
+    """The service's parser, reading large bodies with Arrow."""
+
+    read_json = staticmethod(read_body)
 
 
 class GroupQuerySchema(ExplainSchema):
@@ -25,13 +33,7 @@ class GroupQuerySchema(ExplainSchema):
     )
 
 
-class GroupBlueprint(Blueprint):
-    """The resource, with its parser."""
-
-    ARGUMENTS_PARSER = GroupParser()
-
-
-blueprint = GroupBlueprint("group-assignments", __name__, description="partitions → group members")
+blueprint = Blueprint("group-assignments", __name__, GroupParser(), description="partitions → group members")
 
 EXAMPLE = {
     "assignor": "cooperative-sticky",
@@ -51,22 +53,11 @@ EXAMPLE = {
 @blueprint.arguments(GroupQuerySchema, location="query")
 @blueprint.response(200, GroupAssignmentAnswerSchema)
 @blueprint.doc(operationId="assignGroup")
-def assign_group(question: GroupAssignment, query: dict[str, Any]) -> Response:
+def assign_group(question: GroupQuestion, query: dict[str, Any]) -> Response:
     """Assign a group's partitions to its members.
 
     As `text/csv` or an Arrow stream (`Accept: application/vnd.apache.arrow.stream`) the answer is its table: `topic_name`,
     `partition_id`, `member_id`; with `moves=true` that of the moves: `topic_name`, `partition_id`, `from_member_id`,
     `to_member_id`. With `expected`, the answer says whether it is `alike`, and where it differs.
     """
-    group = question.group
-    report = decision("assignment", f"{question.group_protocol}-{question.assignor.name}")
-    report.sees(partitions=group.topics.partitions_count, members=len(group))
-    with report.compute():
-        if question.expected is None:
-            outcome, comparison = rebalance(group, question.assignor), None
-        else:
-            group, outcome, comparison = compared(question)
-        report.gives(outcome.load.skew, subject=question.group_id, moved=outcome.movement.moved)
-    with report.render():
-        explained = settings().max_explained if query["explain"] else 0
-        return answer(question, group, outcome, Details(explained, query["moves"], comparison))
+    return decide("assignment", replace(question, explain=query["explain"], moves=query["moves"]), answer, document, table)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from marshmallow import Schema, ValidationError, fields, validate
 
-from service.api.groups.request import Rows
 from service.api.placements.request import BrokerSchema, placer_at
 from service.core.errors import MAX_ERRORS
 from service.core.kafka_versions import LATEST
@@ -16,6 +15,7 @@ from service.core.model import Cluster, Ragged
 from service.core.placers import Placer
 from service.decisions.placements.rows import BROKER, PLACEMENT, plain_brokers, plain_placements, read_cluster, read_placement
 from service.web.blueprint import Parts, QuestionSchema
+from service.web.columns_field import Rows
 from service.web.context import check_limit, reserve
 from service.web.fields import Integer, List, TopicName, about
 

@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow.compute as pc
 from marshmallow import Schema, ValidationError, fields, validate, validates_schema
 
-from service.api.groups.request import Rows
 from service.api.placements.commands import Command, Generate, Operate, Place
 from service.api.placements.response import UNNAMED
 from service.core.kafka_versions import LATEST
@@ -29,6 +28,7 @@ from service.decisions.placements.rows import (
 )
 from service.web import responses
 from service.web.blueprint import Parts, QuestionSchema
+from service.web.columns_field import Rows
 from service.web.context import check_limit, reserve
 from service.web.fields import INT64, Boolean, Integer, List, Name, Number, TopicName, about
 from service.web.json.codec import dumps

@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from marshmallow import ValidationError, fields
 
-from service.api.groups.request import Rows
 from service.api.reassignments.request import KafkaReassignmentSchema, PlacedTopicSchema, TargetBrokerSchema
 from service.core.model import NONE, Ragged
 from service.core.reassignments.lint import Reassigned
@@ -26,6 +25,7 @@ from service.decisions.reassignments.rows import (
     read_placements,
 )
 from service.web.blueprint import Parts, QuestionSchema
+from service.web.columns_field import Rows
 from service.web.context import check_limit, reserve
 from service.web.fields import about
 

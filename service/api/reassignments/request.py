@@ -9,7 +9,6 @@ import numpy as np
 from marshmallow import Schema, ValidationError, fields, validate
 
 from service import __version__
-from service.api.groups.request import Rows
 from service.core.errors import InvalidQuestion, raise_all
 from service.core.reassignments import BALANCES, BATCH_SECONDS, LEADER_RULES, OBJECTIVES, RACK_RULES, THROTTLE_UTILIZATION
 from service.core.reassignments.batches.model import MAX_DETOURS, Limits, Pace
@@ -29,6 +28,7 @@ from service.decisions.reassignments.rows import (
     read_placements,
 )
 from service.web.blueprint import Parts, QuestionSchema
+from service.web.columns_field import Rows
 from service.web.context import check_limit, reserve
 from service.web.fields import INT64, Boolean, Integer, List, Name, Number, TopicName, about
 from service.web.json.codec import dumps

@@ -5,15 +5,15 @@ from typing import Any, Final
 
 from marshmallow import Schema, ValidationError, fields, validate, validates_schema
 
-from service.api.groups.request import MemberSchema, TopicSchema, check_members, check_topics, members_field, topics_field
+from service.api.groups.schema import MemberSchema, TopicSchema, members_field, topics_field
 from service.api.rebalances.extent import Extent
 from service.api.rebalances.world import Names, read_timeline, stable_group
 from service.core.assignors import GROUP_PROTOCOLS, Assignor
-from service.core.errors import UnknownStrategy
+from service.core.errors import UnknownStrategy, raise_all
 from service.core.kafka_versions import LATEST
 from service.core.timelines.model import Event, Timeline, Timing
 from service.core.timelines.simulation import Variant, varied
-from service.decisions.groups.rows import partitions_total, subscriptions_total
+from service.decisions.groups.rows import member_faults, partitions_total, subscriptions_total, topic_faults
 from service.web.blueprint import Parts, QuestionSchema
 from service.web.context import check_limit, reserve
 from service.web.fields import Boolean, Integer, List, Name, Number, Subject, TopicName, about
@@ -256,8 +256,8 @@ class GroupRebalancesSchema(QuestionSchema):
             _strategy,
             lambda body: _timing(body, _protocol(body)),
             lambda body: _check_events(body["events"], _protocol(body)),
-            check_topics,
-            check_members,
+            lambda body: raise_all(topic_faults(body["topics"])),
+            lambda body: raise_all(member_faults(body["members"])),
             _check_group,
             lambda body: _variants(body, *_strategy(body)),
         )

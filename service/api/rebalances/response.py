@@ -9,13 +9,13 @@ import pyarrow as pa
 from flask import Response
 from marshmallow import Schema, fields
 
-from service.api.groups.response import MemberAssignmentSchema, MovementSchema, assignments_json
+from service.api.groups.document import MemberAssignmentSchema, MovementSchema, assignments_json
 from service.api.rebalances.request import RebalancesQuestion
 from service.core.model import Group, Ragged
 from service.core.ragged import transposed
 from service.core.timelines.model import Idle, Outcome, Reading, Rebalance, Timeline, Totals
 from service.core.timelines.simulation import Variant
-from service.decisions.groups.rows import in_answer_order
+from service.decisions.groups.tables import in_answer_order
 from service.web import responses
 from service.web.fields import about
 from service.web.schemas import CountsSchema

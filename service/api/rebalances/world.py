@@ -13,7 +13,7 @@ from service.core.assignors import Assignor
 from service.core.jvm.sorting import java_order
 from service.core.model import NONE, Float64s, Group, Int32s, Ragged
 from service.core.timelines.model import Event, NewMember, Timeline, Timing, World
-from service.decisions.groups.rows import WrongGroup, read_group
+from service.decisions.groups.rows import read_group
 
 
 @dataclass(frozen=True)
@@ -83,11 +83,8 @@ def read_timeline(
 
 
 def stable_group(topics: pa.StructArray, members: pa.StructArray, *, shared: bool) -> Group:
-    """The group at 0 ms. Raises ValidationError for what does not fit together."""
-    try:
-        group = read_group(topics, members)
-    except WrongGroup as error:
-        raise ValidationError(error.messages) from None
+    """The group at 0 ms. Raises InvalidQuestion and ValidationError for what does not fit together."""
+    group = read_group(topics, members)
     _check_owned(group, shared=shared)
     return group
 

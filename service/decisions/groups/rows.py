@@ -1,4 +1,4 @@
-"""Groups between Arrow and arrays: names become indices once, and indices names once.
+"""The rows of a group: what one may hold, what is wrong between them, and how their names become indices.
 
 The service reads bodies into these rows, the pipeline tables; both then hold a million owned partitions without an object each.
 """
@@ -12,15 +12,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from service.core.errors import MAX_ERRORS, InvalidQuestion
+from service.core.errors import MAX_ERRORS, InvalidQuestion, raise_all
 from service.core.jvm.sorting import java_order
 from service.core.kernels import kernel
 from service.core.measures import LARGEST, SMALLEST
 from service.core.model import NONE, Group, Ragged, Topics
-from service.core.ragged import ascending, first_repeat, transposed
+from service.core.ragged import first_repeat
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from service.core.model import Bools, Float64s, Int32s
 
@@ -54,22 +54,6 @@ LONGEST_NAME: Final = 1024
 
 TOPIC_ID = "^[A-Za-z0-9_+/-]{22}$"
 """A Kafka Uuid as text: base64 for URLs, as Java writes it, or standard base64, as confluent-kafka does."""
-
-
-class WrongGroup(InvalidQuestion):
-    """Rows that are each well-formed, but do not make a group.
-
-    messages : what is wrong, nested by place: ``{"members": {3: {"member_id": ["Duplicate member_id 'c1'."]}}}``
-    """
-
-    def __init__(self, messages: dict[str, Any]) -> None:
-        field: list[str | int] = []
-        texts: Any = messages
-        while isinstance(texts, dict):
-            name, texts = next(iter(texts.items()))
-            field.append(name)
-        super().__init__(str(texts[0]), *field)
-        self.messages: dict[str, Any] = messages
 
 
 # ---- what a row may hold -----------------------------------------------------------------------------------------------
@@ -117,6 +101,14 @@ def plain_members(members: pa.StructArray) -> bool:
     )
 
 
+def rows_of(rows: Sequence[Mapping[str, Any]], kind: pa.StructType) -> pa.StructArray:
+    """Rows of Python objects as Arrow's. Raises pyarrow.ArrowException for values of other types.
+
+    By a scalar, since ``pyarrow.array`` of a list imports Pandas where it is installed, which takes a fifth of a second.
+    """
+    return pa.scalar(rows, pa.list_(kind)).values
+
+
 # ---- names become indices ----------------------------------------------------------------------------------------------
 
 
@@ -134,14 +126,12 @@ def subscriptions_total(topics: pa.StructArray, members: pa.StructArray) -> int:
 def read_group(topics: pa.StructArray, members: pa.StructArray) -> Group:
     """The group of a body whose ``topics`` and ``members`` are well-formed, row by row.
 
-    Raises WrongGroup for what a single row does not show: duplicate names and ids, and lists of racks or weights whose length is
-    not the topic's number of partitions. The caller has checked that there are fewer than 2³¹ partitions and subscriptions.
+    Raises InvalidQuestion for what a single row does not show: duplicate names and ids, and lists of racks or weights whose
+    length is not the topic's number of partitions. The caller has checked that there are fewer than 2³¹ partitions and
+    subscriptions.
     """
     topics = _with_url_safe_ids(topics)
-    faults = {"topics": dict(topic_faults(topics)), "members": dict(member_faults(members))}
-    faults = {name: of_rows for name, of_rows in faults.items() if of_rows}
-    if faults:
-        raise WrongGroup(faults)
+    raise_all(chain(topic_faults(topics), member_faults(members)))
 
     names: list[str] = topics.field("topic_name").to_pylist()
     order = java_order(names)
@@ -157,13 +147,8 @@ def read_group(topics: pa.StructArray, members: pa.StructArray) -> Group:
     if repeat != NONE:
         member = int(np.searchsorted(subscriptions.offsets, repeat, "right")) - 1
         at = repeat - int(subscriptions.offsets[member])
-        raise WrongGroup(
-            {
-                "members": {
-                    member: {"topic_names": {at: [f"Duplicate topic name {members.field('topic_names')[member][at].as_py()!r}."]}}
-                }
-            }
-        )
+        name = members.field("topic_names")[member][at].as_py()
+        raise InvalidQuestion(f"Duplicate topic name {name!r}.", "members", member, "topic_names", at)
 
     first = np.zeros(len(order) + 1, np.int32)
     np.cumsum(topics.field("partitions_count").to_numpy(zero_copy_only=False), out=first[1:])
@@ -195,10 +180,10 @@ def _with_url_safe_ids(topics: pa.StructArray) -> pa.StructArray:
     return pa.StructArray.from_arrays(columns, fields=list(topics.type))
 
 
-def topic_faults(topics: pa.StructArray) -> Iterator[tuple[int, Any]]:
-    """What is wrong between the rows of topics, or between the members of one: the row, and its messages by member."""
-    yield from _duplicates(topics, "topic_name")
-    yield from _duplicates(_with_url_safe_ids(topics), "topic_id")
+def topic_faults(topics: pa.StructArray) -> Iterator[InvalidQuestion]:
+    """What is wrong between the rows of topics, or between the members of one."""
+    yield from _duplicates("topics", topics, "topic_name")
+    yield from _duplicates("topics", _with_url_safe_ids(topics), "topic_id")
     counts = topics.field("partitions_count")
     for name in ("partition_racks", "partition_weights"):
         lists = topics.field(name)
@@ -206,21 +191,23 @@ def topic_faults(topics: pa.StructArray) -> Iterator[tuple[int, Any]]:
             continue
         wrong = pc.fill_null(pc.not_equal(pc.list_value_length(lists), counts), False)
         for at in np.flatnonzero(wrong.to_numpy(zero_copy_only=False))[:MAX_ERRORS].tolist():
-            yield at, {name: [f"Must have one entry for each of the {counts[at]} partitions, not {len(lists[at])}."]}
+            detail = f"Must have one entry for each of the {counts[at]} partitions, not {len(lists[at])}."
+            yield InvalidQuestion(detail, "topics", at, name)
     weights = topics.field("partition_weights")
     if 0 < weights.null_count < len(weights):
         for at in np.flatnonzero(_nulls(weights))[:MAX_ERRORS].tolist():
-            yield at, {"partition_weights": ["Required, because another topic has partition_weights."]}
+            detail = "Required, because another topic has partition_weights."
+            yield InvalidQuestion(detail, "topics", at, "partition_weights")
 
 
-def member_faults(members: pa.StructArray) -> Iterator[tuple[int, Any]]:
-    """What is wrong between the rows of members, as ``topic_faults``."""
-    yield from _duplicates(members, "member_id")
-    yield from _duplicates(members, "instance_id")  # Kafka would fence the member
+def member_faults(members: pa.StructArray) -> Iterator[InvalidQuestion]:
+    """What is wrong between the rows of members."""
+    yield from _duplicates("members", members, "member_id")
+    yield from _duplicates("members", members, "instance_id")  # Kafka would fence the member
 
 
-def _duplicates(rows: pa.StructArray, name: str) -> Iterator[tuple[int, Any]]:
-    """The rows with the same ``name`` as an earlier row."""
+def _duplicates(field: str, rows: pa.StructArray, name: str) -> Iterator[InvalidQuestion]:
+    """The rows of a field with the same ``name`` as an earlier row."""
     names = rows.field(name)
     if names.null_count == len(names):
         return
@@ -230,7 +217,7 @@ def _duplicates(rows: pa.StructArray, name: str) -> Iterator[tuple[int, Any]]:
         return
     places = np.flatnonzero(names.is_valid().to_numpy(zero_copy_only=False))
     for at in np.delete(places, firsts)[:MAX_ERRORS].tolist():
-        yield at, {name: [f"Duplicate {name} {names[at].as_py()!r}."]}
+        yield InvalidQuestion(f"Duplicate {name} {names[at].as_py()!r}.", field, at, name)
 
 
 def _int32s(array: pa.Array) -> Int32s:
@@ -256,7 +243,7 @@ def _with_default_rows(lists: pa.ListArray, values: Int32s, default: Int32s) -> 
     absent = _nulls(lists)
     lengths = _lengths(lists)
     lengths[absent] = len(default)
-    offsets = _offsets(lengths)
+    offsets = offsets_of(lengths)
     if absent.all():
         return Ragged(offsets, np.tile(default, len(lists)))
     if absent.any():
@@ -278,7 +265,8 @@ def _lengths(lists: pa.ListArray) -> Int32s:
     return np.array((pc.fill_null(lengths, 0) if lists.null_count else lengths).to_numpy(zero_copy_only=False), np.int32)
 
 
-def _offsets(lengths: Int32s) -> Int32s:
+def offsets_of(lengths: Int32s) -> Int32s:
+    """int32[n + 1], the offsets of rows of these lengths, from 0."""
     offsets = np.zeros(len(lengths) + 1, np.int32)
     np.cumsum(lengths, out=offsets[1:])
     return offsets
@@ -307,7 +295,7 @@ def _racks(of_members: pa.Array, of_topics: pa.ListArray, counts: Int32s) -> tup
     pairs = np.unique(partitions * len(rack_ids) + replica_racks[replica_racks != NONE])
     partitions, racks = np.divmod(pairs, len(rack_ids))
     lengths = np.bincount(partitions, minlength=int(counts.sum())).astype(np.int32)
-    return rack_ids, member_racks, Ragged(_offsets(lengths), racks.astype(np.int32))
+    return rack_ids, member_racks, Ragged(offsets_of(lengths), racks.astype(np.int32))
 
 
 def _weights(topics: pa.StructArray) -> Float64s | None:
@@ -324,8 +312,8 @@ def _owned(rows_of: pa.ListArray, topic_of_row: Int32s, first: Int32s) -> tuple[
     """
     ids_of = rows_of.values.field("partition_ids")
     ids = _int32s(ids_of.values)
-    ids_before_row = _offsets(_lengths(ids_of))
-    offsets = ids_before_row[_offsets(_lengths(rows_of))]
+    ids_before_row = offsets_of(_lengths(ids_of))
+    offsets = ids_before_row[offsets_of(_lengths(rows_of))]
     partitions, all_exist = _partitions(ids_before_row, ids, topic_of_row, first)
     if all_exist:
         return Ragged(offsets, partitions), np.empty((0, 2), np.int32)
@@ -358,70 +346,3 @@ def _partitions(ids_of: Int32s, ids: Int32s, topic_of_row: Int32s, first: Int32s
         for i in range(start, stop):
             partitions[i] = first[topic] + ids[i]
     return partitions, True
-
-
-# ---- indices become names ----------------------------------------------------------------------------------------------
-
-
-def in_answer_order(group: Group, rows: Ragged, owners: Ragged) -> Ragged:
-    """Ragged member → partitions, each row by topic name and partition_id.
-
-    rows : the same, in any order; owners : Ragged partition → members, ascending: ``rows`` transposed
-    """
-    if not len(group.unknown_partitions) and ascending(rows.offsets, rows.values):
-        return rows
-    rows = transposed(owners, len(group))
-    if len(owners) > group.topics.partitions_count and (rows.values >= group.topics.partitions_count).any():
-        # Partitions that do not exist have the highest indices, but are listed with their topic.
-        topics, ids = group.topic_partitions(rows.values)
-        rows = Ragged(rows.offsets, rows.values[np.lexsort((ids, topics, rows.row_of_each_value()))])
-    return rows
-
-
-def assignments_table(group: Group, assignment: Ragged) -> pa.Table:
-    """The columns topic_name, partition_id and member_id, a row for each partition of each member, in the answer's order."""
-    topics, ids = group.topic_partitions(assignment.values)
-    names = pa.array((*group.topics.names, *group.unknown_topic_names), NAME)
-    return pa.table(
-        {
-            "topic_name": pa.DictionaryArray.from_arrays(pa.array(topics), names),
-            "partition_id": pa.array(ids),
-            "member_id": pa.DictionaryArray.from_arrays(
-                pa.array(assignment.row_of_each_value()), pa.array(group.member_ids, NAME)
-            ),
-        }
-    )
-
-
-def assignments_array(groups: Sequence[Group], assignments: Sequence[Ragged]) -> pa.ListArray:
-    """``[{member_id, partitions: [{topic_name, partition_ids}]}]``, a row for each group, as JSON answers have it.
-
-    assignments : of each group Ragged member → partitions, in the answer's order
-    """
-    ids = pa.array(chain.from_iterable(group.member_ids for group in groups), NAME)
-    partitions = _by_topic(groups, assignments)
-    members = pa.StructArray.from_arrays([ids, partitions], names=["member_id", "partitions"])
-    return pa.ListArray.from_arrays(pa.array(_offsets(np.array([len(group) for group in groups]))), members)
-
-
-def topic_partitions_array(groups: Sequence[Group], partitions: Sequence[Int32s]) -> pa.ListArray:
-    """``[{topic_name, partition_ids}]``, a row for each group; partitions : of each group int32[...], ascending."""
-    return _by_topic(groups, [Ragged(np.array([0, len(each)], np.int32), each) for each in partitions])
-
-
-def _by_topic(groups: Sequence[Group], rows: Sequence[Ragged]) -> pa.ListArray:
-    """For each row of partitions of each group, those of one topic together."""
-    named = [(*group.topics.names, *group.unknown_topic_names) for group in groups]
-    first_name = _offsets(np.array([len(names) for names in named]))
-    of_groups = [group.topic_partitions(each.values) for group, each in zip(groups, rows, strict=True)]
-    topics = np.concatenate([topics + first for (topics, _), first in zip(of_groups, first_name[:-1], strict=True)])
-    ids = np.concatenate([ids for _, ids in of_groups])
-    offsets = _offsets(np.concatenate([each.lengths() for each in rows]))
-    begins = np.ones(len(ids), np.bool_)
-    begins[1:] = topics[1:] != topics[:-1]
-    begins[offsets[:-1][np.diff(offsets) > 0]] = True
-    runs = np.flatnonzero(begins).astype(np.int32)
-    names = pa.array(chain.from_iterable(named), NAME).take(pa.array(topics[runs]))
-    of_topic = pa.ListArray.from_arrays(pa.array(np.append(runs, np.int32(len(ids)))), pa.array(ids))
-    each_topic = pa.StructArray.from_arrays([names, of_topic], names=["topic_name", "partition_ids"])
-    return pa.ListArray.from_arrays(pa.array(np.searchsorted(runs, offsets).astype(np.int32)), each_topic)

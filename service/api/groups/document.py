@@ -1,26 +1,40 @@
-"""The answer of ``POST /v1/group-assignments``: its schema, its JSON, its table."""
+"""The answer about a group as JSON and as a table."""
 
-from dataclasses import asdict, dataclass
-from typing import Any, cast
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from flask import Response
+import pyarrow as pa
 from marshmallow import Schema, fields
 
-from service.api.groups.details import FEW_MOVES, moves_json, moves_table, reserve_moves, warnings
-from service.api.groups.expected import MAX_DIFFERENCES, AssignmentDifferenceSchema, difference_documents
-from service.api.groups.request import GroupAssignment, assignment_bytes
-from service.core.measures import spread, weighted_load
+from service.core.measures import spread
 from service.core.model import NONE, Group, Int32s, Ragged
-from service.core.rebalances.moves import Differences, Moves, differences, final_rows, follow_up, moves, within
-from service.core.rebalances.rebalance import Rebalance, rebalance
-from service.decisions.groups.rows import assignments_table, in_answer_order
-from service.web import responses
-from service.web.context import check_time, reserve
+from service.decisions.groups.answer import FEW_MOVES
+from service.decisions.groups.tables import assignments_table, moves_table, names_of_topics
 from service.web.fields import about
 from service.web.json.codec import LongText, dumps
 from service.web.json.rows import Part, json_list
 from service.web.schemas import CountsSchema, ImplementationSchema, LoadsSchema, counts_document, implementation_document
+
+if TYPE_CHECKING:
+    from service.core.rebalances.moves import Moves
+    from service.decisions.budget import Budget
+    from service.decisions.groups.answer import Assigned, Comparison, GroupAnswer
+
+MAX_DIFFERENCES: Final = 20
+"""Most differences from what is expected that an answer lists."""
+
+
+class AssignmentDifferenceSchema(Schema):
+    """A partition whose members are not those expected."""
+
+    topic_name = fields.String()
+    partition_id = fields.Integer()
+    expected_member_ids = fields.List(fields.String(), metadata=about("empty: expected to be unassigned"))
+    member_ids = fields.List(fields.String(), metadata=about("the members that get it; empty: unassigned"))
 
 
 class TopicPartitionsAnswerSchema(Schema):
@@ -130,121 +144,93 @@ class GroupAssignmentAnswerSchema(Schema):
     explanation = fields.Dict(metadata=about("with `explain=true`: how the assignor decided"))
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """How an assignment differs from the one expected.
-
-    expected : the group whose members own what they are expected to get
-    counts : the partition counts tried, by topic name
-    """
-
-    expected: Group
-    counts: dict[str, int]
-    differences: Differences
-
-
-@dataclass(frozen=True)
-class Details:
-    """What an answer holds beside the assignment.
-
-    max_explained : entries of a list in the explanation; 0: none
-    moves : are they asked for? None: they are in the answer if they are few
-    """
-
-    max_explained: int
-    moves: bool | None
-    comparison: Comparison | None
-
-
-def compared(question: GroupAssignment) -> tuple[Group, Rebalance, Comparison]:
-    """The group with the partition counts with which it is assigned as expected, or nearly so."""
-    best: tuple[Group, Rebalance, Comparison] | None = None
-    for counts, group, expected in question.candidates():
-        check_time()
-        outcome = rebalance(group, question.assignor)
-        comparison = Comparison(expected, counts, _differences(expected, outcome))
-        if best is None or len(comparison.differences) < len(best[2].differences):
-            best = (group, outcome, comparison)
-        if not len(comparison.differences):
-            break
-    return cast("tuple[Group, Rebalance, Comparison]", best)
-
-
-def _differences(expected: Group, outcome: Rebalance) -> Differences:
-    known = expected.topics.partitions_count
-    rows = outcome.assignment.rows
-    return differences(expected.owned, within(rows, known), known + len(expected.unknown_partitions))
-
-
-def answer(question: GroupAssignment, group: Group, outcome: Rebalance, details: Details) -> Response:
-    """The answer in the media type that the client accepts. group : the question's, with the partition counts of the answer"""
-    assignment = outcome.assignment
-    rows = in_answer_order(group, assignment.rows, outcome.owners)
-    media_type = responses.preferred()
-    if media_type != responses.JSON:
-        columns = moves_table(group, _moves(group, outcome)) if details.moves else assignments_table(group, rows)
-        return responses.table(columns, media_type)
-    document: dict[str, Any] = {
-        "kafka_version": question.kafka_version,
-        "group_protocol": question.group_protocol,
-        "assignor": question.assignor.name,
-        "implementation": implementation_document(question.assignor),
-        **_assigned(group, outcome, rows),
+def document(answer: GroupAnswer, budget: Budget) -> dict[str, Any]:
+    """The answer, as GroupAssignmentAnswerSchema has it."""
+    question, group, outcome = answer.question, answer.first.group, answer.first.outcome
+    told: dict[str, Any] = {
+        "kafka_version": question.version,
+        "group_protocol": question.protocol,
+        "assignor": answer.assignor.name,
+        "implementation": implementation_document(answer.assignor),
+        **_assigned(answer.first),
     }
-    if group.topics.weights is not None:
-        loads = weighted_load(rows, group.topics.weights)
-        document["weighted_member_load"] = {"totals": loads, **asdict(spread(loads))}
-    changes = outcome.movement.moved + outcome.movement.revoked
-    if details.moves or (details.moves is None and 0 < changes <= FEW_MOVES):
-        document["moves"] = moves_json(group, _moves(group, outcome))
-    if assignment.follow_up_rebalance is not None:
-        document["follow_up_rebalance"] = assignment.follow_up_rebalance
-    if assignment.follow_up_rebalance:
-        document["follow_up"] = _follow_up(question, group, outcome, details.comparison)
-    if details.comparison is not None:
-        document |= _compared_document(details.comparison)
-    sentences = warnings(group) + (question.assignor.warnings(group) if question.assignor.warnings else [])
-    if assignment.left_open is not None:
-        document["left_open"] = topic_partitions_json(group, assignment.left_open.partitions)
-        sentences.append(assignment.left_open.warning)
-    if sentences:
-        document["warnings"] = sentences
-    if details.max_explained and question.assignor.explain:
-        document["explanation"] = question.assignor.explain(group, assignment, details.max_explained)
-    return responses.answer(document)
+    if answer.weighted_load is not None:
+        told["weighted_member_load"] = {"totals": answer.weighted_load, **asdict(spread(answer.weighted_load))}
+    if answer.moves is not None:
+        told["moves"] = moves_json(group, answer.moves, budget)
+    if outcome.assignment.follow_up_rebalance is not None:
+        told["follow_up_rebalance"] = outcome.assignment.follow_up_rebalance
+    if answer.second is not None:
+        told["follow_up"] = _assigned(answer.second)
+        if answer.second_is_alike is not None:
+            told["follow_up"]["alike"] = answer.second_is_alike
+    if answer.comparison is not None:
+        told |= _compared(answer.comparison)
+    if outcome.assignment.left_open is not None:
+        told["left_open"] = topic_partitions_json(group, outcome.assignment.left_open.partitions)
+    if answer.warnings:
+        told["warnings"] = answer.warnings
+    if answer.explanation is not None:
+        told["explanation"] = answer.explanation
+    return told
 
 
-def _assigned(group: Group, outcome: Rebalance, rows: Ragged) -> dict[str, Any]:
+def table(answer: GroupAnswer) -> pa.Table:
+    """The answer's table: the moves if they were asked for, else who gets what."""
+    group = answer.first.group
+    if answer.question.moves and answer.moves is not None:
+        return moves_table(group, answer.moves)
+    return assignments_table(group, answer.first.rows)
+
+
+def _assigned(each: Assigned) -> dict[str, Any]:
+    outcome = each.outcome
     return {
-        "assignments": assignments_json(group, rows),
-        "unassigned": topic_partitions_json(group, outcome.unassigned),
-        "member_load": counts_document(rows.lengths(), outcome.load),
+        "assignments": assignments_json(each.group, each.rows),
+        "unassigned": topic_partitions_json(each.group, outcome.unassigned),
+        "member_load": counts_document(each.rows.lengths(), outcome.load),
         "movement": {**asdict(outcome.movement), "fewest_possible_moves": outcome.fewest_possible_moves},
     }
 
 
-def _moves(group: Group, outcome: Rebalance) -> Moves:
-    reserve_moves(group, len(outcome.assignment.rows.values))
-    return moves(group, final_rows(outcome.assignment))
-
-
-def _follow_up(question: GroupAssignment, group: Group, outcome: Rebalance, comparison: Comparison | None) -> dict[str, Any]:
-    reserve(assignment_bytes(question.topics, question.members, responses.JSON, shared=False))
-    after, second = follow_up(group, outcome, question.assignor)
-    document = _assigned(after, second, in_answer_order(after, second.assignment.rows, second.owners))
-    if comparison is not None:
-        document["alike"] = not len(_differences(comparison.expected, second))
-    return document
-
-
-def _compared_document(comparison: Comparison) -> dict[str, Any]:
+def _compared(comparison: Comparison) -> dict[str, Any]:
     differences = comparison.differences
     return {
         "alike": not len(differences),
         "differences_count": len(differences),
-        "differences": list(difference_documents(comparison.expected, differences)),
+        "differences": list(difference_documents(comparison)),
         **({"partitions_counts": comparison.counts} if comparison.counts else {}),
     }
+
+
+def difference_documents(comparison: Comparison) -> Iterator[dict[str, Any]]:
+    """The first differences, as AssignmentDifferenceSchema has them."""
+    group, differences = comparison.expected, comparison.differences
+    names = (*group.topics.names, *group.unknown_topic_names)
+    topics, ids = group.topic_partitions(differences.partitions[:MAX_DIFFERENCES])
+    for i, (topic, partition_id) in enumerate(zip(topics.tolist(), ids.tolist(), strict=True)):
+        yield {
+            "topic_name": names[topic],
+            "partition_id": partition_id,
+            "expected_member_ids": [group.member_ids[member] for member in differences.expected.row(i).tolist()],
+            "member_ids": [group.member_ids[member] for member in differences.actual.row(i).tolist()],
+        }
+
+
+def moves_json(group: Group, moves: Moves, budget: Budget) -> LongText:
+    """``[{"topic_name", "partition_id", "from_member_id", "to_member_id"}]``."""
+    topics, ids = group.topic_partitions(moves.partitions)
+    names = [b'{"topic_name":%s,"partition_id":' % dumps(name) for name in names_of_topics(group)]
+    members = [dumps(name) for name in (*group.member_ids, None)]
+    longest = max(map(len, names)) + 2 * max(map(len, members))
+    budget.reserve(len(moves) * (longest + 80))
+    sources, targets = (np.where(each == NONE, len(members) - 1, each) for each in (moves.source, moves.target))
+    return json_list(
+        len(moves),
+        Part(names, topics, ids),
+        Part([b',"from_member_id":' + member for member in members], sources),
+        Part([b',"to_member_id":' + member + b"}" for member in members], targets),
+    )
 
 
 def assignments_json(group: Group, assignment: Ragged) -> LongText:

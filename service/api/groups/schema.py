@@ -1,0 +1,260 @@
+"""The JSON body of a question about a group.
+
+A body may hold a million owned partitions, so what is well-formed is read in bulk; see ``Rows``.
+"""
+
+from __future__ import annotations
+
+from itertools import islice, product
+from math import prod
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+from marshmallow import Schema, ValidationError, fields, post_load, pre_load, validate
+
+from service.core.kafka_versions import LATEST
+from service.core.model import NONE
+from service.decisions.groups.expected import MAX_COMBINATIONS
+from service.decisions.groups.question import GroupQuestion
+from service.decisions.groups.rows import MEMBER, NAME, TOPIC, TOPIC_ID, plain_members, plain_topics
+from service.web.columns_field import Rows
+from service.web.fields import INT32, Integer, List, Name, Number, Subject, TopicName, about
+from service.web.json import arrays, integer_lists
+from service.web.json.codec import loads
+
+if TYPE_CHECKING:
+    from service.web.json.integer_lists import IntegerLists
+
+NAMES: Final = ("kafka_version", "group_protocol", "assignor", "client", "client_version", "group_id")
+"""The members of a body besides topics and members; null is the same as absent."""
+
+LARGE: Final = 2**20
+"""Bytes from which a body is read faster by Arrow."""
+
+
+# ---- fields ------------------------------------------------------------------------------------------------------------
+
+
+class TopicSchema(Schema):
+    """A topic that exists."""
+
+    topic_name = TopicName(required=True)
+    topic_id = Name(
+        # Python's $ also stands before a last newline; hence the length.
+        rule=validate.And(
+            validate.Regexp(TOPIC_ID, error="Not a Kafka Uuid: 22 characters of base64."), validate.Length(equal=22)
+        ),
+        allow_none=True,
+        metadata=about("Kafka's base64 Uuid; it decides ties in the consumer and share protocols"),
+    )
+    partitions_count = Integer(
+        required=True,
+        minimum=1,
+        metadata=about(
+            "with `expected`, also a list of counts, of which the leader may have seen any; `partition_racks` then has at least "
+            "an entry for each partition of the largest count"
+        ),
+    )
+    partition_racks = List(
+        List(Name(empty=True)),
+        allow_none=True,
+        metadata=about("for each partition the racks of its replicas; a replica without a rack is left out, or empty"),
+    )
+    partition_weights = List(
+        Number(zero=True),
+        allow_none=True,
+        metadata=about(
+            "the load of each partition (lag, bytes/s, records/s), of all topics or of none. Kafka's assignors "
+            "ignore it; the answer contains the load of each member"
+        ),
+    )
+
+
+class TopicPartitionsSchema(Schema):
+    """Partitions of one topic."""
+
+    topic_name = TopicName(required=True)
+    partition_ids = List(Integer(minimum=0), required=True)
+
+
+class MemberSchema(Schema):
+    """A member of the group, with its subscription and its owned partitions."""
+
+    member_id = Name(required=True)
+    instance_id = Name(allow_none=True, metadata=about("`group.instance.id` of a static member"))
+    rack_id = Name(empty=True, allow_none=True, metadata=about("`client.rack`; an empty text stands for no rack"))
+    topic_names = List(
+        TopicName(),
+        allow_none=True,
+        metadata=about(
+            "the topics it subscribes to, in any order, without duplicates; a name that is not in "
+            "`topics` does not exist. Absent: every topic of the request"
+        ),
+    )
+    generation_id = Integer(
+        minimum=NONE, allow_none=True, metadata=about("the last generation that it belonged to; absent or -1: none")
+    )
+    owned_partitions = List(
+        fields.Nested(TopicPartitionsSchema),
+        allow_none=True,
+        metadata=about(
+            "the partitions it owned before. Several members may claim the same partition, and claims may name partitions and "
+            "topics that do not exist"
+        ),
+    )
+
+
+def topics_field() -> Rows:
+    """The body's ``topics``."""
+    about = {"description": "the topics that exist, in any order"}
+    return Rows(TopicSchema, TOPIC, plain_topics, required=True, metadata=about)
+
+
+def members_field() -> Rows:
+    """The body's ``members``."""
+    about = {"description": "the members; for the classic protocol in the order of the JoinGroup response"}
+    return Rows(MemberSchema, MEMBER, plain_members, required=True, metadata=about)
+
+
+# ---- reading -----------------------------------------------------------------------------------------------------------
+
+
+def read_body(text: bytes) -> Any:
+    """The value of a JSON body; raises ValueError for what is not JSON.
+
+    ``topics`` and ``members`` of a large body are Arrow arrays if all of it is plainly well-formed, so that a million owned
+    partitions never become Python objects.
+    """
+    if len(text) < LARGE:
+        return loads(text)
+    lists = integer_lists.take_out(text)
+    return (lists and _read_large(lists.rest, lists)) or _read_large(text, None) or loads(text)
+
+
+def _read_large(text: bytes, lists: IntegerLists | None) -> dict[str, Any] | None:
+    """A body read by Arrow; None unless it is plainly well-formed. lists : those that ``text`` no longer holds"""
+    columns = arrays.read_object(text, dict.fromkeys(NAMES, NAME) | {"topics": pa.list_(TOPIC), "members": pa.list_(MEMBER)})
+    if columns is None or columns["topics"].null_count or columns["members"].null_count:
+        return None
+    topics, members = columns["topics"].flatten(), columns["members"].flatten()
+    if lists and not members.null_count:
+        # Integer lists may also have stood in partition_weights or, wrongly, anywhere else: then Arrow reads the whole text.
+        members = integer_lists.put_back(members, ("owned_partitions", "partition_ids"), lists)
+    if members is None or topics.null_count or members.null_count or not (plain_topics(topics) and plain_members(members)):
+        return None
+    names = {name: columns[name][0].as_py() for name in NAMES if columns[name].null_count == 0}
+    return {**names, "topics": topics, "members": members}
+
+
+class ExpectedSchema(Schema):
+    """What one member is expected to get."""
+
+    member_id = Name(required=True)
+    partitions = List(fields.Nested(TopicPartitionsSchema), required=True)
+
+
+class GroupAssignmentSchema(Schema):
+    """A group to be assigned."""
+
+    kafka_version = fields.String(
+        load_default=None,
+        allow_none=True,
+        metadata=about(
+            f"the release of Apache Kafka to reproduce; GET /v1/assignors lists those of each assignor. Absent: {LATEST}",
+            example=LATEST,
+        ),
+    )
+    group_protocol = fields.String(
+        load_default=None,
+        allow_none=True,
+        metadata=about("the protocol of the group, as GET /v1/assignors lists them. Absent: classic", example="classic"),
+    )
+    assignor = fields.String(
+        load_default=None,
+        allow_none=True,
+        metadata=about(
+            "the name of an assignor of that protocol, as GET /v1/assignors lists them. Absent: `range` for "
+            "classic, `uniform` for consumer, `simple` for share",
+            example="range",
+        ),
+    )
+    client = fields.String(
+        load_default=None,
+        allow_none=True,
+        metadata=about(
+            "classic: the library whose group leader assigns. Then `assignor` is the name in that library: `client: librdkafka` "
+            "and `assignor: range` are the same as `assignor: librdkafka:range`. Absent: `java`",
+            example="java",
+        ),
+    )
+    client_version = fields.String(
+        load_default=None,
+        allow_none=True,
+        metadata=about("the release of that library, where releases differ; GET /v1/assignors lists those compared"),
+    )
+    group_id = Subject("group")
+    topics = topics_field()
+    members = members_field()
+    expected = List(
+        fields.Nested(ExpectedSchema),
+        allow_none=True,
+        load_default=None,
+        metadata=about(
+            "`assignments` to compare with. Then `partitions_count` of a topic may be a list of counts, of which the leader may "
+            f"have seen any; at most {MAX_COMBINATIONS} combinations are tried"
+        ),
+    )
+
+    @pre_load
+    def candidates(self, body: Any, **_: Any) -> Any:
+        """The body with one partition count for each topic."""
+        return _without_candidates(body) if isinstance(body, dict) else body
+
+    @post_load(pass_original=True)
+    def question(self, body: dict[str, Any], original: Any, **_: Any) -> GroupQuestion:
+        """The question."""
+        return GroupQuestion(**body, counts=tuple(_counts_to_try(original)))
+
+
+def _without_candidates(body: dict[str, Any]) -> dict[str, Any]:
+    """The body with the first of its candidates as each topic's partitions_count; raises ValidationError."""
+    topics = body.get("topics")
+    if not isinstance(topics, list) or not any(map(_has_candidates, topics)):
+        return body
+    faults: dict[int, Any] = {}
+    for i, topic in enumerate(topics):
+        fault = _fault(topic, body) if _has_candidates(topic) else None
+        if fault is not None:
+            faults[i] = {"partitions_count": [fault]}
+    if not faults and prod(len(topic["partitions_count"]) for topic in topics if _has_candidates(topic)) > MAX_COMBINATIONS:
+        raise ValidationError({"topics": [f"At most {MAX_COMBINATIONS} combinations of partition counts are tried."]})
+    if faults:
+        raise ValidationError({"topics": faults})
+    first = [{**topic, "partitions_count": topic["partitions_count"][0]} if _has_candidates(topic) else topic for topic in topics]
+    return {**body, "topics": first}
+
+
+def _has_candidates(topic: Any) -> bool:
+    return isinstance(topic, dict) and isinstance(topic.get("partitions_count"), list)
+
+
+def _fault(topic: dict[str, Any], body: dict[str, Any]) -> str | None:
+    counts = topic["partitions_count"]
+    if body.get("expected") is None:
+        return "Several counts can be tried only against `expected`."
+    if topic.get("partition_weights") is not None:
+        return "Several counts cannot be tried with partition_weights."
+    if not 0 < len(counts) <= MAX_COMBINATIONS or not all(type(count) is int and 0 < count <= INT32 for count in counts):
+        return f"Must be an integer, or a list of 1 to {MAX_COMBINATIONS} integers, from 1 to {INT32}."
+    racks = topic.get("partition_racks")
+    if isinstance(racks, list) and len(racks) < max(counts):
+        return f"partition_racks must have an entry for each of {max(counts)} partitions, not {len(racks)}."
+    return None
+
+
+def _counts_to_try(original: Any) -> list[dict[str, int]]:
+    """Each combination of the candidates, by topic name, in the order of the lists; one without names if there are none."""
+    topics = original["topics"] if isinstance(original["topics"], list) else ()
+    lists = {topic["topic_name"]: topic["partitions_count"] for topic in topics if _has_candidates(topic)}
+    combinations = islice(product(*lists.values()), MAX_COMBINATIONS)
+    return [dict(zip(lists, counts, strict=True)) for counts in combinations]

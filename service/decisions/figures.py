@@ -1,0 +1,23 @@
+"""What a decision was about, in numbers: for metrics, logs and the terminal's last line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class Figures(NamedTuple):
+    """Of one answer.
+
+    strategy : the partitioner, assignor or placer that gave it
+    items : how large the question was: keys, partitions, members, brokers
+    skew : of the answer (maximum ÷ mean); None if it has none
+    subject : the topic or group that the caller named
+    moved : partitions that change owner; None where nothing can
+    """
+
+    strategy: str
+    items: Mapping[str, int]
+    skew: float | None = None
+    subject: str | None = None
+    moved: int | None = None

@@ -1,0 +1,190 @@
+"""The answer: the group, assigned; what follows; what moves; how it differs from what is expected."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from service.core.measures import weighted_load
+from service.core.model import NONE
+from service.core.rebalances.moves import differences, final_rows, follow_up, moves, within
+from service.core.rebalances.rebalance import rebalance
+from service.decisions.figures import Figures
+from service.decisions.groups.expected import expected_group, with_counts
+from service.decisions.groups.question import check
+from service.decisions.groups.rows import read_group
+from service.decisions.groups.tables import in_answer_order
+
+if TYPE_CHECKING:
+    from service.core.assignors import Assignor
+    from service.core.model import Float64s, Group, Ragged
+    from service.core.rebalances.moves import Differences, Moves
+    from service.core.rebalances.rebalance import Rebalance
+    from service.decisions.budget import Budget
+    from service.decisions.groups.question import GroupQuestion
+
+FEW_MOVES: Final = 100
+"""Moves up to which they are in the answer without being asked for."""
+
+MOVE_BYTES: Final = 64
+"""Memory for each owned and each assigned partition while moves are sought."""
+
+NAMED: Final = 5
+"""Most topics that a warning names."""
+
+
+@dataclass(frozen=True)
+class Assigned:
+    """One rebalance of a group.
+
+    rows : Ragged member → partitions, each row by topic name and partition_id
+    """
+
+    group: Group
+    outcome: Rebalance
+    rows: Ragged
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How an assignment differs from the one expected.
+
+    expected : the group whose members own what they are expected to get
+    counts : the partition counts tried, by topic name
+    """
+
+    expected: Group
+    counts: dict[str, int]
+    differences: Differences
+
+
+@dataclass(frozen=True)
+class GroupAnswer:
+    """A group, assigned.
+
+    first : the rebalance; second : the one that a cooperative assignor needs after it
+    weighted_load : float64[members], the weight of each member's partitions, where partitions have weights
+    moves : each partition that changes hands, if asked for or few
+    comparison, second_is_alike : with ``expected``
+    explanation : how the assignor decided, if asked for
+    """
+
+    question: GroupQuestion
+    assignor: Assignor
+    first: Assigned
+    second: Assigned | None
+    weighted_load: Float64s | None
+    moves: Moves | None
+    comparison: Comparison | None
+    second_is_alike: bool | None
+    warnings: list[str]
+    explanation: dict[str, Any] | None
+
+    @property
+    def figures(self) -> Figures:
+        """See Figures."""
+        group, outcome, question = self.first.group, self.first.outcome, self.question
+        return Figures(
+            f"{question.protocol}-{self.assignor.name}",
+            {"partitions": group.topics.partitions_count, "members": len(group)},
+            outcome.load.skew,
+            question.group_id,
+            outcome.movement.moved,
+        )
+
+
+def answer(question: GroupQuestion, budget: Budget) -> GroupAnswer:
+    """Assign the group. Raises InvalidQuestion (all faults at once), KafkaAssignorFails, and what the budget raises."""
+    assignor = check(question, budget)
+    if question.expected is None:
+        group = read_group(with_counts(question.topics, question.counts[0]), question.members)
+        first, comparison = assigned(group, rebalance(group, assignor)), None
+    else:
+        first, comparison = _compared(question, assignor, budget)
+    return _told(question, assignor, first, comparison, budget)
+
+
+def assigned(group: Group, outcome: Rebalance) -> Assigned:
+    """The rebalance with its rows in the order of an answer."""
+    return Assigned(group, outcome, in_answer_order(group, outcome.assignment.rows, outcome.owners))
+
+
+def _told(
+    question: GroupQuestion, assignor: Assignor, first: Assigned, comparison: Comparison | None, budget: Budget
+) -> GroupAnswer:
+    """All that the question asks about a rebalance."""
+    group, outcome = first.group, first.outcome
+    second = assigned(*follow_up(group, outcome, assignor)) if outcome.assignment.follow_up_rebalance else None
+    weights = group.topics.weights
+    return GroupAnswer(
+        question,
+        assignor,
+        first,
+        second,
+        None if weights is None else weighted_load(first.rows, weights),
+        _moves(question, first, budget),
+        comparison,
+        None if second is None or comparison is None else not len(_differences(comparison.expected, second.outcome)),
+        _warnings(assignor, first),
+        assignor.explain(group, outcome.assignment, budget.explained) if question.explain and assignor.explain else None,
+    )
+
+
+def _warnings(assignor: Assignor, first: Assigned) -> list[str]:
+    left_open = first.outcome.assignment.left_open
+    return [
+        *warnings(first.group),
+        *(assignor.warnings(first.group) if assignor.warnings else ()),
+        *(() if left_open is None else (left_open.warning,)),
+    ]
+
+
+def _moves(question: GroupQuestion, first: Assigned, budget: Budget) -> Moves | None:
+    movement, assignment = first.outcome.movement, first.outcome.assignment
+    few = 0 < movement.moved + movement.revoked <= FEW_MOVES
+    if not (few if question.moves is None else question.moves):
+        return None
+    budget.reserve(MOVE_BYTES * (len(first.group.owned.values) + len(assignment.rows.values)))
+    return moves(first.group, final_rows(assignment))
+
+
+def _compared(question: GroupQuestion, assignor: Assignor, budget: Budget) -> tuple[Assigned, Comparison]:
+    """The rebalance with the partition counts that assign the group as expected; if none do, with those that differ least."""
+    tried: list[tuple[Group, Rebalance, Comparison]] = []
+    for counts in question.counts:
+        budget.check_time()
+        topics = with_counts(question.topics, counts)
+        group = read_group(topics, question.members)
+        expected = expected_group(topics, question.members, question.expected or [])
+        outcome = rebalance(group, assignor)
+        comparison = Comparison(expected, counts, _differences(expected, outcome))
+        tried.append((group, outcome, comparison))
+        if not len(comparison.differences):
+            break
+    group, outcome, comparison = min(tried, key=lambda each: len(each[2].differences))
+    return assigned(group, outcome), comparison
+
+
+def _differences(expected: Group, outcome: Rebalance) -> Differences:
+    known = expected.topics.partitions_count
+    rows = within(outcome.assignment.rows, known)
+    return differences(expected.owned, rows, known + len(expected.unknown_partitions))
+
+
+def warnings(group: Group) -> list[str]:
+    """What is odd in a question, though it can be answered."""
+    sentences = []
+    if group.topics.racks is None and (group.racks != NONE).any():
+        sentences.append("The rack_id of a member does not matter, because no topic has partition_racks.")
+    is_subscribed = np.zeros(len(group.topics) + len(group.unknown_topic_names), np.bool_)
+    if group.unknown_topic_names:
+        is_subscribed[group.subscriptions.values] = True
+    unknown = zip(group.unknown_topic_names, is_subscribed[len(group.topics) :].tolist(), strict=True)
+    missing = [name for name, subscribed in unknown if subscribed]
+    if missing:
+        more = f" and {len(missing) - NAMED} more" if len(missing) > NAMED else ""
+        named = ", ".join(repr(name) for name in missing[:NAMED])
+        sentences.append(f"Members subscribe to topics that are not in `topics`, and so do not exist: {named}{more}.")
+    return sentences

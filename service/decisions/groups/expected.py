@@ -1,0 +1,72 @@
+"""The assignment that a caller expects, and partition counts of which one may be what the leader saw."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from service.core.errors import InvalidQuestion
+from service.core.model import Group, Int64s
+from service.decisions.groups.rows import MEMBER, read_group, rows_of
+
+MAX_COMBINATIONS: Final = 64
+"""Most combinations of partition counts that are tried."""
+
+
+def expected_group(topics: pa.StructArray, members: pa.StructArray, expected: list[dict[str, Any]]) -> Group:
+    """The group whose members own what they are expected to get."""
+    ids = members.field("member_id").to_pylist()
+    rows = {each["member_id"]: each["partitions"] for each in expected}
+    owning = [{"member_id": member_id, "owned_partitions": rows.get(member_id, [])} for member_id in ids]
+    return read_group(topics, rows_of(owning, MEMBER))
+
+
+def expected_faults(members: pa.StructArray, expected: list[dict[str, Any]]) -> Iterator[InvalidQuestion]:
+    """Members that are expected twice, or that the group does not have."""
+    known = set(members.field("member_id").to_pylist()) if expected else set()
+    named = set()
+    for i, each in enumerate(expected):
+        name = each["member_id"]
+        if name in named:
+            yield InvalidQuestion(f"Duplicate member_id {name!r}.", "expected", i, "member_id")
+        elif name not in known:
+            yield InvalidQuestion(f"{name!r} is not in `members`.", "expected", i, "member_id")
+        named.add(name)
+
+
+def largest_counts(topics: pa.StructArray, combinations: Sequence[dict[str, int]]) -> dict[str, int]:
+    """The combination with the most partitions."""
+    if len(combinations) == 1:
+        return combinations[0]
+    return max(combinations, key=lambda counts: sum(_chosen(topics, counts)))
+
+
+def _chosen(topics: pa.StructArray, counts: dict[str, int]) -> list[int]:
+    """The partition count of each topic, that of ``counts`` if it names the topic."""
+    current = topics.field("partitions_count").to_pylist()
+    return [counts.get(name, count) for name, count in zip(topics.field("topic_name").to_pylist(), current, strict=True)]
+
+
+def with_counts(topics: pa.StructArray, counts: dict[str, int]) -> pa.StructArray:
+    """The topics with these partition counts, and with the racks of these partitions only."""
+    if not counts:
+        return topics
+    chosen = _chosen(topics, counts)
+    columns = {"partitions_count": pa.array(chosen, pa.int32())}
+    racks = topics.field("partition_racks")
+    if racks.null_count < len(racks):
+        columns["partition_racks"] = _first_rows(racks, np.array(chosen))
+    kinds = list(topics.type)
+    return pa.StructArray.from_arrays([columns.get(kind.name, topics.field(kind.name)) for kind in kinds], fields=kinds)
+
+
+def _first_rows(lists: pa.ListArray, lengths: Int64s) -> pa.ListArray:
+    """At most so many of the first values of each list. lengths : int64[lists]"""
+    parents = np.array(pc.list_parent_indices(lists), np.int64)
+    current = np.array(pc.fill_null(pc.list_value_length(lists), 0), np.int64)
+    ends = np.cumsum(current)
+    kept = np.arange(len(parents)) - (ends - current)[parents] < lengths[parents]
+    offsets = np.concatenate([[0], np.cumsum(np.minimum(current, lengths))]).astype(np.int32)
+    return pa.ListArray.from_arrays(offsets, lists.flatten().filter(pa.array(kept)), lists.type, mask=lists.is_null())

@@ -1,0 +1,105 @@
+"""An assignment as tables: indices become names once, on the way out."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from service.core.model import NONE, Ragged
+from service.core.ragged import ascending, transposed
+from service.decisions.groups.rows import NAME, offsets_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from service.core.model import Group, Int32s
+    from service.core.rebalances.moves import Moves
+
+
+def in_answer_order(group: Group, rows: Ragged, owners: Ragged) -> Ragged:
+    """Ragged member → partitions, each row by topic name and partition_id.
+
+    rows : the same, in any order; owners : Ragged partition → members, ascending: ``rows`` transposed
+    """
+    if not len(group.unknown_partitions) and ascending(rows.offsets, rows.values):
+        return rows
+    rows = transposed(owners, len(group))
+    if len(owners) > group.topics.partitions_count and (rows.values >= group.topics.partitions_count).any():
+        # Partitions that do not exist have the highest indices, but are listed with their topic.
+        topics, ids = group.topic_partitions(rows.values)
+        rows = Ragged(rows.offsets, rows.values[np.lexsort((ids, topics, rows.row_of_each_value()))])
+    return rows
+
+
+def assignments_table(group: Group, assignment: Ragged) -> pa.Table:
+    """The columns topic_name, partition_id and member_id, a row for each partition of each member, in the answer's order."""
+    topics, ids = group.topic_partitions(assignment.values)
+    names = pa.array((*group.topics.names, *group.unknown_topic_names), NAME)
+    return pa.table(
+        {
+            "topic_name": pa.DictionaryArray.from_arrays(pa.array(topics), names),
+            "partition_id": pa.array(ids),
+            "member_id": pa.DictionaryArray.from_arrays(
+                pa.array(assignment.row_of_each_value()), pa.array(group.member_ids, NAME)
+            ),
+        }
+    )
+
+
+def assignments_array(groups: Sequence[Group], assignments: Sequence[Ragged]) -> pa.ListArray:
+    """``[{member_id, partitions: [{topic_name, partition_ids}]}]``, a row for each group, as JSON answers have it.
+
+    assignments : of each group Ragged member → partitions, in the answer's order
+    """
+    ids = pa.array(chain.from_iterable(group.member_ids for group in groups), NAME)
+    partitions = _by_topic(groups, assignments)
+    members = pa.StructArray.from_arrays([ids, partitions], names=["member_id", "partitions"])
+    return pa.ListArray.from_arrays(pa.array(offsets_of(np.array([len(group) for group in groups]))), members)
+
+
+def topic_partitions_array(groups: Sequence[Group], partitions: Sequence[Int32s]) -> pa.ListArray:
+    """``[{topic_name, partition_ids}]``, a row for each group; partitions : of each group int32[...], ascending."""
+    return _by_topic(groups, [Ragged(np.array([0, len(each)], np.int32), each) for each in partitions])
+
+
+def _by_topic(groups: Sequence[Group], rows: Sequence[Ragged]) -> pa.ListArray:
+    """For each row of partitions of each group, those of one topic together."""
+    named = [(*group.topics.names, *group.unknown_topic_names) for group in groups]
+    first_name = offsets_of(np.array([len(names) for names in named]))
+    of_groups = [group.topic_partitions(each.values) for group, each in zip(groups, rows, strict=True)]
+    topics = np.concatenate([topics + first for (topics, _), first in zip(of_groups, first_name[:-1], strict=True)])
+    ids = np.concatenate([ids for _, ids in of_groups])
+    offsets = offsets_of(np.concatenate([each.lengths() for each in rows]))
+    begins = np.ones(len(ids), np.bool_)
+    begins[1:] = topics[1:] != topics[:-1]
+    begins[offsets[:-1][np.diff(offsets) > 0]] = True
+    runs = np.flatnonzero(begins).astype(np.int32)
+    names = pa.array(chain.from_iterable(named), NAME).take(pa.array(topics[runs]))
+    of_topic = pa.ListArray.from_arrays(pa.array(np.append(runs, np.int32(len(ids)))), pa.array(ids))
+    each_topic = pa.StructArray.from_arrays([names, of_topic], names=["topic_name", "partition_ids"])
+    return pa.ListArray.from_arrays(pa.array(np.searchsorted(runs, offsets).astype(np.int32)), each_topic)
+
+
+def moves_table(group: Group, moves: Moves) -> pa.Table:
+    """The columns topic_name, partition_id, from_member_id and to_member_id; null where there is no member."""
+    topics, ids = group.topic_partitions(moves.partitions)
+    return pa.table(
+        {
+            "topic_name": pa.array(names_of_topics(group), NAME).take(pa.array(topics)),
+            "partition_id": pa.array(ids),
+            "from_member_id": _members(group, moves.source),
+            "to_member_id": _members(group, moves.target),
+        }
+    )
+
+
+def names_of_topics(group: Group) -> tuple[str, ...]:
+    """The names of its topics, those that do not exist last."""
+    return (*group.topics.names, *group.unknown_topic_names)
+
+
+def _members(group: Group, members: Int32s) -> pa.Array:
+    return pa.array(group.member_ids, NAME).take(pa.array(members, mask=members == NONE))

@@ -1,0 +1,65 @@
+"""Problem documents as HTTP responses, ``application/problem+json``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from flask import Response, current_app, request
+from werkzeug.exceptions import ServiceUnavailable, UnprocessableEntity
+
+from service.core.errors import AllocatorError, PluginError
+from service.decisions.budget import OutOfTime
+from service.web.json.codec import dumps
+from service.web.middleware import PROGRESS
+from service.web.problems import kebab, of_allocator_error, of_messages, problem
+
+if TYPE_CHECKING:
+    import werkzeug
+    from werkzeug.exceptions import HTTPException
+
+MEDIA_TYPE = "application/problem+json"
+
+
+def invalid(location: str, messages: Any) -> UnprocessableEntity:
+    """A 422 for faults as Marshmallow nests them. location : ``json`` or ``query``"""
+    error = UnprocessableEntity()
+    error.data = {"messages": {location: messages}}  # type: ignore[attr-defined]  # as webargs does
+    return error
+
+
+def respond(document: dict[str, Any]) -> Response:
+    """A problem document as a response."""
+    return Response(dumps(document | _request_id()), document["status"], mimetype=MEDIA_TYPE)
+
+
+def from_allocator_error(error: AllocatorError) -> werkzeug.Response:
+    """A question without an answer."""
+    if isinstance(error, OutOfTime):
+        return from_http_exception(ServiceUnavailable(str(error), retry_after=int(error.allowed)))
+    if isinstance(error, PluginError):
+        text = "%s: %s"
+        current_app.logger.error(text, kebab(type(error).__name__), error.plugin, exc_info=error.__cause__, extra=_request_id())
+    return respond(of_allocator_error(error))
+
+
+def from_http_exception(error: HTTPException) -> werkzeug.Response:
+    """What Werkzeug and webargs abort with, headers such as ``Allow`` and ``Retry-After`` kept."""
+    response = error.get_response()
+    messages = getattr(error, "data", {}).get("messages")
+    if messages is None:
+        document = problem(error.code or 500, kebab(error.name.replace(" ", "-")), error.name, error.description or error.name)
+    else:  # webargs nests a location ("json", "query") around what Marshmallow says of the fields in it
+        document = of_messages([*messages.values()])
+    response.data = dumps(document | _request_id())
+    response.mimetype = MEDIA_TYPE
+    return response
+
+
+def from_exception(error: Exception) -> Response:
+    """What nobody foresaw: logged with its traceback, which the caller never sees."""
+    current_app.logger.error("unforeseen error", exc_info=error, extra=_request_id())
+    return respond(problem(500, "internal-error", "Internal Server Error", "The service failed; its log says why."))
+
+
+def _request_id() -> dict[str, str]:
+    return {"request_id": request.environ[PROGRESS].request_id}

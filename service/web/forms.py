@@ -1,0 +1,93 @@
+"""The JSON form of a family of questions: what the service, the command line and the library take and give alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+from marshmallow import Schema, ValidationError
+
+from service.core.errors import AllocatorError, InvalidQuestion
+from service.web.json.codec import dumps, loads
+from service.web.json.limits import JsonRejected, memory_bytes
+from service.web.problems import of_allocator_error, of_messages, problem, suggest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import pyarrow as pa
+
+    from service.decisions.budget import Budget
+    from service.decisions.figures import Figures
+
+
+class Refused(Exception):
+    """A question that is not answered. problem : the problem document, without a request id"""
+
+    def __init__(self, document: dict[str, Any]) -> None:
+        super().__init__(document["detail"])
+        self.problem = document
+
+
+class Answer(Protocol):
+    """The answer of any family."""
+
+    @property
+    def figures(self) -> Figures:
+        """What it is about, in numbers."""
+
+
+Q = TypeVar("Q")
+A = TypeVar("A", bound=Answer)
+
+
+@dataclass(frozen=True)
+class Form(Generic[Q, A]):
+    """How a family's questions and answers look as JSON.
+
+    schema : of a body; it makes the question
+    answer : decides. Raises AllocatorError
+    document : the answer as what ``json.codec`` writes
+    table : the answer's main table; None: it has none
+    read : the value of a JSON text
+    """
+
+    schema: Schema
+    answer: Callable[[Q, Budget], A]
+    document: Callable[[A, Budget], dict[str, Any]]
+    table: Callable[[A], pa.Table] | None = None
+    read: Callable[[bytes], Any] = loads
+
+    def question(self, body: bytes | Mapping[str, Any]) -> Q:
+        """The question of a body. Raises Refused for what is not JSON, and for faults of single fields."""
+        value = self._value(body) if isinstance(body, bytes) else body
+        try:
+            question: Q = self.schema.load(value)
+        except ValidationError as error:
+            suggest(error.messages, self.schema)
+            raise Refused(of_messages(error.messages)) from None
+        except InvalidQuestion as error:
+            raise Refused(of_allocator_error(error)) from None
+        return question
+
+    def decide(self, question: Q, budget: Budget) -> A:
+        """The answer. Raises Refused."""
+        try:
+            return self.answer(question, budget)
+        except AllocatorError as error:
+            raise Refused(of_allocator_error(error)) from error
+
+    def json(self, answer: A, budget: Budget) -> bytes:
+        """The answer as JSON."""
+        return dumps(self.document(answer, budget))
+
+    def _value(self, body: bytes) -> Any:
+        """The value of a text that is UTF-8 and whose members are unique."""
+        try:
+            body.decode()
+            memory_bytes(body)
+            return self.read(body)
+        except JsonRejected as error:
+            raise Refused(of_allocator_error(InvalidQuestion(str(error), *error.field))) from None
+        except ValueError as error:
+            raise Refused(problem(400, "bad-request", "Bad Request", f"The body is not JSON: {error}")) from None
