@@ -20,10 +20,6 @@ ArrowFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 """What ``mapInArrow`` calls once per task."""
 
 
-REJECTED: Final = pa.schema({"reason": pa.string(), "record": pa.string()})
-"""The columns of the table of rejected rows."""
-
-
 class Scan(Protocol):
     """What a job does with each record. Executors get it pickled."""
 

@@ -103,6 +103,18 @@ def read_keys(column: pa.Array, key_format: str) -> tuple[Column, pa.Array | Non
         return _read(pc.if_else(bad, pa.scalar(None, column.type), column), key_format), bad
 
 
+def typed(column: pa.Array, key_format: str) -> tuple[pa.Array, pa.Array | None]:
+    """The column as the type of its key format, null where a value does not fit, and these rows as ``read_keys`` gives them."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    bad = read_keys(column, key_format)[1]
+    if bad is not None:
+        column = pc.if_else(bad, pa.scalar(None, column.type), column)
+    if is_bytes(column.type) and key_format == "string":
+        return column.cast(pa.binary()).cast(pa.string()), bad
+    return _converted(column, key_format), bad
+
+
 def _ascii(column: pa.Array, key_format: str) -> columns.Text | None:
     """ASCII text, which is valid UTF-8 without checking each string; None for anything else."""
     if key_format != "string" or not pa.types.is_string(column.type):
@@ -113,15 +125,17 @@ def _ascii(column: pa.Array, key_format: str) -> columns.Text | None:
 
 def _read(column: pa.Array, key_format: str) -> Column:
     """Raises InvalidQuestion or ArrowInvalid if a key does not fit."""
+    return from_arrow(pa.chunked_array([_converted(column, key_format)]), key_format)[0]
+
+
+def _converted(column: pa.Array, key_format: str) -> pa.Array:
+    """Text, and integers of any width, as the type of a format of numbers. Raises ArrowInvalid if a key does not fit."""
     if key_format in columns.INTEGERS and (is_text(column.type) or pa.types.is_integer(column.type)):
-        column = column.cast(pa.from_numpy_dtype(columns.INTEGERS[key_format]))
-    elif key_format in columns.FLOATS and is_text(column.type):
-        column = column.cast(pa.float64())
-        if key_format == "float":
-            column = column.cast(pa.float32())
-    elif key_format == "boolean" and is_text(column.type):
-        column = column.cast(pa.bool_())
-    return from_arrow(pa.chunked_array([column]), key_format)[0]
+        return column.cast(pa.from_numpy_dtype(columns.INTEGERS[key_format]))
+    if key_format in columns.FLOATS and is_text(column.type):
+        numbers = column.cast(pa.float64())
+        return numbers.cast(pa.float32()) if key_format == "float" else numbers
+    return column.cast(pa.bool_()) if key_format == "boolean" and is_text(column.type) else column
 
 
 def _misfits(column: pa.Array, key_format: str) -> pa.Array:

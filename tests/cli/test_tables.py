@@ -18,8 +18,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from service.cli import tables
+from service.files import reader
 
-KEYS = ["007", "", None, "a,b", 'say "hi"', "two\nlines", "2024-01-01", "ключ"]
+KEYS = ["007", None, "a,b", 'say "hi"', "two\nlines", "2024-01-01", "ключ"]
 
 
 def write(path, keys, counts):
@@ -45,13 +46,23 @@ def rows(file, columns=None, **options):
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "parquet"])
 def test_keys_come_out_as_they_went_in(suffix, tmp_path):
-    """Text stays text (a CSV's 007 is no number, a JSON date no timestamp), and an empty key is not a missing one."""
-    file = write(tmp_path / f"f.{suffix}", KEYS, range(8))
+    """Text stays text: a CSV's 007 is no number, a JSON date no timestamp."""
+    file = write(tmp_path / f"f.{suffix}", KEYS, range(7))
     table = rows(file, {"partition_id": "n", "key": "id"})
     assert table.column_names == ["partition_id", "key"]
     assert table["key"].to_pylist() == KEYS
     assert table["partition_id"].type == pa.int32()
-    assert table["partition_id"].to_pylist() == list(range(8))
+    assert table["partition_id"].to_pylist() == list(range(7))
+
+
+def test_an_empty_cell_is_no_key_and_an_empty_text_elsewhere_is_one(tmp_path):
+    csv, jsonl = tmp_path / "f.csv", tmp_path / "f.jsonl"
+    csv.write_text('id,n\na,1\n,2\n"",3\n')
+    assert rows(str(csv))["key"].to_pylist() == ["a", None, None]
+    jsonl.write_text('{"id": "a"}\n{"id": null}\n{"id": ""}\n')
+    assert rows(str(jsonl))["key"].to_pylist() == ["a", None, ""]
+    pq.write_table(pa.table({"id": ["a", None, ""]}), tmp_path / "f.parquet")
+    assert rows(str(tmp_path / "f.parquet"))["key"].to_pylist() == ["a", None, ""]
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])
@@ -70,8 +81,8 @@ def test_text_becomes_the_numbers_that_the_key_format_says(suffix, key_format, k
 
 
 def test_a_large_file_comes_in_batches(tmp_path, monkeypatch):
-    monkeypatch.setattr(tables, "BLOCK", 1000)
-    monkeypatch.setattr(tables, "ROWS", 100)
+    monkeypatch.setattr(reader, "BLOCK", 1000)
+    monkeypatch.setattr(reader, "ROWS", 100)
     keys = [f"key-{i}" for i in range(1000)]
     for suffix in ("csv", "jsonl", "parquet"):
         file = write(tmp_path / f"f.{suffix}", keys, range(1000))
@@ -84,8 +95,8 @@ def test_a_large_file_comes_in_batches(tmp_path, monkeypatch):
 def test_a_few_batches_are_all_that_is_in_memory_of_a_file(suffix, row_group, tmp_path, monkeypatch):
     """Neither Arrow nor Python holds more, however long the file and whether a Parquet file is one row group or many."""
     for name in ("BLOCK", "PIECE"):
-        monkeypatch.setattr(tables, name, 1 << 14)
-    monkeypatch.setattr(tables, "ROWS", 1_000)
+        monkeypatch.setattr(reader, name, 1 << 14)
+    monkeypatch.setattr(reader, "ROWS", 1_000)
     file = tmp_path / f"f.{suffix}"
     digits = np.random.default_rng(1).bytes(16 * 100_000).hex()
     keys = [digits[i : i + 32] for i in range(0, len(digits), 32)]
@@ -122,9 +133,9 @@ def test_a_json_key_may_be_absent_here_and_there(tmp_path):
     ("name", "content", "options", "complaint"),
     [
         ("f.csv", b"", {}, "The file is empty."),
-        ("f.csv", b"id\nabc\n", {"key_format": "long"}, "row 2: column 'id' has 'abc', not int64"),
+        ("f.csv", b"id\nabc\n", {"key_format": "long"}, "row 2: no long key: 'abc'"),
         ("f.csv", b"id,n\na,1,2\n", {}, "row 2: 3 cells, expected 2"),
-        ("f.csv", b"id\n\xff\n", {}, "row 2: column 'id' has '.', not string"),
+        ("f.csv", b"id\n\xff\n", {}, "row 2: key is not UTF-8"),
         ("f.jsonl", b'{"id": 1}\n', {}, "from .* to number|from number to"),
         ("f.jsonl", b'{"id": "1"}\n', {"key_format": "int"}, "from .* to string|from string"),
         ("f.jsonl", b'{"id": 70000}\n', {"key_format": "short"}, "70000"),
@@ -170,8 +181,8 @@ def test_a_terminal_gets_a_progress_bar(tmp_path):
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
 def test_batches_become_an_arrow_stream_piece_by_piece(suffix, tmp_path, monkeypatch):
-    monkeypatch.setattr(tables, "BLOCK", 1000)
-    monkeypatch.setattr(tables, "ROWS", 100)
+    monkeypatch.setattr(reader, "BLOCK", 1000)
+    monkeypatch.setattr(reader, "ROWS", 100)
     keys = [f"key-{i}" for i in range(1000)]
     pieces = list(tables.as_stream(tables.read(write(tmp_path / f"f.{suffix}", keys, range(1000)), {"key": "id"})))
     assert max(map(len, pieces)) < sum(map(len, pieces)) / 5

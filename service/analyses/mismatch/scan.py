@@ -34,8 +34,8 @@ from service.core.keys.columns import SERIALIZED
 from service.core.model import Bools, Int32s, Int64s
 from service.core.partitioners import PARTITIONERS
 from service.core.partitioners.murmur3 import cassandra_tokens
-from service.decisions.texts import is_text, readable
 from service.files.key_columns import misfit, read_keys
+from service.files.rejected import UNREADABLE, as_text, as_texts
 
 UInt64s = npt.NDArray[np.uint64]
 
@@ -151,7 +151,7 @@ class MismatchScan:
         if self.corrupt:
             corrupt = batch.column(self.corrupt)
             if corrupt.null_count < len(corrupt):
-                rejected.append(rejects(corrupt.drop_null(), "not readable as a record"))
+                rejected.append(rejects(corrupt.drop_null(), UNREADABLE))
                 batch = batch.filter(pc.is_null(corrupt))
             batch = batch.drop_columns([self.corrupt])
         partitions = read_partitions(batch.column(self.partition_column))
@@ -159,10 +159,10 @@ class MismatchScan:
         bad_key = read_keys(batch.column(self.key_column), self.key_format)[1]
         if fits.true_count < len(fits):
             reason = f"no partition below {self.partitions_count}"
-            rejected.append(rejects(_records(batch.filter(pc.invert(fits))), reason))
+            rejected.append(rejects(as_texts(batch.filter(pc.invert(fits))), reason))
         if bad_key is not None:
             bad_key = pc.and_(bad_key, fits)
-            rejected.append(rejects(_records(batch.filter(bad_key)), misfit(self.key_format)))
+            rejected.append(rejects(as_texts(batch.filter(bad_key)), misfit(self.key_format)))
             fits = pc.and_(fits, pc.invert(bad_key))
         return (batch if fits.true_count == len(fits) else batch.filter(fits)), rejected
 
@@ -212,7 +212,7 @@ class MismatchScan:
         if len(result.examples) == EXAMPLES:
             rows = rows[hashes[rows] < np.uint64(max(result.examples))]
         nearest = rows[np.unique(hashes[rows], return_index=True)[1][:EXAMPLES]]
-        keys = _texts(batch.column(self.key_column).take(pa.array(nearest)))
+        keys = map(as_text, batch.column(self.key_column).take(pa.array(nearest)).to_pylist())
         for row, key in zip(nearest.tolist(), keys, strict=True):
             result.examples[int(hashes[row])] = (key, int(where[row]), int(expected[row]), int(explained[row]))
         result.examples = dict(sorted(result.examples.items())[:EXAMPLES])
@@ -276,25 +276,3 @@ def _bits(flags: npt.NDArray[np.bool_]) -> Int64s:
     for i, row in enumerate(flags):
         total |= row.astype(np.int64) << i
     return total
-
-
-def _texts(keys: pa.Array) -> list[str]:
-    """Keys as text: bytes as UTF-8 if they are, else as hex."""
-    return [_text(key) for key in keys.to_pylist()]
-
-
-def _text(key: Any) -> str:
-    if not isinstance(key, bytes):
-        return str(key)
-    try:
-        return key.decode()
-    except UnicodeDecodeError:
-        return f"0x{key.hex()}"
-
-
-def _records(batch: pa.RecordBatch) -> pa.Array:
-    """Rows as text: ``key=…, partition=…``."""
-    columns = [readable(column) if is_text(column.type) else column for column in batch.columns]
-    rows = zip(*(column.to_pylist() for column in columns), strict=True)
-    named = (zip(batch.schema.names, row, strict=True) for row in rows)
-    return pa.array((", ".join(f"{name}={_text(value)}" for name, value in row) for row in named), pa.string())

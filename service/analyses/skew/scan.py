@@ -24,6 +24,7 @@ from service.core.sizing.counter import ONE, KeyCounter, hashing_rule, key_hashe
 from service.core.sizing.distinct_keys import DistinctKeys
 from service.decisions.texts import readable
 from service.files.key_columns import joined, misfit, read_keys
+from service.files.rejected import UNREADABLE
 
 CODEC: Final = "lz4"
 SAMPLE_KEYS: Final = 4096
@@ -71,7 +72,7 @@ class SkewScan:
         if self.corrupt:
             corrupt = batch.column(self.corrupt)
             if corrupt.null_count < len(corrupt):
-                yield rejects(corrupt.drop_null(), "not readable as a record")
+                yield rejects(corrupt.drop_null(), UNREADABLE)
                 batch = batch.filter(pc.is_null(corrupt))
         key = joined([batch.column(name) for name in self.key_columns], self.separator)
         column, bad = read_keys(key, self.key_format)

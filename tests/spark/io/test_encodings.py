@@ -101,8 +101,8 @@ def test_the_command_line_names_the_rows_that_are_not_utf8(suffix, tmp_path, cap
     path = written(tmp_path / f"rows.{suffix}", [*UTF8, *NOT_UTF8])
     assert on_command_line(path) == Counter(UTF8)
     note = " ".join(capsys.readouterr().err.split())
-    first = {"csv": "row 11: column 'key' has 'a\ufffd', not string", "jsonl": "line 19: not UTF-8",
-             "parquet": "row 10: column 'key' is not UTF-8"}[suffix]  # fmt: skip
+    first = {"csv": "row 11: key is not UTF-8: 'a\ufffd'", "jsonl": "line 19: not UTF-8",
+             "parquet": "row 10: key is not UTF-8: 'a\ufffd'"}[suffix]  # fmt: skip
     assert note.startswith(f"{len(NOT_UTF8)} rows were rejected ({first}; ")
     assert "and 6 more" in note
     refused = CliRunner().invoke(main, ["plan", path, "--partitions", "3", "--strict"])

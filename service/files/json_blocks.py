@@ -1,0 +1,69 @@
+"""JSON lines in blocks, and the lines in them that cannot be read."""
+
+from __future__ import annotations
+
+import re
+from codecs import BOM_UTF8
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from service.files.rejected import UNREADABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from io import BufferedReader
+
+    from service.files.rejected import RejectedRows
+
+NEWLINE: Final = b"\n"
+
+
+def json_blocks(
+    source: BufferedReader, size: int, read: Callable[[bytes], pa.Table], rejected: RejectedRows
+) -> Iterator[pa.RecordBatch]:
+    """The batches of JSON lines, a block of whole lines at a time, without the lines that cannot be read.
+
+    size : bytes of a block; a line must not be longer
+    """
+    first, rest = 1, b""
+    while piece := source.read(size):
+        if first == 1 and not rest:
+            piece = piece.removeprefix(BOM_UTF8)
+        block, newline, rest_of_piece = (rest + piece).rpartition(b"\n")
+        if len(rest_of_piece) > size:
+            raise ValueError(f"line {first + block.count(NEWLINE)} is longer than {size} bytes")
+        rest = rest_of_piece
+        if newline:
+            yield from _json_lines(block + b"\n", first, read, rejected)
+            first += block.count(b"\n") + 1
+    if rest.strip():
+        yield from _json_lines(rest, first, read, rejected)
+
+
+def _json_lines(text: bytes, first: int, read: Callable[[bytes], Any], rejected: RejectedRows) -> Iterator[pa.RecordBatch]:
+    if not text.strip():
+        return
+    try:
+        if not text.isascii():
+            text.decode()  # which Arrow does not check
+        batches = read(text).to_batches()
+    except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+        lines = text.splitlines(keepends=True) if text.count(b"\n") < 2**12 else _halves(text)
+        if len(lines) == 1:
+            fault = re.sub(r" in row \d+$", "", str(error).removeprefix("JSON parse error: "))
+            shown = "not UTF-8" if isinstance(error, UnicodeDecodeError) else fault
+            rejected.add(f"line {first}", UNREADABLE, text.decode(errors="replace").rstrip("\r\n"), shown)
+            return
+        half = (len(lines) + 1) // 2
+        for part in (b"".join(lines[:half]), b"".join(lines[half:])):
+            yield from _json_lines(part, first, read, rejected)
+            first += part.count(b"\n")
+    else:
+        yield from batches
+
+
+def _halves(text: bytes) -> list[bytes]:
+    """A long text in two pieces of whole lines."""
+    middle = text.index(b"\n", len(text) // 2) + 1
+    return [text[:middle], text[middle:]]

@@ -1,0 +1,305 @@
+"""Reads the records of a local CSV, Parquet or JSON-lines file as Arrow record batches, of which only a few are in memory.
+
+============== ============================================== ============================================
+file           type of the key                                record without a key
+============== ============================================== ============================================
+CSV, TSV       the key format's; default: text                an empty cell, also in quotes (``""``)
+JSON lines     the key format's; default: text                null or absent
+Parquet        the column's own (binary, string, int64, …)    null
+============== ============================================== ============================================
+
+Spark reads an empty cell of CSV in the same way: programs that quote every cell write ``""`` where there is no value. A key that
+is an empty text needs JSON lines or Parquet.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import sys
+from bisect import insort
+from codecs import BOM_UTF8
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from io import BufferedReader
+from json import JSONDecodeError, loads
+from pathlib import Path
+from typing import Any, Final, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.json
+import pyarrow.parquet
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import Progress, TaskID
+
+from service.core.encodings import wrong_encoding
+from service.core.errors import InvalidQuestion
+from service.core.printable import printable
+from service.decisions.key_types import TYPE_OF_FORMAT
+from service.decisions.texts import is_text
+from service.files.errors import WrongTable
+from service.files.json_blocks import json_blocks
+from service.files.key_columns import check_format, misfit, typed
+from service.files.rejected import UNREADABLE, RejectedRows, as_texts
+
+FORMAT_OF_SUFFIX: Final = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+    ".parquet": "parquet",
+}
+
+ROWS: Final = 1 << 18
+"""Rows per batch, for Parquet."""
+
+BLOCK: Final = 8 * 2**20
+"""Bytes per block of text; a JSON line must not be longer."""
+
+HEAD: Final = 1 << 16
+"""Bytes that must contain the header of a CSV file."""
+
+PIECE: Final = 1 << 20
+"""Bytes of a Parquet column to read at a time."""
+
+Place = Callable[[int], str]
+"""The place in the file of the row at a position of a batch."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column to read.
+
+    key_format : its values are as keys of this format, such as ``long``; None: text, or of Parquet the column's own type
+    converted : whether text becomes the type of the format, and rows that do not fit it are rejected
+    required : whether rows without a value are rejected
+    """
+
+    key_format: str | None = None
+    converted: bool = True
+    required: bool = False
+
+
+INTEGER: Final = Column("long", required=True)
+
+
+def read(
+    file: str, columns: Mapping[str, Column], rejected: RejectedRows, file_format: str | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The record batches of the file, at least one. On a terminal, standard error shows a progress bar.
+
+    file : a path, or "-" for standard input (which needs ``file_format``, and cannot be Parquet)
+    columns : by their names in the file
+    rejected : gets the rows that cannot be read
+    Raises WrongTable for a file that cannot be read, lacks a column, or has no row that can be read.
+    """
+    file_format = file_format or FORMAT_OF_SUFFIX.get(Path(file).suffix.lower())
+    if file_format is None:
+        raise WrongTable(f"{file}: The format is unknown. Set --file-format to one of {', '.join(READERS)}.")
+    rows, name, batch = 0, escape(printable(Path(file).name)), None
+    try:
+        with _open(file) as source, Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
+            table = Table(source, columns, bar, bar.add_task(name, total=None), rejected)
+            table.check_encoding()
+            for any_batch, place in READERS[file_format](table):
+                batch = _converted(any_batch, columns, place, rejected)
+                rows += len(batch)
+                yield batch
+            if batch is None:
+                yield pa.record_batch([pa.array([], kind) for kind in table.types.values()], names=list(columns))
+            rejected.check(rows)
+    except (InvalidQuestion, pa.ArrowException, OSError, ValueError, OverflowError) as error:
+        raise WrongTable(f"{file}: {error}") from None
+
+
+@contextmanager
+def _open(file: str) -> Iterator[BufferedReader]:
+    """The file, which is not empty."""
+    if file == "-":
+        yield cast(BufferedReader, sys.stdin.buffer)
+    else:
+        with cast(BufferedReader, Path(file).open("rb", buffering=HEAD)) as source:
+            if not source.peek(1):
+                raise ValueError("The file is empty.")
+            yield source
+
+
+@dataclass(frozen=True)
+class Table:
+    """A file to read.
+
+    bar, task : the progress
+    rejected : gets the rows that cannot be read
+    """
+
+    source: BufferedReader
+    columns: Mapping[str, Column]
+    bar: Progress
+    task: TaskID
+    rejected: RejectedRows
+
+    @property
+    def types(self) -> dict[str, pa.DataType]:
+        """The type of each column that the file does not decide."""
+        return {name: TYPE_OF_FORMAT.get(column.key_format or "string", pa.string()) for name, column in self.columns.items()}
+
+    def check_encoding(self) -> None:
+        """Raise ValueError for a file of UTF-16 or UTF-32."""
+        if fault := wrong_encoding(self.source.peek(4)):
+            raise ValueError(fault)
+
+    def first_line(self) -> str:
+        """The first line that is not blank, cut off after HEAD bytes. ``text`` reads it again."""
+        head = self.source.peek(HEAD).removeprefix(BOM_UTF8).lstrip(b"\r\n").partition(b"\n")[0].rstrip(b"\r")
+        return head.decode(errors="surrogateescape")
+
+    def text(self) -> Any:
+        """The file as a stream that advances the progress bar."""
+        size = os.fstat(self.source.fileno()).st_size  # 0 for a pipe
+        return self.bar.wrap_file(self.source, size, task_id=self.task) if size else self.source
+
+    def check(self, names: Collection[str]) -> None:
+        """Raise ValueError unless ``names``, the columns of the file, include every column to read."""
+        for column in self.columns:
+            if column not in names:
+                raise ValueError(f"Column {column!r} is missing; the columns are {', '.join(names) or 'none'}.")
+
+
+def _csv(table: Table, delimiter: str = ",") -> Iterator[tuple[pa.RecordBatch, Place]]:
+    header = table.first_line()
+    if any("\udc80" <= character <= "\udcff" for character in header):
+        raise ValueError("The names of the columns are not UTF-8.")
+    table.check(next(csv.reader([header], delimiter=delimiter), []))
+    # With threads, Arrow does not know the number of an invalid row.
+    rows = CsvRows(table.rejected)
+    reading = pa.csv.ReadOptions(use_threads=False, block_size=BLOCK)
+    parsing = pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, invalid_row_handler=rows.skip)
+    converting = pa.csv.ConvertOptions(
+        include_columns=list(table.columns),
+        column_types=dict.fromkeys(table.columns, pa.string()),
+        check_utf8=False,  # one cell that is not UTF-8 would end the reading
+        null_values=[""],
+        strings_can_be_null=True,
+    )
+    for batch in pa.csv.open_csv(table.text(), reading, parsing, converting):
+        yield batch, rows.place
+        rows.read += len(batch)
+
+
+def _tsv(table: Table) -> Iterator[tuple[pa.RecordBatch, Place]]:
+    return _csv(table, "\t")
+
+
+class CsvRows:
+    """Counts the rows of a CSV file, those that Arrow skips included, so that an error can name its row.
+
+    read : rows of the batches before the current one
+    """
+
+    def __init__(self, rejected: RejectedRows) -> None:
+        self.rejected = rejected
+        self.read = 0
+        self._skipped: list[int] = []
+
+    def skip(self, row: pyarrow.csv.InvalidRow) -> str:
+        """Arrow's handler of a row with more or fewer cells than the header."""
+        insort(self._skipped, row.number or 0)
+        try:
+            cells = f"{row.actual_columns} cells, expected {row.expected_columns}"
+            self.rejected.add(f"row {row.number}", UNREADABLE, row.text, cells)
+        except ValueError:
+            return "error"  # Arrow's own words name the row, too
+        return "skip"
+
+    def place(self, position: int) -> str:
+        """The number in the file, the header being row 1, of the row at a position of the current batch."""
+        number = self.read + position + 2
+        for skipped in self._skipped:
+            number += skipped <= number
+        return f"row {number}"
+
+
+def _json_lines(table: Table) -> Iterator[tuple[pa.RecordBatch, Place]]:
+    first = table.first_line()
+    reading = pa.json.ReadOptions(use_threads=False, block_size=2 * BLOCK)
+    parsing = pa.json.ParseOptions(explicit_schema=pa.schema(table.types), unexpected_field_behavior="ignore")
+
+    def read_block(text: bytes) -> pa.Table:
+        return pa.json.read_json(pa.BufferReader(text), reading, parsing)
+
+    for i, batch in enumerate(json_blocks(table.text(), BLOCK, read_block, table.rejected)):
+        # A member that some lines lack is null there. If every line of the first block lacks it, its name is wrong.
+        if i == 0 and any(batch.column(column).null_count == len(batch) for column in table.columns):
+            with suppress(JSONDecodeError):  # then the line was rejected
+                table.check(loads(first))
+        yield batch, lambda _: "a row"
+
+
+def _parquet(table: Table) -> Iterator[tuple[pa.RecordBatch, Place]]:
+    # By default, Arrow reads row groups ahead and keeps them in memory until the end of the file.
+    file = pa.parquet.ParquetFile(table.source, pre_buffer=False, buffer_size=PIECE)
+    table.check(file.schema_arrow.names)
+    table.bar.update(table.task, total=file.metadata.num_rows)
+    first = 1
+    for batch in file.iter_batches(ROWS, columns=list(table.columns)):
+        yield batch.select(list(table.columns)), partial(_row_after, first)
+        first += batch.num_rows
+        table.bar.advance(table.task, batch.num_rows)
+
+
+def _row_after(first: int, position: int) -> str:
+    return f"row {first + position}"
+
+
+READERS: Final[dict[str, Callable[[Table], Iterator[tuple[pa.RecordBatch, Place]]]]] = {
+    "csv": _csv,
+    "tsv": _tsv,
+    "jsonl": _json_lines,
+    "parquet": _parquet,
+}
+
+
+def _converted(batch: pa.RecordBatch, columns: Mapping[str, Column], place: Place, rejected: RejectedRows) -> pa.RecordBatch:
+    """The batch with the types of its columns, without the rows that do not fit them or lack a value."""
+    faults: dict[int, tuple[str, str]] = {}
+    arrays = []
+    for name, column in columns.items():
+        array = batch.column(name)
+        if column.converted:
+            array = _integral(array) if column.required else array
+            key_format = check_format(array.type, column.key_format)
+            array, bad = typed(array, key_format)
+            reason = f"column {name!r} has no integer" if column.required else misfit(key_format)
+            faults = {**dict.fromkeys(_positions(bad), (reason, name)), **faults}
+            if column.required:
+                faults = {**dict.fromkeys(_positions(array.is_null()), (f"no value in column {name!r}", "")), **faults}
+        arrays.append(array)
+    whole = pa.record_batch(arrays, names=list(columns))
+    if not faults:
+        return whole
+    for position in sorted(faults):
+        reason, name = faults[position]
+        row = batch.select(list(columns)).slice(position, 1)
+        cell = f": {as_texts(row.select([name]))[0].as_py().partition('=')[2][:40]!r}" if name else ""
+        rejected.add(place(position), reason, as_texts(row)[0].as_py(), f"{reason}{cell}")
+    return whole.take(pa.array([i for i in range(len(batch)) if i not in faults], pa.int64()))
+
+
+def _positions(rows: pa.Array | None) -> list[int]:
+    """Where bool[n] is true; nowhere for None."""
+    positions: list[int] = [] if rows is None else np.flatnonzero(np.asarray(rows)).tolist()
+    return positions
+
+
+def _integral(column: pa.Array) -> pa.Array:
+    """A column of integers as text without white space around it, or of floats without a fraction, as pandas writes them."""
+    if is_text(column.type):
+        return pc.ascii_trim_whitespace(column)
+    return column.cast(pa.int64()) if pa.types.is_floating(column.type) else column
