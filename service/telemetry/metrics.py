@@ -62,6 +62,22 @@ class Metrics:
             use_files(folder)
         else:
             ProcessCollector(registry=r)
+        self._register_decisions(r)
+        self._register_http(r)
+        Gauge(
+            "allocator_build_info",
+            "Version of the service and of Python; the value is always 1.",
+            ["version", "python_version"],
+            registry=r,
+            multiprocess_mode="max",
+        ).labels(__version__, platform.python_version()).set(1)
+        self.subjects = Subjects(max_subjects, folder)
+        # Looking up a series by its labels takes longer than an observation.
+        self.http_series: dict[tuple[str, str, int], Histogram] = {}
+        self.decision_series: dict[tuple[str, str], DecisionSeries] = {}
+        self.item_series: dict[tuple[str, str], Histogram] = {}
+
+    def _register_decisions(self, r: CollectorRegistry) -> None:
         self.skew = Histogram(
             "allocator_skew_ratio",
             "Skew of decisions: maximum ÷ mean. Without those about a single key.",
@@ -100,6 +116,8 @@ class Metrics:
         self.subjects_dropped = Counter(
             "allocator_subjects_dropped", "Groups and topics that did not fit into allocator_subject_skew_ratio.", registry=r
         )
+
+    def _register_http(self, r: CollectorRegistry) -> None:
         self.http_seconds = Histogram(
             "allocator_http_request_duration_seconds",
             "Time of HTTP requests.",
@@ -125,18 +143,6 @@ class Metrics:
         )
         for reason in ("full", "unauthenticated", "forbidden", "unavailable"):
             self.rejected.labels(reason)  # exported from the start, so that the first rejection is an increase
-        Gauge(
-            "allocator_build_info",
-            "Version of the service and of Python; the value is always 1.",
-            ["version", "python_version"],
-            registry=r,
-            multiprocess_mode="max",
-        ).labels(__version__, platform.python_version()).set(1)
-        self.subjects = Subjects(max_subjects, folder)
-        # Looking up a series by its labels takes longer than an observation.
-        self.http_series: dict[tuple[str, str, int], Histogram] = {}
-        self.decision_series: dict[tuple[str, str], DecisionSeries] = {}
-        self.item_series: dict[tuple[str, str], Histogram] = {}
 
     def decision(
         self, decision: str, strategy: str, started: float, phase_ended: PhaseEnded, parsed: float | None = None

@@ -11,7 +11,7 @@ import numpy as np
 import orjson
 from numba import njit
 
-from service.core.kernels import inner_kernel, kernel
+from service.core.kernels import borrowing_kernel, kernel
 from service.core.model import Bytes, Int64s
 from service.core.partitioners.words import long_word
 
@@ -28,6 +28,9 @@ FINE, DUPLICATE, TOO_DEEP = 0, 1, 2
 
 VERDICT, BYTES, DEPTH, START, STATE = 0, 1, 2, 3, 4
 """Where the kernel writes its results; from STATE on, four rows of MAX_DEPTH + 1 numbers follow."""
+
+KIND, KEY, INDEX, KEYS = range(STATE, STATE + 4 * (MAX_DEPTH + 1), MAX_DEPTH + 1)
+"""Where these rows begin."""
 
 
 class JsonRejected(ValueError):
@@ -91,7 +94,7 @@ def _character_bytes(top: int) -> int:
 
 
 @kernel
-def scan(text: Bytes, state: Int64s, hashes: Int64s) -> None:  # noqa: C901, PLR0912, PLR0915 (a kernel)
+def scan(text: Bytes, state: Int64s, hashes: Int64s) -> None:
     r"""Go through a text as a JSON parser would, brackets and strings only.
 
     text : uint8[...]    any bytes
@@ -103,93 +106,111 @@ def scan(text: Bytes, state: Int64s, hashes: Int64s) -> None:  # noqa: C901, PLR
     Two keys are one if their characters are, so "a" and "\u0061"; beyond ASCII escapes are taken as they stand.
     Plain-Python twin: tests/reference/json_limits.py.
     """
-    width = MAX_DEPTH + 1
-    kind, key, index, keys = STATE, STATE + width, STATE + 2 * width, STATE + 3 * width
-    depth, size, i, n = 0, np.int64(0), 0, len(text)
-    wants_key = False
-    b: Any
-    top: Any
+    depth, size, i, n, wants_key = 0, np.int64(0), 0, len(text), False
     while i < n:
         c = text[i]
         if c == 34:
-            i += 1
-            start, top = i, 0
+            start = i + 1
             if wants_key:
+                hashed, i = _key_hash(text, start)
+                added = _key_bytes(state, hashes, depth, start, hashed)
+                size += added
+                n = n if added else 0  # it ends here
                 wants_key = False
-                hashed = np.uint64(14695981039346656037)
-                while i < n and text[i] != 34:
-                    b = np.int64(text[i])
-                    i += 1
-                    if b == 92 and i < n:
-                        b = np.int64(text[i])
-                        i += 1
-                        if b == 117:
-                            value, digits = _hex(text, i)
-                            if digits == 4 and value < 128:
-                                b = value
-                                i += 4
-                            else:
-                                b = 512
-                        elif b not in (34, 92, 47):
-                            b = _control(b)
-                    hashed = (hashed ^ np.uint64(b)) * np.uint64(1099511628211)
-                state[key + depth] = start
-                count = state[keys + depth]
-                base = depth * MAX_MEMBERS
-                for other in range(count):
-                    if hashes[base + other] == np.int64(hashed):
-                        state[VERDICT], state[DEPTH], state[START], state[BYTES] = DUPLICATE, depth, start, size
-                        return
-                size += 64 if count < SMALL_OBJECT else 144
-                if count < MAX_MEMBERS:
-                    # orjson makes a name once if many objects have it; it costs 40 bytes where the last one had another.
-                    size -= 40 if hashes[base + count] == np.int64(hashed) else 0
-                    hashes[base + count] = np.int64(hashed)
-                    state[keys + depth] = count + 1
             else:
-                while i < n and text[i] != 34:
-                    if i + 8 <= n and is_plain(long_word(text, np.uint64(i))):
-                        i += 8
-                        continue
-                    top = max(top, np.int64(text[i]))
-                    if text[i] == 92:
-                        i += 1
-                        if i < n and text[i] == 117:
-                            top = 255  # which may be any character
-                    i += 1
+                top, i = _largest_byte(text, start)
                 size += 64 + (i - start) * _character_bytes(top)
         elif c == 44:
             size += 24  # 8 of the list, 16 that orjson has for each value until it has made all
             if depth:
-                state[index + depth] += 1
-                wants_key = state[kind + depth] == 1
+                state[INDEX + depth] += 1
+                wants_key = state[KIND + depth] == 1
         elif c in (123, 91):
             if depth == MAX_DEPTH:
-                state[VERDICT], state[BYTES] = TOO_DEEP, size
-                return
-            depth += 1
-            state[kind + depth] = c == 123
-            state[index + depth] = state[keys + depth] = 0
-            wants_key = c == 123
-            size += 192 if c == 123 else 80
+                state[VERDICT], n = TOO_DEEP, 0
+            else:
+                depth += 1
+                wants_key = c == 123
+                state[KIND + depth], state[INDEX + depth], state[KEYS + depth] = wants_key, 0, 0
+                size += 192 if wants_key else 80
         elif c in (125, 93):
             depth -= depth > 0
             wants_key = False
         elif c == 45 or 48 <= c <= 57:
             size += 32
-            while i + 1 < n and _of_number(text[i + 1]):
-                i += 1
+            i = _number_end(text, i) - 1
         i += 1
     state[BYTES] = size
 
 
-@inner_kernel
-def _of_number(c: int) -> bool:
-    """Is it a character that a number may go on with?"""
-    return 48 <= c <= 57 or c in (43, 45, 46, 69, 101)
+@borrowing_kernel
+def _key_hash(text: Bytes, i: int) -> tuple[np.uint64, int]:
+    """The hash of the characters of the string at ``i``, and where it ends."""
+    b: Any
+    hashed, n = np.uint64(14695981039346656037), len(text)
+    while i < n and text[i] != 34:
+        b = np.int64(text[i])
+        i += 1
+        if b == 92 and i < n:
+            b = np.int64(text[i])
+            i += 1
+            if b == 117:
+                value, digits = _hex(text, i)
+                is_ascii = digits == 4 and value < 128
+                b = value if is_ascii else 512
+                i += 4 * is_ascii
+            elif b not in (34, 92, 47):
+                b = _control(b)
+        hashed = (hashed ^ np.uint64(b)) * np.uint64(1099511628211)
+    return hashed, i
 
 
-@inner_kernel
+@borrowing_kernel
+def _key_bytes(state: Int64s, hashes: Int64s, depth: int, start: int, hashed: np.uint64) -> int:
+    """The bytes of a key and its place in the object; the verdict if the object has it already."""
+    count, base = state[KEYS + depth], depth * MAX_MEMBERS
+    state[KEY + depth] = start
+    for other in range(count):
+        if hashes[base + other] == np.int64(hashed):
+            state[VERDICT], state[DEPTH], state[START] = DUPLICATE, depth, start
+            return 0
+    size = 64 if count < SMALL_OBJECT else 144
+    if count < MAX_MEMBERS:
+        # orjson makes a name once if many objects have it; it costs 40 bytes where the last one had another.
+        size -= 40 if hashes[base + count] == np.int64(hashed) else 0
+        hashes[base + count] = np.int64(hashed)
+        state[KEYS + depth] = count + 1
+    return size
+
+
+@borrowing_kernel
+def _largest_byte(text: Bytes, i: int) -> tuple[int, int]:
+    """The largest byte of the characters of the string at ``i`` in UTF-8, and where it ends."""
+    top: Any
+    top, n = 0, len(text)
+    while i < n and text[i] != 34:
+        if i + 8 <= n and is_plain(long_word(text, np.uint64(i))):
+            i += 8
+            continue
+        top = max(top, np.int64(text[i]))
+        if text[i] == 92:
+            i += 1
+            if i < n and text[i] == 117:
+                top = 255  # which may be any character
+        i += 1
+    return top, i
+
+
+@borrowing_kernel
+def _number_end(text: Bytes, i: int) -> int:
+    """The end of the number that begins at ``i``."""
+    i += 1
+    while i < len(text) and (48 <= text[i] <= 57 or text[i] in (43, 45, 46, 69, 101)):
+        i += 1
+    return i
+
+
+@borrowing_kernel
 def _control(b: int) -> int:
     r"""The character that ``\b``, ``\f``, ``\n``, ``\r`` or ``\t`` stands for; anything else as it is."""
     if b == 98:
@@ -203,7 +224,7 @@ def _control(b: int) -> int:
     return 9 if b == 116 else b
 
 
-@inner_kernel
+@borrowing_kernel
 def _hex(text: Bytes, at: int) -> tuple[int, int]:
     """The value of up to four hexadecimal digits, and how many there are."""
     c: Any
