@@ -103,6 +103,8 @@ class Topics:
     racks : Ragged partition → racks of its replicas, ascending, none twice; None when no partition has any
     ids : the topic_id (base64 Uuid) of each topic; None where the request gives none
     weights : float64[partitions]   the load of each partition (lag, bytes/s, records/s); None when the request gives none
+    listed : int32[topics]   the topics in the order of the request, which stands for that of the leader's metadata: the answers
+        of some clients depend on it; None: they are listed in the order of their names
     """
 
     names: tuple[str, ...]
@@ -110,6 +112,7 @@ class Topics:
     racks: Ragged | None
     ids: tuple[str | None, ...]
     weights: Float64s | None = None
+    listed: Int32s | None = None
 
     def __len__(self) -> int:
         return len(self.names)

@@ -13,17 +13,17 @@ RANGE = GROUP_PROTOCOLS["classic"]["librdkafka:range"]
 
 @pytest.mark.parametrize(
     ("release", "as_in"),
-    [("1.9.2", "1.9.2"), ("1.9", "1.9.2"), ("2.2.0", "1.9.2"), ("2.3.0", "2.12.1"), ("v2.12", "2.12.1"), ("2", "2.12.1")],
+    [("1.9.2", "1.9.2"), ("1.9", "1.9.2"), ("2.1.1", "1.9.2"), ("2.2.0", "2.15.1"), ("v2.12", "2.15.1"), ("2", "2.15.1")],
 )
 def test_a_release_is_answered_as_the_newest_that_answers_so(release, as_in):
     form = RANGE.of_client(release)
     assert form.implementation.release == as_in
-    assert (form.run is RANGE.run) == (as_in == "2.12.1")
+    assert (form.run is RANGE.run) == (as_in == "2.15.1")
 
 
-@pytest.mark.parametrize("release", ["1.8.2", "2.13", "3", "0", "", "two", "2.12.1-RC1"])
+@pytest.mark.parametrize("release", ["1.8.2", "2.16", "3", "0", "", "two", "2.15.1-RC1"])
 def test_another_release_is_rejected_with_the_known_ones(release):
-    with pytest.raises(InvalidQuestion, match=r"it supports 1\.9\.2 to 2\.12\.1") as refusal:
+    with pytest.raises(InvalidQuestion, match=r"it supports 1\.9\.2 to 2\.15\.1") as refusal:
         RANGE.of_client(release)
     assert refusal.value.field == ("client_version",)
 

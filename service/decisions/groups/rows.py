@@ -156,7 +156,7 @@ def read_group(topics: pa.StructArray, members: pa.StructArray) -> Group:
     owned, unknown_partitions = _owned(members.field("owned_partitions"), owned_topics, first)
     return Group(
         topics=Topics(
-            tuple(known.to_pylist()), first, partition_racks, tuple(topics.field("topic_id").to_pylist()), _weights(topics)
+            tuple(known.to_pylist()), first, partition_racks, tuple(topics.field("topic_id").to_pylist()), _weights(topics), rank
         ),
         member_ids=tuple(members.field("member_id").to_pylist()),
         instance_ids=tuple(members.field("instance_id").to_pylist()),

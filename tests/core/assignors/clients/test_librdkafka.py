@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.core.assignors import GROUP_PROTOCOLS
 from service.core.assignors.clients.librdkafka import order
+from service.core.errors import KafkaAssignorFails
 from tests.core.assignors.clients.harness import assert_agrees, recorded
 from tests.reference.clients import librdkafka as reference
+from tests.reference.clients.librdkafka_sticky import Ends, Group
 from tests.support.groups import bodies, group_of, named
 
 CLASSIC = GROUP_PROTOCOLS["classic"]
 
 
-@pytest.mark.parametrize(("name", "case"), recorded("librdkafka:range", "librdkafka:roundrobin"))
+@pytest.mark.parametrize(("name", "case"), recorded("librdkafka:range", "librdkafka:roundrobin", "librdkafka:cooperative-sticky"))
 def test_gives_what_the_library_was_recorded_to_give(name, case):
     assert_agrees(name, case)
 
@@ -40,9 +42,9 @@ def test_roundrobin_agrees_with_its_plain_twin(body):
 
 
 @given(bodies(racks=True))
-def test_racks_do_not_count_before_2_3_0(body):
+def test_racks_do_not_count_before_2_2_0(body):
     group = group_of(body)
-    rows = CLASSIC["librdkafka:range"].of_client("2.2.0").run(group).rows
+    rows = CLASSIC["librdkafka:range"].of_client("2.1.1").run(group).rows
     assert in_order(named(group, rows)) == in_order(reference.range_(body, racks=False))
 
 
@@ -85,3 +87,34 @@ def test_the_service_tells_of_it(client):
     assert "warnings" not in client.post("/v1/group-assignments", json={**CIRCLE, "members": CIRCLE["members"][1:]}).json
     refused = client.post("/v1/group-assignments", json={**CIRCLE, "client_version": "1.0"}).json
     assert refused["errors"][0]["pointer"] == "/client_version"
+
+
+RELEASES = {
+    "2.15.1": {},
+    "2.6.0": {"clobbered": True},
+    "2.1.1": {"clobbered": True, "generations": False, "racks": False},
+}
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@given(body=st.one_of(bodies(min_members=1), bodies(min_members=1, racks=True, sound=True)))
+@settings(max_examples=300)
+def test_cooperative_sticky_agrees_with_its_plain_twin(release, body):
+    assignor = CLASSIC["librdkafka:cooperative-sticky"].of_client(release)
+    group = group_of(body)
+    try:
+        expected = in_order(Group(body, **RELEASES[release]).assign())
+    except Ends:
+        with pytest.raises(KafkaAssignorFails, match=r"librdkafka's assignor (ends its own process|never returns)"):
+            assignor.run(group)
+        return
+    assert in_order(named(group, assignor.run(group).rows)) == expected
+
+
+def test_what_is_withheld_is_what_its_owner_must_revoke():
+    members = [{"member_id": "a", "owned_partitions": [{"topic_name": "t", "partition_ids": [0, 1, 2, 3]}]}, {"member_id": "b"}]
+    group = group_of({"topics": [{"topic_name": "t", "partitions_count": 4}], "members": members})
+    assignment = CLASSIC["librdkafka:cooperative-sticky"].run(group)
+    assert named(group, assignment.rows) == {"a": [("t", 2), ("t", 3)], "b": []}
+    assert named(group, assignment.withheld) == {"a": [], "b": [("t", 0), ("t", 1)]}
+    assert assignment.follow_up_rebalance

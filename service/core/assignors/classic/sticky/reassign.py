@@ -73,14 +73,14 @@ def even_out(
             break
     restored = False
     if status == SETTLED and not fresh and moves[1] > 0:
-        restored = bool(_inequality(state.counts, state.taking_part) >= _inequality(counts, state.taking_part))
+        restored = bool(inequality(state.counts, state.taking_part) >= inequality(counts, state.taking_part))
         if restored:
             put(before, state.new_owners, 0)
     return status, at, (passes[0], passes[1]), (moves[0], moves[1]), restored
 
 
 @inner_kernel
-def _inequality(counts: Int32s, taking_part: Bools) -> np.int32:
+def inequality(counts: Int32s, taking_part: Bools) -> np.int32:
     """The differences between the counts of all pairs of members, added up (getBalanceScore), in Java's int with its overflow."""
     ascending = np.sort(counts[taking_part])
     total = np.int64(0)

@@ -1,17 +1,17 @@
 """librdkafka, and the clients made of it: confluent-kafka for Python, Go, .NET and JavaScript, rust-rdkafka, php-rdkafka.
 
-Source: rdkafka_assignor.c, rdkafka_range_assignor.c, rdkafka_roundrobin_assignor.c (1.9.2, 2.12.1). Racks count since 2.3.0.
+Source: rdkafka_assignor.c, rdkafka_range_assignor.c, rdkafka_roundrobin_assignor.c (1.9.2, 2.12.1). Racks count since 2.2.0.
 """
 
 from typing import Final
 
+from service.core.assignors.clients.librdkafka import cooperative_sticky, roundrobin
 from service.core.assignors.clients.librdkafka import range as range_
-from service.core.assignors.clients.librdkafka import roundrobin
 from service.core.assignors.clients.librdkafka.order import warnings
 from service.core.assignors.model import Assignor
 from service.core.registry import Implementation
 
-RELEASES: Final = ("1.9.2", "2.12.1")
+RELEASES: Final = ("1.9.2", "2.2.0", "2.6.0", "2.12.1", "2.15.1")
 
 ASSIGNORS: Final[tuple[Assignor, ...]] = (
     Assignor(
@@ -19,7 +19,7 @@ ASSIGNORS: Final[tuple[Assignor, ...]] = (
         run=range_.assign,
         implementation=Implementation("librdkafka", RELEASES[-1], "rd_kafka_range_assignor_assign_cb"),
         client_releases=RELEASES,
-        forms={"2.3.0": {}, "1.9.2": {"run": range_.assign_without_racks}},
+        forms={"2.2.0": {}, "1.9.2": {"run": range_.assign_without_racks}},
         summary="Kafka's range, but static members do not come first: members stand in the order of their member_ids.",
         warnings=warnings,
         setting="partition.assignment.strategy=range",
@@ -33,5 +33,18 @@ ASSIGNORS: Final[tuple[Assignor, ...]] = (
         summary="Kafka's roundrobin, but static members do not come first: members stand in the order of their member_ids.",
         warnings=warnings,
         setting="partition.assignment.strategy=roundrobin",
+    ),
+    Assignor(
+        name="librdkafka:cooperative-sticky",
+        run=cooperative_sticky.assign,
+        implementation=Implementation("librdkafka", RELEASES[-1], "rd_kafka_sticky_assignor_assign_cb"),
+        client_releases=RELEASES,
+        forms={
+            "2.6.1": {},  # isBalanced passed over members until then
+            "2.2.0": {"run": cooperative_sticky.assign_until_2_6_0},  # racks, and claims by generation (#4252) since then
+            "1.9.2": {"run": cooperative_sticky.assign_until_2_1_1},
+        },
+        summary="Members keep what they own as far as the group can be even; what moves stays unassigned until it is revoked.",
+        setting="partition.assignment.strategy=cooperative-sticky",
     ),
 )

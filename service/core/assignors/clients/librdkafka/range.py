@@ -1,6 +1,6 @@
 """librdkafka's range: Kafka's algorithm, over members in an order of its own (``order``), and with other rules for racks.
 
-*Racks* (since 2.3.0): topics with the same subscribers and the same number of partitions are always matched together, and then a
+*Racks* (since 2.2.0): topics with the same subscribers and the same number of partitions are always matched together, and then a
 subscriber without a rack fits nowhere; in Kafka's own it fits everywhere. Where a topic stands alone the rules are Kafka's.
 
 Source: rdkafka_range_assignor.c (librdkafka 1.9.2, 2.12.1). The previous assignment plays no part.

@@ -1,0 +1,109 @@
+"""What the members of a group claim, as librdkafka's cooperative-sticky takes it, and the order of its partitions.
+
+Source: prepopulateCurrentAssignments, sortPartitions in rdkafka_sticky_assignor.c (librdkafka 1.9.2, 2.12.1).
+Plain-Python twin: tests/reference/clients/librdkafka_sticky.py.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from service.core.kernels import kernel
+from service.core.model import NONE, Int32s
+
+
+class Claims(NamedTuple):
+    """Who claims each partition, existing or not: int32[partitions] each, NONE for nobody.
+
+    holders : the member that has it; nobody if two claim it under one generation
+    previous : the member that claims it under the next older generation
+    owners : the last in the members' order that claims it, whom librdkafka takes for its owner; nobody as with ``holders``
+    last : the last that claims it
+    """
+
+    holders: Int32s
+    previous: Int32s
+    owners: Int32s
+    last: Int32s
+
+
+@kernel
+def claims(claimants_of: Int32s, claimants: Int32s, generations: Int32s) -> Claims:
+    """The claims since 2.2.0. claimants_of, claimants : partition → members, ascending; generations : int32[members]"""
+    count = len(claimants_of) - 1
+    holders, previous = np.full(count, NONE, np.int32), np.full(count, NONE, np.int32)
+    owners, last = np.full(count, NONE, np.int32), np.full(count, NONE, np.int32)
+    for partition in range(count):
+        members = claimants[claimants_of[partition] : claimants_of[partition + 1]]
+        if len(members) == 0:
+            continue
+        last[partition] = members[-1]
+        if len(members) == 1:
+            holders[partition] = owners[partition] = members[0]
+            continue
+        by_generation = members[np.argsort(generations[members])]
+        contested = False
+        for i in range(1, len(members)):
+            contested |= generations[by_generation[i - 1]] == generations[by_generation[i]]
+        if not contested:
+            holders[partition], previous[partition] = by_generation[-1], by_generation[-2]
+            owners[partition] = members[-1]
+    return Claims(holders, previous, owners, last)
+
+
+@kernel
+def claims_without_generations(claimants_of: Int32s, claimants: Int32s) -> Claims:
+    """The claims up to 2.1.1, where the first has the partition and the second is the one of old. Arguments as ``claims``."""
+    count = len(claimants_of) - 1
+    holders, previous = np.full(count, NONE, np.int32), np.full(count, NONE, np.int32)
+    last = np.full(count, NONE, np.int32)
+    for partition in range(count):
+        members = claimants[claimants_of[partition] : claimants_of[partition + 1]]
+        if len(members) > 0:
+            holders[partition], last[partition] = members[0], members[-1]
+        if len(members) > 1:
+            previous[partition] = members[1]
+    return Claims(holders, previous, last.copy(), last)
+
+
+@kernel
+def owned_first(holders: Int32s, previous: Int32s, id_rank: Int32s, listed: Int32s) -> Int32s:  # noqa: C901 (a kernel)
+    """All partitions in the order in which they are considered if all members subscribe to the same topics: int32[...].
+
+    holders, previous : int32[partitions]
+    id_rank : int32[members]
+    listed : int32[...]   the partitions, topics as in the metadata
+
+    Again and again the member that has most, of equals the last by member_id, gives one: first those that had another holder.
+    What nobody has comes last, in the reverse of the metadata's order; by topic and id if nobody has anything.
+    """
+    members_count = len(id_rank)
+    counts = np.zeros(members_count + 1, np.int32)
+    for holder in holders:
+        counts[holder] += 1  # those of nobody are counted behind all others
+    counts[members_count] = 0
+    starts = np.zeros(members_count + 1, np.int32)
+    starts[1:] = np.cumsum(counts[:-1])
+    had = np.empty(starts[-1], np.int32)
+    cursor = starts.copy()
+    for moved in (True, False):
+        for partition in range(len(holders)):
+            if holders[partition] != NONE and (previous[partition] != NONE) == moved:
+                had[cursor[holders[partition]]] = partition
+                cursor[holders[partition]] += 1
+    by_id = np.empty(members_count, np.int32)
+    for member in range(members_count):
+        by_id[members_count - 1 - id_rank[member]] = member
+    order = np.empty(len(listed), np.int32)
+    at = 0
+    for level in range(counts.max(), 0, -1):
+        for member in by_id:
+            if counts[member] >= level:
+                order[at] = had[starts[member] + counts[member] - level]
+                at += 1
+    nobody = at == 0
+    for i in range(len(listed) - 1, -1, -1):
+        if holders[listed[i]] == NONE:
+            order[at] = listed[i]
+            at += 1
+    return np.sort(order) if nobody else order

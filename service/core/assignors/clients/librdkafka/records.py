@@ -1,0 +1,223 @@
+"""The records of librdkafka's cooperative-sticky: which partitions have moved from whom to whom.
+
+Where they differ from Kafka's (``classic.sticky.movements``), they do so by mistakes that decide the answer, and are kept:
+
+* A partition that has moved back to its first owner leaves its list, but keeps its record. When it is to move again, an assertion
+  about that record ends the process.
+* Of the partitions that went the opposite way the first is to move back in place of the one chosen. It is taken out of its list
+  while it is still read through the list's first element: the next one of the list moves in its stead. If there is none, freed
+  memory is read.
+* A list is found by the pair of members in the record that created it. If that record is replaced while the list has others, the
+  pair is freed, and the next search for it reads freed memory.
+
+Source: PartitionMovements_t in rdkafka_sticky_assignor.c (librdkafka 1.9.2 to 2.15.1).
+Plain-Python twin: tests/reference/clients/librdkafka_sticky.py, ``Movements``.
+"""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from service.core.kernels import inner_kernel
+from service.core.model import NONE, Int32s
+
+FINE: Final = 0
+ASSERTION: Final = 1
+FREED: Final = 2
+NULL: Final = 3
+ENDLESS: Final = 4
+"""How it ends: with an answer; by an assertion; by reading freed memory, or a null pointer; never."""
+
+_TOPIC: Final = 0
+_SOURCE: Final = 1
+_TARGET: Final = 2
+_SIZE: Final = 3
+_FIRST: Final = 4
+_LAST: Final = 5
+_CREATOR: Final = 6
+_STAMP: Final = 7
+_COLUMNS: Final = 8
+"""Columns of ``Records.pairs``: the pair, its list's length and ends, and the record that created it: partition and number."""
+
+
+class Records(NamedTuple):
+    """All records. ``add`` returns longer arrays where room ends.
+
+    source, target : int32[partitions]   from whom to whom each partition has moved; NONE: it has no record
+    stamp : int32[partitions]            how often its record was replaced
+    pair_of : int32[partitions]          the pair in whose list it is, or NONE
+    before, after : int32[partitions]    its neighbours there, or NONE
+    lists : int32[topics]                the number of lists of each topic
+    pairs : int32[..., 8]                the pairs there have been
+    slots : int32[...]                   pairs by hash, open addressing, NONE where free
+    used : int32[1]                      how many pairs there are
+    """
+
+    source: Int32s
+    target: Int32s
+    stamp: Int32s
+    pair_of: Int32s
+    before: Int32s
+    after: Int32s
+    lists: Int32s
+    pairs: npt.NDArray[np.int32]
+    slots: Int32s
+    used: Int32s
+
+
+@inner_kernel
+def no_records(partitions_count: int, topics_count: int) -> Records:
+    """No records yet."""
+    return Records(
+        np.full(partitions_count, NONE, np.int32),
+        np.full(partitions_count, NONE, np.int32),
+        np.zeros(partitions_count, np.int32),
+        np.full(partitions_count, NONE, np.int32),
+        np.full(partitions_count, NONE, np.int32),
+        np.full(partitions_count, NONE, np.int32),
+        np.zeros(topics_count, np.int32),
+        np.zeros((16, _COLUMNS), np.int32),
+        np.full(64, NONE, np.int32),
+        np.zeros(1, np.int32),
+    )
+
+
+@inner_kernel
+def chosen(records: Records, topic: int, partition: int, owner: int, to: int) -> tuple[int, int, int]:
+    """What is to move when ``partition`` is to go from ``owner`` to ``to`` (getTheActualPartitionToBeMoved).
+
+    Returns how it ends, the partition, and the pair through whose list it is read, or NONE.
+    """
+    if records.lists[topic] == 0:
+        return FINE, partition, NONE
+    if records.source[partition] != NONE and records.target[partition] != owner:
+        return ASSERTION, partition, NONE
+    status, opposite = _find(records, topic, to, owner)
+    if status != FINE or opposite == NONE:
+        return status, partition, NONE
+    return FINE, records.pairs[opposite, _FIRST], opposite
+
+
+@inner_kernel
+def record(  # noqa: PLR0911 (a kernel)
+    records: Records, topic: int, partition: int, through: int, owner: int, to: int
+) -> tuple[int, int, Records]:
+    """Record that the partition goes from ``owner`` to ``to`` (movePartition).
+
+    through : the pair through whose list the partition is read, or NONE
+    Returns how it ends, the partition that is read afterwards, and the records.
+    """
+    source = records.source[partition]
+    if source == NONE:
+        status, records = _add(records, topic, partition, owner, to)
+        return status, partition, records
+    if records.lists[topic] == 0:
+        return NULL, partition, records
+    target = records.target[partition]
+    status, pair = _find(records, topic, source, target)
+    if status != FINE:
+        return status, partition, records
+    if pair == NONE:
+        return ASSERTION, partition, records
+    if records.pair_of[partition] == pair:
+        _take_out(records, pair, partition)
+        if through == pair and records.pairs[pair, _SIZE] == 0:
+            return FREED, partition, records
+    if target != owner:
+        return ASSERTION, partition, records
+    if source != to:
+        status, records = _add(records, topic, partition, source, to)
+    return status, partition if through == NONE else records.pairs[through, _FIRST], records
+
+
+@inner_kernel
+def _find(records: Records, topic: int, source: int, target: int) -> tuple[int, int]:
+    """The pair, if it has a list, else NONE; and whether freed memory is read to find it."""
+    pair = records.slots[_place(records, topic, source, target)]
+    if pair == NONE or records.pairs[pair, _SIZE] == 0:
+        return FINE, NONE
+    row = records.pairs[pair]
+    return FINE if records.stamp[row[_CREATOR]] == row[_STAMP] else FREED, pair
+
+
+@inner_kernel
+def _take_out(records: Records, pair: int, partition: int) -> None:
+    row = records.pairs[pair]
+    before, after = records.before[partition], records.after[partition]
+    if before == NONE:
+        row[_FIRST] = after
+    else:
+        records.after[before] = after
+    if after == NONE:
+        row[_LAST] = before
+    else:
+        records.before[after] = before
+    records.pair_of[partition] = NONE
+    row[_SIZE] -= 1
+    if row[_SIZE] == 0:
+        records.lists[row[_TOPIC]] -= 1
+
+
+@inner_kernel
+def _add(records: Records, topic: int, partition: int, source: int, target: int) -> tuple[int, Records]:
+    """The partition's record, which replaces the one that it may have, and its place at the end of the list."""
+    if records.source[partition] != NONE:
+        records.stamp[partition] += 1
+    records.source[partition], records.target[partition] = source, target
+    status, pair = _find(records, topic, source, target)
+    if status != FINE:
+        return status, records
+    if pair == NONE:
+        place = _place(records, topic, source, target)
+        pair = records.slots[place]
+        if pair == NONE:
+            pair = records.used[0]
+            if pair == len(records.pairs):
+                records = _with_more_pairs(records)
+                place = _place(records, topic, source, target)
+            records.used[0] += 1
+            records.slots[place] = pair
+        row = records.pairs[pair]
+        row[_TOPIC], row[_SOURCE], row[_TARGET] = topic, source, target
+        row[_CREATOR], row[_STAMP] = partition, records.stamp[partition]
+        row[_FIRST] = row[_LAST] = NONE
+        records.lists[topic] += 1
+    row = records.pairs[pair]
+    last = row[_LAST]
+    records.pair_of[partition], records.before[partition], records.after[partition] = pair, last, NONE
+    if last == NONE:
+        row[_FIRST] = partition
+    else:
+        records.after[last] = partition
+    row[_LAST] = partition
+    row[_SIZE] += 1
+    return FINE, records
+
+
+@inner_kernel
+def _place(records: Records, topic: int, source: int, target: int) -> int:
+    """Where the pair is in ``slots``, or the free place where it would be."""
+    slots, pairs = records.slots, records.pairs
+    mixed = (np.uint64(topic) * np.uint64(1000003) + np.uint64(source)) * np.uint64(1000003) + np.uint64(target)
+    place = np.int64((mixed * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(33)) & (len(slots) - 1)
+    while slots[place] != NONE:
+        row = pairs[slots[place]]
+        if row[_TOPIC] == topic and row[_SOURCE] == source and row[_TARGET] == target:
+            break
+        place = (place + 1) & (len(slots) - 1)
+    return int(place)
+
+
+@inner_kernel
+def _with_more_pairs(records: Records) -> Records:
+    """Twice the room for pairs, and for their index."""
+    old = records.pairs
+    pairs = np.zeros((2 * len(old), _COLUMNS), np.int32)
+    pairs[: len(old)] = old
+    slots = np.full(2 * len(records.slots), NONE, np.int32)
+    links = (records.pair_of, records.before, records.after)
+    records = Records(records.source, records.target, records.stamp, *links, records.lists, pairs, slots, records.used)
+    for pair in range(len(old)):
+        slots[_place(records, old[pair, _TOPIC], old[pair, _SOURCE], old[pair, _TARGET])] = pair
+    return records
