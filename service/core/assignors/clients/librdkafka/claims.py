@@ -97,9 +97,9 @@ def owned_first(holders: Int32s, previous: Int32s, id_rank: Int32s, listed: Int3
     order = np.empty(len(listed), np.int32)
     at = 0
     for level in range(counts.max(), 0, -1):
-        for member in by_id:
-            if counts[member] >= level:
-                order[at] = had[starts[member] + counts[member] - level]
+        for giver in by_id:
+            if counts[giver] >= level:
+                order[at] = had[starts[giver] + counts[giver] - level]
                 at += 1
     nobody = at == 0
     for i in range(len(listed) - 1, -1, -1):
