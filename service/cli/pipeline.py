@@ -14,7 +14,6 @@ import click
 
 from service.cli.errors import BadInput, PrintableGroup, note
 from service.core.errors import AllocatorError
-from service.spark.io import early_checks
 from service.spark.jobs import JOBS, load
 
 if TYPE_CHECKING:
@@ -80,7 +79,7 @@ def _run(
     """Run the job, and print its summary and the locations of its results."""
     settings = dict(option.partition("=")[::2] for option in spark_options)
     try:
-        early_checks.check_all(job, parameters, into, master, settings)
+        job.check_early(parameters, into, master, settings)
         from service.spark.runner import run  # noqa: PLC0415 - what is refused needs no Spark
 
         done = run(job, parameters, into=into, master=master, settings=settings, packages=packages, verbose=verbose)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import click
 
-from service.spark.io.sources import Source
+from service.report.folders import check_folder
+from service.spark.io import early_checks
+from service.spark.io.sources import Source, check_brokers, check_plain, in_folders
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from service.analyses.outcome import Outcome
     from service.spark.io.sinks import Sink
@@ -27,11 +29,28 @@ class Pipeline:
     spark : the session that runs its tasks
     sink : where it writes its results
     progress : ``with pipeline.progress("scanning"):`` shows the progress of the tasks, on a terminal
+
+    As a context manager it is the time of a job, until its results are written.
     """
 
     spark: SparkSession
     sink: Sink
     progress: Callable[[str], AbstractContextManager[None]]
+    _persisted: list[DataFrame] = field(default_factory=list)
+
+    def persist(self, frame: DataFrame) -> DataFrame:
+        """``frame``, whose rows Spark computes once and keeps until the end of the job."""
+        self._persisted.append(frame.persist())
+        return frame
+
+    def __enter__(self) -> Self:
+        """The same."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Free what ``persist`` keeps: the session may outlive the job."""
+        while self._persisted:
+            self._persisted.pop().unpersist()
 
 
 @dataclass(frozen=True)
@@ -41,7 +60,6 @@ class Job:
     name : ``partition-allocator pipeline NAME``
     summary : what it does, in a sentence
     parameters : its own arguments and options; SOURCE is the type of those that name a source
-    sources : the sources among the parameters' values, which are checked before Spark starts
     columns : ``columns(**parameters)`` gives the columns that ``source`` must have, as far as the parameters say
     check : ``check(**parameters)`` raises an error of the core or of the pipeline before Spark starts
 
@@ -55,6 +73,20 @@ class Job:
     check: Callable[..., None] = lambda **_: None
     columns: Callable[..., Sequence[str]] = lambda **_: ()
 
+    def check_early(
+        self, parameters: Mapping[str, Any], into: str, master: str | None, settings: Mapping[str, str] | None
+    ) -> None:
+        """Raise an error for what is wrong with the sources, the options and the folder of the results, ``into``."""
+        sources = [value for value in parameters.values() if isinstance(value, Source)]
+        check_folder(into, in_folders(sources))
+        for source in sources:
+            check_plain(source)
+            if early_checks.is_here(master, settings):
+                early_checks.check(source, self.columns(**parameters) if source is parameters.get("source") else ())
+        self.check(**parameters)
+        for source in sources:
+            check_brokers(source)
+
     def run(self, pipeline: Pipeline, **parameters: Any) -> Outcome | None:
         """The outcome; None from a job that runs until it is stopped."""
         return cast("Outcome | None", self.load().run(pipeline, **parameters))
@@ -62,8 +94,3 @@ class Job:
     def load(self) -> Any:
         """The module ``job.py``."""
         return import_module(f"service.spark.{self.name}.job")
-
-    @staticmethod
-    def sources(values: Mapping[str, Any]) -> list[Source]:
-        """The sources among a command's values."""
-        return [value for value in values.values() if isinstance(value, Source)]

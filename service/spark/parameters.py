@@ -1,12 +1,18 @@
 """Types and options that several jobs share on the command line."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from service.core.errors import InvalidQuestion
 from service.core.keys.formats import FORMATS
 from service.spark.errors import WrongSource
 from service.spark.io.sources import Source
+
+if TYPE_CHECKING:
+    from service.analyses.fleet.assignments import Choice
 
 
 class SourceType(click.ParamType[Any]):
@@ -22,6 +28,21 @@ class SourceType(click.ParamType[Any]):
         try:
             return Source.parse(value, dict(options or ()))
         except WrongSource as error:
+            self.fail(str(error), param, ctx)
+
+
+class ChoiceType(click.ParamType[Any]):
+    """An assignor, as ``classic:range``."""
+
+    name = "protocol:assignor"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Choice:
+        """Parse the choice; fails with the list of assignors."""
+        from service.analyses.fleet.assignments import Choice  # noqa: PLC0415 - files are refused without kernels
+
+        try:
+            return value if isinstance(value, Choice) else Choice.parse(value)
+        except InvalidQuestion as error:
             self.fail(str(error), param, ctx)
 
 
@@ -41,6 +62,7 @@ class NamedValue(click.ParamType[Any]):
 
 
 SOURCE = SourceType()
+ASSIGNOR = ChoiceType()
 KEY_FORMAT = click.Option(
     ["--key-format"], type=click.Choice(FORMATS), help="How a key is serialized. Default: by the column's type."
 )

@@ -27,7 +27,7 @@ from service.spark.job import Pipeline
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from service.spark.job import Job
 
@@ -57,17 +57,17 @@ def run(
     packages: Sequence[str] = (),
     verbose: bool = False,
 ) -> Results | None:
-    """Run ``job``, which ``early_checks`` has checked; None from a job that runs until it is stopped.
+    """Run ``job``, which has been checked (``Job.check_early``); None from a job that runs until it is stopped.
 
     Raises errors of the core and of the pipeline.
     """
     name = f"partition-allocator {job.name}"
     session = spark_session(name, master=master, packages=packages, settings=settings, verbose=verbose)
-    with exclusive(into), _importing(job), session as spark:
-        sink = Sink(spark, into)
+    with exclusive(into), _importing(job), session as spark, _pipeline(spark, into) as pipeline:
+        sink = pipeline.sink
         sink.check()
         try:
-            outcome = job.run(Pipeline(spark, sink, partial(progress, spark)), **parameters)
+            outcome = job.run(pipeline, **parameters)
             if outcome is None:
                 return None
             places = {}
@@ -93,6 +93,10 @@ def _importing(job: Job) -> Iterator[None]:
         yield
     finally:
         thread.join()
+
+
+def _pipeline(spark: SparkSession, into: str) -> Pipeline:
+    return Pipeline(spark, Sink(spark, into), partial(progress, spark))
 
 
 def date() -> str:

@@ -36,7 +36,7 @@ COMMANDS = {
 
 @pytest.mark.slow
 def test_executors_import_tasks_alone(spark, write, tmp_path):
-    """The workers report the modules that they have imported, after each job: Spark ends idle ones."""
+    """The workers report the modules that they have imported, after each job: Spark ends idle ones. No job leaves a frame."""
 
     def imported(batches):  # a local function is pickled by value, so that workers do not import this module for it
         for _ in batches:
@@ -52,6 +52,7 @@ def test_executors_import_tasks_alone(spark, write, tmp_path):
         paths = [files.get(argument, argument) for argument in arguments]
         done = CliRunner().invoke(main, ["pipeline", name, *paths, "--into", str(tmp_path / name)])
         assert done.exit_code == 0, done.output
+        assert spark._jsparkSession.sharedState().cacheManager().isEmpty(), f"{name} leaves frames in a session that goes on"
         rows = spark.range(0, 8, 1, 8).mapInArrow(imported, "module string").distinct().collect()
         pipeline |= {row.module for row in rows if row.module.startswith(("service.spark.", "service.analyses."))}
     packages = {name for name in pipeline if hasattr(sys.modules[name], "__path__")}

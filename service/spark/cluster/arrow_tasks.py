@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from service.spark.tasks.names import Named
+
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
@@ -27,7 +29,10 @@ class Tasks:
 
     def rows(self, schema: pa.Schema) -> DataFrame:
         """The rows of ``schema`` that the tasks give."""
-        return self.frame.mapInArrow(self.function, from_arrow_schema(schema))
+        # mapInArrow looks for a member behind a dot in a name.
+        names = self.frame.columns
+        numbered = self.frame.toDF(*(f"column_{i}" for i in range(len(names))))
+        return numbered.mapInArrow(Named(self.function, names), from_arrow_schema(schema))
 
     def run(self, schema: pa.Schema) -> pa.Table:
         """The same, here."""

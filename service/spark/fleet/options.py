@@ -6,29 +6,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from service.core.errors import InvalidQuestion
 from service.spark.errors import WrongSource
 from service.spark.job import Job
-from service.spark.parameters import READ_OPTIONS, SOURCE
+from service.spark.parameters import ASSIGNOR, READ_OPTIONS, SOURCE
 
 if TYPE_CHECKING:
-    from service.analyses.fleet.assignments import Choice
     from service.spark.io.sources import Source
-
-
-class ChoiceType(click.ParamType[Any]):
-    """An assignor, as ``classic:range``."""
-
-    name = "protocol:assignor"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Choice:
-        """Parse the choice; fails with the list of assignors."""
-        from service.analyses.fleet.assignments import Choice  # noqa: PLC0415 - files are refused without kernels
-
-        try:
-            return value if isinstance(value, Choice) else Choice.parse(value)
-        except InvalidQuestion as error:
-            self.fail(str(error), param, ctx)
 
 
 def check(*, groups: Source | None, topics: Source | None, placer: str | None, **_: Any) -> None:
@@ -36,7 +19,7 @@ def check(*, groups: Source | None, topics: Source | None, placer: str | None, *
     if groups is None and topics is None:
         raise WrongSource("Name a table of groups, or a table of topics with --topics.")
     if placer is not None:
-        from service.core.placers import PLACERS  # noqa: PLC0415 - as above
+        from service.core.placers import PLACERS  # noqa: PLC0415 - files are refused without kernels
 
         PLACERS[placer]  # raises UnknownStrategy
 
@@ -48,7 +31,7 @@ JOB: Final = Job(
         READ_OPTIONS,
         click.Argument(["groups"], type=SOURCE, required=False),
         click.Option(
-            ["--assignor", "assignors"], type=ChoiceType(), multiple=True,
+            ["--assignor", "assignors"], type=ASSIGNOR, multiple=True,
             help="Assignor to try besides the group's own, such as consumer:uniform. Repeatable. Default: all of its protocol.",
         ),
         click.Option(

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
+from service.spark.io.columns import column
 from service.spark.io.scan import ScanSource
 from service.spark.io.sources import CORRUPT
 from service.spark.tasks.group_requests import present
@@ -37,15 +38,15 @@ def _rows(groups: ScanSource, names: list[str]) -> Iterator[dict[str, Any]]:
             yield present({name: value for name, value in row.items() if name != CORRUPT})
 
 
-def _bodies(groups: ScanSource, column: str, names: list[str]) -> Iterator[dict[str, Any]]:
+def _bodies(groups: ScanSource, body_column: str, names: list[str]) -> Iterator[dict[str, Any]]:
     """The groups of these names in a column of JSON."""
     if groups.files is None:
-        text = F.col(column).cast("string")
-        rows = groups.frame.where(F.get_json_object(text, "$.group_id").isin(names)).select(text.alias(column)).toArrow()
-        yield from map(orjson.loads, rows[column].to_pylist())
+        text = column(body_column).cast("string")
+        rows = groups.frame.where(F.get_json_object(text, "$.group_id").isin(names)).select(text.alias(body_column)).toArrow()
+        yield from map(orjson.loads, rows[body_column].to_pylist())
         return
     for batch in groups.batches():
-        for text in batch.column(column).to_pylist():
+        for text in batch.column(body_column).to_pylist():
             try:
                 body = orjson.loads(text or b"null")
             except orjson.JSONDecodeError:

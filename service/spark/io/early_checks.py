@@ -9,37 +9,23 @@ import os
 from io import TextIOWrapper
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
+from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
 from service.core.encodings import wrong_encoding
 from service.core.printable import printable
-from service.report.folders import check_folder
 from service.spark.errors import WrongSource
-from service.spark.io.sources import SUFFIXES, check_brokers, check_plain, in_folders, require_names
+from service.spark.io.sources import SUFFIXES, require_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from service.spark.io.sources import Source
-    from service.spark.job import Job
 
 LINES: Final = 100
 """Lines of JSON whose members are looked at: a member that some records lack may be in others."""
 
 HEAD: Final = 2**20
 """Most characters of a line that is looked at."""
-
-
-def check_all(job: Job, parameters: Mapping[str, Any], into: str, master: str | None, settings: Mapping[str, str] | None) -> None:
-    """Raise an error for what is wrong with the sources of a job, its options and the folder of its results, ``into``."""
-    check_folder(into, in_folders(job.sources(parameters)))
-    for source in job.sources(parameters):
-        check_plain(source)
-        if is_here(master, settings):
-            check(source, job.columns(**parameters) if source is parameters.get("source") else ())
-    job.check(**parameters)
-    for source in job.sources(parameters):
-        check_brokers(source)
 
 
 def is_here(master: str | None, settings: Mapping[str, str] | None) -> bool:

@@ -16,6 +16,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from service.spark.cluster.failures import NO_FILE, failure
 from service.spark.errors import WrongSource
+from service.spark.io.columns import column
 from service.spark.io.sources import CORRUPT, check_brokers, require_names
 from service.spark.tasks import parquet_files
 
@@ -116,8 +117,8 @@ def _read_text(spark: SparkSession, source: Source) -> DataFrame:
         raise WrongSource(f"{source} has no record that is readable as {source.format.upper()}.")
     schema = types.StructType([*columns, types.StructField(CORRUPT, types.StringType())])
     if is_utf8 and source.format == "json" and (lines := _lines_with_faults(spark, source)) is not None:
-        _, *folders = lines.columns
-        members = types.StructType([field for field in schema.fields if field.name not in folders])
+        folders = [column(name) for name in lines.columns[1:]]
+        members = types.StructType([field for field in schema.fields if field.name not in lines.columns[1:]])
         return lines.select(F.from_json("value", members, options).alias("record"), *folders).select("record.*", *folders)
     frame = spark.read.format(source.format).options(**options).schema(schema).load(source.location)
     return frame.select(*(_text_of_bytes(column.name, source) for column in schema.fields)) if by_bytes else frame
@@ -141,7 +142,7 @@ def _read_parquet(spark: SparkSession, source: Source) -> DataFrame:
     if files is None:
         raise WrongSource(f"{source} has timestamps of nanoseconds, which Spark does not read; write them as microseconds.")
     names = [field.name for field in files.schema() if pa.types.is_timestamp(field.type) and field.type.unit == "ns"]
-    return load().withColumns({name: F.timestamp_micros(F.expr(f"`{name}` div 1000")) for name in names})
+    return load().withColumns({name: F.timestamp_micros(F.call_function("div", column(name), F.lit(1000))) for name in names})
 
 
 def _lines_with_faults(spark: SparkSession, source: Source) -> DataFrame | None:
@@ -161,9 +162,8 @@ def _lines_with_faults(spark: SparkSession, source: Source) -> DataFrame | None:
 
 def _text_of_bytes(name: str, source: Source) -> Column:
     """The column of a name, both with the bytes of BYTES as UTF-8. Raises WrongSource for a name that is none."""
-    quoted = name.replace("`", "``")
     try:
-        return F.encode(F.col(f"`{quoted}`"), BYTES).cast("string").alias(name.encode(BYTES).decode())
+        return F.encode(column(name), BYTES).cast("string").alias(name.encode(BYTES).decode())
     except UnicodeDecodeError:
         raise WrongSource(f"{source}: The names of the columns are not UTF-8.") from None
 

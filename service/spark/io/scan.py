@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from service.analyses import results
 from service.core.printable import printable
@@ -20,6 +19,7 @@ from service.spark.cluster.arrow_tasks import Tasks, numbered
 from service.spark.cluster.session import cores, is_local
 from service.spark.errors import WrongSource
 from service.spark.io import reading, sources
+from service.spark.io.columns import column
 from service.spark.io.sources import CORRUPT
 from service.spark.tasks import parquet_files
 from service.spark.tasks.parquet_files import UnreadableFile
@@ -84,7 +84,8 @@ class ScanSource:
     @cached_property
     def frame(self) -> DataFrame:
         """The records as Spark reads them: the columns, and CORRUPT if there is one. Raises WrongSource."""
-        return self._records.select(*dict.fromkeys([*self.columns, *([CORRUPT] if CORRUPT in self._records.columns else [])]))
+        corrupt = [CORRUPT] if CORRUPT in self._records.columns else []
+        return self._records.select(*map(column, dict.fromkeys([*self.columns, *corrupt])))
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -114,7 +115,7 @@ class ScanSource:
             return [batch.slice(0, FIRST_RECORDS)] if batch is not None else []
         if self.source.format == "kafka":
             return []
-        batches: list[pa.RecordBatch] = self.frame.select(*self.columns).limit(FIRST_RECORDS).toArrow().to_batches()
+        batches: list[pa.RecordBatch] = self.frame.select(*map(column, self.columns)).limit(FIRST_RECORDS).toArrow().to_batches()
         return batches
 
     def table(self) -> pa.Table:
@@ -132,12 +133,12 @@ class ScanSource:
                 raise WrongSource(f"{self.source}: Not readable as a record: {printable(line)}")
         return table.select(self.columns)
 
-    def having(self, column: str, values: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """The records with one of a few texts in ``column``. Raises WrongSource."""
+    def having(self, name: str, values: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The records with one of a few texts in the column ``name``. Raises WrongSource."""
         if self.files is None:
-            yield from self.frame.where(F.col(column).isin(values)).toArrow().to_batches()
+            yield from self.frame.where(column(name).isin(values)).toArrow().to_batches()
             return
-        yield from _readable(self.files.having(self.columns, column, values))
+        yield from _readable(self.files.having(self.columns, name, values))
 
     def tasks(self, scan: Scan) -> Tasks:
         """Tasks that give the rows of ``results.SCHEMA``."""

@@ -17,6 +17,7 @@ from service.report.folders import REJECTED_ROWS
 from service.report.numbers import number
 from service.spark.errors import WrongSource
 from service.spark.io import reading, sources
+from service.spark.io.columns import column
 from service.spark.io.sources import Source
 from service.spark.job import Pipeline
 from service.spark.load import report as load_report
@@ -106,17 +107,16 @@ def _tables(
     subjects = windows.rates(loads, span.count, span.seconds)
     if group_assignments is not None:
         subjects = _with_idle(subjects, group_assignments.assigned)
-    tables = {SUBJECTS: subjects.persist()}
+    tables = {SUBJECTS: pipeline.persist(subjects)}
     if span.start is not None:
         hours = _hours(pipeline, span, options["time_zone"])
-        tables[HOURS] = windows.hourly(loads, hours, span.seconds, options["time_zone"]).persist()
+        tables[HOURS] = pipeline.persist(windows.hourly(loads, hours, span.seconds, options["time_zone"]))
     if limits:
-        tables[BREACHES] = windows.breaches(loads, limits, span.seconds).persist()
+        tables[BREACHES] = pipeline.persist(windows.breaches(loads, limits, span.seconds))
     if group_assignments is not None:
         seconds = span.count * span.seconds
-        tables[REQUESTS] = windows.requests(
-            group_assignments.table, group_assignments.assigned, partitions, options["assignor"], seconds
-        ).persist()
+        requests = windows.requests(group_assignments.table, group_assignments.assigned, partitions, options["assignor"], seconds)
+        tables[REQUESTS] = pipeline.persist(requests)
     return tables
 
 
@@ -142,9 +142,9 @@ def _measured(
     seconds = options["window_seconds"]
     observed = Observation()
     kept = [*dict.fromkeys(record_columns.names), *([sources.CORRUPT] if sources.CORRUPT in frame.columns else [])]
-    events = windows.events(frame.select(kept), record_columns)
+    events = windows.events(frame.select(*map(column, kept)), record_columns)
     counted = events.observe(observed, F.count("reason").alias("rejected"), F.count("*").alias("all"))
-    partitions = windows.by_partition(counted.where("reason is null"), seconds).persist()
+    partitions = pipeline.persist(windows.by_partition(counted.where("reason is null"), seconds))
     bounds = partitions.agg(F.min("window"), F.max("window")).first()
     if bounds is None or bounds[0] is None:
         raise WrongSource(f"{source} has no record with a partition and a time.")
@@ -180,12 +180,12 @@ def _totals(pipeline: Pipeline, source: Source, _: dict[str, Any], **options: An
         F.col("records").cast("long").alias("records"),
         size.alias("bytes"),
     )
-    return rows.persist(), Span(None, 1, float(options["duration_seconds"])), {}
+    return pipeline.persist(rows), Span(None, 1, float(options["duration_seconds"])), {}
 
 
 @dataclass(frozen=True)
 class GroupAssignments:
-    """The rows of ``--groups``, and what ``windows.assignments`` gives for them."""
+    """The rows of ``--groups``, and the groups of ``windows.assigned`` and ``windows.failed``."""
 
     table: DataFrame
     assigned: DataFrame
@@ -198,14 +198,14 @@ def _groups(pipeline: Pipeline, source: Source, choice: Choice | None) -> GroupA
         assignments.check_columns(reading.arrow_schema(frame))
     except InvalidQuestion as error:
         raise WrongSource(f"{source}: {error}") from None
-    assigned, failed = windows.assignments(frame, choice)
-    return GroupAssignments(frame, assigned.persist(), failed)
+    results = pipeline.persist(windows.assignments(frame, choice))
+    return GroupAssignments(frame, pipeline.persist(windows.assigned(results)), windows.failed(results))
 
 
 def _placements(pipeline: Pipeline, source: Source) -> DataFrame:
     frame = reading.read(pipeline.spark, source)
     reading.require(frame, ("topic_name", "placements"), source)
-    return windows.placements(frame).persist()
+    return pipeline.persist(windows.placements(frame))
 
 
 def _hours(pipeline: Pipeline, span: Span, time_zone: str) -> DataFrame:

@@ -9,9 +9,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import click
 
 from service.core.errors import InvalidQuestion
-from service.spark.fleet.options import ChoiceType
 from service.spark.job import Job
-from service.spark.parameters import READ_OPTIONS, SIZE_COLUMNS, SOURCE
+from service.spark.parameters import ASSIGNOR, READ_OPTIONS, SIZE_COLUMNS, SOURCE
 
 if TYPE_CHECKING:
     from service.spark.io.sources import Source
@@ -106,7 +105,7 @@ JOB: Final = Job(
         ),
         click.Option(["--groups"], type=SOURCE, help="Table of groups, as fleet reads it."),
         click.Option(
-            ["--assignor"], type=ChoiceType(), help="Assignor of all groups, such as consumer:uniform. Default: each group's own."
+            ["--assignor"], type=ASSIGNOR, help="Assignor of all groups, such as consumer:uniform. Default: each group's own."
         ),
         click.Option(["--group"], help="Group whose request to /v1/group-assignments becomes the summary."),
         click.Option(

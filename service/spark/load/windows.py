@@ -14,8 +14,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from service.analyses.fleet.assignments import COLUMNS as GROUP_COLUMNS
 from service.analyses.fleet.assignments import RESULT, Choice, assign_groups
+from service.spark.io.columns import column, corrupt, line, milliseconds
 from service.spark.io.sources import CORRUPT
-from service.spark.io.times import milliseconds
 from service.spark.load.options import BROKER, CONSUMER, PARTITION, RecordColumns
 from service.spark.tasks import group_requests
 
@@ -30,39 +30,37 @@ SUBJECT: Final = ("kind", "group_id", "subject")
 
 def events(frame: DataFrame, columns: RecordColumns) -> DataFrame:
     """topic, partition, at (seconds), bytes, and for a rejected row ``reason``, and the row as JSON as ``record``."""
-    corrupt = F.col(CORRUPT) if CORRUPT in frame.columns else F.lit(None).cast("string")
-    topic = F.col(columns.topic_column).cast("string") if columns.topic_column else F.lit(columns.topic)
-    number = F.col(columns.partition).try_cast("int")
+    topic = column(columns.topic_column).cast("string") if columns.topic_column else F.lit(columns.topic)
+    number = column(columns.partition).try_cast("int")
     at = milliseconds(columns.time, frame.schema[columns.time].dataType) / 1000
     total = F.lit(0).cast("long")
     for name in columns.sizes:
         total = total + F.coalesce(_size(frame, name), F.lit(0))
     reason = (
-        F.when(corrupt.isNotNull(), "not readable as a record")
+        F.when(corrupt(frame).isNotNull(), "not readable as a record")
         .when(~F.is_valid_utf8(topic), "topic is not UTF-8")
         .when(topic.isNull(), "no topic")
         .when(number.isNull() | (number < 0), "no partition")
         .when(at.isNull(), "no time")
     )
-    record = F.coalesce(corrupt, F.to_json(F.struct(*(F.col(name) for name in frame.columns if name != CORRUPT))))
     return frame.select(
         topic.alias("topic"),
         number.alias("partition"),
         at.alias("at"),
         total.alias("bytes"),
         reason.alias("reason"),
-        F.when(reason.isNotNull(), F.make_valid_utf8(record)).alias("record"),
+        F.when(reason.isNotNull(), line(frame)).alias("record"),
     )
 
 
 def _size(frame: DataFrame, name: str) -> Column:
     """The length of a string or of bytes; an integer unchanged."""
-    kind, column = frame.schema[name].dataType, F.col(name)
+    kind, values = frame.schema[name].dataType, column(name)
     if isinstance(kind, types.BinaryType):
-        return F.octet_length(column)
+        return F.octet_length(values)
     if isinstance(kind, types.StringType):
-        return F.coalesce(column.try_cast("long"), F.octet_length(column))
-    return column.cast("long")
+        return F.coalesce(values.try_cast("long"), F.octet_length(values))
+    return values.cast("long")
 
 
 def by_partition(records: DataFrame, seconds: int) -> DataFrame:
@@ -71,12 +69,8 @@ def by_partition(records: DataFrame, seconds: int) -> DataFrame:
     return records.groupBy("topic", "partition", window).agg(F.count("*").alias("records"), F.sum("bytes").alias("bytes"))
 
 
-def assignments(groups: DataFrame, choice: Choice | None) -> tuple[DataFrame, DataFrame]:
-    """group_id, member_id, topic, partition of every assigned group, and the failed groups.
-
-    A member without any partition has a row where topic and partition are null.
-    choice : the assignor; None: each group's own
-    """
+def assignments(groups: DataFrame, choice: Choice | None) -> DataFrame:
+    """The rows of ``assign_groups``. choice : the assignor; None: each group's own"""
     columns = [name for name in GROUP_COLUMNS if name in groups.columns]
     slots = groups.sparkSession.conf.get("spark.sql.shuffle.partitions") or "1"
     function = partial(assign_groups, choices=() if choice is None else (choice,))
@@ -84,12 +78,23 @@ def assignments(groups: DataFrame, choice: Choice | None) -> tuple[DataFrame, Da
     chosen = F.col("own")
     if choice is not None:
         chosen = (F.col("group_protocol") == choice.group_protocol) & (F.col("assignor") == choice.assignor)
-    results = results.where(F.coalesce(chosen, F.lit(True))).persist()  # a rejected row has no assignor
+    return results.where(F.coalesce(chosen, F.lit(True)))  # a rejected row has no assignor
+
+
+def assigned(results: DataFrame) -> DataFrame:
+    """group_id, member_id, topic, partition of every assigned group.
+
+    A member without any partition has a row where topic and partition are null.
+    """
     member = results.where("error is null").select("group_id", F.explode("assignments").alias("of"))
     topic = member.select("group_id", "of.member_id", F.explode_outer("of.partitions").alias("each"))
     rows = topic.select("group_id", "member_id", F.col("each.topic_name").alias("topic"), F.explode_outer("each.partition_ids"))
-    failed = results.where("error is not null").select("group_id", "assignor", "error", "detail", "record")
-    return rows.withColumnRenamed("col", "partition"), failed
+    return rows.withColumnRenamed("col", "partition")
+
+
+def failed(results: DataFrame) -> DataFrame:
+    """The groups that could not be assigned."""
+    return results.where("error is not null").select("group_id", "assignor", "error", "detail", "record")
 
 
 def requests(
@@ -127,7 +132,7 @@ def placements(topics: DataFrame) -> DataFrame:
 def loads(partitions: DataFrame, assigned: DataFrame | None, placed: DataFrame | None) -> DataFrame:
     """kind, group_id, subject, window, records, bytes and bytes_out: the load of partitions, consumers and brokers.
 
-    partitions, assigned, placed : rows of ``by_partition``, ``assignments`` and ``placements``
+    partitions, assigned, placed : rows of ``by_partition``, ``assigned`` and ``placements``
     """
     nothing = F.lit(None).cast("string")
     at = ("topic", "partition")

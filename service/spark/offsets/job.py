@@ -12,9 +12,9 @@ from service.analyses.outcome import Outcome
 from service.report.folders import REJECTED_ROWS
 from service.report.numbers import number
 from service.spark.errors import WrongSource
-from service.spark.io import reading, sources
+from service.spark.io import reading
+from service.spark.io.columns import corrupt, line, milliseconds
 from service.spark.io.sources import Source
-from service.spark.io.times import milliseconds
 from service.spark.job import Pipeline
 from service.spark.offsets import lags as offset_lags
 from service.spark.offsets import report as offsets_report
@@ -46,26 +46,20 @@ def run(
     if ends is not None and "at" in ends.rows.columns:
         times = _snapshots(ends.rows, log_end)
     observation = Observation("records")
-    state = offset_lags.latest_records(raw, times, observation).persist()
-    try:
-        with pipeline.progress("reading records"):
-            state.count()
-        counts = dict(observation.get)
-        newest = counts.pop("newest")
-        last = newest if times[-1] is None else times[-1]
-        state = state.withColumn("at", F.coalesce("at", F.lit(last).cast("long")))
-        groups = offset_lags.groups_of(state).persist()
-        # Not earlier: the commits of other groups may have a topic's name.
-        chosen = F.lit(True) if group is None else F.col("group") == group
-        groups = groups.where(chosen)
-        rows = None if ends is None else ends.rows
-        lags = offset_lags.lags_of(state.where(chosen), groups, rows, retention_minutes * 60_000).persist()
-        with pipeline.progress("joining groups, offsets and log ends"):
-            return _outcome(
-                pipeline, records, OffsetFrames(state, groups, lags, ends, counts, last, len(times) > 1, weight, group)
-            )
-    finally:
-        state.unpersist()
+    state = pipeline.persist(offset_lags.latest_records(raw, times, observation))
+    with pipeline.progress("reading records"):
+        state.count()
+    counts = dict(observation.get)
+    newest = counts.pop("newest")
+    last = newest if times[-1] is None else times[-1]
+    state = state.withColumn("at", F.coalesce("at", F.lit(last).cast("long")))
+    # Not earlier: the commits of other groups may have a topic's name.
+    chosen = F.lit(True) if group is None else F.col("group") == group
+    groups = pipeline.persist(offset_lags.groups_of(state)).where(chosen)
+    rows = None if ends is None else ends.rows
+    lags = pipeline.persist(offset_lags.lags_of(state.where(chosen), groups, rows, retention_minutes * 60_000))
+    with pipeline.progress("joining groups, offsets and log ends"):
+        return _outcome(pipeline, records, OffsetFrames(state, groups, lags, ends, counts, last, len(times) > 1, weight, group))
 
 
 # ---- reading ------------------------------------------------------------------------------------------------------
@@ -78,7 +72,7 @@ def _records(pipeline: Pipeline, source: Source) -> DataFrame:
     kinds = {field.name: field.dataType for field in frame.schema.fields}
     partition, offset = F.col("partition").try_cast("int"), F.col("offset").try_cast("long")
     time = milliseconds("timestamp", kinds["timestamp"])
-    fault = F.when(_corrupt(frame).isNotNull(), "the line could not be read")
+    fault = F.when(corrupt(frame).isNotNull(), "the line could not be read")
     for name, value in (("partition", partition), ("offset", offset), ("timestamp", time)):
         fault = fault.when(F.col(name).isNotNull() & value.isNull(), f"the {name} is unreadable")
     return frame.select(
@@ -87,18 +81,8 @@ def _records(pipeline: Pipeline, source: Source) -> DataFrame:
         offset.alias("log_offset"),
         F.coalesce(time, F.lit(-1)).alias("timestamp"),
         fault.alias("fault"),
-        F.when(fault.isNotNull(), _line(frame)).alias("line"),
+        F.when(fault.isNotNull(), line(frame)).alias("line"),
     )
-
-
-def _corrupt(frame: DataFrame) -> Column:
-    return F.col(sources.CORRUPT) if sources.CORRUPT in frame.columns else F.lit(None).cast("string")
-
-
-def _line(frame: DataFrame) -> Column:
-    """A row as text: what Spark could not read, or else JSON."""
-    row = F.to_json(F.struct(*(name for name in frame.columns if name != sources.CORRUPT)))
-    return F.make_valid_utf8(F.coalesce(_corrupt(frame), row))
 
 
 def _bytes(name: str, kind: types.DataType) -> Column:
@@ -134,7 +118,7 @@ def _log_ends(pipeline: Pipeline, source: Source, as_of: int | None) -> LogEnds:
     if "time" in frame.columns:
         columns["at"] = milliseconds("time", frame.schema["time"].dataType)
     reason = (
-        F.when(_corrupt(frame).isNotNull(), "not readable as a record")
+        F.when(corrupt(frame).isNotNull(), "not readable as a record")
         .when(columns["topic"].isNull(), "no topic")
         .when(~F.is_valid_utf8(columns["topic"]), "topic is not UTF-8")
         .when(columns["partition"].isNull() | (columns["partition"] < 0), "no partition")
@@ -143,7 +127,7 @@ def _log_ends(pipeline: Pipeline, source: Source, as_of: int | None) -> LogEnds:
     if "at" in columns:
         reason = reason.when(columns["at"].isNull(), "no time")
     named = (value.alias(name) for name, value in columns.items())
-    every = frame.select(*named, reason.alias("reason"), F.when(reason.isNotNull(), _line(frame)).alias("record"))
+    every = frame.select(*named, reason.alias("reason"), F.when(reason.isNotNull(), line(frame)).alias("record"))
     rejected = every.where("reason is not null").select("reason", "record")
     counts = {row["reason"]: int(row["count"]) for row in rejected.groupBy("reason").count().orderBy("reason").collect()}
     rows = every.where("reason is null").select(*columns)

@@ -18,6 +18,7 @@ from service.report.folders import REJECTED_ROWS
 from service.spark.cluster.session import is_connect
 from service.spark.errors import PipelineError
 from service.spark.io import reading
+from service.spark.io.columns import column
 from service.spark.io.sources import Source
 from service.spark.job import Pipeline
 from service.spark.skew.tasks.windows import TYPES, Windows, WindowScan, summed
@@ -86,7 +87,8 @@ def follow(pipeline: Pipeline, source: Source, *, window_seconds: int, metrics_p
         size_columns=tuple(sizes),
         max_keys=MAX_KEYS,
     )
-    counted = stream.select(*scan.columns, "timestamp").mapInArrow(WindowScan(scan, "timestamp", window_seconds), TYPES)
+    records = stream.select(*map(column, scan.columns), "timestamp")
+    counted = records.mapInArrow(WindowScan(scan, "timestamp", window_seconds), TYPES)
     windows, metrics = Windows(), Metrics(source.location)
     _restore(pipeline, windows)
     metrics.show(windows)

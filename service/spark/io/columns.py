@@ -1,0 +1,42 @@
+"""Columns of sources, as Spark's expressions."""
+
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, types
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from service.spark.io.sources import CORRUPT
+
+_DATE: Final = r"^\s*[+-]?\d{4,6}-\d"
+"""How a time in text begins. Spark would take one without a date as of today."""
+
+
+def column(name: str) -> Column:
+    """The column of this name, which may have dots and backquotes: Spark would look for a member behind a dot."""
+    quoted = name.replace("`", "``")
+    return F.col(f"`{quoted}`")
+
+
+def corrupt(frame: DataFrame) -> Column:
+    """The line that Spark could not read as a record; null for all other rows."""
+    return column(CORRUPT) if CORRUPT in frame.columns else F.lit(None).cast("string")
+
+
+def line(frame: DataFrame) -> Column:
+    """A row as text: what Spark could not read, or else JSON."""
+    row = F.to_json(F.struct(*(column(name) for name in frame.columns if name != CORRUPT)))
+    return F.make_valid_utf8(F.coalesce(corrupt(frame), row))
+
+
+def milliseconds(name: str, kind: types.DataType) -> Column:
+    """The column ``name``, of type ``kind``, in ms since 1970; null where it is no time.
+
+    A timestamp, a whole number of ms, or either as text. A time without a zone is in the zone of the session, which is UTC.
+    """
+    values = column(name)
+    if isinstance(kind, types.TimestampType | types.TimestampNTZType | types.DateType):
+        return F.unix_millis(values.cast("timestamp"))
+    if isinstance(kind, types.StringType):
+        time = F.when(values.rlike(_DATE), values.try_cast("timestamp"))
+        return F.coalesce(values.try_cast("long"), F.unix_millis(time))
+    return values.try_cast("long")

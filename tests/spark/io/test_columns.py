@@ -1,0 +1,83 @@
+"""Columns whose names have characters that mean something to Spark: a dot, a backquote, a space."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+from pyarrow import csv
+
+from service.cli import main
+from service.spark.io.reading import read
+from service.spark.io.sources import Source
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+NAMES = {"key": "record.key", "topic": "a`b", "partition": "topic partition", "timestamp": "ts.ms`", "size": "value.size.bytes"}
+ROWS = pa.table(
+    {
+        NAMES["key"]: ["a", "b", "a", None],
+        NAMES["topic"]: ["t"] * 4,
+        NAMES["partition"]: [0, 1, 0, -1],
+        NAMES["timestamp"]: [0, 1000, 2000, 3000],
+        NAMES["size"]: [1, 2, 3, 4],
+        "record": ["not the key"] * 4,
+    }
+)
+
+
+@pytest.fixture(params=["csv", "jsonl", "jsonl with faults", "parquet", "parquet by Spark"])
+def source(request: pytest.FixtureRequest, tmp_path: Path) -> list[str]:
+    """The rows in a file, as arguments."""
+    kind = request.param
+    path = tmp_path / f"rows.{kind.partition(' ')[0]}"
+    if kind == "csv":
+        csv.write_csv(ROWS, path)
+    elif kind.startswith("parquet"):
+        pq.write_table(ROWS, path)
+    else:
+        path.write_bytes(b"".join(json.dumps(row).encode() + b"\n" for row in ROWS.to_pylist()))
+        if kind != "jsonl":
+            path.write_bytes(path.read_bytes() + b"\xff\n")
+    return [str(path), *(("--read-option", "mergeSchema=false") if kind == "parquet by Spark" else ())]
+
+
+def summary_of(job: str, source: list[str], into: Path, **columns: str) -> dict:
+    options = [part for name, column in columns.items() for part in (f"--{name}-column", column)]
+    done = CliRunner().invoke(main, ["pipeline", job, *source, *options, "--into", str(into)], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    summary: dict = json.loads((into / "summary.json").read_text())
+    return summary
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("spark")
+def test_any_name_is_a_name(source: list[str], tmp_path: Path) -> None:
+    skew = summary_of("skew", source, tmp_path / "skew", key=NAMES["key"], size=NAMES["size"])
+    assert (skew["records"], [key["key"] for key in skew["hottest_keys"]]) == (3, ["a", "b"])
+    assert skew["bytes"] == (3 if source[0].endswith(".csv") else 6)  # text counts by its length
+    mismatch = summary_of("mismatch", source, tmp_path / "mismatch", key=NAMES["key"], partition=NAMES["partition"])
+    assert (mismatch["records"], mismatch["rejected"]["no partition below 2"]) == (3, 1)
+    names = {name: NAMES[name] for name in ("topic", "partition", "size")}
+    load = summary_of("load", source, tmp_path / "load", **names, time=NAMES["timestamp"])
+    assert (load["records"], load["partitions"]["count"]) == (3, 2)
+    assert load["rejected"]["no partition"] == 1
+    rejected = pq.read_table(tmp_path / "load" / "quarantine.parquet").to_pylist()
+    (record,) = (json.loads(row["record"]) for row in rejected if row["reason"] == "no partition")
+    assert record.keys() == {name for name in ROWS.column_names if name not in (NAMES["key"], "record")}
+
+
+@pytest.mark.slow
+def test_timestamps_of_nanoseconds_are_exact_whatever_their_column_is_called(spark: SparkSession, tmp_path: Path) -> None:
+    nanos = [1_763_900_000_000_000_000 + 1000 * i for i in range(100)]
+    path = tmp_path / "times.parquet"
+    pq.write_table(pa.table({"a.b`c": pa.array(nanos, pa.timestamp("ns", "UTC"))}), path)
+    times = read(spark, Source.parse(str(path))).toArrow().column(0).cast(pa.int64()).to_pylist()
+    assert times == [nano // 1000 for nano in nanos]

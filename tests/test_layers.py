@@ -1,0 +1,49 @@
+"""Imports go one way, also those for types alone, which ``lint-imports`` leaves out."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+FOLDERS = sorted(path.parent for path in (ROOT / "service" / "spark").rglob("__init__.py"))
+
+
+def modules_of(path: Path) -> set[tuple[str, ...]]:
+    """What a file imports of the project, anywhere in it, as parts of the dotted name."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("service"):
+            names |= {(*node.module.split("."), alias.name) for alias in node.names}
+        elif isinstance(node, ast.Import):
+            names |= {tuple(alias.name.split(".")) for alias in node.names if alias.name.startswith("service")}
+    return names
+
+
+@cache
+def imports() -> dict[tuple[str, ...], set[tuple[str, ...]]]:
+    """Module → what it imports."""
+    files = [path.relative_to(ROOT) for path in (ROOT / "service" / "spark").rglob("*.py") if path.name != "__init__.py"]
+    return {path.with_suffix("").parts: modules_of(ROOT / path) for path in files}
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: ".".join(folder.relative_to(ROOT).parts))
+def test_what_lies_in_a_folder_imports_one_way(folder: Path) -> None:
+    """Neither files nor folders beside each other import each other in a circle."""
+    place = folder.relative_to(ROOT).parts
+    depth = len(place)
+    rooms = {path.stem for path in folder.iterdir()}
+    graph: defaultdict[str, set[str]] = defaultdict(set)
+    for module, names in imports().items():
+        if module[:depth] == place:
+            beside = {name[depth] for name in names if len(name) > depth and name[:depth] == place}
+            graph[module[depth]] |= (beside & rooms) - {module[depth]}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" → ".join(error.args[1]))
