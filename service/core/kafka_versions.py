@@ -13,7 +13,8 @@ releases      the same answers
 4.0.1 … 4.4.0 consumer: uniform where subscriptions are the same (KAFKA-18688 changed it)
 4.2.0 … 4.4.0 share: simple
 4.3.0 … 4.4.0 the controller's placer (4.3.0 reworded an error); its requests up to 4.3.1, see ``placers/controller.py``
-4.3.1, 4.4.0  timelines, but for a changed assignor of static members, which 4.4.0 answers by an epoch of its own; formatters, but
+4.3.1, 4.4.0  timelines, but for members of a consumer group that ask for different assignors, whose heartbeats can raise the
+              epoch in 4.4.0 (``timelines/consumer/coordinator.py``); formatters, but
               for two tagged fields that 4.4.0 adds to StreamsGroupMetadataValue: decodings leave them out
 4.4.0         partitioner.rack.aware (KIP-1123)
 ============= =================================================================================================================

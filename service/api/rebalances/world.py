@@ -73,6 +73,7 @@ def read_timeline(
     return Timeline(
         group_protocol=protocol,
         assignor=assignor,
+        kafka_version=body["kafka_version"],
         world=world,
         group=replace(group, owned=Ragged(group.owned.offsets, to_world[group.owned.values]), rack_ids=rack_ids),
         subscriptions=tuple(names.topics(row) for row in subscriptions),

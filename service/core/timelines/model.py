@@ -112,6 +112,7 @@ class Timeline:
 
     group_protocol: str
     assignor: Assignor
+    kafka_version: str
     world: World
     group: Group
     subscriptions: tuple[tuple[int, ...], ...]

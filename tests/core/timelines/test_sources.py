@@ -9,7 +9,7 @@ from zipfile import ZipFile
 import pytest
 
 from service.core import timelines
-from tests.support.jvm import KAFKA, fetch
+from tests.support.jvm import COMPARED, fetch
 
 FOLDER = Path(timelines.__file__).parent
 PARTS = ("kafka-clients", "kafka-group-coordinator")
@@ -21,7 +21,7 @@ CITED = re.compile(r"\b([A-Z][A-Za-z]+(?:\.[A-Z][A-Za-z]+)?)\.([a-z]\w+)((?:(?:,
 def classes() -> dict[str, bytes]:
     """The class files by name (``Outer.Inner``). A class file has the names of its methods and fields as text."""
     found: dict[str, bytes] = {}
-    for jar in fetch(*(f"org.apache.kafka:{part}:{KAFKA}" for part in PARTS)):
+    for jar in fetch(*(f"org.apache.kafka:{part}:{release}" for part in PARTS for release in COMPARED)):
         with ZipFile(jar) as archive:
             for path in archive.namelist():
                 if path.endswith(".class") and ("/coordinator/group/" in path or "/clients/" in path):

@@ -32,6 +32,7 @@ class ConsumerClients:
         self.ledger, self.present = course.ledger, course.present
         self._due: dict[tuple[int, int], list[int]] = {}
         self._awaited_ms = -1
+        self._contender = (NONE, NEVER)
 
     @classmethod
     def converted(cls, course: Course, classic: ClassicCoordinator) -> ConsumerClients:
@@ -192,6 +193,22 @@ class ConsumerClients:
             self.follow(number, now + self.timing.heartbeat_interval_ms)
         if not work and self.coordinator.state == RECONCILING:
             self.course.later(now, self.coordinator.settle, self.coordinator.round)
+        self._follow_contender()
+
+    def _follow_contender(self) -> None:
+        """Have a member that raises the group epoch by its heartbeats send the next one, whatever is assigned before."""
+        number = self.coordinator.contender()
+        if number != NONE:
+            at_ms = int(self.course.paces.next_beats(np.array([number], np.int32), self.clock.now)[0])
+            if self._contender != (number, at_ms):
+                self._contender = (number, at_ms)
+                self.course.later(at_ms, self._contend, number, at_ms)
+
+    def _contend(self, number: int, at_ms: int) -> None:
+        if self._contender == (number, at_ms):
+            self._contender = (NONE, NEVER)
+            if number in self.present and self._beats(number):
+                self.heartbeat(number)
 
     # ---- what members revoke, get and read ---------------------------------------------------------------------------
 

@@ -8,27 +8,65 @@ else has it, at that heartbeat or a later one. The group is stable when all memb
 Only members whose partitions change are followed heartbeat by heartbeat; when the others reach the epoch is computed at once.
 
 Source: org.apache.kafka.coordinator.group.GroupMetadataManager, modern.consumer.ConsumerGroup, modern.TargetAssignmentBuilder
-(Apache Kafka 4.3.1). Each method names its own.
+(Apache Kafka 4.3.1 and 4.4.0). Each method names its own.
 """
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 
 from service.core.assignors import Assignor
 from service.core.errors import InvalidQuestion
+from service.core.kafka_versions import since
 from service.core.model import NONE, Assignment, Bools, Group, Int32s, Ragged
 from service.core.ragged import grouped
-from service.core.timelines.course import Course
-from service.core.timelines.members import Member, distinct
+from service.core.timelines.course import PASSED, Course
+from service.core.timelines.members import Member
 from service.core.timelines.model import NEVER, Rebalance
 
 EMPTY, ASSIGNING, RECONCILING, STABLE = "Empty", "Assigning", "Reconciling", "Stable"
 
 FIRST_EPOCH = 1
 """ModernGroup's group epoch before its first member."""
+
+DEFAULT_ASSIGNOR: Final = "uniform"
+"""The first of ``group.consumer.assignors``, by default."""
+
+BUMPS_FOR_ASSIGNORS: Final = since("4.4.0")
+"""The releases in which a heartbeat that changes the preferred assignor raises the group epoch."""
+
+
+def preferred(votes: Mapping[str, int], own: str = "") -> str:
+    """The assignor that most members ask for.
+
+    Reproduces ConsumerGroup.preferredServerAssignor, and for a member whose heartbeat is answered computePreferredServerAssignor.
+
+    Of assignors with as many votes, the one that comes first in the broker's table: ``uniform`` before ``range``. A member's vote
+    is taken out and put in again, and an entry that is new to a HashMap comes first in its bucket. So its own assignor is first
+    while nobody else asks for it.
+
+    votes : of each assignor; own : of the member whose heartbeat is answered, among the votes
+    """
+    most = max(votes.values(), default=0)
+    if own and votes[own] == most == 1:
+        return own
+    return min(
+        (name for name in votes if votes[name] == most), key=lambda name: name != DEFAULT_ASSIGNOR, default=DEFAULT_ASSIGNOR
+    )
+
+
+def changes_preferred(votes: Mapping[str, int], own: str, former: str) -> bool:
+    """Does a heartbeat change the preferred assignor? Reproduces GroupMetadataManager.hasPreferredServerAssignorChanged (4.4.0).
+
+    votes : of each assignor, after it; own : that of the member, "" for none; former : the one that it asked for before
+    """
+    before = Counter(votes)
+    before.subtract(filter(None, [own]))
+    before.update(filter(None, [former]))
+    return preferred(+before) != preferred(votes, own)
 
 
 @dataclass
@@ -89,6 +127,7 @@ class ConsumerCoordinator:
         self.view = course.topology.view(0)
         self._assigned_at: int | None = None
         self._assignor: Assignor | None = None
+        self._replaced: Member | None = None
         self._expiries: dict[int, int] = {}
         self._settles_at = 0
         self.beating = self.joining = NONE
@@ -138,6 +177,7 @@ class ConsumerCoordinator:
         self.members.columns.joined[member.number] = self.members.columns.joined[old.number]
         for owners in (self.holder, self.target):
             owners[owners == old.number] = member.number
+        self._replaced = old
         work = self.work.pop(old.number, None)
         if work is not None:
             self.work[member.number] = Work(loses=np.union1d(work.loses, work.revoking).astype(np.int32), gains=work.gains)
@@ -182,6 +222,9 @@ class ConsumerCoordinator:
             topics = ", ".join(self.course.timeline.world.names[topic] for topic in self.members.topics_of(number))
             self._bump(f"Member {member.member_id} updated its subscribed topics to: [{topics}].")
             self._drop_unsubscribed(member)
+        elif self.joining != number and self._changes_assignor(member):
+            self._bump(f"Bumped group epoch to {self.epoch + 1} with metadata hash")
+        self._replaced = None
         self.beating = number
         self._maybe_assign()
         self.beating = NONE
@@ -267,15 +310,44 @@ class ConsumerCoordinator:
         self._divide_work(numbers)
 
     def _preferred(self, numbers: Int32s) -> Assignor:
-        """The assignor that most members of the consumer protocol ask for: ConsumerGroup.computePreferredServerAssignor."""
-        codes = self.members.columns.assignors[numbers[~self.members.columns.classic[numbers]]]
-        votes: Counter[str] = Counter()
-        for code in distinct(codes):
-            votes[self.members.assignor_lists[code][0].name] += int((codes == code).sum())
-        if votes:
-            firsts = [self.members.assignor_lists[code][0] for code in dict.fromkeys(codes.tolist())]
-            self._assignor = next(one for one in firsts if votes[one.name] == max(votes.values()))
+        """The assignor that members of the consumer protocol ask for; the last one if none does, as all are classic."""
+        if len(self.members.assignor_lists) == 1:
+            return self.members.assignor_lists[0][0]
+        asked = self._asked(numbers)
+        if asked:
+            votes = {name: count for name, (_, count) in asked.items()}
+            self._assignor = asked[preferred(votes, self._own(self.members.all[self.beating]))][0]
         return self._assignor or self.course.timeline.assignor
+
+    def _asked(self, numbers: Int32s) -> dict[str, tuple[Assignor, int]]:
+        """For each assignor that members of the consumer protocol ask for, by its name: it, and how many ask."""
+        columns, lists = self.members.columns, self.members.assignor_lists
+        self.clock.spend(len(numbers) // PASSED)
+        asked: dict[str, tuple[Assignor, int]] = {}
+        counts = np.bincount(columns.assignors[numbers[~columns.classic[numbers]]])
+        for code in np.flatnonzero(counts).tolist():
+            assignor = lists[code][0]
+            asked[assignor.name] = (assignor, int(counts[code]) + asked.get(assignor.name, (assignor, 0))[1])
+        return asked
+
+    def _own(self, member: Member) -> str:
+        return "" if member.protocol == "classic" else member.assignors[0].name
+
+    def _changes_assignor(self, member: Member) -> bool:
+        """Does a member's heartbeat change the preferred assignor, in a release in which that matters?"""
+        if self.course.timeline.kafka_version not in BUMPS_FOR_ASSIGNORS or len(self.members.assignor_lists) == 1:
+            return False
+        votes = {name: count for name, (_, count) in self._asked(self.present.numbers()).items()}
+        return changes_preferred(votes, self._own(member), self._own(self._replaced or member))
+
+    def contender(self) -> int:
+        """Of two members that ask for two assignors, the one whose every heartbeat changes the preferred one; or NONE."""
+        if len(self.members.assignor_lists) > 1:
+            numbers = self.present.numbers()
+            voters = numbers[~self.members.columns.classic[numbers]].tolist()
+            if len(voters) == 2:
+                return next((number for number in voters if self._changes_assignor(self.members.all[number])), NONE)
+        return NONE
 
     def _divide_work(self, numbers: Int32s) -> None:
         """What each member loses and gains; the members without any of it reach the epoch at their next heartbeat."""
