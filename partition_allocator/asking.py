@@ -14,7 +14,7 @@ from service.app import create_app
 from service.cli.local_client import UNLIMITED
 from service.config import Settings
 from service.web.json.codec import dumps, loads
-from service.web.responses import ARROW_STREAM, JSON
+from service.web.tables import ARROW_STREAM, JSON
 
 Output: TypeAlias = Literal["dict", "arrow", "pandas"]
 """The form of an answer: the JSON document, or its main table as a pyarrow.Table or a pandas.DataFrame."""

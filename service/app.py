@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from service.api import catalogue, probes
-from service.api.co_partitionings.views import blueprint as co_partitionings
-from service.api.comparisons.views import blueprint as comparisons
-from service.api.coordinators.views import blueprint as coordinators
-from service.api.decodings.views import blueprint as decodings
-from service.api.fingerprints.views import blueprint as fingerprints
-from service.api.groups.views import blueprint as groups
-from service.api.keyless.views import blueprint as keyless
-from service.api.partition_counts.views import blueprint as partition_counts
-from service.api.partitions.views import blueprint as partitions
-from service.api.placement_audits.views import blueprint as placement_audits
-from service.api.placements.views import blueprint as placements
-from service.api.reassignment_lints.views import blueprint as reassignment_lints
-from service.api.reassignments.views import blueprint as reassignments
-from service.api.rebalances.views import blueprint as rebalances
 from service.config import Settings
 from service.core.kafka_versions import LATEST
+from service.decisions.families import FAMILIES
 from service.web.application import add_hooks, new_app
 
 if TYPE_CHECKING:
@@ -31,23 +19,10 @@ if TYPE_CHECKING:
     from service.telemetry.tracing import Tracing
 
 RESOURCES: tuple[object, ...] = (
-    partitions,
+    *(import_module(f"service.api.{family.name}.views").blueprint for family in FAMILIES),
     catalogue.partitioners,
-    comparisons,
-    fingerprints,
-    partition_counts,
-    keyless,
-    co_partitionings,
-    coordinators,
-    decodings,
-    groups,
-    rebalances,
     catalogue.assignors,
-    placements,
-    placement_audits,
     catalogue.placers,
-    reassignments,
-    reassignment_lints,
 )
 
 

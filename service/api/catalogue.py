@@ -13,6 +13,7 @@ from service.web import responses
 from service.web.blueprint import Blueprint
 from service.web.fields import about
 from service.web.schemas import ImplementationSchema, implementation_document
+from service.web.tables import CSV
 
 partitioners = Blueprint("partitioners", __name__, description="the partitioners installed")
 assignors = Blueprint("assignors", __name__, description="the assignors installed")
@@ -165,7 +166,7 @@ def _catalogue(document: dict[str, list[dict[str, Any]]]) -> Response:
 
     def table(media_type: str) -> pa.Table:
         lists = [name for name, value in rows[0].items() if isinstance(value, list | tuple)]
-        if media_type == responses.CSV:
+        if media_type == CSV:
             return pa.Table.from_pylist([row | {name: ",".join(row[name]) for name in lists} for row in rows])
         kinds = {list: pa.list_(pa.string()), tuple: pa.list_(pa.string()), bool: pa.bool_()}
         schema = pa.schema([(name, kinds.get(type(value), pa.string())) for name, value in rows[0].items()])

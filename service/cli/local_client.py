@@ -7,6 +7,7 @@ import sys
 from dataclasses import replace
 from importlib import import_module
 from importlib.abc import MetaPathFinder
+from importlib.util import find_spec
 from io import BufferedReader
 from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 from urllib.parse import urlencode
@@ -29,7 +30,6 @@ OWN_MACHINE: Final = ("max_decision_bytes", "max_request_seconds", "max_simulate
 
 VIEWS: Final = {
     "/v1/partitions": "service.api.partitions.views",
-    "/v1/group-assignments": "service.api.groups.views",
     "/v1/replica-placements": "service.api.placements.views",
     "/v1/group-rebalances": "service.api.rebalances.views",
     "/v1/placement-audits": "service.api.placement_audits.views",
@@ -108,6 +108,10 @@ def post(path: str, body: bytes, accept: str = "application/json") -> bytes:
 
 def post_each(path: str, bodies: Iterable[bytes], accept: str = "application/json") -> Iterator[bytes]:
     """Like ``post``, for several bodies one after the other."""
+    if has_form(path.partition("?")[0]):
+        for body in bodies:
+            yield decide(path.partition("?")[0], body, accept, explain="explain=true" in path)
+        return
     app = LocalApp()
     for body in bodies:
         yield _body(app.post(path, body, accept))
@@ -121,7 +125,7 @@ def post_stream(path: str, pieces: Iterator[bytes], accept: str = "application/j
     """
     first = next(pieces)  # a file that cannot be read is refused before the service is imported
     from service.web.arrow.parser import Pieces  # noqa: PLC0415 - as above
-    from service.web.responses import ARROW_STREAM  # noqa: PLC0415
+    from service.web.tables import ARROW_STREAM  # noqa: PLC0415
 
     errors: list[BadInput] = []
 
@@ -143,6 +147,33 @@ def post_stream(path: str, pieces: Iterator[bytes], accept: str = "application/j
     if errors:
         raise errors[0]
     return _body(response)
+
+
+def has_form(path: str) -> bool:
+    """Whether the family of a path is asked without an app."""
+    from service.decisions.families import BY_PATH  # noqa: PLC0415 - as above
+
+    return path in BY_PATH and find_spec(f"service.api.{BY_PATH[path].name}.form") is not None
+
+
+def decide(path: str, body: bytes, accept: str, *, explain: bool) -> bytes:
+    """The answer to a JSON body, as JSON or CSV. An error is printed; the command then exits with BAD_INPUT."""
+    announce_compilation()
+    from service.api.forms import form_of  # noqa: PLC0415 - as above
+    from service.decisions.budget import Budget  # noqa: PLC0415
+    from service.web.forms import Refused as Refusal  # noqa: PLC0415
+
+    form, budget = form_of(path), Budget()
+    try:
+        question = form.question(body)
+        answer = form.decide(replace(question, explain=True) if explain else question, budget)
+    except Refusal as refusal:
+        fail(refusal.problem)
+    if accept == "application/json" or form.table is None:
+        return form.json(answer, budget)
+    from service.web.tables import written  # noqa: PLC0415
+
+    return written(form.table(answer), accept)
 
 
 def with_query(path: str, query: Mapping[str, Any]) -> str:
@@ -209,15 +240,14 @@ def announce_compilation() -> None:
 
 def _body(response: TestResponse) -> bytes:
     if response.status_code != 200:
-        fail(response.get_data())
+        from service.web.json.codec import loads  # noqa: PLC0415 - as above
+
+        fail(loads(response.get_data()))
     return response.get_data()
 
 
-def fail(document: bytes) -> NoReturn:
+def fail(problem: Mapping[str, Any]) -> NoReturn:
     """Print a problem document to standard error, nothing of it twice, and exit with BAD_INPUT."""
-    from service.web.json.codec import loads  # noqa: PLC0415 - as above
-
-    problem = loads(document)
     errors = problem.get("errors", ())
     if len(errors) != 1:
         note(f"Error: {len(errors)} faults" if errors else f"Error: {problem['detail']}")

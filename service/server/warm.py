@@ -28,7 +28,7 @@ from service.core.partitioners import PARTITIONERS
 from service.core.placers import PLACERS
 from service.core.sizing.frequent_keys import FrequentKeys
 from service.web.json import integer_lists, string_lists
-from service.web.responses import ARROW_STREAM
+from service.web.tables import ARROW_STREAM
 
 KEYS: dict[str, list[Any]] = {
     "string": ["key", "\ud800", None],

@@ -9,7 +9,6 @@ import pyarrow as pa
 from marshmallow import Schema, ValidationError, fields
 
 from service.core.errors import MAX_ERRORS
-from service.decisions.groups.rows import rows_of
 from service.web.fields import Integer, List, check_time
 from service.web.json import arrays
 
@@ -114,7 +113,7 @@ class Rows(Columns):
 
     def odd(self, row: dict[str, Any]) -> pa.StructArray:
         """See Columns."""
-        return rows_of([row], self.row)
+        return pa.array([row], self.row)
 
     def joined(self, pieces: list[pa.StructArray]) -> pa.StructArray:
         """See Columns."""

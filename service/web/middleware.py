@@ -19,6 +19,7 @@ from werkzeug.wsgi import ClosingIterator
 from service.auth.authenticator import Authenticator
 from service.auth.principals import SCOPES, CredentialsUnavailable, NotAuthenticated
 from service.config import environment_name
+from service.decisions.families import BY_PATH
 from service.web.admission import (
     BUDGET,
     IS_CONNECTED,
@@ -44,20 +45,8 @@ DECISIONS: Final = "/v1/"
 
 REALM: Final = "partition-allocator"
 
-FAMILIES: Final = {
-    "partition": "partitions",
-    "co-partitionings": "partitions",
-    "coordinators": "partitions",
-    "keyless": "partitions",
-    "group": "groups",
-    "assignors": "groups",
-    "replica": "placements",
-    "placement": "placements",
-    "placers": "placements",
-    "reassignments": "placements",
-    "decodings": "decodings",
-}
-"""Prefix of a resource's name → the scope that it needs."""
+CATALOGUE: Final = {"/v1/partitioners": "partitions", "/v1/assignors": "groups", "/v1/placers": "placements"}
+"""The lists of strategies → the scope that each needs."""
 
 SANE_ID: Final = re.compile(r"[A-Za-z0-9._:/+=@-]{1,128}")
 """A valid X-Request-ID of a caller; any other is replaced, because it goes into logs and headers."""
@@ -89,15 +78,15 @@ def _access_log() -> Any:
 def scope_of(rule: str) -> str | None:
     """The scope that a route needs: ``/v1/group-assignments`` → ``groups``; None for those that are open to everyone.
 
-    Raises LookupError for a decision that belongs to no family, so that none is ever open by oversight.
+    Raises LookupError for a route that belongs to no family, so that none is ever open by oversight.
     """
     if not rule.startswith(DECISIONS):
         return None
-    resource = rule.removeprefix(DECISIONS)
-    for beginning, scope in FAMILIES.items():
-        if resource.startswith(beginning):
-            return scope
-    raise LookupError(f"FAMILIES has no scope for {rule}")
+    if rule in CATALOGUE:
+        return CATALOGUE[rule]
+    if rule in BY_PATH:
+        return BY_PATH[rule].scope
+    raise LookupError(f"no family of questions has {rule}")
 
 
 @dataclass(slots=True)

@@ -4,26 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.csv
 from flask import Response, request
 from werkzeug.exceptions import NotAcceptable
 from werkzeug.http import parse_options_header
 
 from service.web.context import reserve
 from service.web.json.codec import dump_pieces
+from service.web.tables import ARROW_STREAM, CSV, JSON, without_formulas, written, written_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-JSON = "application/json"
-ARROW_STREAM = "application/vnd.apache.arrow.stream"
-CSV = "text/csv"
-ESCAPED_CSV = "text/csv; header=present; formulas=escape"
+    import pyarrow as pa
 
-FORMULA = "^([=+\\-@\t\r\n＝＋－＠])"
-"""The beginning of a cell that a spreadsheet may evaluate (OWASP, CSV Injection)."""
+ESCAPED_CSV = "text/csv; header=present; formulas=escape"
 
 
 def preferred(*offered: str) -> str:
@@ -82,32 +76,10 @@ def json_only(document: Any) -> Response:
 
 def table(columns: pa.Table, media_type: str) -> Response:
     """A table as ARROW_STREAM or CSV, for whose text memory is reserved."""
-    sink = pa.BufferOutputStream()
-    reserve(2 * (csv_bytes(columns) if media_type == CSV else columns.nbytes))
-    if media_type == CSV:
-        if _escapes_formulas():
-            columns, media_type = _without_formulas(columns), ESCAPED_CSV
-        pyarrow.csv.write_csv(columns, sink)
-    else:
-        with pa.ipc.new_stream(sink, columns.schema) as stream:
-            stream.write_table(columns)
-    return Response(sink.getvalue().to_pybytes(), mimetype=media_type)
-
-
-def csv_bytes(columns: pa.Table) -> int:
-    """About the most bytes of a table as CSV."""
-    size = 0
-    for column in columns.columns:
-        texts = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-        if pa.types.is_dictionary(texts.type):
-            lengths = pc.binary_length(texts.dictionary).take(texts.indices)
-        elif pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type):
-            lengths = pc.binary_length(texts)
-        else:
-            size += 24 * len(texts)
-            continue
-        size += (pc.sum(lengths, min_count=0).as_py() or 0) + 3 * len(texts)
-    return size
+    reserve(written_bytes(columns, media_type))
+    if media_type == CSV and _escapes_formulas():
+        return Response(written(without_formulas(columns), CSV), mimetype=ESCAPED_CSV)
+    return Response(written(columns, media_type), mimetype=media_type)
 
 
 def _escapes_formulas() -> bool:
@@ -117,16 +89,6 @@ def _escapes_formulas() -> bool:
         if media_type.lower() == CSV and quality:
             return parameters.get("formulas", "").lower() == "escape"
     return False
-
-
-def _without_formulas(columns: pa.Table) -> pa.Table:
-    """The table with ``'`` before each text that a spreadsheet may evaluate."""
-    for i, field in enumerate(columns.schema):
-        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-        if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-            texts = pc.replace_substring_regex(columns.column(i).cast(kind), FORMULA, r"'\1")
-            columns = columns.set_column(i, field.name, texts)
-    return columns
 
 
 def respond(document: Callable[[], Any], columns: Callable[[str], pa.Table], *offered: str) -> Response:

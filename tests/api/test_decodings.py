@@ -10,7 +10,7 @@ import pytest
 
 from service.web.json.lines import JSON_LINES
 from service.web.problems import kebab
-from service.web.responses import ARROW_STREAM
+from service.web.tables import ARROW_STREAM
 from tests.support.captures import PROTOCOL, RECORDS, captures
 from tests.support.golden import lines
 

@@ -22,7 +22,7 @@ import pyarrow as pa
 from service.app import create_app
 from service.config import Settings
 from service.web.arrow.limits import unpacked_bytes
-from service.web.responses import ARROW_STREAM
+from service.web.tables import ARROW_STREAM
 from tests.runs.extremes import seeds, warm_app
 
 if TYPE_CHECKING:

@@ -27,8 +27,9 @@ from service.auth.jwts import LEEWAY_SECONDS
 from service.auth.principals import SCOPES, CredentialsUnavailable, InvalidCredentials
 from service.auth.tokens import new_token
 from service.config import Settings
+from service.decisions.families import FAMILIES
 from service.telemetry import logs
-from service.web.middleware import FAMILIES, scope_of
+from service.web.middleware import scope_of
 from tests.support.serving import DRIPS, answering, dripping, serving
 
 ASK = "/v1/partitions?key=a&partitions_count=3"
@@ -136,7 +137,7 @@ def test_a_token_admits_to_its_own_families_only(guarded, tokens, scope):
 def test_every_decision_belongs_to_a_family(app):
     for rule in app.url_map.iter_rules():
         assert (scope_of(rule.rule) in SCOPES) == rule.rule.startswith("/v1/")
-    assert set(FAMILIES.values()) == set(SCOPES)
+    assert {family.scope for family in FAMILIES} == set(SCOPES)
     with pytest.raises(LookupError):
         scope_of("/v1/something-new")
 

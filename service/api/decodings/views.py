@@ -10,7 +10,7 @@ from service.web.blueprint import Blueprint
 from service.web.context import decision
 from service.web.json.codec import dump_pieces
 from service.web.json.lines import JSON_LINES, LinesParser
-from service.web.responses import ARROW_STREAM, CSV, JSON
+from service.web.tables import ARROW_STREAM, CSV, JSON
 
 blueprint = Blueprint("decodings", __name__, LinesParser("records"), description="captured bytes → JSON")
 

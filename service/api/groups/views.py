@@ -6,9 +6,9 @@ from typing import Any
 from flask import Response
 from marshmallow import fields
 
-from service.api.groups.document import GroupAssignmentAnswerSchema, document, table
+from service.api.groups.document import GroupAssignmentAnswerSchema
+from service.api.groups.form import FORM
 from service.api.groups.schema import GroupAssignmentSchema, read_body
-from service.decisions.groups.answer import answer
 from service.decisions.groups.question import GroupQuestion
 from service.web.blueprint import Blueprint, Parser
 from service.web.deciding import decide
@@ -60,4 +60,4 @@ def assign_group(question: GroupQuestion, query: dict[str, Any]) -> Response:
     `partition_id`, `member_id`; with `moves=true` that of the moves: `topic_name`, `partition_id`, `from_member_id`,
     `to_member_id`. With `expected`, the answer says whether it is `alike`, and where it differs.
     """
-    return decide("assignment", replace(question, explain=query["explain"], moves=query["moves"]), answer, document, table)
+    return decide("assignment", FORM, replace(question, **query))

@@ -11,9 +11,9 @@ from service.core.measures import Spread, occurrences, spread
 from service.core.model import Int32s, Int64s
 from service.core.partitioners import Answer
 from service.core.partitioners.explanation import explain
-from service.web import responses
 from service.web.fields import about
 from service.web.schemas import CountsSchema
+from service.web.tables import CSV
 
 MAX_COUNTS: Final = 100_000
 """Most partitions whose counts an answer lists one by one."""
@@ -82,7 +82,7 @@ def document(
 def table(allocation: Allocation, result: Answer, media_type: str) -> pa.Table:
     """The partitions or tokens; in CSV, where rows may be sorted, also the record's number."""
     column = {"token" if allocation.partitioner.gives_tokens else "partition_id": result.partitions}
-    return pa.table({"record": np.arange(len(result.partitions)), **column} if media_type == responses.CSV else column)
+    return pa.table({"record": np.arange(len(result.partitions)), **column} if media_type == CSV else column)
 
 
 def distribution(partitions: Int32s, partitions_count: int) -> tuple[Int64s | None, Spread]:

@@ -14,8 +14,9 @@ from service.core.partitioners import allocate
 from service.web.blueprint import Blueprint
 from service.web.context import check_limit, decision
 from service.web.keys import KeysParser, fields_of
-from service.web.responses import ARROW_STREAM, CSV, JSON, respond
+from service.web.responses import respond
 from service.web.schemas import ExplainSchema
+from service.web.tables import ARROW_STREAM, CSV, JSON
 
 blueprint = Blueprint("partitions", __name__, KeysParser("keys"), description="key → partition")
 

@@ -32,6 +32,7 @@ from service.web.columns_field import Rows
 from service.web.context import check_limit, reserve
 from service.web.fields import INT64, Boolean, Integer, List, Name, Number, TopicName, about
 from service.web.json.codec import dumps
+from service.web.tables import ARROW_STREAM, CSV, JSON
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -400,8 +401,8 @@ def placement_bytes(partitions: int, factor: int, name: int, digits: int, media_
     Measured for 10,000,000 × 1 with ids of 9 digits: 112 a partition as JSON (here 183), 88 as CSV (128), 56 as Arrow (96).
     """
     text = {
-        responses.JSON: 92 + name + 2 * (digits + 1) * factor,
-        responses.CSV: 2 * (15 + name + (digits + 1) * factor),
-        responses.ARROW_STREAM: 2 * (12 + 4 * factor),
+        JSON: 92 + name + 2 * (digits + 1) * factor,
+        CSV: 2 * (15 + name + (digits + 1) * factor),
+        ARROW_STREAM: 2 * (12 + 4 * factor),
     }[media_type]
     return 2_000 + partitions * (text + 40 + 24 * factor)

@@ -10,6 +10,7 @@ from service.web import responses
 from service.web.blueprint import Blueprint
 from service.web.context import decision, settings
 from service.web.schemas import ExplainSchema, implementation_document
+from service.web.tables import ARROW_STREAM, JSON
 
 blueprint = Blueprint("replica-placements", __name__, description="replicas → brokers")
 
@@ -45,8 +46,8 @@ def place_replicas(question: Question, query: dict[str, bool]) -> Response:
         report.gives(load.spread().skew, subject=question.topic_name)
     with report.render():
         media_type = responses.preferred()
-        if media_type != responses.JSON:
-            listed = media_type == responses.ARROW_STREAM
+        if media_type != JSON:
+            listed = media_type == ARROW_STREAM
             return responses.table(placements_table(command.cluster, outcome.placed, listed=listed), media_type)
         answer = {
             "kafka_version": question.kafka_version,

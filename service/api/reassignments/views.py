@@ -11,6 +11,7 @@ from service.decisions.reassignments.tables import moves_table
 from service.web import responses
 from service.web.blueprint import Blueprint
 from service.web.context import check_time, decision
+from service.web.tables import JSON
 
 blueprint = Blueprint("reassignments", __name__, description="current placement → a plan to a better one")
 
@@ -58,7 +59,7 @@ def plan_reassignment(question: Question) -> Response:
         timing = batches.timing(question.pace, question.throttle, question.seconds)
     with report.render():
         media_type = responses.preferred()
-        if media_type == responses.JSON:
+        if media_type == JSON:
             response = responses.answer(document(question, result, batches, moves, loads, timing))
         else:
             response = responses.table(moves_table(brokers, placements, moves), media_type)

@@ -19,6 +19,7 @@ from service.decisions.groups.tables import in_answer_order
 from service.web import responses
 from service.web.fields import about
 from service.web.schemas import CountsSchema
+from service.web.tables import JSON
 
 
 class StateSchema(Schema):
@@ -197,7 +198,7 @@ class GroupRebalancesAnswerSchema(Schema):
 def answer(question: RebalancesQuestion, outcome: Outcome, comparisons: list[Outcome], slow: list[Outcome]) -> Response:
     """The answer in the media type that the client accepts. slow : of every way, if its members polled seldom"""
     media_type = responses.preferred()
-    if media_type != responses.JSON:
+    if media_type != JSON:
         rows = _comparison_rows(question, comparisons) if question.variants else _rebalance_rows(outcome)
         return responses.table(rows, media_type)
     timeline = question.timeline

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from service.core.errors import InvalidQuestion
 from service.core.model import Group, Int64s
-from service.decisions.groups.rows import MEMBER, read_group, rows_of
+from service.decisions.groups.rows import MEMBER, read_group
 
 MAX_COMBINATIONS: Final = 64
 """Most combinations of partition counts that are tried."""
@@ -20,7 +20,7 @@ def expected_group(topics: pa.StructArray, members: pa.StructArray, expected: li
     ids = members.field("member_id").to_pylist()
     rows = {each["member_id"]: each["partitions"] for each in expected}
     owning = [{"member_id": member_id, "owned_partitions": rows.get(member_id, [])} for member_id in ids]
-    return read_group(topics, rows_of(owning, MEMBER))
+    return read_group(topics(owning, MEMBER))
 
 
 def expected_faults(members: pa.StructArray, expected: list[dict[str, Any]]) -> Iterator[InvalidQuestion]:

@@ -6,7 +6,7 @@ The service reads bodies into these rows, the pipeline tables; both then hold a 
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +20,7 @@ from service.core.model import NONE, Group, Ragged, Topics
 from service.core.ragged import first_repeat
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator
 
     from service.core.model import Bools, Float64s, Int32s
 
@@ -99,14 +99,6 @@ def plain_members(members: pa.StructArray) -> bool:
         and (generations.null_count == len(generations) or pc.min(generations).as_py() >= NONE)
         and (len(owned_ids.values) == 0 or pc.min(owned_ids.values).as_py() >= 0)
     )
-
-
-def rows_of(rows: Sequence[Mapping[str, Any]], kind: pa.StructType) -> pa.StructArray:
-    """Rows of Python objects as Arrow's. Raises pyarrow.ArrowException for values of other types.
-
-    By a scalar, since ``pyarrow.array`` of a list imports Pandas where it is installed, which takes a fifth of a second.
-    """
-    return pa.scalar(rows, pa.list_(kind)).values
 
 
 # ---- names become indices ----------------------------------------------------------------------------------------------

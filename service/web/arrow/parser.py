@@ -15,7 +15,7 @@ from service.web.arrow.limits import checked_messages
 from service.web.blueprint import Parser, query_values
 from service.web.bodies import body_pieces, check_arrow, read_body
 from service.web.context import reserve
-from service.web.responses import ARROW_STREAM
+from service.web.tables import ARROW_STREAM
 
 
 class ArrowParser(Parser):

@@ -41,7 +41,7 @@ def read(value: Any, target: pa.DataType) -> pa.Array | None:
         inferred = pa.infer_type(value)
         if not _fits(inferred, target) or not _numbers(value, pa.list_(inferred), pa.list_(target)):
             return None
-        return pa.scalar(value, pa.list_(target)).values  # pyarrow.array would import Pandas where it is installed
+        return pa.array(value, target)
     except (pa.ArrowException, UnicodeEncodeError, OverflowError):
         return None
 
