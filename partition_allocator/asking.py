@@ -10,9 +10,12 @@ import pyarrow as pa
 from werkzeug.test import Client, TestResponse
 
 from partition_allocator.answers import Answer
+from service.api.forms import form_of
 from service.app import create_app
-from service.cli.local_client import UNLIMITED
+from service.cli.local_client import UNLIMITED, has_form
 from service.config import Settings
+from service.decisions.budget import Budget
+from service.web.forms import Refused
 from service.web.json.codec import dumps, loads
 from service.web.tables import ARROW_STREAM, JSON
 
@@ -39,7 +42,21 @@ def ask(path: str, body: dict[str, Any], output: Output) -> Any:
     """The answer to a JSON body; fields that are None are left out. Raises Rejected, and ValueError for another output."""
     accept = _media_type(output)
     sent = dumps({name: value for name, value in body.items() if value is not None})
+    if has_form(path):
+        return _decided(path, sent, output)
     return _read(_client().post(path, data=sent, content_type=JSON, headers={"Accept": accept}), path, output)
+
+
+def _decided(path: str, body: bytes, output: Output) -> Any:
+    form, budget = form_of(path), Budget()
+    try:
+        answer = form.decide(form.question(body), budget)
+    except Refused as refused:
+        raise Rejected(refused.problem) from None
+    if output == "dict" or form.table is None:
+        return Answer(loads(form.json(answer, budget)), path)
+    table = form.table(answer)
+    return table if output == "arrow" else table.to_pandas()
 
 
 def ask_with_columns(path: str, question: dict[str, Any], columns: dict[str, Any], output: Output) -> Any:

@@ -19,7 +19,7 @@ import requests
 import yaml
 
 from service.auth.tokens import new_token
-from service.cli.live.cluster_metrics import GAUGES
+from service.live.cluster_metrics import GAUGES
 from tests.live.clients import eventually, members_of, metrics_at
 from tests.support.charts import CHART
 from tests.support.golden import PROJECT

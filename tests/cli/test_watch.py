@@ -14,10 +14,9 @@ from kafka.protocol.admin import DescribeLogDirsRequest
 from prometheus_client import CollectorRegistry
 
 from service.cli.live import metrics_endpoint as endpoint
-from service.cli.live.cluster_metrics import Bounds, ClusterCollector, measure
 from service.cli.live.metrics_endpoint import metrics_endpoint
 from service.cli.live.watch import _Watcher
-from service.cli.local_client import LocalApp
+from service.live.cluster_metrics import Bounds, ClusterCollector, measure
 from service.live.snapshot import Extent
 from tests.live.stub_cluster import StubCluster, stub_cluster
 
@@ -42,7 +41,7 @@ def snapshot_of(**group: Any) -> dict[str, Any]:
 
 def samples_of(**group: Any) -> dict[tuple[str, tuple[str, ...]], float]:
     """Without the common beginning of their names."""
-    samples = measure(snapshot_of(**group), None, 0, Bounds(10, 10, 10), LocalApp().ask)
+    samples = measure(snapshot_of(**group), None, 0, Bounds(10, 10, 10))
     return {(name.removeprefix("allocator_cluster_"), labels): value for (name, labels), value in samples.items()}
 
 

@@ -16,10 +16,9 @@ from kafka.protocol.admin import DescribeGroupsRequest, DescribeLogDirsRequest, 
 from kafka.protocol.consumer import ListOffsetsRequest, OffsetFetchRequest
 from py4j.protocol import Py4JError
 
-from service.cli.live.verification import check_groups
-from service.cli.local_client import LocalApp
 from service.live.client import ClusterClient
 from service.live.snapshot import Extent, take_snapshot
+from service.live.verification import check_groups
 from tests.live.clients import eventually, metrics_at
 from tests.live.stub_cluster import VERSIONS, StubCluster, stub_cluster
 from tests.support.broker import running_broker
@@ -88,7 +87,7 @@ def test_groups_of_the_stub_are_alike() -> None:
     """Its range assignments are Java's, so that the other tests are about real answers."""
     with stub_cluster(StubCluster()) as cluster, ClusterClient(cluster.bootstrap, {}) as client:
         snapshot = take_snapshot(client, Extent())
-    assert [finding.verdict for finding in check_groups(snapshot, (), LocalApp().ask)] == ["alike"] * 4
+    assert [finding.verdict for finding in check_groups(snapshot, ())] == ["alike"] * 4
 
 
 @pytest.mark.slow

@@ -10,11 +10,10 @@ from uuid import uuid4
 import pytest
 from kafka.protocol.api_message import ApiMessage
 
-from service.cli.live.cluster_metrics import Bounds, measure
-from service.cli.live.verification import check_groups
-from service.cli.local_client import LocalApp
 from service.live.client import ClusterClient
+from service.live.cluster_metrics import Bounds, measure
 from service.live.snapshot import Extent, take_snapshot
+from service.live.verification import check_groups
 from tests.live.clients import eventually
 from tests.support.jvm import KAFKA, fetch
 
@@ -107,10 +106,9 @@ def test_tasks_are_partitions(secured: SecuredBroker, heartbeat: Any) -> None:
         )
         ids += task["partition_ids"]
     assert sorted(ids) == [0, 1, 2, 3]
-    app = LocalApp()
-    (finding,) = check_groups(snapshot, (), app.ask)
+    (finding,) = check_groups(snapshot, ())
     assert (finding.verdict, finding.reason[:38]) == ("not_checked", "The assignors of the streams protocol ")
-    samples = measure(snapshot, None, 0.0, Bounds(0, 1, 0), app.ask)
+    samples = measure(snapshot, None, 0.0, Bounds(0, 1, 0))
     assert samples["allocator_cluster_group_members", (GROUP,)] == 2
     assert samples["allocator_cluster_group_skew_ratio", (GROUP, "partitions")] == 1
     assert ("allocator_cluster_group_differs", (GROUP,)) not in samples

@@ -12,8 +12,7 @@ from click.testing import CliRunner
 from confluent_kafka.admin import AdminClient, NewPartitions
 
 from service.cli import main
-from service.cli.live.verification import check_groups
-from service.cli.local_client import LocalApp
+from service.live.verification import check_groups
 from tests.live.clients import ASSIGNORS, eventually, members_of
 from tests.live.test_snapshot import look
 
@@ -44,7 +43,7 @@ def test_groups_of_java_and_of_brokers_are_alike(secured: SecuredBroker, tmp_pat
             members.java("simple", topics[:1], share=True)
             partial = dict.fromkeys(sizes, i + 1)
             snapshot = eventually(lambda: look(broker, *sizes), lambda snapshot, sizes=partial: _is_complete(snapshot, sizes))
-            findings = {finding.name: finding for finding in check_groups(snapshot, (), LocalApp().ask)}
+            findings = {finding.name: finding for finding in check_groups(snapshot, ())}
             assert findings.keys() == sizes.keys()
             others = {name: finding.reason for name, finding in findings.items() if finding.verdict != "alike"}
             assert "initialized" in others.pop("simple", "initialized")
@@ -106,7 +105,7 @@ def test_librdkafka_differs(secured: SecuredBroker) -> None:
         for i in range(3):
             members.librdkafka("rd", topics[: 1 + i % 2], partition_assignment_strategy="roundrobin")
         snapshot = eventually(lambda: look(broker, "rd"), lambda snapshot: _is_complete(snapshot, {"rd": 3}))
-    (finding,) = check_groups(snapshot, (), LocalApp().ask)
+    (finding,) = check_groups(snapshot, ())
     assert snapshot["groups"][0]["assignment_version"] < 3
     assert finding.verdict in ("alike", "differs")
     if finding.verdict == "differs":
@@ -125,7 +124,7 @@ def test_leader_with_old_metadata(secured: SecuredBroker) -> None:
         admin.create_partitions([NewPartitions(topic, 6)])[topic].result(30)
         snapshot = look(broker, "old-metadata")
         assert snapshot["groups"][0]["group_state"] == "Stable"
-    (finding,) = check_groups(snapshot, (), LocalApp().ask)
+    (finding,) = check_groups(snapshot, ())
     assert (finding.verdict, finding.reason) == ("alike", f"as its leader computed it when it knew 4 of 6 partitions of {topic}")
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,8 +11,8 @@ from marshmallow import Schema, fields
 
 from service.core.measures import spread
 from service.core.model import NONE, Group, Int32s, Ragged
-from service.decisions.groups.answer import FEW_MOVES
-from service.decisions.groups.tables import assignments_table, moves_table, names_of_topics
+from service.decisions.groups.answer import FEW_MOVES, MAX_DIFFERENCES
+from service.decisions.groups.tables import assignments_table, difference_rows, moves_table, names_of_topics
 from service.web.fields import about
 from service.web.json.codec import LongText, dumps
 from service.web.json.rows import Part, json_list
@@ -23,9 +22,6 @@ if TYPE_CHECKING:
     from service.core.rebalances.moves import Moves
     from service.decisions.budget import Budget
     from service.decisions.groups.answer import Assigned, Comparison, GroupAnswer
-
-MAX_DIFFERENCES: Final = 20
-"""Most differences from what is expected that an answer lists."""
 
 
 class AssignmentDifferenceSchema(Schema):
@@ -198,23 +194,9 @@ def _compared(comparison: Comparison) -> dict[str, Any]:
     return {
         "alike": not len(differences),
         "differences_count": len(differences),
-        "differences": list(difference_documents(comparison)),
+        "differences": difference_rows(comparison.expected, differences, MAX_DIFFERENCES),
         **({"partitions_counts": comparison.counts} if comparison.counts else {}),
     }
-
-
-def difference_documents(comparison: Comparison) -> Iterator[dict[str, Any]]:
-    """The first differences, as AssignmentDifferenceSchema has them."""
-    group, differences = comparison.expected, comparison.differences
-    names = (*group.topics.names, *group.unknown_topic_names)
-    topics, ids = group.topic_partitions(differences.partitions[:MAX_DIFFERENCES])
-    for i, (topic, partition_id) in enumerate(zip(topics.tolist(), ids.tolist(), strict=True)):
-        yield {
-            "topic_name": names[topic],
-            "partition_id": partition_id,
-            "expected_member_ids": [group.member_ids[member] for member in differences.expected.row(i).tolist()],
-            "member_ids": [group.member_ids[member] for member in differences.actual.row(i).tolist()],
-        }
 
 
 def moves_json(group: Group, moves: Moves, budget: Budget) -> LongText:

@@ -14,10 +14,10 @@ from rich.console import Console
 from service.cli import options
 from service.cli.errors import note
 from service.cli.live.snapshot import cluster_client, cluster_options, extent_of, read_snapshot
-from service.cli.live.verification import Ask, Finding, check_groups, check_topics, missing
 from service.cli.local_client import LocalApp, Refused
 from service.cli.terminal import fill, table
 from service.core.printable import printable
+from service.live.verification import Finding, check_groups, check_topics, missing
 from service.report.numbers import counted
 from service.web.json.codec import dumps
 
@@ -58,21 +58,20 @@ def verify(
     partitioners of all clients. The cluster is a snapshot (--snapshot) or live (--bootstrap-server). The exit status is 1 if
     something differs, else 3 if a group or topic that is named was not found.
     """
-    app = LocalApp()
     if file is not None:
         if bootstrap_server or command_config or keys_count:
             raise click.UsageError("--snapshot needs no --bootstrap-server, --command-config or --keys.")
         document = read_snapshot(file)
-        findings = list(_findings(document, topic_names, group_ids, app.ask))
+        findings = list(_findings(document, topic_names, group_ids))
     else:
         extent = extent_of((), group_ids, with_offsets_topic=with_offsets_topic, expected_topics=topic_names)
         from service.live.snapshot import take_snapshot  # noqa: PLC0415 - needs the Kafka client
 
         with cluster_client(bootstrap_server, command_config, time_limit) as client:
             document = take_snapshot(client, extent)
-            findings = list(_findings(document, topic_names, group_ids, app.ask))
+            findings = list(_findings(document, topic_names, group_ids))
             if keys_count:
-                findings += _check_keys(client, document, topic_names, keys_count, app.ask)
+                findings += _check_keys(client, document, topic_names, keys_count)
     not_found = [*missing(document, "group", group_ids), *missing(document, "topic", topic_names)]
     findings += not_found
     _print(findings, document.get("not_known", ()), options.form(output))
@@ -81,17 +80,15 @@ def verify(
     sys.exit(NOT_FOUND if not_found else 0)
 
 
-def _findings(document: dict[str, Any], topic_names: Sequence[str], group_ids: Sequence[str], ask: Ask) -> Iterator[Finding]:
+def _findings(document: dict[str, Any], topic_names: Sequence[str], group_ids: Sequence[str]) -> Iterator[Finding]:
     """Of the groups and topics that are named; if none are, of all."""
     if group_ids or not topic_names:
-        yield from check_groups(document, group_ids, ask)
+        yield from check_groups(document, group_ids)
     if topic_names or not group_ids:
         yield from check_topics(document, topic_names)
 
 
-def _check_keys(
-    client: ClusterClient, document: dict[str, Any], topic_names: Sequence[str], count: int, ask: Ask
-) -> Iterator[Finding]:
+def _check_keys(client: ClusterClient, document: dict[str, Any], topic_names: Sequence[str], count: int) -> Iterator[Finding]:
     """Which partitioner wrote each topic."""
     from service.live.errors import ClusterError  # noqa: PLC0415 - needs the Kafka client
     from service.live.sample import sample_keys  # noqa: PLC0415
@@ -111,7 +108,7 @@ def _check_keys(
         records = [{"key": base64.b64encode(key).decode(), "partition_id": partition} for key, partition in sample]
         body = {"partitions_count": topic["partitions_count"], "key_format": "base64", "observations": records}
         try:
-            answer = ask("/v1/partitioner-fingerprints", body)
+            answer = LocalApp().ask("/v1/partitioner-fingerprints", body)
         except Refused as refusal:
             yield Finding("keys", name, "", "not_checked", str(refusal))
             continue

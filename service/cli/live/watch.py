@@ -14,14 +14,12 @@ from typing import TYPE_CHECKING, Any
 import click
 from prometheus_client import CollectorRegistry
 
-from service.cli.live.cluster_metrics import Bounds, ClusterCollector, Samples, measure, measure_keys
 from service.cli.live.metrics_endpoint import metrics_endpoint
 from service.cli.live.snapshot import cluster_client, cluster_options, extent_of
-from service.cli.local_client import LocalApp
+from service.live.cluster_metrics import Bounds, ClusterCollector, Samples, measure, measure_keys
 from service.web.json.codec import dumps
 
 if TYPE_CHECKING:
-    from service.cli.live.verification import Ask
     from service.live.client import ClusterClient
     from service.live.snapshot import Extent
 
@@ -83,7 +81,6 @@ class _Watcher:
         self._cluster_id = ""
         self._addresses: tuple[str, ...] = ()
         self._extent, self._bounds, self._sample_keys = extent, bounds, sample_keys
-        self._ask: Ask = LocalApp().ask
         self._previous: tuple[float, dict[str, Any]] | None = None
         self._not_known: Any = None
         self._stopped = False
@@ -127,7 +124,7 @@ class _Watcher:
         started, taken_at = time.monotonic(), time.time()
         snapshot = take_snapshot(client, self._extent)
         before, previous = self._previous or (0.0, None)
-        samples = measure(snapshot, previous, started - before, self._bounds, self._ask)
+        samples = measure(snapshot, previous, started - before, self._bounds)
         if self._sample_keys:
             self._measure_keys(client, snapshot, samples)
         self._previous = started, snapshot

@@ -31,6 +31,9 @@ FEW_MOVES: Final = 100
 MOVE_BYTES: Final = 64
 """Memory for each owned and each assigned partition while moves are sought."""
 
+MAX_DIFFERENCES: Final = 20
+"""Most differences from what is expected that an answer lists."""
+
 NAMED: Final = 5
 """Most topics that a warning names."""
 

@@ -20,7 +20,7 @@ def expected_group(topics: pa.StructArray, members: pa.StructArray, expected: li
     ids = members.field("member_id").to_pylist()
     rows = {each["member_id"]: each["partitions"] for each in expected}
     owning = [{"member_id": member_id, "owned_partitions": rows.get(member_id, [])} for member_id in ids]
-    return read_group(topics(owning, MEMBER))
+    return read_group(topics, pa.array(owning, MEMBER))
 
 
 def expected_faults(members: pa.StructArray, expected: list[dict[str, Any]]) -> Iterator[InvalidQuestion]:

@@ -5,16 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+import pyarrow as pa
+
 from service.core.assignors import GROUP_PROTOCOLS, of_client
 from service.core.errors import InvalidQuestion, UnknownStrategy, raise_all
 from service.core.kafka_versions import LATEST
 from service.decisions.groups.expected import expected_faults, largest_counts, with_counts
-from service.decisions.groups.rows import member_faults, partitions_total, subscriptions_total, topic_faults
+from service.decisions.groups.rows import (
+    MEMBER,
+    TOPIC,
+    member_faults,
+    partitions_total,
+    plain_members,
+    plain_topics,
+    subscriptions_total,
+    topic_faults,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import pyarrow as pa
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from service.core.assignors import Assignor
     from service.decisions.budget import Budget
@@ -64,6 +73,23 @@ class GroupQuestion:
     def version(self) -> str:
         """The release of Kafka."""
         return self.kafka_version or LATEST
+
+
+def of_rows(topics: Sequence[Mapping[str, Any]], members: Sequence[Mapping[str, Any]], **rest: Any) -> GroupQuestion:
+    """The question of rows as a description has them. rest : its other fields. Raises InvalidQuestion"""
+    return GroupQuestion(_rows("topics", topics, TOPIC, plain_topics), _rows("members", members, MEMBER, plain_members), **rest)
+
+
+def _rows(
+    field: str, rows: Sequence[Mapping[str, Any]], kind: pa.DataType, is_plain: Callable[[pa.StructArray], bool]
+) -> pa.StructArray:
+    try:
+        array = pa.array(rows, kind)
+    except (pa.ArrowException, OverflowError, UnicodeEncodeError) as error:
+        raise InvalidQuestion(f"Not well-formed: {error}", field) from None
+    if array.null_count or not is_plain(array):
+        raise InvalidQuestion("A row is not well-formed.", field)
+    return array
 
 
 def check(question: GroupQuestion, budget: Budget) -> Assignor:

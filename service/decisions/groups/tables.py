@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from service.core.model import Group, Int32s
-    from service.core.rebalances.moves import Moves
+    from service.core.rebalances.moves import Differences, Moves
 
 
 def in_answer_order(group: Group, rows: Ragged, owners: Ragged) -> Ragged:
@@ -103,3 +103,21 @@ def names_of_topics(group: Group) -> tuple[str, ...]:
 
 def _members(group: Group, members: Int32s) -> pa.Array:
     return pa.array(group.member_ids, NAME).take(pa.array(members, mask=members == NONE))
+
+
+def difference_rows(group: Group, differences: Differences, most: int) -> list[dict[str, Any]]:
+    """The first differences, with topic_name, partition_id, expected_member_ids and member_ids.
+
+    group : the one of ``expected_group``
+    """
+    names = names_of_topics(group)
+    topics, ids = group.topic_partitions(differences.partitions[:most])
+    return [
+        {
+            "topic_name": names[topic],
+            "partition_id": partition_id,
+            "expected_member_ids": [group.member_ids[member] for member in differences.expected.row(i).tolist()],
+            "member_ids": [group.member_ids[member] for member in differences.actual.row(i).tolist()],
+        }
+        for i, (topic, partition_id) in enumerate(zip(topics.tolist(), ids.tolist(), strict=True))
+    ]

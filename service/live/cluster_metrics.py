@@ -14,11 +14,13 @@ from typing import Any, Final
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from service.cli.live.verification import Ask, check_groups
-from service.cli.local_client import Refused
-from service.core.errors import InvalidQuestion
+from service.core.errors import AllocatorError
+from service.decisions.budget import Budget
+from service.decisions.groups.answer import answer
+from service.decisions.groups.question import of_rows
 from service.descriptions.bodies import group_assignment
 from service.descriptions.model import Description
+from service.live.verification import check_groups
 
 Json = dict[str, Any]
 Numbers = Sequence[float | None]
@@ -65,7 +67,7 @@ class Bounds:
     topic_names: Sequence[str] = ()
 
 
-def measure(snapshot: Json, previous: Json | None, seconds: float, bounds: Bounds, ask: Ask) -> Samples:
+def measure(snapshot: Json, previous: Json | None, seconds: float, bounds: Bounds) -> Samples:
     """The samples of a snapshot. previous : the one before, taken so many seconds earlier, for rates"""
     samples: Samples = {}
     _measure_brokers(snapshot, samples)
@@ -80,7 +82,7 @@ def measure(snapshot: Json, previous: Json | None, seconds: float, bounds: Bound
         (group for group in snapshot["groups"] if "members" in group or "committed_offsets" in group),
         key=lambda group: (-len(group.get("members", ())), group["group_id"]),
     )
-    _measure_groups(snapshot, groups[: bounds.max_groups], samples, ask)
+    _measure_groups(snapshot, groups[: bounds.max_groups], samples)
     _measure_members(snapshot, groups[: bounds.max_groups], _rates(snapshot, older, seconds), samples, bounds.max_members)
     members_count = sum(len(group.get("members", ())) for group in groups)
     counts = {"topic": len(topics), "group": len(groups), "member": members_count}
@@ -160,7 +162,7 @@ def _differences(before: Numbers, after: Numbers, seconds: float) -> Numbers:
     return [None if a is None or b is None or b < a else (b - a) / seconds for a, b in pairs]
 
 
-def _measure_groups(snapshot: Json, groups: Sequence[Json], samples: Samples, ask: Ask) -> None:
+def _measure_groups(snapshot: Json, groups: Sequence[Json], samples: Samples) -> None:
     description = Description("snapshot", *(tuple(snapshot[part]) for part in ("brokers", "topics", "groups")))
     ends = {topic["topic_name"]: topic.get("log_end_offsets", ()) for topic in snapshot["topics"]}
     for group in groups:
@@ -177,12 +179,12 @@ def _measure_groups(snapshot: Json, groups: Sequence[Json], samples: Samples, as
             of_members = [sum(lag.get(partition, 0) for partition in partitions) for partitions in owned]
             samples["allocator_cluster_group_skew_ratio", (*label, "lag")] = skew(of_members)
         try:
-            movement = ask("/v1/group-assignments", group_assignment(description, group["group_id"]))["movement"]
-        except (Refused, InvalidQuestion):
+            movement = answer(of_rows(**group_assignment(description, group["group_id"])), Budget()).first.outcome.movement
+        except AllocatorError:
             continue
-        samples["allocator_cluster_group_next_moves", label] = movement["moved"]
+        samples["allocator_cluster_group_next_moves", label] = movement.moved
     names = [group["group_id"] for group in groups if group.get("members")]
-    for finding in check_groups(snapshot, names, ask) if names else ():
+    for finding in check_groups(snapshot, names) if names else ():
         if finding.verdict != "not_checked":
             samples["allocator_cluster_group_differs", (finding.name,)] = finding.verdict == "differs"
 

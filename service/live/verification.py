@@ -1,6 +1,6 @@
 """Predicted against actual: is each group assigned, and each topic placed, as Kafka would?
 
-``/v1/group-assignments`` compares a group's assignment, as what is ``expected``, with up to two answers:
+A group's assignment is what is ``expected`` of up to two questions:
 
 ============== ========================================================================================================
 replay         classic groups: what the leader computed from what the members sent when they joined, perhaps without knowing
@@ -9,29 +9,29 @@ steady         what the next rebalance would give the same members; it moves not
 ============== ========================================================================================================
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import product
 from typing import Any, Final, Literal
 
 import pyarrow as pa
 
-from service.cli.local_client import Refused
 from service.core.assignors import GROUP_PROTOCOLS
-from service.core.errors import InvalidQuestion
+from service.core.errors import AllocatorError, InvalidQuestion
 from service.core.model import Cluster, Ragged
 from service.core.placement_audits.audit import audit
 from service.core.placers import PLACERS
+from service.decisions.budget import Budget
+from service.decisions.groups.answer import MAX_DIFFERENCES, Comparison, answer
+from service.decisions.groups.question import GroupQuestion, of_rows
+from service.decisions.groups.tables import difference_rows
 from service.decisions.placements.rows import BROKER, PLACEMENT, read_cluster, read_placement
 from service.descriptions.bodies import foreign_leader, group_assignment, picked, placement_audit
 from service.descriptions.model import Description
 from service.report.numbers import counted
 
 Json = dict[str, Any]
-Ask = Callable[[str, Json], Json]
-"""Posts a body to a path and gives the answer; raises Refused."""
-
 Verdict = Literal["alike", "differs", "not_checked"]
-PATH: Final = "/v1/group-assignments"
 OLDER_TOPICS: Final = 6
 """Topics of which both the current and an older partition count are tried: as many as the service has combinations for."""
 PLACERS_OF_KAFKA: Final = ("striped", "rack-aware", "rack-unaware")
@@ -61,7 +61,7 @@ class Finding:
         return asdict(self)
 
 
-def check_groups(snapshot: Json, group_ids: Sequence[str], ask: Ask) -> Iterator[Finding]:
+def check_groups(snapshot: Json, group_ids: Sequence[str]) -> Iterator[Finding]:
     """A finding for each group with members, and for each that is named. group_ids : those to check; none of them means all"""
     description = Description("snapshot", *(tuple(snapshot[part]) for part in ("brokers", "topics", "groups")))
     counts = {topic["topic_name"]: topic["partitions_count"] for topic in snapshot["topics"]}
@@ -73,8 +73,8 @@ def check_groups(snapshot: Json, group_ids: Sequence[str], ask: Ask) -> Iterator
             reason = "It has no members."
         if reason is None and group["members"]:
             try:
-                yield _check_group(group, group_assignment(description, group["group_id"]), counts, ask)
-            except (Refused, InvalidQuestion) as refusal:
+                yield _check_group(group, group_assignment(description, group["group_id"]), counts)
+            except AllocatorError as refusal:
                 reason = str(refusal)
         if reason is not None:
             yield Finding("group", group["group_id"], group.get("assignor", ""), "not_checked", reason)
@@ -142,28 +142,37 @@ def _why_not_checked(group: Json) -> str | None:
     return next((reason for reason, holds in reasons.items() if holds), None)
 
 
-def _check_group(group: Json, steady: Json, counts: dict[str, int], ask: Ask) -> Finding:
+def _check_group(group: Json, steady: Json, counts: dict[str, int]) -> Finding:
     """Steady : the body for the next rebalance; counts : the partitions of each topic"""
     expected = [{"member_id": each["member_id"], "partitions": each["owned_partitions"]} for each in group["members"]]
     classic, owned = group["group_protocol"] == "classic", _owned(group)
-    answers = []
+    question = of_rows(**steady, expected=expected)
+    comparisons = []
     if classic:
-        members = [_joining_member(member) for member in group["members"]]
-        answers.append(ask(PATH, {**steady, "members": members, "topics": _candidates(steady, owned), "expected": expected}))
-        if answers[0]["alike"]:
-            return _alike(group, _leader_view(answers[0].get("partitions_counts", {}), counts))
+        joining = of_rows(**{**steady, "members": [_joining_member(member) for member in group["members"]]}, expected=expected)
+        comparisons.append(_compared(replace(joining, counts=_candidates(steady, owned))))
+        if not len(comparisons[0].differences):
+            return _alike(group, _leader_view(comparisons[0].counts, counts))
     elif group["group_protocol"] == "share":
         waiting = sum(topic["partitions_count"] - len(owned.get(topic["topic_name"], ())) for topic in steady["topics"])
         if waiting > 0:
             partitions = counted(waiting, "partition has", "partitions have")
             reason = f"{partitions} no member yet; a share group assigns a partition once its state is initialized"
             return Finding("group", group["group_id"], group["assignor"], "not_checked", reason)
-    answers.append(ask(PATH, {**steady, "expected": expected}))
-    if answers[-1]["alike"]:
+    comparisons.append(_compared(question))
+    if not len(comparisons[-1].differences):
         return _alike(
             group, "; ".join(filter(None, (_progress(group), "the next rebalance would move nothing", foreign_leader(group))))
         )
-    return _differs(group, answers[0])
+    return _differs(group, comparisons[0])
+
+
+def _compared(question: GroupQuestion) -> Comparison:
+    """How the group's next assignment differs from the one that it has."""
+    comparison = answer(question, Budget()).comparison
+    if comparison is None:
+        raise TypeError("the question expects no assignment")
+    return comparison
 
 
 def _joining_member(member: Json) -> Json:
@@ -181,15 +190,14 @@ def _owned(group: Json) -> dict[str, set[int]]:
     return owned
 
 
-def _candidates(steady: Json, owned: dict[str, set[int]]) -> list[Json]:
-    """The topics; where nobody owns the last partitions, also with the number of those before, which the leader may have seen."""
-    topics, older = [], 0
+def _candidates(steady: Json, owned: dict[str, set[int]]) -> tuple[dict[str, int], ...]:
+    """Where nobody owns a topic's last partitions, its count and that of those before, which the leader may have seen."""
+    lists: dict[str, list[int]] = {}
     for topic in steady["topics"]:
         known_count, count = max(owned.get(topic["topic_name"], ()), default=-1) + 1, topic["partitions_count"]
-        older += 0 < known_count < count
-        counts = count if not 0 < known_count < count else [count, known_count] if older <= OLDER_TOPICS else [known_count]
-        topics.append({**topic, "partitions_count": counts})
-    return topics
+        if 0 < known_count < count:
+            lists[topic["topic_name"]] = [count, known_count] if len(lists) < OLDER_TOPICS else [known_count]
+    return tuple(dict(zip(lists, counts, strict=True)) for counts in product(*lists.values()))
 
 
 def _leader_view(tried: dict[str, int], counts: dict[str, int]) -> str:
@@ -211,12 +219,10 @@ def _progress(group: Json) -> str:
     return f"{counted(behind, 'member has', 'members have')} not reached the target yet" if behind else ""
 
 
-def _differs(group: Json, answer: Json) -> Finding:
-    differences = [
-        {**difference, "member_ids": difference["expected_member_ids"], "expected_member_ids": difference["member_ids"]}
-        for difference in answer["differences"]
-    ]
-    count = answer["differences_count"]
+def _differs(group: Json, comparison: Comparison) -> Finding:
+    rows = difference_rows(comparison.expected, comparison.differences, MAX_DIFFERENCES)
+    differences = [{**row, "member_ids": row["expected_member_ids"], "expected_member_ids": row["member_ids"]} for row in rows]
+    count = len(comparison.differences)
     return Finding("group", group["group_id"], group["assignor"], "differs", _why(group), count, differences)
 
 

@@ -10,9 +10,8 @@ from click.testing import CliRunner
 from prometheus_client import CollectorRegistry, generate_latest
 
 from service.cli import main
-from service.cli.live.cluster_metrics import GAUGES, Bounds, ClusterCollector, measure, measure_keys, skew
-from service.cli.live.verification import check_groups
-from service.cli.local_client import LocalApp
+from service.live.cluster_metrics import GAUGES, Bounds, ClusterCollector, measure, measure_keys, skew
+from service.live.verification import check_groups
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,12 +19,6 @@ if TYPE_CHECKING:
     from click.testing import Result
 
 Json = dict[str, Any]
-
-
-@pytest.fixture(scope="module")
-def app() -> LocalApp:
-    """One app for all questions."""
-    return LocalApp()
 
 
 def owned(*partition_ids: int) -> list[Json]:
@@ -116,20 +109,20 @@ WRONG = [member("a", 0, 3), member("b", 1, 2)]
         ),
     ],
 )
-def test_verdicts(app: LocalApp, group: Json, verdict: str, reason: str) -> None:
+def test_verdicts(group: Json, verdict: str, reason: str) -> None:
     """Each verdict has its reason."""
-    (finding,) = check_groups(snapshot(**group), (), app.ask)
+    (finding,) = check_groups(snapshot(**group), ())
     assert finding.verdict == verdict
     assert reason in finding.reason
     assert (finding.differences_count > 0) == (verdict == "differs")
 
 
-def test_measures(app: LocalApp) -> None:
+def test_measures() -> None:
     """Skew, lag and moves, with rates from the snapshot before."""
     now = snapshot(members=WRONG, committed_offsets=[{**owned(0, 3)[0], "offsets": [4, 30]}])
     before = snapshot(members=WRONG)
     before["topics"][0]["log_end_offsets"] = [10, 10, 10, 20]
-    samples = measure(now, before, 10.0, Bounds(1, 1, 1), app.ask)
+    samples = measure(now, before, 10.0, Bounds(1, 1, 1))
     topic, group = "allocator_cluster_topic_skew_ratio", "allocator_cluster_group_skew_ratio"
     assert samples[topic, ("orders", "records")] == 50 * 4 / 80
     assert samples[topic, ("orders", "bytes")] == 500 * 4 / 800
@@ -153,9 +146,9 @@ def test_measures(app: LocalApp) -> None:
     assert samples["allocator_cluster_topic_key_skew_ratio", ("orders",)] == 3
 
 
-def test_series_are_bounded(app: LocalApp) -> None:
+def test_series_are_bounded() -> None:
     """What does not fit is counted, and every sample is one of the documented metrics."""
-    samples = measure(snapshot(members=RIGHT), None, 0.0, Bounds(0, 0, 0), app.ask)
+    samples = measure(snapshot(members=RIGHT), None, 0.0, Bounds(0, 0, 0))
     assert samples["allocator_cluster_dropped", ("topic",)] == samples["allocator_cluster_dropped", ("group",)] == 1
     assert not any("topic_" in name or "group_" in name for name, _ in samples)
     collector, registry = ClusterCollector(), CollectorRegistry()
