@@ -21,7 +21,7 @@
 The class name in kebab case is the last part of the problem's ``type``. Nothing here knows a status code.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
@@ -62,6 +62,18 @@ def raise_all(faults: Iterable[InvalidQuestion]) -> None:
     if several:
         several[0].others = several[1:]
         raise several[0]
+
+
+def faults_of(*checks: Callable[[], object]) -> Iterator[InvalidQuestion]:
+    """What each of these checks finds wrong, so that no fault hides another. Raises LimitExceeded at once."""
+    for check in checks:
+        try:
+            check()
+        except LimitExceeded:
+            raise
+        except InvalidQuestion as fault:
+            yield fault
+            yield from fault.others
 
 
 class UnknownStrategy(InvalidQuestion):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from service.api.placement_audits.request import EXAMPLE
+from service.api.placement_audits.schema import EXAMPLE
 from service.descriptions import bodies, read_description
 from tests.support.golden import CHOICE, lines
 

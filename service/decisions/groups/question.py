@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from service.core.assignors import GROUP_PROTOCOLS, of_client
-from service.core.errors import InvalidQuestion, UnknownStrategy, raise_all
+from service.core.errors import InvalidQuestion, UnknownStrategy, faults_of, raise_all
 from service.core.kafka_versions import LATEST
 from service.decisions.groups.expected import expected_faults, largest_counts, with_counts
 from service.decisions.groups.rows import (
@@ -143,10 +143,7 @@ def _released(assignor: Assignor, question: GroupQuestion) -> Assignor:
 
 
 def _faults(question: GroupQuestion) -> Iterator[InvalidQuestion]:
-    try:
-        strategy(question)
-    except InvalidQuestion as fault:
-        yield fault
+    yield from faults_of(lambda: strategy(question))
     yield from topic_faults(question.topics)
     yield from member_faults(question.members)
     yield from expected_faults(question.members, question.expected or [])

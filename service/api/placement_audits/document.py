@@ -1,4 +1,4 @@
-"""The answer of ``POST /v1/placement-audits``: its schema, its JSON, its table."""
+"""The audit of a placement as JSON and as a table."""
 
 from typing import Any
 
@@ -6,13 +6,13 @@ import numpy as np
 import pyarrow as pa
 from marshmallow import Schema, fields
 
-from service.api.placement_audits.request import PlacementAuditQuestion
 from service.api.placements.response import BrokerLoadSchema, RackLoadSchema, load_documents
 from service.core.model import NONE
-from service.core.placement_audits.audit import BrokenRule, Part, PlacementAudit
+from service.core.placement_audits.audit import BrokenRule, Part
 from service.core.placement_audits.evenness import MEASURES, Evenness, skews_of
 from service.core.placement_audits.verdict import verdict
-from service.core.placers.load import Load
+from service.decisions.budget import Budget
+from service.decisions.placement_audits import AuditAnswer
 from service.web.fields import about
 
 
@@ -113,34 +113,33 @@ class PlacementAuditAnswerSchema(Schema):
     )
 
 
-def audit_document(
-    question: PlacementAuditQuestion, audit: PlacementAudit, evenness: Evenness | None, load: Load
-) -> dict[str, Any]:
-    """The answer. load : of the brokers, as it is"""
+def document(answer: AuditAnswer, _: Budget) -> dict[str, Any]:
+    """The answer, as PlacementAuditAnswerSchema has it."""
+    question, audit = answer.question, answer.audit
     named = {} if question.topic_name is None else {"topic_name": question.topic_name}
     return {
         "kafka_version": question.kafka_version,
-        "placer": question.placer.name,
+        "placer": answer.placer.name,
         **named,
         "possible": audit.broken_rule is None,
-        "verdict": verdict(question.placer.name, audit),
-        "parts": [_part(part, question.first_id) for part in audit.parts],
-        "broken_rule": audit.broken_rule and _broken_rule(question, audit.broken_rule),
-        "other_history": [_part(part, question.first_id) for part in audit.other_history],
-        **load_documents(question.cluster, load),
-        "skew": evenness and _skews(evenness, skews_of(question.cluster, load)),
+        "verdict": verdict(answer.placer.name, audit),
+        "parts": [_part(part, answer.first_id) for part in audit.parts],
+        "broken_rule": audit.broken_rule and _broken_rule(answer, audit.broken_rule),
+        "other_history": [_part(part, answer.first_id) for part in audit.other_history],
+        **load_documents(answer.cluster, answer.load),
+        "skew": answer.evenness and _skews(answer.evenness, skews_of(answer.cluster, answer.load)),
     }
 
 
-def audit_table(question: PlacementAuditQuestion, audit: PlacementAudit, evenness: Evenness | None, load: Load) -> pa.Table:
+def table(answer: AuditAnswer) -> pa.Table:
     """A row for each of MEASURES: the verdict, the skew, and the skews over all draws, null where there are none."""
-    count = len(MEASURES)
+    count, audit = len(MEASURES), answer.audit
     possible, broken = audit.broken_rule is None, audit.broken_rule and audit.broken_rule.rule
-    actual = skews_of(question.cluster, load)
-    ranges = _skews(evenness, actual) if evenness else {}
+    actual = skews_of(answer.cluster, answer.load)
+    ranges = _skews(answer.evenness, actual) if answer.evenness else {}
     columns: dict[str, pa.Array] = {
-        "topic_name": pa.array([question.topic_name] * count, pa.string()),
-        "placer": pa.array([question.placer.name] * count, pa.string()),
+        "topic_name": pa.array([answer.question.topic_name] * count, pa.string()),
+        "placer": pa.array([answer.placer.name] * count, pa.string()),
         "possible": pa.array([possible] * count, pa.bool_()),
         "broken_rule": pa.array([broken] * count, pa.string()),
         "measure": pa.array(MEASURES, pa.string()),
@@ -161,15 +160,15 @@ def _part(part: Part, first_id: int) -> dict[str, Any]:
     }
 
 
-def _broken_rule(question: PlacementAuditQuestion, broken: BrokenRule) -> dict[str, Any]:
+def _broken_rule(answer: AuditAnswer, broken: BrokenRule) -> dict[str, Any]:
     where: dict[str, Any] = dict.fromkeys(("pointer", "partition_id", "replica", "broker_id"))
     if broken.row is not None:
-        where |= {"pointer": f"/placements/{question.position[broken.row]}", "partition_id": question.first_id + broken.row}
+        where |= {"pointer": f"/placements/{answer.position[broken.row]}", "partition_id": answer.first_id + broken.row}
         if broken.replica is not None:
-            broker = question.placement.values[question.placement.offsets[broken.row] + broken.replica]
+            broker = answer.placement.values[answer.placement.offsets[broken.row] + broken.replica]
             where["pointer"] += f"/replicas/{broken.replica}"
             where["replica"] = broken.replica
-            where["broker_id"] = None if broker == NONE else question.cluster.broker_ids[broker]
+            where["broker_id"] = None if broker == NONE else answer.cluster.broker_ids[broker]
     return {"rule": broken.rule, "detail": broken.detail, **where}
 
 

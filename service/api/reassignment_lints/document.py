@@ -1,11 +1,13 @@
-"""The answer of ``POST /v1/reassignments:lint``: its schema, its JSON, its table."""
+"""The findings about a reassignment as JSON and as a table."""
 
 from typing import Any
 
 import pyarrow as pa
 from marshmallow import Schema, fields
 
-from service.core.reassignments.lint import Finding, Lint
+from service.core.reassignments.lint import Finding
+from service.decisions.budget import Budget
+from service.decisions.reassignment_lints import LintAnswer
 from service.web.fields import about
 
 
@@ -47,18 +49,21 @@ def pointer(finding: Finding) -> str:
     return f"/reassignment/partitions{row}" + ("" if finding.replica is None else f"/replicas/{finding.replica}")
 
 
-def lint_document(result: Lint) -> dict[str, Any]:
-    """The answer."""
-    findings = [
-        {"severity": finding.severity, "rule": finding.rule, "pointer": pointer(finding), "detail": finding.detail}
-        for finding in result.findings
-    ]
-    return {"findings": findings, "counts": result.counts}
+def document(answer: LintAnswer, _: Budget) -> dict[str, Any]:
+    """The answer, as ReassignmentLintAnswerSchema has it."""
+    return {"findings": _rows(answer), "counts": answer.counts}
 
 
-def findings_table(result: Lint) -> pa.Table:
+def table(answer: LintAnswer) -> pa.Table:
     """The findings as columns."""
-    rows = lint_document(result)["findings"]
+    rows = _rows(answer)
     return pa.table(
         {name: pa.array([row[name] for row in rows], pa.string()) for name in ("severity", "rule", "pointer", "detail")}
     )
+
+
+def _rows(answer: LintAnswer) -> list[dict[str, str]]:
+    return [
+        {"severity": finding.severity, "rule": finding.rule, "pointer": pointer(finding), "detail": finding.detail}
+        for finding in answer.findings
+    ]

@@ -1,0 +1,68 @@
+"""The JSON body of a question about a topic's placement."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from marshmallow import Schema, fields, post_load, validate
+
+from service.api.placements.request import BrokerSchema
+from service.core.kafka_versions import LATEST
+from service.decisions.placement_audits import AuditQuestion
+from service.decisions.placements.rows import BROKER, PLACEMENT, plain_brokers, plain_placements
+from service.web.columns_field import Rows
+from service.web.fields import Integer, List, TopicName, about
+
+EXAMPLE: Final = {
+    "placer": "striped",
+    "brokers": [{"broker_id": 1, "rack_id": "a"}, {"broker_id": 2, "rack_id": "b"}, {"broker_id": 3, "rack_id": "c"}],
+    "topic_name": "orders",
+    "placements": [
+        {"partition_id": 0, "replicas": [1, 2, 3]},
+        {"partition_id": 1, "replicas": [2, 3, 1]},
+        {"partition_id": 2, "replicas": [3, 1, 2]},
+    ],
+}
+
+
+class AuditedPartitionSchema(Schema):
+    """What a partition has."""
+
+    partition_id = Integer(required=True, minimum=0)
+    replicas = List(Integer(), required=True, metadata=about("broker ids, the preferred leader first"))
+
+
+class PlacementAuditSchema(Schema):
+    """A topic's placement, and the placer that may have made it."""
+
+    kafka_version = fields.String(metadata=about("the release to reproduce, one of the placer's", example=LATEST))
+    placer = fields.String(load_default="striped", metadata=about("the name of a placer, as GET /v1/placers lists them"))
+    topic_name = TopicName(metadata=about("what the topic is called in this service's metrics"))
+    brokers = Rows(
+        BrokerSchema,
+        BROKER,
+        plain_brokers,
+        required=True,
+        metadata=about("the cluster that the topic was placed on. `modulo` and `rack-unaware` count along this list"),
+    )
+    placements = Rows(
+        AuditedPartitionSchema,
+        PLACEMENT,
+        plain_placements,
+        required=True,
+        metadata=about("the topic's partitions in any order, without a gap"),
+    )
+    additions = List(
+        Integer(minimum=1),
+        load_default=[],
+        validate=validate.Length(max=1_000),
+        metadata=about(
+            "the first id of the partitions that were added to the topic, for each addition: [12] for a topic that was created "
+            "with 12 partitions and grown once. Default: none were added"
+        ),
+    )
+
+    @post_load
+    def question(self, body: dict[str, Any], **_: Any) -> AuditQuestion:
+        """The question."""
+        return AuditQuestion(**{**body, "additions": tuple(body["additions"])})

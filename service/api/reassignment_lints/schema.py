@@ -1,0 +1,38 @@
+"""The JSON body of a question about a reassignment."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from marshmallow import Schema, fields, post_load
+
+from service.api.reassignments.request import KafkaReassignmentSchema, PlacedTopicSchema, TargetBrokerSchema
+from service.decisions.reassignment_lints import LintQuestion
+from service.decisions.reassignments.rows import PLACED_TOPIC, TARGET_BROKER, plain_placed_topics, plain_target_brokers
+from service.web.columns_field import Rows
+from service.web.fields import about
+
+EXAMPLE: Final = {
+    "brokers": [{"broker_id": i, "rack_id": "aab"[i]} for i in range(3)],
+    "topics": [{"topic_name": "orders", "placements": [{"partition_id": 0, "replicas": [0, 2]}]}],
+    "reassignment": {"version": 1, "partitions": [{"topic": "orders", "partition": 0, "replicas": [0, 1]}]},
+}
+
+
+class ReassignmentLintSchema(Schema):
+    """A reassignment, and the cluster that it is for."""
+
+    brokers = Rows(
+        TargetBrokerSchema,
+        TARGET_BROKER,
+        plain_target_brokers,
+        required=True,
+        metadata=about("the cluster, as for /v1/reassignments"),
+    )
+    topics = Rows(PlacedTopicSchema, PLACED_TOPIC, plain_placed_topics, required=True, metadata=about("the current placement"))
+    reassignment = fields.Nested(KafkaReassignmentSchema, required=True, metadata=about("Kafka's reassignment JSON"))
+
+    @post_load
+    def question(self, body: dict[str, Any], **_: Any) -> LintQuestion:
+        """The question."""
+        return LintQuestion(body["brokers"], body["topics"], body["reassignment"]["partitions"])

@@ -1,0 +1,147 @@
+"""Whether a placer could have placed a topic so: the question, and its answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from service.core.errors import MAX_ERRORS, InvalidQuestion, faults_of, raise_all
+from service.core.kafka_versions import LATEST
+from service.core.measures import spread
+from service.core.model import PlacementRequest, Ragged
+from service.core.placement_audits.audit import audit
+from service.core.placement_audits.evenness import evenness
+from service.core.placers import PLACERS
+from service.core.placers.load import load_of
+from service.decisions.figures import Figures
+from service.decisions.placements.rows import read_cluster, read_placement
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+
+    from service.core.model import Cluster, Int32s
+    from service.core.placement_audits.audit import PlacementAudit
+    from service.core.placement_audits.evenness import Evenness
+    from service.core.placers import Placer
+    from service.core.placers.load import Load
+    from service.decisions.budget import Budget
+
+
+@dataclass(frozen=True)
+class AuditQuestion:
+    """Could this placer have placed the topic so?
+
+    brokers, placements : rows (see ``placements.rows``: BROKER, PLACEMENT), each well-formed
+    additions : the first id of the partitions that were added to the topic, for each addition
+    """
+
+    brokers: pa.StructArray
+    placements: pa.StructArray
+    placer: str = "striped"
+    kafka_version: str = LATEST
+    topic_name: str | None = None
+    additions: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class AuditAnswer:
+    """The audit.
+
+    placement : Ragged partition → brokers, NONE for one that the cluster does not have; first_id : of the first partition
+    position : int32[partitions], where each stands in the question
+    evenness : over all draws; None if the placer refuses such a topic, or partitions differ in replicas
+    load : of the brokers, as it is
+    """
+
+    question: AuditQuestion
+    placer: Placer
+    cluster: Cluster
+    first_id: int
+    placement: Ragged
+    position: Int32s
+    audit: PlacementAudit
+    evenness: Evenness | None
+    load: Load
+
+    @property
+    def figures(self) -> Figures:
+        """See Figures."""
+        items = {"partitions": len(self.placement), "brokers": len(self.cluster)}
+        return Figures(self.placer.name, items, spread(self.load.replicas).skew, self.question.topic_name)
+
+
+def answer(question: AuditQuestion, budget: Budget) -> AuditAnswer:
+    """Audit the placement. Raises InvalidQuestion (all faults at once), KafkaError, and what the budget raises."""
+    replicas = len(question.placements.field("replicas").flatten())
+    budget.check("max_placement_cells", replicas, "replicas", "placements")
+    # Arrays of the placement and of the placer's own, and the answer.
+    budget.reserve(100_000 + 100 * len(question.placements) + 150 * replicas + 600 * len(question.brokers))
+    cluster = read_cluster(question.brokers)
+    raise_all(_faults(question, cluster))
+    placer = _placer(question)
+    ids, placement = read_placement(question.placements, cluster)
+    order = np.argsort(ids, kind="stable").astype(np.int32)
+    ids = ids[order]
+    gap = np.flatnonzero(np.diff(ids) != 1)
+    if len(gap):
+        raise InvalidQuestion(f"Partition {ids[gap[0]] + 1} is missing.", "placements")
+    additions = _additions(question.additions, int(ids[0]), int(ids[-1]))
+    if (order != np.arange(len(order))).any():
+        placement = _taken(placement, order)
+    result = audit(placer, cluster, placement, int(ids[0]), additions)
+    lengths = placement.lengths()
+    request = PlacementRequest(len(placement), int(lengths[0]), int(ids[0]))
+    refused = result.broken_rule is not None and result.broken_rule.row is None
+    even = None if refused or (lengths != lengths[0]).any() else evenness(placer, cluster, request)
+    return AuditAnswer(question, placer, cluster, int(ids[0]), placement, order, result, even, load_of(cluster, placement))
+
+
+def _placer(question: AuditQuestion) -> Placer:
+    placer = PLACERS[question.placer].at(question.kafka_version)
+    if "partitions_count" not in placer.requests:
+        detail = f"{placer.name} places several topics together; a single topic cannot be audited."
+        raise InvalidQuestion(detail, "placer")
+    return placer
+
+
+def _faults(question: AuditQuestion, cluster: Cluster) -> Iterator[InvalidQuestion]:
+    yield from faults_of(lambda: _placer(question))
+    yield from duplicates(cluster.broker_ids, "brokers", "broker_id")
+    if not len(cluster):
+        yield InvalidQuestion("Must have at least one broker.", "brokers")
+    if not len(question.placements):
+        yield InvalidQuestion("Must have at least one partition.", "placements")
+    yield from duplicates(np.array(question.placements.field("partition_id"), np.int32), "placements", "partition_id")
+
+
+def duplicates(ids: Int32s, field: str, name: str) -> Iterator[InvalidQuestion]:
+    """The rows of a field with the same id as an earlier row."""
+    _, first = np.unique(ids, return_index=True)
+    for row in np.setdiff1d(np.arange(len(ids)), first)[:MAX_ERRORS].tolist():
+        yield InvalidQuestion(f"Duplicate {name} {ids[row]}.", field, row, name)
+
+
+def _additions(ids: tuple[int, ...], first_id: int, last_id: int) -> tuple[int, ...]:
+    """The rows at which partitions were added, ascending."""
+    raise_all(_wrong_additions(ids, first_id, last_id))
+    return tuple(partition_id - first_id for partition_id in ids)
+
+
+def _wrong_additions(ids: tuple[int, ...], first_id: int, last_id: int) -> Iterator[InvalidQuestion]:
+    for i, partition_id in enumerate(ids):
+        if not first_id < partition_id <= last_id:
+            yield InvalidQuestion(f"Must be in [{first_id + 1}, {last_id}].", "additions", i)
+        elif i and partition_id <= ids[i - 1]:
+            yield InvalidQuestion("Must be larger than the one before.", "additions", i)
+
+
+def _taken(rows: Ragged, order: np.ndarray[Any, Any]) -> Ragged:
+    """The rows in another order."""
+    lengths = rows.lengths()[order]
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
+    return Ragged(offsets, rows.values[np.repeat(rows.offsets[:-1][order], lengths) + within])

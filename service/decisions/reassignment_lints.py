@@ -1,0 +1,95 @@
+"""What is wrong with a reassignment: the question, and its answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from service.core.errors import InvalidQuestion, faults_of, raise_all
+from service.core.model import NONE, Ragged
+from service.core.reassignments.lint import Reassigned, lint
+from service.decisions.figures import Figures
+from service.decisions.reassignments.rows import check_broker_ids, check_topic_names, read_brokers, read_placements
+
+if TYPE_CHECKING:
+    from service.core.reassignments.lint import Finding
+    from service.core.reassignments.model import Brokers, Placements
+    from service.decisions.budget import Budget
+
+
+@dataclass(frozen=True)
+class LintQuestion:
+    """A reassignment, and the cluster that it is for.
+
+    brokers, topics, reassigned : rows (see ``reassignments.rows``: TARGET_BROKER, PLACED_TOPIC, REASSIGNED), each well-formed
+    """
+
+    brokers: pa.StructArray
+    topics: pa.StructArray
+    reassigned: pa.StructArray
+
+
+@dataclass(frozen=True)
+class LintAnswer:
+    """The findings by row, at most MAX_ERRORS of one rule and severity.
+
+    counts : severity → how many there are; figures : see Figures
+    """
+
+    findings: list[Finding]
+    counts: dict[str, int]
+    figures: Figures
+
+
+def answer(question: LintQuestion, budget: Budget) -> LintAnswer:
+    """Lint the reassignment. Raises InvalidQuestion, and what the budget raises."""
+    raise_all(faults_of(lambda: _check_brokers(question.brokers), lambda: check_topic_names(question.topics)))
+    current = question.topics.field("placements").flatten().field("replicas")
+    cells = len(current.flatten()) + len(question.reassigned.field("replicas").flatten())
+    budget.check("max_placement_cells", cells, "replicas", "topics")
+    brokers = read_brokers(question.brokers, np.unique(np.array(current.flatten(), np.int32)))
+    budget.check("max_placement_cells", len(brokers) ** 2, "brokers × brokers", "brokers")
+    budget.check("max_assignment_cells", cells * len(brokers), "replicas × brokers")
+    budget.reserve(100_000 + 2 * 13 * len(brokers) ** 2 + 400 * (len(current) + len(question.reassigned)) + 200 * cells)
+    placements = read_placements(question.topics, brokers, None, frozenset())
+    reassigned = _read_reassigned(question.reassigned, brokers, placements)
+    result = lint(brokers, placements, reassigned, budget.check_time)
+    figures = Figures("lint", {"partitions": len(reassigned.partition_ids), "brokers": len(brokers)})
+    return LintAnswer(result.findings, result.counts, figures)
+
+
+def _check_brokers(rows: pa.StructArray) -> None:
+    if not len(rows):
+        raise InvalidQuestion("Must have at least one broker.", "brokers")
+    check_broker_ids(rows)
+
+
+def _read_reassigned(rows: pa.StructArray, brokers: Brokers, placements: Placements) -> Reassigned:
+    """The rows of type REASSIGNED."""
+    names, ids = rows.field("topic"), np.array(rows.field("partition"), np.int32)
+    known_names = pa.array(placements.topic_names, names.type)
+    topics = np.array(pc.fill_null(pc.index_in(names, known_names), NONE), np.int32)
+    keys, partitions = _keys(placements.topics, placements.partition_ids), np.full(len(rows), NONE, np.int32)
+    if len(keys):
+        order = np.argsort(keys, kind="stable")
+        sought = _keys(topics, ids)
+        at = np.minimum(np.searchsorted(keys[order], sought), len(keys) - 1)
+        partitions = np.where((keys[order[at]] == sought) & (topics != NONE), order[at], NONE).astype(np.int32)
+    lengths = np.array(pc.list_value_length(rows.field("replicas")), np.int64)
+    broker_ids, known = np.array(rows.field("replicas").flatten(), np.int32), brokers.cluster.broker_ids
+    replicas = np.full(len(broker_ids), NONE, np.int32)
+    if len(known):
+        order = np.argsort(known, kind="stable")
+        at = np.minimum(np.searchsorted(known[order], broker_ids), len(known) - 1)
+        replicas = np.where(known[order[at]] == broker_ids, order[at], NONE).astype(np.int32)
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    return Reassigned(names.to_pylist(), ids, partitions, topics != NONE, broker_ids, Ragged(offsets, replicas))
+
+
+def _keys(topics: Any, ids: Any) -> Any:
+    """int64[...], a number for each topic and partition."""
+    return topics.astype(np.int64) << 32 | ids.astype(np.int64)
