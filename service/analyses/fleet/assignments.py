@@ -7,8 +7,7 @@ A row is a body of ``POST /v1/group-assignments``: ``group_id``, ``group_protoco
 from __future__ import annotations
 
 import json
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,10 +28,12 @@ from service.analyses.nested_columns import (
     rows_of,
 )
 from service.core.assignors import GROUP_PROTOCOLS
-from service.core.errors import AllocatorError, InvalidQuestion, KafkaError, PluginFailed, UnknownStrategy
+from service.core.errors import AllocatorError, InvalidQuestion, KafkaError, PluginFailed
 from service.core.kafka_versions import LATEST
-from service.core.rebalances.moves import follow_up
 from service.core.rebalances.rebalance import rebalance
+from service.decisions.budget import Budget
+from service.decisions.groups.answer import assigned, told
+from service.decisions.groups.question import GroupQuestion, strategy
 from service.decisions.groups.rows import (
     MEMBER,
     NAME,
@@ -44,17 +45,18 @@ from service.decisions.groups.rows import (
     read_group,
     subscriptions_total,
 )
-from service.decisions.groups.tables import assignments_array, in_answer_order, topic_partitions_array
+from service.decisions.groups.tables import assignments_array, topic_partitions_array
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from service.core.assignors import Assignor
-    from service.core.model import Group
+    from service.decisions.groups.answer import GroupAnswer
 
-TEXTS: Final = ("group_id", "group_protocol", "assignor", "kafka_version")
+TEXTS: Final = ("group_id", "group_protocol", "assignor", "kafka_version", "client", "client_version")
 COLUMNS: Final = {**dict.fromkeys(TEXTS, NAME), "topics": pa.list_(TOPIC), "members": pa.list_(MEMBER), CORRUPT: NAME}
 REQUIRED: Final = ("topics", "members")
+NO_TOPICS: Final = pa.array([], TOPIC)
+NO_MEMBERS: Final = pa.array([], MEMBER)
 
 RESULT: Final = pa.schema(
     {
@@ -115,17 +117,18 @@ class Choice:
 
     @staticmethod
     def parse(text: str) -> Choice:
-        """The choice that ``protocol:assignor`` names, the protocol ``classic`` if there is none; raises UnknownStrategy."""
-        protocol, colon, assignor = text.rpartition(":")
-        choice = Choice(protocol if colon else "classic", assignor)
-        choice.strategy(LATEST)
+        """The choice that ``protocol:assignor`` names, the protocol ``classic`` if there is none; raises UnknownStrategy.
+
+        An assignor of another client has a colon of its own: ``classic:librdkafka:range``, or without the protocol.
+        """
+        protocol, _, assignor = text.partition(":")
+        choice = Choice(protocol, assignor) if protocol in GROUP_PROTOCOLS else Choice("classic", text)
+        strategy(choice.of(GroupQuestion(NO_TOPICS, NO_MEMBERS)))
         return choice
 
-    def strategy(self, kafka_version: str) -> Assignor:
-        """The assignor as that release has it; raises UnknownStrategy, InvalidQuestion."""
-        if self.group_protocol not in GROUP_PROTOCOLS:
-            raise UnknownStrategy("group_protocol", self.group_protocol, tuple(GROUP_PROTOCOLS))
-        return GROUP_PROTOCOLS[self.group_protocol][self.assignor].at(kafka_version)
+    def of(self, question: GroupQuestion) -> GroupQuestion:
+        """The question, for this assignor."""
+        return replace(question, group_protocol=self.group_protocol, assignor=self.assignor, client=None, client_version=None)
 
 
 def check_columns(schema: pa.Schema) -> None:
@@ -192,35 +195,41 @@ def _assign_row(
     row: dict[str, pa.Array], original: dict[str, pa.Array], choices: tuple[Choice, ...] | None
 ) -> Iterator[dict[str, Any]]:
     """The results of a group, for ``gathered``. original : the row before its columns were converted, for a rejection"""
-    texts = {name: row[name][0].as_py() if name in row else None for name in TEXTS}
-    protocol, version = texts["group_protocol"] or "classic", texts["kafka_version"] or LATEST
-    known: dict[str, Any] = {"group_id": texts["group_id"], "kafka_version": version}
+    texts: dict[str, Any] = {name: row[name][0].as_py() if name in row else None for name in TEXTS}
+    known: dict[str, Any] = {"group_id": texts["group_id"], "kafka_version": texts["kafka_version"] or LATEST}
     try:
         check_line(row)
-        if protocol not in GROUP_PROTOCOLS:
-            raise UnknownStrategy("group_protocol", protocol, tuple(GROUP_PROTOCOLS))
-        offered = GROUP_PROTOCOLS[protocol]
-        own = Choice(protocol, texts["assignor"] or offered.builtins[0].name)
-        with suppress(PluginFailed):  # its own row says so
-            own.strategy(version)
-        group = _read(row)
+        own = _own(GroupQuestion(NO_TOPICS, NO_MEMBERS, **texts))
+        question = GroupQuestion(*_read(row), **texts, moves=False)
+        group = read_group(question.topics, question.members)
     except InvalidQuestion as error:
         yield {**known, "error": WRONG_ROW, **rejection(original, error)}
         return
     known |= {"members": len(group), "topics": len(group.topics), "partitions": group.topics.partitions_count}
     # Another client's assignor is no choice of a group whose members are of one client.
-    tried = (Choice(protocol, each.name) for each in offered if ":" not in each.name) if choices is None else choices
-    for choice in dict.fromkeys((own, *tried)):
+    offered = (Choice(question.protocol, each.name) for each in GROUP_PROTOCOLS[question.protocol] if ":" not in each.name)
+    for choice in dict.fromkeys((own, *(offered if choices is None else choices))):
         named = {"group_protocol": choice.group_protocol, "assignor": choice.assignor, "own": choice == own}
+        asked = question if choice == own else choice.of(question)
         try:
-            yield {**known, **named, **_assign(group, choice.strategy(version))}
+            assignor = strategy(asked)
+            answer = told(asked, assignor, assigned(group, rebalance(group, assignor)), None, Budget())
+            yield {**known, **named, **_columns(answer)}
         except AllocatorError as error:
             exception = error.exception if isinstance(error, KafkaError) else None
             yield {**known, **named, "error": type(error).__name__, "exception": exception, "detail": str(error)}
 
 
-def _read(row: dict[str, pa.Array]) -> Group:
-    """The group of a row; raises InvalidQuestion, which points into the body that the row is."""
+def _own(question: GroupQuestion) -> Choice:
+    """The assignor that a group names, or its protocol's default; raises InvalidQuestion."""
+    try:
+        return Choice(question.protocol, strategy(question).name)
+    except PluginFailed:  # its own row says so
+        return Choice(question.protocol, question.assignor or "")
+
+
+def _read(row: dict[str, pa.Array]) -> tuple[pa.StructArray, pa.StructArray]:
+    """The topics and the members of a row, each well-formed; raises InvalidQuestion, which points into the row's body."""
     lists = {}
     for name, plain in (("topics", plain_topics), ("members", plain_members)):
         try:
@@ -242,21 +251,20 @@ def _read(row: dict[str, pa.Array]) -> Group:
     for count, what in ((partitions_total(topics), "partitions"), (subscriptions_total(topics, members), "subscriptions")):
         if count > MOST:
             raise InvalidQuestion(f"{count} {what}; an executor accepts at most {MOST} in a group.")
-    return read_group(topics, members)
+    return topics, members
 
 
-def _assign(group: Group, assignor: Assignor) -> dict[str, Any]:
-    """The columns of a result; raises KafkaError."""
-    outcome = rebalance(group, assignor)
-    settled = follow_up(group, outcome, assignor)[1] if outcome.assignment.follow_up_rebalance else outcome
-    rows = in_answer_order(group, outcome.assignment.rows, outcome.owners)
+def _columns(answer: GroupAnswer) -> dict[str, Any]:
+    """The columns of a result."""
+    group, outcome = answer.first.group, answer.first.outcome
+    settled = answer.second or answer.first
     return {
         **vars(outcome.load),
-        "settled_skew": settled.load.skew,
+        "settled_skew": settled.outcome.load.skew,
         **vars(outcome.movement),
         "fewest_possible_moves": outcome.fewest_possible_moves,
         "follow_up_rebalance": outcome.assignment.follow_up_rebalance,
-        "warnings": assignor.warnings(group) if assignor.warnings else [],
-        "assignments": (group, rows),
+        "warnings": answer.warnings,
+        "assignments": (group, answer.first.rows),
         "unassigned": (group, outcome.unassigned),
     }

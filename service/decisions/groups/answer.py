@@ -106,7 +106,7 @@ def answer(question: GroupQuestion, budget: Budget) -> GroupAnswer:
         first, comparison = assigned(group, rebalance(group, assignor)), None
     else:
         first, comparison = _compared(question, assignor, budget)
-    return _told(question, assignor, first, comparison, budget)
+    return told(question, assignor, first, comparison, budget)
 
 
 def assigned(group: Group, outcome: Rebalance) -> Assigned:
@@ -114,10 +114,10 @@ def assigned(group: Group, outcome: Rebalance) -> Assigned:
     return Assigned(group, outcome, in_answer_order(group, outcome.assignment.rows, outcome.owners))
 
 
-def _told(
+def told(
     question: GroupQuestion, assignor: Assignor, first: Assigned, comparison: Comparison | None, budget: Budget
 ) -> GroupAnswer:
-    """All that the question asks about a rebalance."""
+    """All that the question asks about a rebalance, which may also be one by another assignor than its own."""
     group, outcome = first.group, first.outcome
     second = assigned(*follow_up(group, outcome, assignor)) if outcome.assignment.follow_up_rebalance else None
     weights = group.topics.weights

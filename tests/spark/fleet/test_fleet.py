@@ -90,7 +90,26 @@ def test_the_skew_of_a_cooperative_assignor_is_that_after_its_second_rebalance()
 
 
 def test_an_assignor_is_written_as_the_command_takes_it() -> None:
-    assert str(Choice.parse("range")) == "classic:range"
+    for text in ("range", "librdkafka:range"):
+        assert str(Choice.parse(text)) == f"classic:{text}"
+        assert Choice.parse(f"classic:{text}") == Choice.parse(text)
+    assert str(Choice.parse("consumer:uniform")) == "consumer:uniform"
+
+
+def test_a_group_may_be_of_another_client(client: FlaskClient) -> None:
+    """Its own assignor is then that client's, whose name says so; those of its protocol are tried beside it."""
+    body = group(client="librdkafka", assignor="roundrobin", members=[{"member_id": m} for m in "cab"])
+    rows = assigned([body])
+    answer = client.post("/v1/group-assignments", json=body).json
+    assert [row["assignor"] for row in rows if row["own"]] == ["librdkafka:roundrobin"] == [answer["assignor"]]
+    assert rows[0]["assignments"] == answer["assignments"]
+    assert {row["assignor"] for row in rows[1:]} == {"range", "roundrobin", "sticky", "cooperative-sticky"}
+
+
+def test_warnings_are_those_of_the_service(client: FlaskClient) -> None:
+    body = group(members=[{"member_id": "a", "topic_names": ["t", "gone"]}])
+    own = next(row for row in assigned([body]) if row["own"])
+    assert own["warnings"] == client.post("/v1/group-assignments", json=body).json["warnings"] != []
 
 
 def test_each_group_is_tried_under_its_own_assignor_and_those_asked_for() -> None:
