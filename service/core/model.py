@@ -177,7 +177,7 @@ class Group:
 class LeftOpen:
     """What a library leaves to chance: each run of it on the same group may assign these partitions to other members.
 
-    partitions : int32[...], ascending: those that are assigned in every run, but not always to the same member
+    partitions : int32[...], ascending: those whose member need not be the same in every run
     because : what decides, a clause: "Go goes through a map in a random order"
     """
 
@@ -187,9 +187,8 @@ class LeftOpen:
     @property
     def warning(self) -> str:
         """A sentence for a reader of the answer."""
-        several = len(self.partitions)
-        who = "1 partition gets" if several == 1 else f"{several} partitions get"
-        return f"The library leaves to chance which member {who}: {self.because}. The assignments are those of every run."
+        several = "1 partition" if len(self.partitions) == 1 else f"{len(self.partitions)} partitions"
+        return f"The library leaves to chance who gets {several}: {self.because}. The assignments are those of every run."
 
 
 @dataclass(frozen=True)
@@ -208,8 +207,11 @@ class Assignment:
 
     @property
     def follow_up_rebalance(self) -> bool | None:
-        """Is a second rebalance needed to assign what is withheld? None for an assignor that never withholds anything."""
-        return None if self.withheld is None else len(self.withheld.values) > 0
+        """Is a second rebalance needed to assign what is withheld?
+
+        None for an assignor that never withholds anything, and if chance decides what is withheld.
+        """
+        return None if self.withheld is None or self.left_open is not None else len(self.withheld.values) > 0
 
     def final_loads(self) -> Int32s:
         """int32[members], the number of partitions of each member after the follow-up rebalance, if there is one."""

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from service.core.assignors.classic.members import topic_subscribers
+from service.core.assignors.clients.names import byte_ranks
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from service.core.model import Group, Int32s, Ragged
 
 
@@ -29,20 +28,12 @@ NO_ORDER: Final = (
 )
 
 
-def by_bytes(names: Sequence[str]) -> Int32s:
-    """int32[names], the positions of ``names`` in ascending order of their bytes in UTF-8, as memcmp and strcmp have it."""
-    return np.array(sorted(range(len(names)), key=names.__getitem__), np.int32)  # code points sort as their bytes do
-
-
 def ranks(group: Group) -> tuple[Int32s, Int32s]:
     """The place of each member among the member_ids, and among the instance_ids, NONE for a dynamic one: int32[members] each."""
-    of_ids = np.empty(len(group), np.int32)
-    of_ids[by_bytes(group.member_ids)] = np.arange(len(group), dtype=np.int32)
     of_instances = np.full(len(group), NONE, np.int32)
     static = [member for member, instance_id in enumerate(group.instance_ids) if instance_id is not None]
-    order = by_bytes([group.instance_ids[member] or "" for member in static])
-    of_instances[np.array(static, np.int32)[order]] = np.arange(len(static), dtype=np.int32)
-    return of_ids, of_instances
+    of_instances[np.array(static, np.int32)] = byte_ranks([group.instance_ids[member] or "" for member in static])
+    return byte_ranks(group.member_ids), of_instances
 
 
 def members_in_order(group: Group) -> Int32s:

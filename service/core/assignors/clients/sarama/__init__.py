@@ -1,0 +1,49 @@
+"""sarama, for Go: also what Telegraf, Redpanda Console and many exporters are made with.
+
+Source: balance_strategy.go, balance_strategy_cooperative_sticky.go (sarama 1.61.1).
+"""
+
+from typing import Final
+
+from service.core.assignors.clients.sarama import range as range_
+from service.core.assignors.clients.sarama import roundrobin, sticky
+from service.core.assignors.model import Assignor
+from service.core.registry import Implementation
+
+RELEASES: Final = ("1.61.1",)
+
+ASSIGNORS: Final[tuple[Assignor, ...]] = (
+    Assignor(
+        name="sarama:range",
+        run=range_.assign,
+        implementation=Implementation("sarama", RELEASES[-1], "NewBalanceStrategyRange"),
+        client_releases=RELEASES,
+        summary="Kafka's range without racks, over members in the order of their member_ids, static or not.",
+        setting="Consumer.Group.Rebalance.GroupStrategies: NewBalanceStrategyRange()",
+        is_default=True,
+    ),
+    Assignor(
+        name="sarama:roundrobin",
+        run=roundrobin.assign,
+        implementation=Implementation("sarama", RELEASES[-1], "NewBalanceStrategyRoundRobin"),
+        client_releases=RELEASES,
+        summary="Kafka's roundrobin, but partitions come in the order of their names as texts: t-10 before t-2.",
+        setting="Consumer.Group.Rebalance.GroupStrategies: NewBalanceStrategyRoundRobin()",
+    ),
+    Assignor(
+        name="sarama:sticky",
+        run=sticky.assign,
+        implementation=Implementation("sarama", RELEASES[-1], "NewBalanceStrategySticky"),
+        client_releases=RELEASES,
+        summary="Members keep what they own as far as the group can be even; chance decides who gets what is free.",
+        setting="Consumer.Group.Rebalance.GroupStrategies: NewBalanceStrategySticky()",
+    ),
+    Assignor(
+        name="sarama:cooperative-sticky",
+        run=sticky.assign_cooperatively,
+        implementation=Implementation("sarama", RELEASES[-1], "NewBalanceStrategyCooperativeSticky"),
+        client_releases=RELEASES,
+        summary="As its sticky, but a moved partition stays unassigned until its previous owner has revoked it.",
+        setting="Consumer.Group.Rebalance.GroupStrategies: NewBalanceStrategyCooperativeSticky()",
+    ),
+)
