@@ -17,10 +17,10 @@ FORMULA: Final = "^([=+\\-@\t\r\n＝＋－＠])"
 
 
 def written(columns: pa.Table, media_type: str) -> bytes:
-    """The table as CSV or ARROW_STREAM."""
+    """The table as CSV or ARROW_STREAM. CSV has a list of numbers as text with commas between, as Kafka's tools print them."""
     sink = pa.BufferOutputStream()
     if media_type == CSV:
-        pyarrow.csv.write_csv(columns, sink)
+        pyarrow.csv.write_csv(_without_lists(columns), sink)
     else:
         with pa.ipc.new_stream(sink, columns.schema) as stream:
             stream.write_table(columns)
@@ -40,10 +40,18 @@ def written_bytes(columns: pa.Table, media_type: str) -> int:
         elif pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type):
             lengths = pc.binary_length(texts)
         else:
-            size += 24 * len(texts)
+            size += 24 * (len(texts.flatten()) + len(texts) if pa.types.is_list(texts.type) else len(texts))
             continue
         size += (pc.sum(lengths, min_count=0).as_py() or 0) + 3 * len(texts)
     return 2 * size
+
+
+def _without_lists(columns: pa.Table) -> pa.Table:
+    for i, field in enumerate(columns.schema):
+        if pa.types.is_list(field.type):
+            texts = pc.binary_join(columns.column(i).cast(pa.list_(pa.string())), ",")
+            columns = columns.set_column(i, field.name, texts)
+    return columns
 
 
 def without_formulas(columns: pa.Table) -> pa.Table:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.api.placements.response import Placed, placements_json, reassignment_json
+from service.api.placements.document import Placed, placements_json, reassignment_json
 from service.app import create_app
 from service.config import Settings
 from service.core.kafka_versions import LATEST

@@ -150,9 +150,8 @@ TOPICS = [{"topic_name": "t", "placements": PLACEMENT}]
                 "kafka_version": "1.0",
                 "brokers": [{"broker_id": 1, "weight": 2}],
                 "topics": [{"topic_name": "t", "partitions_count": 1, "replication_factor": 1}] * 2,
-                "random_seed": "1",
             },
-            ["/random_seed", "/kafka_version", "/brokers/0/weight", "/topics/1/topic_name"],
+            ["/kafka_version", "/brokers/0/weight", "/topics/1/topic_name"],
         ),
         (
             "/v1/placement-audits",

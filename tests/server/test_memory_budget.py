@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 import requests
 
-from service.api.placements.request import placement_bytes
 from tests.support.serving import Server, serving
 
 M = 1_000_000
@@ -128,5 +127,5 @@ def test_the_largest_placement_fits_in_a_worker_of_three_gibibytes_as_json():
         (worker,) = server.workers()
         before = peak_bytes(worker)
         assert _post(server, "/v1/replica-placements", body, "application/json") == 200
-        assert peak_bytes(worker) - before < placement_bytes(10 * M, 1, len('"topic"'), 9, "application/json")
+        assert peak_bytes(worker) - before < 183 * 10 * M  # the arrays, and the answer once
         assert server.workers() == [worker]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from service.core.rebalances.moves import Moves
     from service.decisions.budget import Budget
     from service.decisions.groups.answer import Assigned, Comparison, GroupAnswer
+
+
+LINE_BYTES: Final = 40
+"""Memory, beside names, of a partition or of a line of JSON while an assignment is written: digits, and arrays of int32."""
 
 
 class AssignmentDifferenceSchema(Schema):
@@ -148,7 +152,7 @@ def document(answer: GroupAnswer, budget: Budget) -> dict[str, Any]:
         "group_protocol": question.protocol,
         "assignor": answer.assignor.name,
         "implementation": implementation_document(answer.assignor),
-        **_assigned(answer.first),
+        **_assigned(answer.first, budget),
     }
     if answer.weighted_load is not None:
         told["weighted_member_load"] = {"totals": answer.weighted_load, **asdict(spread(answer.weighted_load))}
@@ -157,13 +161,13 @@ def document(answer: GroupAnswer, budget: Budget) -> dict[str, Any]:
     if outcome.assignment.follow_up_rebalance is not None:
         told["follow_up_rebalance"] = outcome.assignment.follow_up_rebalance
     if answer.second is not None:
-        told["follow_up"] = _assigned(answer.second)
+        told["follow_up"] = _assigned(answer.second, budget)
         if answer.second_is_alike is not None:
             told["follow_up"]["alike"] = answer.second_is_alike
     if answer.comparison is not None:
         told |= _compared(answer.comparison)
     if outcome.assignment.left_open is not None:
-        told["left_open"] = topic_partitions_json(group, outcome.assignment.left_open.partitions)
+        told["left_open"] = topic_partitions_json(group, outcome.assignment.left_open.partitions, budget)
     if answer.warnings:
         told["warnings"] = answer.warnings
     if answer.explanation is not None:
@@ -179,11 +183,11 @@ def table(answer: GroupAnswer) -> pa.Table:
     return assignments_table(group, answer.first.rows)
 
 
-def _assigned(each: Assigned) -> dict[str, Any]:
+def _assigned(each: Assigned, budget: Budget) -> dict[str, Any]:
     outcome = each.outcome
     return {
-        "assignments": assignments_json(each.group, each.rows),
-        "unassigned": topic_partitions_json(each.group, outcome.unassigned),
+        "assignments": assignments_json(each.group, each.rows, budget),
+        "unassigned": topic_partitions_json(each.group, outcome.unassigned, budget),
         "member_load": counts_document(each.rows.lengths(), outcome.load),
         "movement": {**asdict(outcome.movement), "fewest_possible_moves": outcome.fewest_possible_moves},
     }
@@ -215,20 +219,21 @@ def moves_json(group: Group, moves: Moves, budget: Budget) -> LongText:
     )
 
 
-def assignments_json(group: Group, assignment: Ragged) -> LongText:
+def assignments_json(group: Group, assignment: Ragged, budget: Budget) -> LongText:
     """``[{"member_id", "partitions": [{"topic_name", "partition_ids"}]}]``, members in request order.
 
     assignment : Ragged member → partitions, in the answer's order
     """
-    return _by_topic(group, [b'{"member_id":%s,"partitions":[' % dumps(name) for name in group.member_ids], assignment, b"]}")
+    before = [b'{"member_id":%s,"partitions":[' % dumps(name) for name in group.member_ids]
+    return _by_topic(group, before, assignment, b"]}", budget)
 
 
-def topic_partitions_json(group: Group, partitions: Int32s) -> LongText:
+def topic_partitions_json(group: Group, partitions: Int32s, budget: Budget) -> LongText:
     """``[{"topic_name", "partition_ids"}]``; partitions : int32[...], ascending, existing ones."""
-    return _by_topic(group, [b""], Ragged(np.array([0, len(partitions)], np.int32), partitions), b"")
+    return _by_topic(group, [b""], Ragged(np.array([0, len(partitions)], np.int32), partitions), b"", budget)
 
 
-def _by_topic(group: Group, before: list[bytes], rows: Ragged, after: bytes) -> LongText:
+def _by_topic(group: Group, before: list[bytes], rows: Ragged, after: bytes, budget: Budget) -> LongText:
     """A list with, for each row, its own text ``before``, its partitions by topic, and ``after``.
 
     Its lines are a topic's partitions in a row each, or a row without partitions.
@@ -245,6 +250,8 @@ def _by_topic(group: Group, before: list[bytes], rows: Ragged, after: bytes) -> 
     lines = np.sort(np.concatenate([lines, rows.offsets[:-1][is_empty]]))
     labels = np.append(topics, NONE)[lines]
     labels[empty] = len(names)
+    lengths = np.array([*map(len, names), 0], np.int64)
+    budget.reserve(LINE_BYTES * (len(ids) + len(lines)) + int(lengths[labels].sum()) + sum(map(len, before)))
     openings, closings = np.zeros((2, len(lines)), np.int32)
     openings[last - of_rows + 1] = np.arange(1, len(rows) + 1)
     closings[last], closings[empty] = 1, 2

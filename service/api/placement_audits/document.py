@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from marshmallow import Schema, fields
 
-from service.api.placements.response import BrokerLoadSchema, RackLoadSchema, load_documents
+from service.api.placements.document import BrokerLoadSchema, RackLoadSchema, load_documents
 from service.core.model import NONE
 from service.core.placement_audits.audit import BrokenRule, Part
 from service.core.placement_audits.evenness import MEASURES, Evenness, skews_of

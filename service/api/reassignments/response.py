@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from marshmallow import Schema, fields
 
-from service.api.placements.response import ReassignmentSchema, load_documents, reassignment_pieces
+from service.api.placements.document import ReassignmentSchema, load_documents, reassignment_pieces
 from service.core.model import NONE, Int32s, Ragged
 from service.core.reassignments.effects import effects, timing_sentence, warnings
 from service.core.reassignments.sets import rows_of

@@ -15,6 +15,7 @@ from service.core.model import Group, Ragged
 from service.core.ragged import transposed
 from service.core.timelines.model import Idle, Outcome, Reading, Rebalance, Timeline, Totals
 from service.core.timelines.simulation import Variant
+from service.decisions.budget import Budget
 from service.decisions.groups.tables import in_answer_order
 from service.web import responses
 from service.web.fields import about
@@ -268,8 +269,10 @@ def _rebalance(rebalance: Rebalance) -> dict[str, Any]:
         document |= {"revoked": rebalance.movement.revoked, "withheld": rebalance.withheld}
     if rebalance.group is not None and rebalance.assignment is not None:
         document["member_load"] = {"counts": rebalance.counts, **document["member_load"]}
-        document["assignments_before"] = assignments_json(rebalance.group, _ordered(rebalance.group, rebalance.group.owned))
-        document["assignments"] = assignments_json(rebalance.group, _ordered(rebalance.group, rebalance.assignment))
+        document["assignments_before"] = assignments_json(
+            rebalance.group, _ordered(rebalance.group, rebalance.group.owned), Budget()
+        )
+        document["assignments"] = assignments_json(rebalance.group, _ordered(rebalance.group, rebalance.assignment), Budget())
         document["requests"] = [
             {"at_ms": one.at_ms, "request": one.api, "member_id": one.member_id, **({"error": one.error} if one.error else {})}
             for one in sorted(rebalance.requests, key=lambda one: one.at_ms)

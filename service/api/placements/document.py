@@ -1,37 +1,25 @@
-"""The answer of ``POST /v1/replica-placements``: its schema, its JSON, its table."""
+"""A placement as JSON and as a table."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from dataclasses import asdict
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from marshmallow import Schema, fields
 
 from service.core.model import Cluster, Int32s, Ragged
+from service.core.placers.controller import TopicResult, protocol_name
 from service.core.placers.load import COUNTS, Load, rack_load
+from service.decisions.budget import Budget
 from service.decisions.groups.rows import NAME
+from service.decisions.placements.answer import PlacementAnswer
+from service.decisions.placements.commands import Created, Generated, Operated, Outcome, Placed, Refused, created
+from service.decisions.placements.question import UNNAMED
 from service.web.fields import about
 from service.web.json.codec import LongText, dumps
 from service.web.json.rows import Part, enclosed, json_list, rows
-from service.web.schemas import CountsSchema, ImplementationSchema
-
-UNNAMED: Final = "topic"
-"""The name in `reassignment` of a topic that the request does not name."""
-
-
-@dataclass(frozen=True)
-class Placed:
-    """A topic's placement.
-
-    partition_ids : int32[partitions]
-    replicas : int32[partitions, replication_factor], indices of brokers, the leader first
-    """
-
-    topic_name: str
-    partition_ids: Int32s
-    replicas: Int32s
+from service.web.schemas import CountsSchema, ImplementationSchema, implementation_document
 
 
 class PlacementSchema(Schema):
@@ -123,6 +111,69 @@ class ReplicaPlacementAnswerSchema(Schema):
     )
 
 
+def document(answer: PlacementAnswer, budget: Budget) -> dict[str, Any]:
+    """The answer, as ReplicaPlacementAnswerSchema has it."""
+    budget.reserve(_text_bytes(answer))
+    told = {
+        "kafka_version": answer.question.version,
+        "placer": answer.placer.name,
+        "implementation": implementation_document(answer.placer),
+        **_outcome(answer.cluster, answer.outcome),
+        **load_documents(answer.cluster, answer.load),
+    }
+    if answer.outcome.explanation:
+        told["explanation"] = answer.outcome.explanation
+    return told
+
+
+def table(answer: PlacementAnswer) -> pa.Table:
+    """The columns topic_name, partition_id and replicas, a row for each partition."""
+    return placements_table(answer.cluster, answer.outcome.placed)
+
+
+def _text_bytes(answer: PlacementAnswer) -> int:
+    """Most bytes of the answer as JSON. Every partition stands there twice: placed, and in the reassignment."""
+    digits = max(map(len, map(str, answer.cluster.broker_ids.tolist())), default=0)
+    return sum(
+        len(placed.partition_ids) * (92 + len(dumps(placed.topic_name)) + 2 * (digits + 1) * placed.replicas.shape[1])
+        for placed in answer.outcome.placed
+    )
+
+
+def _outcome(cluster: Cluster, outcome: Outcome) -> dict[str, Any]:
+    """The members of the answer that only this form of the question has."""
+    if isinstance(outcome, Generated):
+        proposed, again = (reassignment_json(cluster, outcome.placed, log_dirs=True) for _ in range(2))
+        return {"proposed_json": in_quotes(proposed), "reassignment": again}
+    if isinstance(outcome, Operated):
+        return {"results": [_operated(cluster, request) for request in outcome.results]}
+    topics = cast("Created", outcome)
+    reassignment = {"reassignment": reassignment_json(cluster, topics.placed)}
+    if topics.alone:
+        return {"placements": placements_json(cluster, topics.placed[0]), **reassignment}
+    return {"topics": [_created(cluster, result) for result in topics.results], **reassignment}
+
+
+def _created(cluster: Cluster, result: Placed | Refused) -> dict[str, Any]:
+    if isinstance(result, Placed):
+        return {"topic_name": result.topic_name, "placements": placements_json(cluster, result)}
+    error = result.error
+    told = {"error": type(error).__name__, "exception": error.exception, "message": error.message}
+    return {"topic_name": result.topic_name, **told}
+
+
+def _operated(cluster: Cluster, request: list[TopicResult] | Refused) -> list[dict[str, Any]]:
+    if isinstance(request, Refused):
+        error = request.error
+        return [{"error": protocol_name(error), "exception": error.exception, "message": error.message}]
+    return [
+        {"topic_name": topic.topic_name, "error": topic.error.name, "message": topic.error.message}
+        if topic.error
+        else {"topic_name": topic.topic_name, "placements": controller_placements_json(cluster, created(topic))}
+        for topic in request
+    ]
+
+
 def load_documents(cluster: Cluster, load: Load) -> dict[str, Any]:
     """An answer's `broker_load` and `rack_load`. load : of the brokers"""
     rack_ids, of_racks = rack_load(cluster, load)
@@ -194,11 +245,8 @@ def in_quotes(text: LongText) -> LongText:
     return LongText(enclosed(b'"', (dumps(piece.decode())[1:-1] for piece in text.pieces), b'"'))
 
 
-def placements_table(cluster: Cluster, placed: Sequence[Placed], *, listed: bool) -> pa.Table:
-    """The columns topic_name, partition_id and replicas, a row for each partition.
-
-    listed : replicas as lists of numbers, else as text with commas between, as kafka-topics prints them
-    """
+def placements_table(cluster: Cluster, placed: Sequence[Placed]) -> pa.Table:
+    """The columns topic_name, partition_id and replicas, a row for each partition."""
     topic = np.repeat(np.arange(len(placed), dtype=np.int32), [len(each.partition_ids) for each in placed])
     replicas = [_rows(cluster, each) for each in placed]
     empty = pa.array([], pa.list_(pa.int32()))
@@ -207,7 +255,7 @@ def placements_table(cluster: Cluster, placed: Sequence[Placed], *, listed: bool
         {
             "topic_name": pa.DictionaryArray.from_arrays(pa.array(topic), pa.array([each.topic_name for each in placed], NAME)),
             "partition_id": pa.array(np.concatenate([each.partition_ids for each in placed] or [np.empty(0, np.int32)])),
-            "replicas": lists if listed else pc.binary_join(lists.cast(pa.list_(NAME)), ","),
+            "replicas": lists,
         }
     )
 

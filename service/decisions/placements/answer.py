@@ -1,0 +1,45 @@
+"""The answer: replicas on brokers, and how even that is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from service.core.jvm.random import JavaRandom
+from service.core.placers.load import load_of, rows_of_topics
+from service.decisions.figures import Figures
+from service.decisions.placements.question import command
+
+if TYPE_CHECKING:
+    from service.core.model import Cluster
+    from service.core.placers import Placer
+    from service.core.placers.load import Load
+    from service.decisions.budget import Budget
+    from service.decisions.placements.commands import Outcome
+    from service.decisions.placements.question import PlacementQuestion
+
+
+@dataclass(frozen=True)
+class PlacementAnswer:
+    """What became of the placer's command. load : of the brokers, over all topics placed"""
+
+    question: PlacementQuestion
+    placer: Placer
+    cluster: Cluster
+    outcome: Outcome
+    load: Load
+
+    @property
+    def figures(self) -> Figures:
+        """See Figures."""
+        partitions = sum(len(topic.partition_ids) for topic in self.outcome.placed)
+        items = {"partitions": partitions, "brokers": len(self.cluster)}
+        return Figures(self.placer.name, items, self.load.spread().skew, self.question.topic_name)
+
+
+def answer(question: PlacementQuestion, budget: Budget) -> PlacementAnswer:
+    """Place the replicas. Raises InvalidQuestion (all faults at once), KafkaError, and what the budget raises."""
+    placer, order = command(question, budget)
+    outcome = order.run(placer, JavaRandom(question.random_seed or 0), budget.explained if question.explain else 0)
+    load = load_of(order.cluster, rows_of_topics([topic.replicas for topic in outcome.placed]))
+    return PlacementAnswer(question, placer, order.cluster, outcome, load)
