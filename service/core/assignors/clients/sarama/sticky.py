@@ -84,7 +84,7 @@ def _owners(group: Group) -> Int32s:
     subscribed = subscribers.lengths() > 0
     if (subscribers.lengths()[subscribed] == len(group)).all():
         return _given_up(owners, counts, id_rank)
-    same = len({subscribers.row(topic).tobytes() for topic in np.flatnonzero(subscribed)}) == 1
+    same = len({subscribers.row(topic).tobytes() for topic in np.flatnonzero(subscribed).tolist()}) == 1
     if same or (owners == OPEN).any():  # those without topics may be seen first, so that subscriptions pass for the same
         return first_rule
     order = np.argsort(subscribers.lengths()[topic_of], kind="stable").astype(np.int32)
