@@ -29,14 +29,17 @@ class Tasks:
 
     def rows(self, schema: pa.Schema) -> DataFrame:
         """The rows of ``schema`` that the tasks give."""
-        # mapInArrow looks for a member behind a dot in a name.
-        names = self.frame.columns
-        numbered = self.frame.toDF(*(f"column_{i}" for i in range(len(names))))
-        return numbered.mapInArrow(Named(self.function, names), from_arrow_schema(schema))
+        return self.frame.mapInArrow(self.function, from_arrow_schema(schema))
 
     def run(self, schema: pa.Schema) -> pa.Table:
         """The same, here."""
         return self.rows(schema).toArrow()
+
+
+def tasks_of(frame: DataFrame, function: ArrowFunction, count: int) -> Tasks:
+    """Tasks that get the batches of a frame, whose columns may have any names: mapInArrow takes a dot for a path."""
+    names = frame.columns
+    return Tasks(Named(function, names), count, frame.toDF(*(f"column_{i}" for i in range(len(names)))))
 
 
 def numbered(spark: SparkSession, function: ArrowFunction, count: int) -> Tasks:

@@ -15,7 +15,7 @@ from service.analyses import results
 from service.core.printable import printable
 from service.decisions.texts import readable
 from service.report.folders import REJECTED_ROWS
-from service.spark.cluster.arrow_tasks import Tasks, numbered
+from service.spark.cluster.arrow_tasks import Tasks, numbered, tasks_of
 from service.spark.cluster.session import cores, is_local
 from service.spark.errors import WrongSource
 from service.spark.io import reading, sources
@@ -145,7 +145,7 @@ class ScanSource:
         slots = cores(self.spark)
         if self.files is None:
             count = TASKS_PER_CORE * slots
-            return Tasks(scan.of_batches, count, self.frame.coalesce(count))
+            return tasks_of(self.frame.coalesce(count), scan.of_batches, count)
         long_tasks = sum(size for _, size in self.files.sizes) // TASK_BYTES
         parts = self.files.splits(min(TASKS_PER_CORE * slots, max(slots, long_tasks)))
         return numbered(self.spark, SplitReader(scan, self.files, parts), len(parts))
@@ -157,7 +157,7 @@ class ScanSource:
         """
         count = LONG_TASKS_PER_CORE * cores(self.spark)
         if self.files is None:
-            return Tasks(function, count, self.frame.repartition(count))
+            return tasks_of(self.frame.repartition(count), function, count)
         parts = self.files.splits(count)
         return numbered(self.spark, RowReader(function, self.files, self.columns, rows, parts), len(parts))
 
