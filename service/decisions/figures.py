@@ -14,6 +14,7 @@ class Figures(NamedTuple):
     skew : of the answer (maximum ÷ mean); None if it has none
     subject : the topic or group that the caller named
     moved : partitions that change owner; None where nothing can
+    tag : identifies the answer: equal questions have equal ones
     """
 
     strategy: str
@@ -21,3 +22,4 @@ class Figures(NamedTuple):
     skew: float | None = None
     subject: str | None = None
     moved: int | None = None
+    tag: str | None = None

@@ -36,5 +36,9 @@ def decide(name: str, form: Form[Q, A], question: Q) -> Response:
         report.gives(figures.skew, subject=figures.subject, moved=figures.moved)
     with report.render():
         if form.table is None or media_type == JSON:
-            return json_response(form.document(answer, budget))
-        return table(form.table(answer), media_type)
+            response = json_response(form.document(answer, budget))
+        else:
+            response = table(form.table(answer), media_type)
+        if figures.tag is not None:
+            response.set_etag(figures.tag)
+        return response

@@ -170,7 +170,7 @@ TOPICS = [{"topic_name": "t", "placements": PLACEMENT}]
             },
             ["/excluded_topics/0", "/excluded_topics/2", "/per_topic", "/balance", "/limits/bytes_in_flight"],
         ),
-        ("/v1/reassignments", {"brokers": [{"broker_id": "1"}]}, ["/brokers/0/broker_id", "/topics"]),
+        ("/v1/reassignments", {"brokers": [{"broker_id": "1"}]}, ["/brokers/0/broker_id"]),
         (
             "/v1/reassignments",
             {"brokers": [{"broker_id": 1}] * 3, "topics": TOPICS * 2},

@@ -12,26 +12,24 @@ from service.analyses.reassign.report import load_summary, report_of
 from service.core.errors import InvalidQuestion
 from service.core.model import Ragged
 from service.core.reassignments.batches.model import Batches, Limits, Pace, Timing
-from service.core.reassignments.batches.plan import plan_in_batches
 from service.core.reassignments.effects import effects, timing_sentence, warnings
 from service.core.reassignments.loads import before_and_after
 from service.core.reassignments.model import (
-    NO_LIMIT,
     Brokers,
     Goal,
     Placements,
     Plan,
 )
-from service.core.reassignments.moves import moves_of
+from service.decisions.budget import Budget
 from service.decisions.groups.rows import NAME
+from service.decisions.reassignments.answer import answer
+from service.decisions.reassignments.question import ReassignmentQuestion
 from service.decisions.reassignments.rows import (
     PLACED_TOPIC,
     PLACEMENT,
     TARGET_BROKER,
     plain_placed_topics,
     plain_target_brokers,
-    read_brokers,
-    read_placements,
 )
 from service.decisions.reassignments.tables import moves_table
 from service.files.errors import WrongTable
@@ -73,18 +71,18 @@ def reassign(
     """Plan the reassignment. placements, brokers : a name for errors, and a table. Raises WrongTable, and AllocatorError."""
     topics = _topics(*placements)
     broker_rows = _brokers(*brokers)
-    goal = Goal(objective, racks, leaders, balance)
+    goal, pace = Goal(objective, racks, leaders, balance), Pace(throttle_utilization, batch_seconds)
+    limits = Limits(moves_per_broker, moves_per_batch, bytes_in_flight)
+    excluded, throttle = tuple(excluded_topics), throttle_bytes_per_second
+    question = ReassignmentQuestion(broker_rows, topics, None, goal, limits, pace, replication_factor, excluded, throttle)
     try:
-        ids = pc.unique(topics.field("placements").flatten().field("replicas").flatten())
-        cluster = read_brokers(broker_rows, np.array(ids, np.int32))
-        placed = read_placements(topics, cluster, replication_factor, frozenset(excluded_topics))
-        _check_sizes(cluster, placed, goal, bytes_in_flight or throttle_bytes_per_second)
+        told = answer(question, Budget())
     except InvalidQuestion as error:
-        raise WrongTable(f"{(brokers if error.field[:1] == ('brokers',) else placements)[0]}: {error}") from None
-    result, batches = plan_in_batches(cluster, placed, goal, Limits(moves_per_broker, moves_per_batch, bytes_in_flight))
-    moves = moves_table(cluster, placed, moves_of(cluster, placed, goal, result.replicas, batches))
-    pace = Pace(throttle_utilization, batch_seconds)
-    timing = batches.timing(pace, throttle_bytes_per_second)
+        detail = "Column partition_bytes is required for --balance bytes, throttles and capacities."
+        text = detail if "partition_bytes are required" in error.detail else str(error)
+        raise WrongTable(f"{(brokers if error.field[:1] == ('brokers',) else placements)[0]}: {text}") from None
+    cluster, placed, result, batches, timing = told.brokers, told.placements, told.plan, told.batches, told.timing
+    moves = moves_table(cluster, placed, told.moves)
     summary = _summary(cluster, placed, goal, result, batches, timing)
     summary["effects"] += timing_sentence(timing, pace, throttle_bytes_per_second)
     summary["pace"] = {"throttle_bytes_per_second": throttle_bytes_per_second, **asdict(pace)}
@@ -140,12 +138,6 @@ def _brokers(name: str, table: pa.Table) -> pa.StructArray:
     if not plain_target_brokers(rows):
         raise WrongTable(f"{name}: Each row must have a broker_id, and weights and limits that are not negative.")
     return rows
-
-
-def _check_sizes(brokers: Brokers, placements: Placements, goal: Goal, limited: int | None) -> None:
-    needed = goal.balance == "bytes" or limited or (brokers.capacity_bytes != NO_LIMIT).any()
-    if placements.sizes is None and needed:
-        raise InvalidQuestion("Column partition_bytes is required for --balance bytes, throttles and capacities.")
 
 
 # ---- the tables that go out --------------------------------------------------------------------------------------------

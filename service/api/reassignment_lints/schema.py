@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from marshmallow import Schema, fields, post_load
 
-from service.api.reassignments.request import KafkaReassignmentSchema, PlacedTopicSchema, TargetBrokerSchema
+from service.api.reassignments.schema import KafkaReassignmentSchema, PlacedTopicSchema, TargetBrokerSchema
 from service.decisions.reassignment_lints import LintQuestion
 from service.decisions.reassignments.rows import PLACED_TOPIC, TARGET_BROKER, plain_placed_topics, plain_target_brokers
 from service.web.columns_field import Rows

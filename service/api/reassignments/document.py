@@ -1,4 +1,4 @@
-"""The answer of ``POST /v1/reassignments``: its schema, its JSON, its table."""
+"""A plan as JSON and as a table."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from service.api.placements.document import ReassignmentSchema, load_documents, 
 from service.core.model import NONE, Int32s, Ragged
 from service.core.reassignments.effects import effects, timing_sentence, warnings
 from service.core.reassignments.sets import rows_of
-from service.decisions.reassignments.tables import reason_texts
+from service.decisions.reassignments.tables import moves_table, reason_texts
 from service.web.fields import about
 from service.web.json.codec import LongText, dumps
 from service.web.json.rows import Part, json_list
@@ -23,11 +23,11 @@ from service.web.schemas import CountsSchema, LoadsSchema
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from service.api.reassignments.request import Question
-    from service.core.placers.load import Load
-    from service.core.reassignments.batches.model import Batches, Timing
-    from service.core.reassignments.model import Plan
-    from service.core.reassignments.moves import Moves
+    import pyarrow as pa
+
+    from service.core.reassignments.batches.model import Batches
+    from service.decisions.budget import Budget
+    from service.decisions.reassignments.answer import ReassignmentAnswer
 
 
 class MovesSchema(Schema):
@@ -165,10 +165,14 @@ class ReassignmentAnswerSchema(Schema):
 class Texts:
     """The JSON of a plan's partitions."""
 
-    def __init__(self, question: Question) -> None:
-        self._placements = question.placements
-        self._broker_ids = question.brokers.cluster.broker_ids
-        self._names = [dumps(name) for name in question.placements.topic_names]
+    def __init__(self, answer: ReassignmentAnswer) -> None:
+        self._placements = answer.placements
+        self._broker_ids = answer.brokers.cluster.broker_ids
+        self._names = [dumps(name) for name in answer.placements.topic_names]
+
+    def longest_name(self) -> int:
+        """Bytes of the longest name of a topic."""
+        return max(map(len, self._names), default=0)
 
     def opened(self, partitions: Int32s, topic: bytes, partition: bytes) -> Part:
         """The beginning of an object for each partition, such as ``{"topic":"t","partition":0``.
@@ -195,27 +199,27 @@ class Texts:
             yield self.reassignments(steps.partitions[start:stop], *both)
 
 
-def document(
-    question: Question, plan: Plan, batches: Batches, moves: Moves, loads: tuple[Load, Load], timing: Timing
-) -> dict[str, Any]:
-    """The answer as JSON. loads : of the brokers, before and after"""
+def document(answer: ReassignmentAnswer, budget: Budget) -> dict[str, Any]:
+    """The answer, as ReassignmentAnswerSchema has it."""
+    question, plan, batches, timing = answer.question, answer.plan, answer.batches, answer.timing
     changed = np.flatnonzero(batches.batch_of != NONE).astype(np.int32)
-    placements = question.placements
+    placements = answer.placements
     now = placements.replicas
     sized = placements.sizes is not None
     leads = now.values[now.offsets[:-1]] != plan.replicas.values[plan.replicas.offsets[:-1]]
-    texts = Texts(question)
+    texts = Texts(answer)
+    budget.reserve(_text_bytes(answer, texts))
     reassignment, rollback = texts.reassignments(changed, rows_of(plan.replicas, changed), rows_of(now, changed))
     seconds, pace = timing.seconds, question.pace
     elected = np.flatnonzero(leads).astype(np.int32)
     return {
-        "plan_id": question.plan_id(),
+        "plan_id": answer.plan_id,
         "objective": question.goal.objective,
         "effects": [
-            *effects(question.brokers, question.goal, plan, batches, loads),
+            *effects(answer.brokers, question.goal, plan, batches, answer.loads),
             *timing_sentence(timing, pace, question.throttle),
         ],
-        "warnings": list(warnings(question.brokers, placements, plan, batches, timing)),
+        "warnings": list(warnings(answer.brokers, placements, plan, batches, timing)),
         "moves": {
             "replicas": int(batches.moves.sum()),
             "bytes": int(batches.amounts.sum()) if sized else None,
@@ -228,7 +232,7 @@ def document(
         "preferred_leader_elections": {
             "partitions": json_list(len(elected), texts.opened(elected, b"topic", b"partition"), Part([b"}"])),
         },
-        "reasons": _reasons_json(question, moves, texts),
+        "reasons": _reasons_json(answer, texts),
         "batches": [
             {
                 "reassignment": step,
@@ -242,21 +246,36 @@ def document(
         "duration_seconds": timing.total,
         "throttle_needed_bytes_per_second": timing.throttle_needed,
         "pace": {"throttle_bytes_per_second": question.throttle, **asdict(pace)},
-        "traffic": _traffic(question, batches) if sized else None,
-        "before": load_documents(question.brokers.cluster, loads[0]),
-        "after": load_documents(question.brokers.cluster, loads[1]),
+        "traffic": _traffic(answer) if sized else None,
+        "before": load_documents(answer.brokers.cluster, answer.loads[0]),
+        "after": load_documents(answer.brokers.cluster, answer.loads[1]),
     }
 
 
-def _traffic(question: Question, batches: Batches) -> dict[str, Any]:
-    traffic, ids = batches.traffic, question.brokers.cluster.broker_ids
+def table(answer: ReassignmentAnswer) -> pa.Table:
+    """The table of moves."""
+    return moves_table(answer.brokers, answer.placements, answer.moves)
+
+
+def _text_bytes(answer: ReassignmentAnswer, texts: Texts) -> int:
+    """Most bytes of the answer as JSON, which lists each changed partition in two reassignments, in two batches (in four if it
+    takes a detour) and among the reasons.
+    """
+    changed = int((answer.batches.batch_of != NONE).sum())
+    listed = 2 * changed + 2 * len(answer.batches.steps.partitions)
+    name, factor = texts.longest_name(), int(answer.plan.replicas.lengths().max(initial=0))
+    return listed * (name + 60 + 12 * factor) + len(answer.moves.partitions) * (name + 110)
+
+
+def _traffic(answer: ReassignmentAnswer) -> dict[str, Any]:
+    traffic, ids = answer.batches.traffic, answer.brokers.cluster.broker_ids
     totals = np.zeros((2, len(ids)), np.int64)
     np.add.at(totals, (traffic.incoming.astype(np.int64), traffic.brokers), traffic.amounts)
     return {"broker_ids": ids, "bytes_in": totals[1], "bytes_out": totals[0]}
 
 
-def _reasons_json(question: Question, moves: Moves, texts: Texts) -> LongText:
-    brokers = question.brokers
+def _reasons_json(answer: ReassignmentAnswer, texts: Texts) -> LongText:
+    brokers, moves = answer.brokers, answer.moves
     ids = [b"%d" % broker_id for broker_id in brokers.cluster.broker_ids.tolist()] + [b"null"]
     reasons = reason_texts(brokers, moves).dictionary_encode()
     sources, targets = (np.where(each == NONE, len(ids) - 1, each).astype(np.int32) for each in (moves.sources, moves.targets))

@@ -1,0 +1,209 @@
+"""The JSON body of a question about a reassignment to be planned."""
+
+from typing import Any
+
+from marshmallow import Schema, fields, post_load, validate
+
+from service.core.reassignments import BALANCES, BATCH_SECONDS, LEADER_RULES, OBJECTIVES, RACK_RULES, THROTTLE_UTILIZATION
+from service.core.reassignments.batches.model import Limits, Pace
+from service.core.reassignments.model import Goal
+from service.decisions.reassignments.question import ReassignmentQuestion
+from service.decisions.reassignments.rows import (
+    MOST_BYTES,
+    PLACED_TOPIC,
+    REASSIGNED,
+    TARGET_BROKER,
+    plain_placed_topics,
+    plain_reassigned,
+    plain_target_brokers,
+)
+from service.web.columns_field import Rows
+from service.web.fields import INT64, Boolean, Integer, List, Name, Number, TopicName, about
+
+LARGEST_FACTOR = 2**15 - 1
+
+LONGEST_BATCH = 86_400
+"""Seconds, of what a batch takes beside the copying."""
+
+AS_IN_A_SNAPSHOT = "as a snapshot has it; not used"
+
+
+def _replicas() -> List:
+    """Where a partition is, or goes."""
+    return List(
+        Integer(),
+        required=True,
+        validate=validate.Length(min=1, max=LARGEST_FACTOR),
+        metadata=about("broker ids, the preferred leader first"),
+    )
+
+
+def _replication_factor(text: str, **options: Any) -> Integer:
+    return Integer(minimum=1, maximum=LARGEST_FACTOR, allow_none=True, metadata=about(text), **options)
+
+
+class TargetBrokerSchema(Schema):
+    """A broker as it is to be."""
+
+    broker_id = Integer(required=True)
+    rack_id = Name(empty=True, allow_none=True, metadata=about("`broker.rack`; brokers without one count as one rack"))
+    fenced = Boolean(metadata=about("fenced: its replicas move to other brokers, and none is copied from it; default false"))
+    draining = Boolean(metadata=about("whether to empty it: its replicas move to other brokers; default false"))
+    weight = Number(allow_none=True, metadata=about("its share of the load, relative to the other brokers; default 1"))
+    max_replicas = Integer(minimum=0, maximum=MOST_BYTES, allow_none=True, metadata=about("the maximum number of replicas"))
+    capacity_bytes = Integer(
+        minimum=0, maximum=MOST_BYTES, allow_none=True, metadata=about("the maximum number of bytes; needs `partition_bytes`")
+    )
+    used_bytes = Integer(minimum=0, maximum=MOST_BYTES, allow_none=True, metadata=about(AS_IN_A_SNAPSHOT))
+    replaces = Integer(allow_none=True, metadata=about("the broker whose replicas all move to this one"))
+
+
+class PlacedPartitionSchema(Schema):
+    """Where a partition is now."""
+
+    partition_id = Integer(required=True, minimum=0)
+    replicas = _replicas()
+    in_sync_replicas = List(Integer(), allow_none=True, metadata=about(AS_IN_A_SNAPSHOT))
+
+
+class PlacedTopicSchema(Schema):
+    """A topic, and where its partitions are now."""
+
+    topic_name = TopicName(required=True)
+    replication_factor = _replication_factor("for this topic instead of the body's")
+    placements = List(fields.Nested(PlacedPartitionSchema), required=True)
+    partition_bytes = List(
+        Integer(minimum=0, maximum=MOST_BYTES),
+        allow_none=True,
+        metadata=about("the bytes of a replica of each of `placements`; for all topics or none"),
+    )
+    partition_bytes_per_second = List(
+        Number(zero=True),
+        allow_none=True,
+        metadata=about("the rate at which producers write to each of `placements`; for all topics or none"),
+    )
+    topic_id = Name(empty=True, allow_none=True, metadata=about(AS_IN_A_SNAPSHOT))
+    partitions_count = Integer(minimum=0, allow_none=True, metadata=about(AS_IN_A_SNAPSHOT))
+    internal = Boolean(allow_none=True, metadata=about(AS_IN_A_SNAPSHOT))
+    log_end_offsets = List(
+        Integer(minimum=-INT64 - 1, maximum=INT64, allow_none=True), allow_none=True, metadata=about(AS_IN_A_SNAPSHOT)
+    )
+
+
+class ReassignedPartitionSchema(Schema):
+    """A partition as ``kafka-reassign-partitions`` writes it."""
+
+    topic = TopicName(required=True)
+    partition = Integer(required=True, minimum=0)
+    replicas = _replicas()
+    log_dirs = List(Name(empty=True), allow_none=True, metadata=about("not used"))
+
+
+class KafkaReassignmentSchema(Schema):
+    """Kafka's reassignment JSON."""
+
+    version = Integer(minimum=1, maximum=1)
+    partitions = Rows(ReassignedPartitionSchema, REASSIGNED, plain_reassigned, required=True)
+
+
+class LimitsSchema(Schema):
+    """What one batch may do, and how fast."""
+
+    moves_per_broker = Integer(
+        minimum=1,
+        allow_none=True,
+        metadata=about("the maximum number of replicas that a broker receives, and that it gives away, in one batch"),
+    )
+    moves_per_batch = Integer(minimum=1, allow_none=True, metadata=about("replicas copied in one batch"))
+    bytes_in_flight = Integer(minimum=1, maximum=INT64, allow_none=True, metadata=about("bytes copied in one batch"))
+    throttle_bytes_per_second = Integer(
+        minimum=1, maximum=INT64, allow_none=True, metadata=about("`--throttle`: of each broker, in each direction")
+    )
+    duration_seconds = Integer(
+        minimum=1, allow_none=True, metadata=about("the time for all batches; answered with the throttle needed")
+    )
+    throttle_utilization = Number(
+        most=1,
+        allow_none=True,
+        metadata=about(f"the share of the throttle that copying reaches; default {THROTTLE_UTILIZATION:g}"),
+    )
+    batch_seconds = Number(
+        zero=True,
+        most=LONGEST_BATCH,
+        allow_none=True,
+        metadata=about(f"the time that a batch takes besides copying; default {BATCH_SECONDS:g}"),
+    )
+
+
+class ReassignmentQuestionSchema(Schema):
+    """A cluster, its placement now, and what it is to become."""
+
+    objective = fields.String(
+        load_default="fewest-moves",
+        validate=validate.OneOf(OBJECTIVES),
+        metadata=about(
+            "`fewest-moves`: the fewest copies, then the evenest load; `even`: the evenest load, then the fewest copies"
+        ),
+    )
+    racks = fields.String(
+        load_default="strict",
+        validate=validate.OneOf(RACK_RULES),
+        metadata=about(
+            "`strict`: each partition is on as many racks as possible; `spread`: replicas that share a rack may stay, but no "
+            "move makes replicas share one; `none`"
+        ),
+    )
+    leaders = fields.String(
+        load_default="balance",
+        validate=validate.OneOf(LEADER_RULES),
+        metadata=about(
+            "`balance`: preferred leaders as even as the replicas allow, then the fewest changes; `keep`: a leader changes only "
+            "where its replica moves; `only`: no replica moves"
+        ),
+    )
+    balance = fields.String(
+        load_default="replicas",
+        validate=validate.OneOf(BALANCES),
+        metadata=about("what is counted, for copies and for evenness; `bytes` needs `partition_bytes`"),
+    )
+    per_topic = Boolean(
+        load_default=False,
+        metadata=about(
+            "also even out each topic by itself, without more copies or less evenness; not with `balance`: `bytes`; default false"
+        ),
+    )
+    replication_factor = _replication_factor("of all topics; absent: unchanged", load_default=None)
+    brokers = Rows(
+        TargetBrokerSchema,
+        TARGET_BROKER,
+        plain_target_brokers,
+        required=True,
+        metadata=about(
+            "the cluster as it should be; a broker that only placements mention is gone, and its replicas move to other brokers"
+        ),
+    )
+    topics = Rows(PlacedTopicSchema, PLACED_TOPIC, plain_placed_topics, metadata=about("the current placement"))
+    reassignment = fields.Nested(
+        KafkaReassignmentSchema, metadata=about("the current placement as Kafka's reassignment JSON, instead of `topics`")
+    )
+    excluded_topics = List(TopicName(), load_default=[], metadata=about("topics whose replicas and leaders do not change"))
+    limits = fields.Nested(LimitsSchema, load_default=None, allow_none=True)
+
+    @post_load
+    def question(self, body: dict[str, Any], **_: Any) -> ReassignmentQuestion:
+        """The question."""
+        limits = {name: value for name, value in (body["limits"] or {}).items() if value is not None}
+        throttle, seconds = limits.pop("throttle_bytes_per_second", None), limits.pop("duration_seconds", None)
+        pace = {name: limits.pop(name) for name in ("throttle_utilization", "batch_seconds") if name in limits}
+        return ReassignmentQuestion(
+            body["brokers"],
+            body.get("topics"),
+            body["reassignment"]["partitions"] if "reassignment" in body else None,
+            Goal(body["objective"], body["racks"], body["leaders"], body["balance"], body["per_topic"]),
+            Limits(**limits),
+            Pace(**pace),
+            body["replication_factor"],
+            tuple(body["excluded_topics"]),
+            throttle,
+            seconds,
+        )

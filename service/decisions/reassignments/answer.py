@@ -1,0 +1,65 @@
+"""The answer: a plan in batches, what it moves, and how long it takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from service.core.reassignments.batches.plan import plan_in_batches
+from service.core.reassignments.loads import before_and_after
+from service.core.reassignments.moves import moves_of
+from service.decisions.figures import Figures
+from service.decisions.reassignments.question import plan_id, read
+
+if TYPE_CHECKING:
+    from service.core.placers.load import Load
+    from service.core.reassignments.batches.model import Batches, Timing
+    from service.core.reassignments.model import Brokers, Placements, Plan
+    from service.core.reassignments.moves import Moves
+    from service.decisions.budget import Budget
+    from service.decisions.reassignments.question import ReassignmentQuestion
+
+
+@dataclass(frozen=True)
+class ReassignmentAnswer:
+    """A plan.
+
+    loads : of the brokers, before and after
+    """
+
+    question: ReassignmentQuestion
+    plan_id: str
+    brokers: Brokers
+    placements: Placements
+    plan: Plan
+    batches: Batches
+    moves: Moves
+    loads: tuple[Load, Load]
+    timing: Timing
+
+    @property
+    def figures(self) -> Figures:
+        """See Figures."""
+        items = {"partitions": len(self.placements), "brokers": len(self.brokers)}
+        return Figures(self.question.goal.objective, items, self.loads[1].spread().skew, tag=self.plan_id)
+
+
+def answer(question: ReassignmentQuestion, budget: Budget) -> ReassignmentAnswer:
+    """Plan the reassignment. Raises InvalidQuestion (all faults at once), Infeasible, and what the budget raises."""
+    cluster = read(question, budget)
+    brokers, placements, goal = cluster.brokers, cluster.placements, question.goal
+    plan, batches = plan_in_batches(brokers, placements, goal, question.limits, budget.check_time)
+    budget.check_time()
+    moves = moves_of(brokers, placements, goal, plan.replicas, batches)
+    budget.check_time()
+    return ReassignmentAnswer(
+        question,
+        plan_id(question, cluster),
+        brokers,
+        placements,
+        plan,
+        batches,
+        moves,
+        before_and_after(brokers, placements, plan.replicas),
+        batches.timing(question.pace, question.throttle, question.seconds),
+    )

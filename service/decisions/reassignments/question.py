@@ -1,0 +1,163 @@
+"""The question: a cluster, its placement now, and what it is to become."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import orjson
+import pyarrow as pa
+
+from service import __version__
+from service.core.errors import InvalidQuestion, faults_of, raise_all
+from service.core.reassignments.batches.model import Limits, Pace
+from service.core.reassignments.model import NO_LIMIT, Goal
+from service.decisions.reassignments.rows import as_topics, check_broker_ids, check_topic_names, read_brokers, read_placements
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from service.core.reassignments.model import Brokers, Placements
+    from service.decisions.budget import Budget
+
+
+@dataclass(frozen=True)
+class ReassignmentQuestion:
+    """What is to be planned.
+
+    brokers : rows TARGET_BROKER, the cluster as it should be
+    topics, reassigned : rows PLACED_TOPIC or rows REASSIGNED (see ``reassignments.rows``): the current placement, one of the two
+    replication_factor : of all topics; None: unchanged
+    excluded : topics whose replicas and leaders do not change
+    throttle : bytes per second of each broker, in each direction; seconds : the time for all batches
+    """
+
+    brokers: pa.StructArray
+    topics: pa.StructArray | None
+    reassigned: pa.StructArray | None
+    goal: Goal
+    limits: Limits
+    pace: Pace
+    replication_factor: int | None = None
+    excluded: tuple[str, ...] = ()
+    throttle: int | None = None
+    seconds: int | None = None
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """The question's rows as the core's arrays."""
+
+    brokers: Brokers
+    placements: Placements
+
+
+def read(question: ReassignmentQuestion, budget: Budget) -> Cluster:
+    """The cluster of a question. Raises InvalidQuestion with all faults, LimitExceeded; reserves memory."""
+    raise_all(
+        faults_of(
+            lambda: _check_one_placement(question),
+            lambda: check_broker_ids(question.brokers),
+            lambda: None if question.topics is None else check_topic_names(question.topics),
+        )
+    )
+    field = "reassignment" if question.topics is None else "topics"
+    topics, order = (question.topics, None) if question.topics is not None else as_topics(question.reassigned)
+    replicas = topics.field("placements").flatten().field("replicas")
+    partitions, factor = len(replicas), question.replication_factor or 0
+    factors = np.array(topics.field("replication_factor").fill_null(factor), np.int64)
+    cells = max(len(replicas.flatten()), partitions * max(factor, int(factors.max(initial=0))))
+    budget.check("max_placement_cells", cells, "partitions × replicas", field)
+    brokers = read_brokers(question.brokers, np.unique(np.array(replicas.flatten(), np.int32)))
+    budget.check("max_placement_cells", len(brokers) ** 2, "brokers × brokers", "brokers")
+    budget.check("max_assignment_cells", cells * len(brokers), "replicas × brokers")
+    if question.goal.per_topic:
+        budget.check("max_placement_cells", len(topics) * len(brokers), "topics × brokers", "per_topic")
+    # The matrices of exchanges, and the arrays.
+    budget.reserve(100_000 + 2 * 13 * len(brokers) ** 2 + 120 * partitions + 100 * cells)
+    try:
+        placements = read_placements(topics, brokers, question.replication_factor, frozenset(question.excluded))
+    except InvalidQuestion as error:
+        raise InvalidQuestion(error.detail, *_at(error.field, topics, order)) from None
+    cluster = Cluster(brokers, placements)
+    raise_all(_faults(question, cluster))
+    return cluster
+
+
+def plan_id(question: ReassignmentQuestion, cluster: Cluster) -> str:
+    """A hash of the question and of the version of the service."""
+    brokers, placements = cluster.brokers, cluster.placements
+    settled = (question.goal, question.limits, question.throttle, question.seconds, question.pace)
+    digest = sha256(orjson.dumps([__version__, *map(repr, settled), brokers.cluster.rack_ids, placements.topic_names]))
+    for array in (
+        brokers.cluster.broker_ids,
+        brokers.cluster.racks,
+        brokers.cluster.fenced,
+        brokers.draining,
+        brokers.listed,
+        brokers.weights,
+        brokers.max_replicas,
+        brokers.capacity_bytes,
+        brokers.replaced_by,
+        placements.topics,
+        placements.partition_ids,
+        placements.replicas.offsets,
+        placements.replicas.values,
+        placements.replication_factors,
+        placements.sizes,
+        placements.rates,
+        placements.excluded,
+    ):
+        digest.update(b"\0" if array is None else np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()[:32]
+
+
+def _check_one_placement(question: ReassignmentQuestion) -> None:
+    """Raise InvalidQuestion unless the placement is given once."""
+    if question.topics is None and question.reassigned is None:
+        raise InvalidQuestion("Missing data for required field.", "topics")
+    if question.topics is not None and question.reassigned is not None:
+        raise InvalidQuestion("Not allowed together with topics.", "reassignment")
+
+
+def _at(field: tuple[str | int, ...], topics: Any, order: Any) -> tuple[str | int, ...]:
+    """The place of a fault in ``topics``, in the reassignment that they were made of if they were."""
+    if order is None or len(field) < 4 or field[0] != "topics":
+        return field
+    row = order[int(topics.field("placements").offsets[field[1]].as_py()) + int(field[3])]
+    return ("reassignment", "partitions", int(row), *("partition" if part == "partition_id" else part for part in field[4:]))
+
+
+def _faults(question: ReassignmentQuestion, cluster: Cluster) -> Iterator[InvalidQuestion]:
+    """What the parts of a body say together and cannot mean."""
+    placements = cluster.placements
+    known = set(placements.topic_names)
+    for row, name in enumerate(question.excluded):
+        if name not in known:
+            yield InvalidQuestion(f"Unknown topic {name!r}.", "excluded_topics", row)
+    if question.goal.leaders == "only" and (placements.replication_factors != placements.replicas.lengths()).any():
+        yield InvalidQuestion("With leaders = only, no replica moves, so the replication factor cannot change.", "leaders")
+    if question.goal.per_topic and question.goal.balance == "bytes":
+        yield InvalidQuestion("Not allowed together with balance = bytes.", "per_topic")
+    if placements.sizes is None:
+        yield from _faults_without_sizes(question, cluster)
+    elif 2 * float(placements.sizes.astype(np.float64).sum()) * float(
+        max(placements.replicas.lengths().max(initial=1), placements.replication_factors.max(initial=1))
+    ) > float(NO_LIMIT):
+        yield InvalidQuestion("The sizes of all replicas add up to more than 2⁶¹ bytes.", "topics")
+
+
+def _faults_without_sizes(question: ReassignmentQuestion, cluster: Cluster) -> Iterator[InvalidQuestion]:
+    """What has no meaning without partition_bytes."""
+    limited = np.flatnonzero(cluster.brokers.capacity_bytes != NO_LIMIT)
+    for use, given, *field in (
+        ("balance = bytes", question.goal.balance == "bytes", "balance"),
+        ("a limit of bytes", question.limits.bytes_in_flight, "limits", "bytes_in_flight"),
+        ("the time at a throttle", question.throttle, "limits", "throttle_bytes_per_second"),
+        ("the throttle for a time", question.seconds, "limits", "duration_seconds"),
+        ("capacities", limited.size, "brokers", *limited[:1].tolist(), "capacity_bytes"),
+    ):
+        if given:
+            yield InvalidQuestion(f"The topics' partition_bytes are required for {use}; a snapshot has them.", *field)
