@@ -5,7 +5,7 @@ export PORT ?= 8000
 # Some containers set it; every command would compile all modules again, which takes seconds.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test test-fast boundscheck parity extremes fuzz soak lint format openapi chart chart-tools bench demo pipeline-demo lock clean
+.PHONY: help run test test-fast boundscheck parity extremes fuzz soak lint format openapi warm-requests chart chart-tools bench demo pipeline-demo lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -51,6 +51,9 @@ format: .venv/.dev ## format and fix with ruff
 
 openapi: .venv/.installed ## generate openapi.yaml from the schemas
 	$(BIN)/python -c 'from service.app import create_app; print(create_app().extensions["openapi_yaml"], end="")' > openapi.yaml
+
+warm-requests: .venv/.dev ## record the requests that load every kernel before a server forks
+	$(BIN)/python -m tests.support.warm_requests
 
 chart: .venv/.dev ## generate the chart's schema, tables and dashboards from values.yaml and the code
 	$(BIN)/python -m helm.documents

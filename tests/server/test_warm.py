@@ -13,27 +13,33 @@ import requests
 from tests.support.serving import serving
 
 LOAD_AND_ASK = """
-import gc
-from numba.core.dispatcher import Dispatcher
 from service.app import create_app
-from service.server.warm import warm
-from tests.contract.test_vectors import ENDPOINTS, files
-from tests.support.golden import lines
+from service.server import warm
+from tests.support.warm_requests import Kernels, candidates
 
-def loaded():
-    kernels = [kernel for kernel in gc.get_objects() if isinstance(kernel, Dispatcher)]
-    return {f"{kernel} {types}" for kernel in kernels for types in kernel.signatures}
-
-warm()
-kernels = loaded()
-assert len(kernels) > 100
+warm.warm()
+kernels = Kernels()
+loaded = kernels.loaded()
+assert len(loaded) > 100
 client = create_app().test_client()
-for name in files():
-    path = "/v1/coordinators" if name.endswith("coordinators") else ENDPOINTS[name.partition("/")[0]]
-    query = {"explain": "true"} if name.startswith("placement") else {}
-    for case in lines(name):
-        client.post(path, query_string=query, json=case["request"])
-print(*sorted(loaded() - kernels), sep="\\n")
+for request in candidates():
+    warm.send(client, request)
+print(*sorted(kernels.loaded() - loaded), sep="\\n")
+"""
+
+FEW_REQUESTS = """
+import json
+from service.config import Settings
+from service.server import warm
+from tests.support.warm_requests import Kernels
+
+warm.load_kernels_of_large_requests()
+client, kernels = warm.client_of(Settings()), Kernels()
+for line in warm.REQUESTS.read_text().splitlines():
+    before = len(kernels.loaded())
+    warm.send(client, json.loads(line))
+    if len(kernels.loaded()) == before:
+        print(line[:200])
 """
 
 KERNEL = """
@@ -84,9 +90,16 @@ assert compilation.is_set()
 
 
 @pytest.mark.slow
-def test_no_golden_request_loads_a_kernel_that_warming_has_not():
+def test_no_request_of_any_family_loads_a_kernel_that_warming_has_not():
+    """If one does: ``make warm-requests``."""
     done = subprocess.run([sys.executable, "-c", LOAD_AND_ASK], check=True, capture_output=True, text=True)
     assert done.stdout.split() == []
+
+
+@pytest.mark.slow
+def test_every_recorded_request_loads_a_kernel():
+    done = subprocess.run([sys.executable, "-c", FEW_REQUESTS], check=True, capture_output=True, text=True)
+    assert done.stdout == "", "make warm-requests"
 
 
 def test_processes_that_compile_at_once_lose_nothing(tmp_path):
