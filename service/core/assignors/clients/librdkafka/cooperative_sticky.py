@@ -23,7 +23,6 @@ Source: rd_kafka_sticky_assignor_assign_cb, rd_kafka_cooperative_protocol_adjust
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -41,6 +40,10 @@ from service.core.ragged import grouped, transposed
 
 if TYPE_CHECKING:
     from service.core.model import Group, Int32s
+
+
+NOWHERE: Final = Ragged(np.zeros(1, np.int32), np.zeros(0, np.int32))
+"""No racks of any partition: racks do not count."""
 
 
 @dataclass(frozen=True)
@@ -76,17 +79,19 @@ def _assign(group: Group, release: Release) -> Assignment:
     return Assignment(grouped(here, len(group)), withheld=grouped(later, len(group)))
 
 
-assign: Final = partial(_assign, release=Release())
-"""Ragged member → partitions. Raises KafkaAssignorFails where librdkafka ends its own process."""
+def assign(group: Group) -> Assignment:
+    """Ragged member → partitions. Raises KafkaAssignorFails where librdkafka ends its own process."""
+    return _assign(group, Release())
 
-assign_until_2_6_0: Final = partial(_assign, release=Release(clobbered=True))
-"""As from 2.2.0 to 2.6.0, where it may also never end."""
 
-assign_until_2_1_1: Final = partial(_assign, release=Release(racks=False, generations=False, clobbered=True))
-"""As up to 2.1.1."""
+def assign_until_2_6_0(group: Group) -> Assignment:
+    """As from 2.2.0 to 2.6.0, where it may also never end."""
+    return _assign(group, Release(clobbered=True))
 
-NOWHERE: Final = Ragged(np.zeros(1, np.int32), np.zeros(0, np.int32))
-"""No racks of any partition: racks do not count."""
+
+def assign_until_2_1_1(group: Group) -> Assignment:
+    """As up to 2.1.1."""
+    return _assign(group, Release(racks=False, generations=False, clobbered=True))
 
 
 def _claims(group: Group, release: Release) -> Claims:
