@@ -13,7 +13,6 @@ from service.core.errors import InvalidQuestion
 from service.core.model import Ragged
 from service.core.reassignments.batches.model import Batches, Limits, Pace, Timing
 from service.core.reassignments.effects import effects, timing_sentence, warnings
-from service.core.reassignments.loads import before_and_after
 from service.core.reassignments.model import (
     Brokers,
     Goal,
@@ -177,7 +176,7 @@ def _summary(
     brokers: Brokers, placements: Placements, goal: Goal, result: Plan, batches: Batches, timing: Timing
 ) -> dict[str, Any]:
     now = placements.replicas
-    loads = before_and_after(brokers, placements, result.replicas)
+    loads = placements.loads(brokers, result.replicas)
     leads = now.values[now.offsets[:-1]] != result.replicas.values[result.replicas.offsets[:-1]]
     return {
         "job": "reassign",

@@ -14,7 +14,7 @@ import numpy as np
 from service.core.jvm.random import JavaRandom
 from service.core.model import NONE, Cluster, Int32s, PlacementRequest, Ragged
 from service.core.placers import striped
-from service.core.placers.load import Load, load_of
+from service.core.placers.load import Load, distinct_in_rows, load_of, racks_of
 
 DRAWS: Final = 32
 """Placements of the placer that a placement is measured by."""
@@ -59,20 +59,14 @@ def audit(cluster: Cluster, placement: Ragged, replication_factor: int) -> Audit
     placement : Ragged partition → brokers, the leader first, NONE for one that the cluster does not have
     Raises KafkaError where the cluster cannot hold so many replicas, so that there is nothing to be measured by.
     """
-    partitions, brokers, lengths = placement.row_of_each_value(), placement.values, placement.lengths()
-    count, known = len(placement), placement.values != NONE
-    racks_count = len(cluster.rack_ids) + 1
-    racks = np.where(cluster.racks == NONE, racks_count - 1, cluster.racks).astype(np.int64)
-
-    holders = np.unique(partitions[known].astype(np.int64) * len(cluster) + brokers[known])
-    distinct = np.bincount(holders // len(cluster), minlength=count)
-    unknown = np.bincount(partitions[~known], minlength=count)
+    brokers, lengths, count = placement.values, placement.lengths(), len(placement)
+    known, racks = brokers != NONE, racks_of(cluster)
+    distinct, on_racks = (distinct_in_rows(placement, holders, known) for holders in (brokers, racks[brokers]))
+    unknown = np.bincount(placement.row_of_each_value()[~known], minlength=count)
     doubled = lengths - distinct - unknown
-    on_racks = np.unique(holders // len(cluster) * racks_count + racks[holders % len(cluster)])
-    racks_of = np.bincount(on_racks // racks_count, minlength=count)
     racks_possible = min(replication_factor, len(np.unique(racks)))
     # Each free place takes a copy, and a copy reaches at most one more rack: there is always one to spare on a rack held twice.
-    copies = np.maximum(np.maximum(replication_factor - distinct, racks_possible - racks_of), 0)
+    copies = np.maximum(np.maximum(replication_factor - distinct, racks_possible - on_racks), 0)
 
     first = np.full(count, NONE, np.int32)
     first[lengths > 0] = brokers[placement.offsets[:-1][lengths > 0]]
@@ -84,7 +78,7 @@ def audit(cluster: Cluster, placement: Ragged, replication_factor: int) -> Audit
         doubled=_rows(doubled > 0),
         unknown=_rows(unknown > 0),
         wrong_factor=_rows(lengths != replication_factor),
-        crowded=_rows(racks_of < racks_possible),
+        crowded=_rows(on_racks < racks_possible),
         unled=_rows(~led),
         load=load,
         most_leaders=most,

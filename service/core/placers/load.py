@@ -68,13 +68,27 @@ def rows_of_topics(placements: Sequence[Int32s]) -> Ragged:
     return Ragged(offsets, np.concatenate([np.empty(0, np.int32), *(placement.ravel() for placement in placements)]))
 
 
+def racks_of(cluster: Cluster) -> Int32s:
+    """int32[brokers], the rack of each; all those without one share a rack, the last."""
+    return np.where(cluster.racks == NONE, len(cluster.rack_ids), cluster.racks).astype(np.int32)
+
+
 def rack_load(cluster: Cluster, of_brokers: Load) -> tuple[tuple[str | None, ...], Load]:
     """The racks in the order in which they first appear, those without one last, and what each has."""
-    unracked = cluster.racks == NONE
-    racks = np.where(unracked, len(cluster.rack_ids), cluster.racks)
-    names: tuple[str | None, ...] = (*cluster.rack_ids, None) if unracked.any() else cluster.rack_ids
+    racks = racks_of(cluster)
+    names: tuple[str | None, ...] = (*cluster.rack_ids, None) if (cluster.racks == NONE).any() else cluster.rack_ids
     totals: dict[str, Int64s | Float64s] = {}
     for name, each in of_brokers.totals.items():
         of_racks = np.bincount(racks, each, len(names))
         totals[name] = of_racks.astype(np.int64) if name in COUNTS else of_racks
     return names, Load(totals, np.bincount(racks[of_brokers.counted], minlength=len(names)) > 0)
+
+
+def distinct_in_rows(rows: Ragged, holders: Int32s, counted: Bools) -> Int64s:
+    """int64[rows], how many different brokers, or racks, each row has.
+
+    holders : int32[values], the broker or rack of each replica, at least 0 where it is counted;  counted : bool[values]
+    """
+    count = int(holders.max(initial=0)) + 1
+    pairs = np.unique(rows.row_of_each_value()[counted].astype(np.int64) * count + holders[counted])
+    return np.bincount(pairs // count, minlength=len(rows)).astype(np.int64)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from service.core.model import NONE
-from service.core.reassignments.loads import racks_of_rows
+from service.core.placers.load import distinct_in_rows
 from service.core.reassignments.model import broker_names
 from service.core.reassignments.sets import rows_of
 
@@ -97,7 +97,9 @@ def warnings(brokers: Brokers, placements: Placements, plan: Plan, batches: Batc
         yield f"Rack {cluster.rack_ids[rack]} is emptied: none of its brokers may have replicas."
     changed = np.flatnonzero(batches.batch_of != NONE).astype(np.int32)
     now, then = rows_of(placements.replicas, changed), rows_of(plan.replicas, changed)
-    racks_now, racks_then = (racks_of_rows(brokers, rows, brokers.listed[rows.values]) for rows in (now, then))
+    racks_now, racks_then = (
+        distinct_in_rows(rows, brokers.racks()[rows.values], brokers.listed[rows.values]) for rows in (now, then)
+    )
     lost = np.flatnonzero(racks_then < np.minimum(racks_now, then.lengths()))
     if len(lost):
         worst = int(lost[np.argmin(racks_then[lost] - racks_now[lost])])

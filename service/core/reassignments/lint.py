@@ -28,8 +28,7 @@ import numpy as np
 
 from service.core.errors import MAX_ERRORS, Infeasible
 from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
-from service.core.placers.load import COUNTS, load_of
-from service.core.reassignments.loads import before_and_after, racks_of_rows, unevenness
+from service.core.placers.load import COUNTS, distinct_in_rows, load_of
 from service.core.reassignments.model import Brokers, Goal, Placements, broker_names
 from service.core.reassignments.plan import plan
 from service.core.reassignments.sets import rows_of
@@ -189,7 +188,7 @@ def _lint_changes(brokers: Brokers, reassigned: Reassigned, now: Ragged, known: 
     findings.add(
         "warning", "no-op", np.flatnonzero(same & ~differing), lambda _: "The partition has these replicas in this order already."
     )
-    racks, racks_now = (racks_of_rows(brokers, rows, rows.values != NONE) for rows in (replicas, now))
+    racks, racks_now = (distinct_in_rows(rows, brokers.racks()[rows.values], rows.values != NONE) for rows in (replicas, now))
     possible = np.minimum(lengths, len(np.unique(brokers.racks()[brokers.usable])))
     usable = np.bincount(replicas.row_of_each_value()[replicas.values == NONE], minlength=len(lengths)) == 0
     crowded = known & usable & (racks < possible)
@@ -209,7 +208,7 @@ def _lint_cluster(
     after = _after(placements, reassigned)
     emptied = _emptied(brokers, placements.replicas, after)
     drained = replace(brokers, draining=brokers.draining | emptied)
-    loads = before_and_after(drained, placements, after)
+    loads = placements.loads(drained, after)
     for measure in COUNTS:
         before, then = (load.spread(measure) for load in loads)
         if then.skew > before.skew and then.max >= then.mean + 1:  # else no plan with as many replicas has a smaller maximum
@@ -241,14 +240,14 @@ def _fewest_copies(brokers: Brokers, placements: Placements, after: Ragged, copi
     """
     if copies == 0:
         return 0
-    reached = unevenness(brokers, after)
+    reached = brokers.unevenness(after)
     factors = replace(placements, replication_factors=after.lengths().astype(np.int32), sizes=None, rates=None)
     for objective in ("fewest-moves", "even"):
         try:
             planned = plan(brokers, factors, Goal(objective, leaders="keep"), check)
         except Infeasible:
             return copies
-        if unevenness(brokers, planned.replicas) <= reached:
+        if brokers.unevenness(planned.replicas) <= reached:
             return min(copies, _copies(brokers, placements.replicas, planned.replicas))
     return copies
 

@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 
 from service.core.model import NONE, Bools, Cluster, Float64s, Int32s, Int64s, Ragged
+from service.core.placers.load import Load, load_of, racks_of
 
 NAMED: Final = 10
 """Brokers that one sentence names at most."""
@@ -72,7 +73,11 @@ class Brokers:
 
     def racks(self) -> Int32s:
         """int32[brokers], the rack of each; all those without one share a rack, the last."""
-        return np.where(self.cluster.racks == NONE, len(self.cluster.rack_ids), self.cluster.racks).astype(np.int32)
+        return racks_of(self.cluster)
+
+    def unevenness(self, replicas: Ragged) -> float:
+        """The sum of (replicas of a broker)² ÷ weight, over all brokers."""
+        return float((load_of(self.cluster, replicas).replicas.astype(np.float64) ** 2 / self.weights).sum())
 
 
 @dataclass(frozen=True)
@@ -103,6 +108,17 @@ class Placements:
     def bytes_of_each(self) -> Int64s:
         """int64[partitions], zeros where sizes are unknown."""
         return np.zeros(len(self), np.int64) if self.sizes is None else self.sizes
+
+    def loads(self, brokers: Brokers, replicas: Ragged) -> tuple[Load, Load]:
+        """The load now, and with other replicas (Ragged partition → brokers).
+
+        Now, the evenness counts each broker that is live: those to be emptied still have their part. Afterwards it counts the
+        brokers that may have replicas.
+        """
+        weights = {"bytes": self.sizes, "bytes_per_second": self.rates}
+        known = {name: each for name, each in weights.items() if each is not None}
+        now = load_of(brokers.cluster, self.replicas, brokers.live, known)
+        return now, load_of(brokers.cluster, replicas, brokers.usable, known)
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,6 @@ from service.core.reassignments.feasible import bytes_of_brokers, feasible_sets,
 from service.core.reassignments.improvement import improve
 from service.core.reassignments.infeasibility import explain
 from service.core.reassignments.leaders import elect
-from service.core.reassignments.loads import unevenness
 from service.core.reassignments.model import Brokers, Goal, Placements, Plan
 from service.core.reassignments.order import copied, in_order
 from service.core.reassignments.topic_balance import even_out_topics
@@ -118,7 +117,7 @@ def _settled(brokers: Brokers, placements: Placements, goal: Goal, replicas: Rag
 
 def _evener(brokers: Brokers, replicas: Ragged, others: Ragged) -> bool:
     """Do these replicas have a smaller sum of squares of replicas ÷ weight?"""
-    return unevenness(brokers, replicas) < unevenness(brokers, others) * (1 - _ROUNDING)
+    return brokers.unevenness(replicas) < brokers.unevenness(others) * (1 - _ROUNDING)
 
 
 def _improve(

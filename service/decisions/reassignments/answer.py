@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from service.core.reassignments.batches.plan import plan_in_batches
-from service.core.reassignments.loads import before_and_after
 from service.core.reassignments.moves import moves_of
 from service.decisions.figures import Figures
 from service.decisions.reassignments.question import plan_id, read
@@ -60,6 +59,6 @@ def answer(question: ReassignmentQuestion, budget: Budget) -> ReassignmentAnswer
         plan,
         batches,
         moves,
-        before_and_after(brokers, placements, plan.replicas),
+        placements.loads(brokers, plan.replicas),
         batches.timing(question.pace, question.throttle, question.seconds),
     )

@@ -10,7 +10,6 @@ import numpy as np
 from service.core.reassignments.batches.model import Limits, Pace
 from service.core.reassignments.batches.plan import plan_in_batches
 from service.core.reassignments.effects import effects, timing_sentence, warnings
-from service.core.reassignments.loads import before_and_after
 from service.core.reassignments.model import Goal
 from tests.core.reassignments.test_plan import a_cluster, some_placements
 
@@ -25,7 +24,7 @@ def sentences(
     brokers = a_cluster(racks, **how)
     plan, batches = plan_in_batches(brokers, placements, goal, Limits())
     timing = batches.timing(Pace(), throttle)
-    done = effects(brokers, goal, plan, batches, before_and_after(brokers, placements, plan.replicas))
+    done = effects(brokers, goal, plan, batches, placements.loads(brokers, plan.replicas))
     return (
         [*done, *timing_sentence(timing, Pace(), throttle)],
         list(warnings(brokers, placements, plan, batches, timing)),
