@@ -66,10 +66,8 @@ TOPICS = [{"topic_name": "t", "placements": PLACEMENT}]
                     {"partition_id": 0, "leader_id": 1, "queue_size": 3},
                     {"partition_id": 3, "leader_id": 1},
                 ],
-                "producers": [],
             },
             [
-                "/producers",
                 "/partitions/0/leader_id",
                 "/partitions/1/partition_id",
                 "/partitions/1/queue_size",
@@ -85,9 +83,8 @@ TOPICS = [{"topic_name": "t", "placements": PLACEMENT}]
                     {"partitions_count": 6, "partitioner": "x"},
                     {"partitions_count": 6, "partitioner": "java", "key_format": "int"},
                 ],
-                "kafka_version": "1",
             },
-            ["/kafka_version", "/topics/0/partitioner"],
+            ["/topics/0/partitioner"],
         ),
         (
             "/v1/decodings",

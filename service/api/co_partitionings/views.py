@@ -2,12 +2,12 @@
 
 from flask import Response
 
-from service.api.co_partitionings.request import CoPartitioningQuestion, CoPartitioningsSchema
-from service.api.co_partitionings.response import CoPartitioningsAnswerSchema, document
-from service.core.attribution.copartitioning import copartitioning
-from service.web import responses
+from service.api.co_partitionings.document import CoPartitioningsAnswerSchema
+from service.api.co_partitionings.form import FORM
+from service.api.co_partitionings.schema import CoPartitioningsSchema
+from service.decisions.co_partitionings import CoPartitioningQuestion
 from service.web.blueprint import Blueprint
-from service.web.context import decision
+from service.web.deciding import decide
 
 blueprint = Blueprint("co-partitionings", __name__, description="two topics → can they be joined?")
 
@@ -30,9 +30,4 @@ def check_co_partitioning(question: CoPartitioningQuestion) -> Response:
     Every join of two streams, two tables, or a stream and a table requires it; a join with a GlobalKTable or by foreign key does
     not.
     """
-    report = decision("co_partitioning", "streams")
-    with report.compute():
-        result = copartitioning(*question.topics)
-    report.sees(topics=2)
-    with report.render():
-        return responses.json_only(document(question, result))
+    return decide("co_partitioning", FORM, question)

@@ -2,12 +2,12 @@
 
 from flask import Response
 
-from service.api.keyless.request import KeylessDistributionsSchema, KeylessQuestion
-from service.api.keyless.response import KeylessDistributionsAnswerSchema, document, table
-from service.core.keyless import distribution
+from service.api.keyless.document import KeylessDistributionsAnswerSchema
+from service.api.keyless.form import FORM
+from service.api.keyless.schema import KeylessDistributionsSchema
+from service.decisions.keyless import KeylessQuestion
 from service.web.blueprint import Blueprint
-from service.web.context import decision
-from service.web.responses import respond
+from service.web.deciding import decide
 
 blueprint = Blueprint("keyless-distributions", __name__, description="records without a key → shares of the partitions")
 
@@ -29,10 +29,4 @@ def distribute_keyless(question: KeylessQuestion) -> Response:
     As `text/csv` or Arrow the answer has the columns `partition_id` and `share`. The partition of a single record
     depends on chance; `POST /v1/partitions` draws it.
     """
-    report = decision("keyless", question.keyless.rule)
-    with report.compute():
-        result = distribution(question.keyless)
-    report.sees(partitions=len(result.shares))
-    report.gives(result.skew, subject=question.topic_name)
-    with report.render():
-        return respond(lambda: document(question, result), lambda _: table(result))
+    return decide("keyless", FORM, question)

@@ -5,8 +5,8 @@ from typing import Any
 
 from marshmallow import Schema, fields
 
-from service.api.co_partitionings.request import CoPartitioningQuestion
-from service.core.attribution.copartitioning import Copartitioning
+from service.decisions.budget import Budget
+from service.decisions.co_partitionings import CoPartitioningAnswer
 from service.web.fields import about
 
 
@@ -47,11 +47,12 @@ class CoPartitioningsAnswerSchema(Schema):
     notes = fields.List(fields.String(), metadata=about("conditions, and the case of empty keys"))
 
 
-def document(question: CoPartitioningQuestion, result: Copartitioning) -> dict[str, Any]:
+def document(answer: CoPartitioningAnswer, _: Budget) -> dict[str, Any]:
     """The answer, as CoPartitioningsAnswerSchema has it."""
+    result = answer.result
     starts = result.streams_message is None
     return {
-        "kafka_version": question.kafka_version,
+        "kafka_version": answer.question.kafka_version,
         "joinable": result.joinable,
         "meeting_share": result.meeting,
         "kafka_streams": {"starts": starts, "message": result.streams_message, "misses_matches": starts and not result.joinable},

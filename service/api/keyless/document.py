@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 from marshmallow import Schema, fields
 
-from service.api.keyless.request import KeylessQuestion
-from service.core.keyless import Distribution
+from service.decisions.budget import Budget
+from service.decisions.keyless import KeylessAnswer
 from service.web.fields import about
 
 
@@ -39,13 +39,13 @@ class KeylessDistributionsAnswerSchema(Schema):
     producers = fields.List(fields.Nested(ProducersSharesSchema))
 
 
-def document(question: KeylessQuestion, result: Distribution) -> dict[str, Any]:
+def document(answer: KeylessAnswer, _: Budget) -> dict[str, Any]:
     """The answer, as KeylessDistributionsAnswerSchema has it."""
-    shares = result.shares
+    question, result, shares = answer.question, answer.distribution, answer.distribution.shares
     return {
         "kafka_version": question.kafka_version,
-        "rule": question.keyless.rule,
-        "rack_aware": question.keyless.rack_aware,
+        "rule": question.rule,
+        "rack_aware": question.rack_aware,
         "shares": shares,
         "min": float(shares.min()),
         "max": float(shares.max()),
@@ -60,11 +60,12 @@ def document(question: KeylessQuestion, result: Distribution) -> dict[str, Any]:
                 "cumulative_frequency_table": of.frequency_table,
                 "table_partition_ids": of.partition_ids,
             }
-            for producer, of in zip(question.producers, result.producers, strict=True)
+            for producer, of in zip(answer.producers, result.producers, strict=True)
         ],
     }
 
 
-def table(result: Distribution) -> pa.Table:
+def table(answer: KeylessAnswer) -> pa.Table:
     """The share of each partition."""
+    result = answer.distribution
     return pa.table({"partition_id": np.arange(len(result.shares), dtype=np.int32), "share": result.shares})

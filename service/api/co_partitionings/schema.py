@@ -1,0 +1,36 @@
+"""The JSON body of a question about two topics that are to be joined."""
+
+from typing import Any
+
+from marshmallow import Schema, fields, post_load, validate
+
+from service.core.keys.formats import FORMATS
+from service.decisions.co_partitionings import CoPartitioningQuestion
+from service.decisions.groups.rows import LONGEST_TOPIC_NAME
+from service.web.fields import Integer, List, about
+from service.web.schemas import KafkaVersion
+
+
+class CoPartitionedTopicSchema(Schema):
+    """A topic, and how its records are written."""
+
+    topic_name = fields.String(
+        validate=validate.Length(1, LONGEST_TOPIC_NAME), metadata=about("default: `first` and `second`", example="orders")
+    )
+    partitions_count = Integer(required=True, minimum=1, metadata={"example": 12})
+    partitioner = fields.String(load_default="java", metadata=about("a name of GET /v1/partitioners"))
+    key_format = fields.String(
+        load_default="string", validate=validate.OneOf(FORMATS), metadata=about("the keys' serializer, as in /v1/partitions")
+    )
+
+
+class CoPartitioningsSchema(Schema):
+    """Two topics that are to be joined."""
+
+    kafka_version = KafkaVersion()
+    topics = List(fields.Nested(CoPartitionedTopicSchema), required=True, validate=validate.Length(equal=2))
+
+    @post_load
+    def question(self, body: dict[str, Any], **_: Any) -> CoPartitioningQuestion:
+        """The question."""
+        return CoPartitioningQuestion(body["kafka_version"], tuple(body["topics"]))
