@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from service.cli import into as into_folder
 from service.cli import options
 from service.cli.local_client import post_stream, with_query
 from service.core.printable import printable
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
     from rich.table import Table
+
+    from service.analyses.outcome import Outcome
 
 
 @click.command()
@@ -62,11 +65,14 @@ def compare(
 @click.option("--partitioner", "partitioners", multiple=True, help="Partitioner to consider. Repeatable. Default: all.")
 @click.option("--examples", type=int, default=3, show_default=True, help="Records to show for each partitioner.")
 @click.option("--max-candidates", type=int, default=20, show_default=True, help="Maximum number of candidates to list.")
+@click.option("--expected", default="java", show_default=True, help="Partitioner that should have placed every record (--into).")
+@into_folder.option("mismatch")
 @options.OUTPUT
 @options.JSON
 def fingerprint(
     *, file: str, file_format: str | None, key_column: str, key_format: str | None, partition_column: str,
-    strict: bool, partitioners: tuple[str, ...], output: str | None, as_json: bool, **question: Any,
+    strict: bool, partitioners: tuple[str, ...], expected: str, into: str | None, output: str | None, as_json: bool,
+    **question: Any,
 ) -> None:  # fmt: skip
     """Identify the partitioners that wrote the records.
 
@@ -74,8 +80,13 @@ def fingerprint(
     """
     from service.cli import tables  # noqa: PLC0415 - imports that a refusal of the options does not need
 
-    batches = tables.read(file, {"key": key_column, "partition_id": partition_column}, key_format, file_format, strict=strict)
     form = options.form(output, as_json=as_json)
+    if into is not None:
+        columns = {"key_column": key_column, "key_format": key_format, "partition_column": partition_column}
+        writers = {"expected": expected, "partitioners": partitioners, "partitions_count": question["partitions_count"]}
+        into_folder.write(into, [file], lambda: _mismatch(file, file_format, strict=strict, **columns, **writers), form)
+        return
+    batches = tables.read(file, {"key": key_column, "partition_id": partition_column}, key_format, file_format, strict=strict)
     answer = _post("/v1/partitioner-fingerprints", {**question, "key_format": key_format}, partitioners, batches, form)
     if form != "table":
         click.echo(answer, nl=form == "json")
@@ -97,6 +108,22 @@ def fingerprint(
             line = f"{_name(writer)}: key {example['key']} on partition {example['partition_id']}"
             console.print(f"  {printable(line)}", highlight=False, markup=False)
     console.print(_candidates(document["candidates"]))
+
+
+def _mismatch(file: str, file_format: str | None, *, strict: bool, **options: Any) -> tuple[Outcome, pa.Table]:
+    """What ``pipeline mismatch`` finds, and the rejected rows. Raises UsageError, and AllocatorError."""
+    from service.analyses.local import LocalRecords  # noqa: PLC0415 - imports that a refusal of the options does not need
+    from service.analyses.mismatch.outcome import mismatch  # noqa: PLC0415
+    from service.files.reader import Column, read  # noqa: PLC0415
+
+    if file == "-" and options["partitions_count"] is None:
+        raise click.UsageError("Standard input can be read only once: with --into, set --partitions.")
+    columns = {
+        options["key_column"]: Column(options["key_format"], converted=False),
+        options["partition_column"]: Column("long", converted=False),
+    }
+    records = LocalRecords(file, lambda rejected: read(file, columns, rejected, file_format), strict=strict)
+    return mismatch(records, **options), records.rejected.table()
 
 
 def _name(writer: dict[str, Any]) -> str:

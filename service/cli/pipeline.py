@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from service.cli.errors import BadInput, PrintableGroup, note
+from service.cli import into as into_folder
+from service.cli.errors import BadInput, PrintableGroup
 from service.core.errors import AllocatorError
 from service.spark.jobs import JOBS, load
 
@@ -87,18 +88,8 @@ def _run(
         raise BadInput(str(error)) from None
     if done is None:
         return
-    if as_json or (as_json is None and not sys.stdout.isatty()):
-        click.echo(done.summary_text, nl=False)
-    else:
-        from rich.console import Console  # noqa: PLC0415 - an import that JSON does not need
-
-        from service.cli.terminal import fill, table  # noqa: PLC0415
-
-        Console(highlight=False).print(fill(table("", ""), [*done.headline.items()]))
-    for what, where in done.places.items():
-        note(f"{what}: {where}")
-    if not done.within_limits:
-        sys.exit(1)
+    as_json = not sys.stdout.isatty() if as_json is None else as_json
+    into_folder.show(done.summary_text, done.headline, done.places, within_limits=done.within_limits, as_json=as_json)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from service.cli import into as into_folder
 from service.cli import options
 from service.cli.errors import BadInput
 from service.cli.local_client import post, post_stream, with_query
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from io import BufferedReader
 
+    import pyarrow as pa
     from rich.table import Table
+
+    from service.analyses.outcome import Outcome
 
 PATH = "/v1/partition-count-plans"
 SHORT = {"records_per_second": "rec/s", "bytes_per_second": "B/s"}
@@ -47,13 +51,14 @@ NOTHING = {"floor": ("1.00",), "empty": ("", "0")}
 @click.option("--max-partition-bytes-per-second", type=float, help="Limit for every partition, in bytes per second.")
 @click.option("--max-skew", type=float, help="Limit for the skew (maximum ÷ mean).")
 @click.option("--hottest-keys", type=int, default=10, show_default=True, help="Number of hottest keys to list.")
+@into_folder.option("skew")
 @options.OUTPUT
 @options.JSON
 def plan(
     *, file: str | None, file_format: str | None, key_column: str, key_format: str | None, strict: bool,
     records_column: str | None, size_column: str | None, partitioners: tuple[str, ...],
     partitions_counts: tuple[int, ...] | None, snapshots: tuple[BufferedReader, ...], topic_name: str | None,
-    output: str | None, as_json: bool, **question: Any,
+    into: str | None, output: str | None, as_json: bool, **question: Any,
 ) -> None:  # fmt: skip
     """Compare partition counts for a topic.
 
@@ -79,6 +84,14 @@ def plan(
         return
     if partitions_counts is None and not has_throughput:
         raise click.UsageError("Missing option '--partitions'.")
+    if into is not None:
+
+        def analyse() -> tuple[Outcome, pa.Table]:
+            columns = (key_column, records_column, size_column)
+            return _skew(file, file_format, columns, key_format, partitioners, partitions_counts or (), question, strict=strict)
+
+        into_folder.write(into, [file], analyse, form)
+        return
     query |= {"partitions_counts": ",".join(map(str, partitions_counts))} if partitions_counts else {}
     query |= {"partitioners": ",".join(partitioners)} if partitioners else {}
     query |= {"key_format": key_format} if key_format else {}
@@ -94,6 +107,54 @@ def plan(
         _print_plans(loads(answer))
     if form != "csv" and not _kept(loads(answer)):
         sys.exit(1)
+
+
+def _skew(
+    file: str, file_format: str | None, columns: tuple[str, str | None, str | None], key_format: str | None,
+    partitioners: tuple[str, ...], partitions_counts: tuple[int, ...], question: dict[str, Any], *, strict: bool,
+) -> tuple[Outcome, pa.Table]:  # fmt: skip
+    """What ``pipeline skew`` finds, and the rejected rows. Raises UsageError, and AllocatorError."""
+    from service.analyses.local import LocalRecords  # noqa: PLC0415 - imports that a refusal of the options does not need
+    from service.analyses.skew.outcome import scan_of, skew  # noqa: PLC0415
+    from service.core.partitioners import PARTITIONERS  # noqa: PLC0415
+    from service.core.sizing.plans import Limits, Rates  # noqa: PLC0415
+    from service.core.sizing.throughput import throughput  # noqa: PLC0415
+    from service.files.reader import INTEGER, Column, read  # noqa: PLC0415
+
+    _check_rates(question)
+    target, producer, consumer = (question[f"{what}_mb_per_second"] for what in ("target", "producer", "consumer"))
+    needed = () if target is None else (throughput(target, producer, consumer).partitions_count,)
+    key_column, records_column, size_column = columns
+    read_as = {key_column: Column(key_format, converted=False)}
+    read_as |= dict.fromkeys((name for name in columns[1:] if name is not None), INTEGER)
+    if len(read_as) < len(columns) - columns.count(None):
+        raise click.UsageError("Each of key, records and bytes needs a column of its own.")
+    records = LocalRecords(file, lambda rejected: read(file, read_as, rejected, file_format), strict=strict)
+    scan = scan_of(
+        records,
+        key_columns=(key_column,),
+        key_format=key_format,
+        partitioners=tuple(dict.fromkeys(map(PARTITIONERS.full_name, partitioners or ("java",)))),
+        partitions_counts=tuple(dict.fromkeys((*partitions_counts, *needed))),
+        current=question["current_partitions_count"],
+        records_column=records_column,
+        size_columns=() if size_column is None else (size_column,),
+    )
+    most_records, most_bytes = (question[f"max_partition_{what}_per_second"] for what in ("records", "bytes"))
+    limits = Limits(most_records, most_bytes, question["max_skew"])
+    rates = Rates(question["records_per_second"], question["bytes_per_second"])
+    outcome = skew(records, scan, limits, rates, question["duration_seconds"])
+    return outcome, records.rejected.table()
+
+
+def _check_rates(question: dict[str, Any]) -> None:
+    """Raise UsageError for rates that are given twice, and for limits of rates that are not given."""
+    for what in ("records", "bytes"):
+        rate, limit = question[f"{what}_per_second"], question[f"max_partition_{what}_per_second"]
+        if rate is not None and question["duration_seconds"] is not None:
+            raise click.UsageError(f"--duration-seconds already gives the rates, which --{what}-per-second gives too.")
+        if limit is not None and rate is None and question["duration_seconds"] is None:
+            raise click.UsageError(f"--max-partition-{what}-per-second needs --duration-seconds or --{what}-per-second.")
 
 
 def _add_topic(

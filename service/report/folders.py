@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import posixpath
 import re
+import shutil
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
+
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from service.core.errors import AllocatorError
 from service.core.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 SUMMARY: Final = "summary.json"
 
@@ -79,6 +84,48 @@ def is_ours(folder: Path) -> bool:
             return GENERATOR in report.read(_HEAD)
     except OSError:
         return (folder / LOCK).exists()
+
+
+def parquet_of(table: pa.Table) -> bytes:
+    """A table as a Parquet file."""
+    buffer = pa.BufferOutputStream()
+    pq.write_table(table, buffer, compression="zstd")
+    data: bytes = buffer.getvalue().to_pybytes()
+    return data
+
+
+def json_of(document: dict[str, Any]) -> bytes:
+    """A JSON document as a file."""
+    return orjson.dumps(document, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_INDENT_2) + b"\n"
+
+
+def replace_results(folder: Path, files: Mapping[str, bytes], stale: Iterable[str] = ()) -> None:
+    """Write these files, by name, in place of the results of an earlier run, or none of them if one cannot be written.
+
+    stale : results that are removed unless they are among the files
+    """
+    unfinished = {name: folder / f".{name}.unfinished" for name in files}
+    try:
+        for name, path in unfinished.items():
+            path.write_bytes(files[name])
+        for name, path in unfinished.items():
+            if (folder / name).is_dir():
+                shutil.rmtree(folder / name)  # a table that executors wrote
+            path.replace(folder / name)
+        for name in stale:
+            if name not in files:
+                remove(folder / name)
+    finally:
+        for path in unfinished.values():
+            path.unlink(missing_ok=True)
+
+
+def remove(target: Path) -> None:
+    """Remove a file or a folder, if it is there."""
+    if target.is_dir():
+        shutil.rmtree(target)
+    else:
+        target.unlink(missing_ok=True)
 
 
 def _place(location: str) -> str:

@@ -11,8 +11,10 @@ A report has sections, and a section has blocks::
 from __future__ import annotations
 
 import io
+import os
 import re
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
@@ -143,6 +145,13 @@ class Report:
         return environment.get_template("report.html").render(
             report=self, date=date, parameters=parameters or {}, version=__version__
         )
+
+
+def date() -> str:
+    """The date and time of a report; that of SOURCE_DATE_EPOCH, if it is set, so that equal input can give equal files."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    now = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdecimal() else datetime.now(UTC)
+    return now.strftime("%Y-%m-%d %H:%M UTC")
 
 
 def _shown(value: Any) -> Any:

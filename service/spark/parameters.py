@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -78,3 +79,17 @@ READ_OPTIONS = click.Option(
     is_eager=True,
     help="Option of Spark's reader, such as sep=; or kafka.security.protocol=SSL. Repeatable.",
 )
+
+
+def shown(parameters: Iterable[click.Parameter], values: Mapping[str, Any]) -> dict[str, str]:
+    """The options of a command that differ from the default, for a report; not those of readers, which may be secrets."""
+    texts = {}
+    for parameter in parameters:
+        value = values.get(parameter.name or "")
+        text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+        hidden = not isinstance(parameter, click.Option) or parameter.name in ("read_options", "into")
+        if not hidden and value not in (None, (), False, ""):
+            default = parameter.default if isinstance(parameter.default, tuple) else (parameter.default,)
+            if text != ",".join(map(str, default)):
+                texts[parameter.opts[0]] = text
+    return texts

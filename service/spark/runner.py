@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-import click
-import orjson
 import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from service.report.folders import REPORT, SUMMARY
+from service.report.folders import REPORT, SUMMARY, json_of
 from service.report.lock import exclusive
+from service.report.pages import date
 from service.spark.cluster.failures import failure
 from service.spark.cluster.progress import progress
 from service.spark.cluster.session import spark_session
 from service.spark.io.sinks import Sink
 from service.spark.job import Pipeline
+from service.spark.parameters import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -77,11 +75,10 @@ def run(
             for file, body in outcome.requests.items():
                 places[file.partition(".")[0]] = sink.json(file, body)
             places["summary"] = sink.json(SUMMARY, outcome.summary)
-            places["report"] = sink.text(REPORT, outcome.report.html(date(), shown(job, parameters)))
+            places["report"] = sink.text(REPORT, outcome.report.html(date(), shown(job.parameters, parameters)))
         except (PySparkException, Py4JError) as error:
             raise failure(error) from error
-    text = orjson.dumps(outcome.summary, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_INDENT_2).decode() + "\n"
-    return Results(text, outcome.headline, places, outcome.within_limits)
+    return Results(json_of(outcome.summary).decode(), outcome.headline, places, outcome.within_limits)
 
 
 @contextmanager
@@ -97,26 +94,6 @@ def _importing(job: Job) -> Iterator[None]:
 
 def _pipeline(spark: SparkSession, into: str) -> Pipeline:
     return Pipeline(spark, Sink(spark, into), partial(progress, spark))
-
-
-def date() -> str:
-    """The date and time of a report; that of SOURCE_DATE_EPOCH, if it is set, so that equal input can give equal files."""
-    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
-    now = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdecimal() else datetime.now(UTC)
-    return now.strftime("%Y-%m-%d %H:%M UTC")
-
-
-def shown(job: Job, parameters: Mapping[str, Any]) -> dict[str, str]:
-    """The options of a job that differ from the default, as a report shows them; not those of readers, which may be secrets."""
-    texts = {}
-    for parameter in job.parameters:
-        value = parameters.get(parameter.name or "")
-        text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
-        if isinstance(parameter, click.Option) and parameter.name != "read_options" and value not in (None, (), False, ""):
-            default = parameter.default if isinstance(parameter.default, tuple) else (parameter.default,)
-            if text != ",".join(map(str, default)):
-                texts[parameter.opts[0]] = text
-    return texts
 
 
 def _write(sink: Sink, file: str, table: pa.Table | DataFrame) -> str:

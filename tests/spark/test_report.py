@@ -8,9 +8,10 @@ import warnings
 import pytest
 
 from service.analyses.mismatch import report as mismatch_report
+from service.report import pages
 from service.report.pages import Figure, Figures, Report, Section, Table, chart, label
-from service.spark import runner
 from service.spark.load import report as load_report
+from service.spark.parameters import shown
 from service.spark.skew.options import JOB
 
 NAMES = ("a\0b", "\x1b[31mred", "tab\tline\nend\r", "\x85\x7f", "invoice\u202efdp", "$\\frac$", "<script>", "\ud800")
@@ -55,9 +56,9 @@ def test_options_that_were_left_alone_or_may_be_secret_are_not_shown(monkeypatch
         "read_options": (("password", "x"),),
         "current": 12,
     }
-    assert runner.shown(JOB, values) == {"--partitioner": "sarama", "--current": "12"}
+    assert shown(JOB.parameters, values) == {"--partitioner": "sarama", "--current": "12"}
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
-    assert runner.date() == "1970-01-01 00:00 UTC"
+    assert pages.date() == "1970-01-01 00:00 UTC"
 
 
 def test_groups_and_topics_that_have_nothing_in_common_get_no_common_mean():

@@ -37,6 +37,7 @@ class SkewScan:
 
     key_columns : their texts, joined by ``separator``, are the key; a single column is the key as it is
     key_format : one of the core's
+    records_column : the number of records that each row stands for, an integer; None: one
     size_columns : columns that add up to a record's bytes: the length of strings and bytes, the value of integers
     corrupt : the column of the rows that Spark could not read as records; None where there is none
     partitioners, partitions_counts, current, max_keys : as in the core's KeyCounter
@@ -48,6 +49,7 @@ class SkewScan:
     partitions_counts: tuple[int, ...]
     current: int | None = None
     separator: str = "-"
+    records_column: str | None = None
     size_columns: tuple[str, ...] = ()
     corrupt: str | None = None
     max_keys: int = MAX_KEYS
@@ -55,7 +57,8 @@ class SkewScan:
     @property
     def columns(self) -> list[str]:
         """The columns to read, each once."""
-        return list(dict.fromkeys((*self.key_columns, *self.size_columns, *([self.corrupt] if self.corrupt else []))))
+        others = (self.records_column, self.corrupt)
+        return list(dict.fromkeys((*self.key_columns, *self.size_columns, *(name for name in others if name is not None))))
 
     def of_batches(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The rows of ``results.SCHEMA`` for a task's batches."""
@@ -81,10 +84,11 @@ class SkewScan:
             batch, key = batch.filter(pc.invert(bad)), key.filter(pc.invert(bad))
             column = read_keys(key, self.key_format)[0]
         if batch.num_rows:
+            records = None if self.records_column is None else np.array(batch.column(self.records_column), np.int64)
             sizes, serialized = self._sizes(batch), SERIALIZED.run(column, self.key_format)
             key_hashes = key_hashes_of(serialized)
-            result.counts.add(column, self.key_format, None, sizes, key_hashes)
-            result.sample.add(serialized, key_hashes, sizes)
+            result.counts.add(column, self.key_format, records, sizes, key_hashes)
+            result.sample.add(serialized, key_hashes, records, sizes)
 
     def _sizes(self, batch: pa.RecordBatch) -> Int64s | None:
         """int64[n], each record's bytes; None without size columns."""
@@ -120,15 +124,21 @@ class KeySample:
         key_hashes, weights, _ = self.held.entries()
         return {self.names[key]: of for key, of in zip(key_hashes.tolist(), weights.tolist(), strict=True)}
 
-    def add(self, keys: Keys, key_hashes: Int64s, sizes: Int64s | None) -> None:
-        """Add records: their serialized keys, int64[n] key hashes, and int64[n] bytes. Null keys are skipped."""
-        weights = ONE[None] if sizes is None else np.stack([np.ones(len(sizes), np.int64), sizes], axis=1)
+    def add(self, keys: Keys, key_hashes: Int64s, records: Int64s | None, sizes: Int64s | None) -> None:
+        """Add rows: their serialized keys, int64[n] key hashes, and int64[n] records and bytes. Null keys are skipped.
+
+        records, sizes : None: each row is one record, of unknown size
+        """
+        weights = ONE[None]
+        if records is not None or sizes is not None:
+            weights = np.ones((len(keys), 2), np.int64) if records is None else np.repeat(records[:, None], 2, axis=1)
+            weights[:, 1] = 0 if sizes is None else sizes
         if keys.valid is None:
             rows = sampled = self.held.sample(key_hashes, weights, [])
         else:
             present = np.flatnonzero(keys.valid)
             key_hashes = key_hashes[present]
-            sampled = self.held.sample(key_hashes, weights if sizes is None else weights[present], [])
+            sampled = self.held.sample(key_hashes, weights if len(weights) == 1 else weights[present], [])
             rows = present[sampled]
         texts = [keys.data[keys.offsets[row] : keys.offsets[row + 1]].tobytes() for row in rows.tolist()]
         self._name(dict(zip(key_hashes[sampled].tolist(), texts, strict=True)))

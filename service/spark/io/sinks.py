@@ -13,14 +13,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 from py4j.protocol import Py4JError
 from pyarrow import fs
 from pyspark.errors import PySparkException
 
-from service.report.folders import local_folder
+from service.report.folders import json_of, local_folder, parquet_of, remove, replace_results
 from service.spark.cluster.session import cores, is_connect, is_local
 from service.spark.errors import NoSpark
 from service.spark.tasks.parquet_files import ParquetWriter
@@ -100,7 +99,7 @@ class Sink:
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir(parents=True)
         yield unfinished
-        _delete(target)
+        remove(target)
         unfinished.rename(target)
 
     def columns(self, name: str, columns: Sequence[str]) -> pa.Table:
@@ -111,18 +110,16 @@ class Sink:
 
     def table(self, name: str, table: pa.Table) -> str:
         """Write a small table (one Parquet file), in place of an older one. Returns its location."""
-        buffer = pa.BufferOutputStream()
-        pq.write_table(table, buffer, compression="zstd")
-        return self._write(name, buffer.getvalue().to_pybytes())
+        return self._write(name, parquet_of(table))
 
     def json(self, name: str, document: dict[str, Any]) -> str:
         """Write a JSON document. Returns its location."""
-        return self._write(name, orjson.dumps(document, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_INDENT_2) + b"\n")
+        return self._write(name, json_of(document))
 
     def remove(self, name: str) -> None:
         """Remove a result of an earlier run that this one does not have."""
         if self.folder:
-            _delete(self.folder / name)
+            remove(self.folder / name)
         else:
             self._remove(name)
 
@@ -134,12 +131,7 @@ class Sink:
         if self.folder:
             target = self.folder / name
             target.parent.mkdir(parents=True, exist_ok=True)
-            if target.is_dir():
-                shutil.rmtree(target)  # a table that executors wrote
-            # A process that is killed meanwhile leaves the old file or the new one, never a part.
-            unfinished = target.with_name(f".{target.name}.unfinished")
-            unfinished.write_bytes(data)
-            unfinished.replace(target)
+            replace_results(target.parent, {target.name: data})
         else:
             self._remove(name)
             self._create(name, data)
@@ -181,11 +173,3 @@ def arrow_file(url: str) -> tuple[fs.FileSystem, str]:
     """Arrow's file system for a URL of Spark's, and the path in it."""
     files, path = fs.FileSystem.from_uri(url.replace("s3a://", "s3://", 1))
     return files, path
-
-
-def _delete(target: Path) -> None:
-    """Delete a folder or a file of this machine, if it is there."""
-    if target.is_dir():
-        shutil.rmtree(target)
-    else:
-        target.unlink(missing_ok=True)

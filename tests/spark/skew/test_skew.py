@@ -155,9 +155,9 @@ def test_a_sample_of_the_parts_is_that_of_the_whole(batches, most):
         for numbers in batches:
             keys = byte_strings([b"%d" % number for number in numbers])
             sizes = np.array(numbers, np.int64)
-            whole.add(keys, key_hashes_of(keys), sizes)
+            whole.add(keys, key_hashes_of(keys), None, sizes)
             part = KeySample()
-            part.add(keys, key_hashes_of(keys), sizes)
+            part.add(keys, key_hashes_of(keys), None, sizes)
             merged.merge(part)
     counted = Counter(b"%d" % number for numbers in batches for number in numbers)
     for sample in (whole, merged):

@@ -1,0 +1,92 @@
+"""``--into``: the tables, summary and report of a job of the pipeline, from a local file and without Spark."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from service.cli.errors import BadInput, note
+from service.core.errors import AllocatorError
+from service.report.folders import (
+    REJECTED_ROWS,
+    REPORT,
+    SUMMARY,
+    check_folder,
+    json_of,
+    local_folder,
+    parquet_of,
+    replace_results,
+)
+from service.report.lock import exclusive
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from service.analyses.outcome import Outcome
+
+
+def option(job: str) -> Callable[[Any], Any]:
+    """The option of a command. job : of the pipeline, whose results the command writes"""
+    text = f"Write the tables, summary.json and report.html of pipeline {job} into this folder, and print the summary."
+    return click.option("--into", type=click.Path(file_okay=False), help=text)
+
+
+def write(into: str, sources: Iterable[str | None], analyse: Callable[[], tuple[Outcome, pa.Table]], form: str) -> None:
+    """Write what ``analyse`` finds in local files, all of it or, if that fails, nothing; print the summary, or its key figures.
+
+    analyse : gives the outcome and the rejected rows
+    form : "json" or "table"
+    Raises BadInput. Exits with 1 if a limit is exceeded.
+    """
+    if form == "csv":
+        raise click.UsageError("--into writes Parquet; --output csv does not go with it.")
+    if find_spec("matplotlib") is None:
+        raise BadInput("--into needs matplotlib: pip install 'partition-allocator[report]'")
+    folder = local_folder(into)
+    if folder is None:
+        raise click.BadParameter(f"{into!r} is no folder on this machine.", param_hint="--into")
+    try:
+        check_folder(into, {source: source for source in sources if source not in (None, "-")})
+        with exclusive(into):
+            outcome, rejected = analyse()
+            files = _files(outcome, rejected)
+            replace_results(folder, files, stale=(REJECTED_ROWS,))
+    except AllocatorError as error:
+        raise BadInput(str(error)) from None
+    places = {name.partition(".")[0]: f"{into.rstrip('/')}/{name}" for name in files}
+    show(files[SUMMARY].decode(), outcome.headline, places, within_limits=outcome.within_limits, as_json=form == "json")
+
+
+def _files(outcome: Outcome, rejected: pa.Table) -> dict[str, bytes]:
+    """The files of the folder, by name; the report last, by which the folder is known to be complete."""
+    from service.report.pages import date  # noqa: PLC0415 - Jinja is not needed to refuse a file
+    from service.spark.parameters import shown  # noqa: PLC0415 - as above
+
+    context = click.get_current_context()
+    files = {name: parquet_of(table) for name, table in outcome.tables.items()}
+    if len(rejected):
+        files[REJECTED_ROWS] = parquet_of(rejected)
+    files |= {name: json_of(body) for name, body in outcome.requests.items()}
+    files[SUMMARY] = json_of(outcome.summary)
+    files[REPORT] = outcome.report.html(date(), shown(context.command.params, context.params)).encode()
+    return files
+
+
+def show(summary: str, headline: Mapping[str, str], places: Mapping[str, str], *, within_limits: bool, as_json: bool) -> None:
+    """Print the summary or the key figures, and on standard error the places. Exits with 1 if a limit is exceeded."""
+    if as_json:
+        click.echo(summary, nl=False)
+    else:
+        from rich.console import Console  # noqa: PLC0415 - an import that JSON does not need
+
+        from service.cli.terminal import fill, table  # noqa: PLC0415 - as above
+
+        Console(highlight=False).print(fill(table("", ""), [*headline.items()]))
+    for what, where in places.items():
+        note(f"{what}: {where}")
+    if not within_limits:
+        sys.exit(1)

@@ -1,0 +1,178 @@
+"""Commands about a local file write with ``--into`` what the pipeline's jobs write."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from service.cli import main
+
+DRAW = np.random.default_rng(29)
+KEYS = [f"k{i}" if i % 7 else None for i in DRAW.zipf(1.4, 3_000) % 400]
+PARTITIONS = DRAW.integers(0, 6, 3_000).tolist()
+PLAN = ["--key-column", "id", "--partitioner", "java", "--partitioner", "librdkafka:consistent"]
+SKEW = ["--partitions", "6,9,12", "--current", "6", "--duration-seconds", "10", "--max-partition-records-per-second", "60"]
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    done = CliRunner().invoke(main, [*arguments])
+    assert done.exit_code in (0, 1), done.output
+    return done.exit_code, done.stdout
+
+
+def tables(folder) -> dict[str, list]:
+    """Each table of a folder, as a file or as Spark's folder of files; examples and rejected rows in no certain order."""
+    found = {}
+    for path in folder.glob("*.parquet"):
+        table = pq.read_table(path)
+        rows = [tuple(table.column_names), *map(str, table.schema.types), *map(json.dumps, table.to_pylist())]
+        found[path.name] = sorted(map(str, rows))
+    return found
+
+
+def assert_alike(ours, theirs) -> None:
+    """Both folders have the same tables, requests and summary, and a report."""
+    assert {path.name for path in ours.iterdir()} == {path.name for path in theirs.iterdir()}
+    assert tables(ours) == tables(theirs)
+    for path in ours.glob("*.json"):
+        assert json.loads(path.read_text()) == json.loads((theirs / path.name).read_text()), path.name
+    assert (ours / "report.html").read_text().startswith("<!doctype html>")
+
+
+@pytest.fixture
+def records(tmp_path):
+    """``records("csv")``: the records in a file of this format; missing keys in CSV are ``""``."""
+
+    def written(suffix: str) -> str:
+        path = tmp_path / f"records.{suffix}"
+        if suffix == "parquet":
+            table = pa.table(
+                {"id": KEYS, "partition": pa.array(PARTITIONS, pa.int32()), "size": pa.array(PARTITIONS, pa.int64())}
+            )
+            pq.write_table(table, path, row_group_size=700)
+        elif suffix == "csv":
+            with path.open("w", newline="") as file:
+                rows = csv.writer(file, quoting=csv.QUOTE_ALL)
+                rows.writerows([("id", "partition"), *zip([key or "" for key in KEYS], PARTITIONS, strict=True)])
+        else:
+            rows = [json.dumps({"id": key, "partition": p}) for key, p in zip(KEYS, PARTITIONS, strict=True)]
+            path.write_text("\n".join(rows) + "\n")
+        return str(path)
+
+    return written
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl"])
+def test_plan_writes_what_skew_writes(records, suffix, tmp_path):
+    file = records(suffix)
+    size = ["--size-column", "size"] if suffix == "parquet" else []
+    ours = run("plan", file, *PLAN, *SKEW, *size, "--into", str(tmp_path / "ours"))
+    theirs = run("pipeline", "skew", file, *PLAN, *SKEW, *size, "--into", str(tmp_path / "theirs"))
+    assert ours == theirs
+    assert_alike(tmp_path / "ours", tmp_path / "theirs")
+    summary = json.loads(ours[1])
+    assert (summary["records"], summary["keyless"]) == (3_000 - KEYS.count(None), KEYS.count(None))
+    assert KEYS.count(None) > 0
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl"])
+@pytest.mark.parametrize("count", [(), ("6",)])
+def test_fingerprint_writes_what_mismatch_writes(records, suffix, count, tmp_path):
+    file, options = records(suffix), ("--key-column", "id", "--partitioner", "java", "--expected", "sarama")
+    given = [("--partitions", *count), ("--partitions-count", *count)] if count else [(), ()]
+    ours = run("fingerprint", file, *options, *given[0], "--into", str(tmp_path / "ours"))
+    assert ours == run("pipeline", "mismatch", file, *options, *given[1], "--into", str(tmp_path / "theirs"))
+    assert_alike(tmp_path / "ours", tmp_path / "theirs")
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize(
+    ("commands", "count", "rows", "rejected"),
+    [
+        (("plan", "skew"), "--partitions", "", {"no long key": 1}),
+        # Spark, which reads only the key's column for skew, does not see that a line is too short.
+        (
+            ("fingerprint", "mismatch"), "--partitions-count", "3\n",
+            {"no long key": 1, "no partition below 3": 2, "not readable as a record": 1},
+        ),
+    ],
+)  # fmt: skip
+def test_rejected_rows_are_the_same(commands, count, rows, rejected, write, tmp_path):
+    file = write("records.csv", f"key,partition\n1,0\nx,1\n2,9\n{rows}4,z\n5,2\n6,1\n")
+    options = (file, "--key-format", "long", "--partitioner", "java")
+    ours = run(commands[0], *options, "--partitions", "3", "--into", str(tmp_path / "ours"))
+    assert ours == run("pipeline", commands[1], *options, count, "3", "--into", str(tmp_path / "theirs"))
+    assert_alike(tmp_path / "ours", tmp_path / "theirs")
+    assert json.loads(ours[1])["rejected"] == rejected
+
+
+def test_a_run_that_fails_leaves_nothing_and_one_that_succeeds_replaces_the_last(write, tmp_path):
+    into = tmp_path / "results"
+    bad, good = write("bad.csv", "key\n1\nx\n"), write("good.csv", "key\n1\n2\n")
+    options = ("--key-format", "long", "--partitions", "3", "--into", str(into))
+    refused = CliRunner().invoke(main, ["plan", bad, *options, "--strict"])
+    assert (refused.exit_code, refused.stderr) == (2, f"Error: {bad}: no long key: x\n")
+    assert not into.exists()
+    assert run("plan", bad, *options)[0] == 0
+    assert (into / "quarantine.parquet").exists()
+    before = {path.name: path.read_bytes() for path in into.iterdir()}
+    assert CliRunner().invoke(main, ["plan", bad, *options, "--strict"]).exit_code == 2
+    assert {path.name: path.read_bytes() for path in into.iterdir()} == before
+    assert run("plan", good, *options)[0] == 0
+    assert {path.name for path in into.iterdir()} == before.keys() - {"quarantine.parquet"}
+
+
+def test_a_folder_that_cannot_be_replaced_keeps_its_results(write, tmp_path, monkeypatch):
+    """The disk is full at the last file."""
+    into = tmp_path / "results"
+    options = ("plan", write("keys.csv", "key\n1\n2\n"), "--partitions", "3", "--into", str(into))
+    run(*options)
+    before = {path.name: path.read_bytes() for path in into.iterdir()}
+    write_bytes = type(into).write_bytes
+
+    def full(path, data):
+        if "report" in path.name:
+            raise OSError(28, "No space left on device", str(path))
+        return write_bytes(path, data)
+
+    monkeypatch.setattr(type(into), "write_bytes", full)
+    refused = CliRunner().invoke(main, [*options, "--current", "3"])
+    assert refused.exit_code == 2
+    assert "No space left on device" in refused.stderr
+    assert {path.name: path.read_bytes() for path in into.iterdir()} == before
+
+
+@pytest.mark.parametrize(("name", "text"), [("mine.csv", "a\n"), ("notes.json", "{}")])
+def test_a_folder_of_others_is_refused(name, text, write, tmp_path):
+    into = tmp_path / "mine"
+    into.mkdir()
+    (into / name).write_text(text)
+    file = write("keys.csv", "key\n1\n2\n")
+    refused = CliRunner().invoke(main, ["plan", file, "--partitions", "3", "--into", str(into)])
+    if name.endswith("json"):
+        assert refused.exit_code == 2
+        assert "No job wrote notes.json in this folder" in refused.stderr
+        assert [path.name for path in into.iterdir()] == [name]
+    else:
+        assert refused.exit_code == 0, "a file that no job would replace"
+    around = CliRunner().invoke(main, ["plan", file, "--partitions", "3", "--into", str(tmp_path)])
+    assert f"contains the source {file}" in around.stderr
+
+
+def test_no_spark_is_imported(write, tmp_path):
+    program = (
+        "import sys\nfrom service.cli import main\ntry: main()\nfinally:\n"
+        " assert not {'pyspark', 'py4j', 'flask'} & {*sys.modules}, 'imported'"
+    )
+    command = ["plan", write("keys.csv", "key\n1\n2\n"), "--partitions", "3", "--into", str(tmp_path / "results")]
+    subprocess.run([sys.executable, "-c", program, *command], check=True, capture_output=True)
