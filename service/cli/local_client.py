@@ -30,7 +30,6 @@ OWN_MACHINE: Final = ("max_decision_bytes", "max_request_seconds", "max_simulate
 
 VIEWS: Final = {
     "/v1/partitions": "service.api.partitions.views",
-    "/v1/group-rebalances": "service.api.rebalances.views",
     "/v1/partition-count-plans": "service.api.partition_counts.views",
     "/v1/partitioner-comparisons": "service.api.comparisons.views",
     "/v1/partitioner-fingerprints": "service.api.fingerprints.views",

@@ -12,7 +12,7 @@ from rich.console import Console
 from service.cli import descriptions, options, rebalance_events
 from service.cli.errors import BadInput, note
 from service.cli.inputs import read_input
-from service.cli.local_client import LocalApp, Refused, post
+from service.cli.local_client import post
 from service.cli.rebalance_pictures import page, picture
 from service.cli.rebalance_tables import COLUMNS, SENTENCE, TOTALS, explained, notes, rebalance_rows, total_rows, verdict
 from service.cli.terminal import fill, table
@@ -117,7 +117,11 @@ def _ways(body: Json, answer: Json) -> list[Json]:
 
     A way to which the events do not fit, as the change of an assignor, is left out.
     """
-    app, ways = LocalApp(), []
+    from service.api.rebalances.form import FORM  # noqa: PLC0415 - an import that --help does not need
+    from service.decisions.budget import Budget  # noqa: PLC0415
+    from service.web.forms import Refused  # noqa: PLC0415
+
+    ways, budget = [], Budget()
     for one in answer.get("comparisons", ()):
         question = {**body, "group_protocol": one["group_protocol"], "assignor": one["assignor"], "compare": []}
         question["timing"] = {**one["timing"], "min_session_timeout_ms": 1}  # the service has judged it for the group as it is
@@ -127,9 +131,10 @@ def _ways(body: Json, answer: Json) -> list[Json]:
             for event in body.get("events") or ()
         ]
         try:
-            ways.append({**app.ask(PATH, question), "static": one.get("static")})
+            answered = FORM.decide(FORM.question(question), budget)
         except Refused:
             continue
+        ways.append({**loads(FORM.json(answered, budget)), "static": one.get("static")})
     return ways
 
 
@@ -162,7 +167,7 @@ def _body(file: BufferedReader | None, snapshots: Sequence[BufferedReader], grou
 
 def _name_defaults(timing: Any) -> None:
     """Note the timings that neither a snapshot nor its user has given."""
-    from service.api.rebalances.request import TimingSchema  # noqa: PLC0415 - an import that --help does not need
+    from service.api.rebalances.schema import TimingSchema  # noqa: PLC0415 - an import that --help does not need
 
     given = timing if isinstance(timing, dict) else {}
     fields = TimingSchema().fields.items()

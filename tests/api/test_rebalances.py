@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from service.api.rebalances.request import GroupRebalancesSchema
+from service.api.rebalances.schema import GroupRebalancesSchema
 from service.core.assignors import GROUP_PROTOCOLS
 from service.core.timelines.simulation import varied
+from service.decisions.rebalances.question import variants
+from service.decisions.rebalances.timeline import read_timeline
 
 if TYPE_CHECKING:
     from flask.testing import FlaskClient
@@ -202,13 +204,13 @@ def test_ties_that_topic_ids_would_decide_are_a_guess(client: FlaskClient) -> No
         assert "warnings" not in answer(client, certain)
 
 
-def test_a_change_of_assignor_is_one_of_the_protocol_that_is_compared(client: FlaskClient) -> None:
+def test_a_change_of_assignor_is_one_of_the_protocol_that_is_compared() -> None:
     """The assignor range of the consumer protocol is not that of the classic one."""
     change = event("assignor_changes", assignors=["range"])
-    with client.application.test_request_context():
-        question = GroupRebalancesSchema().load(body(events=[change], compare=[{}, {"group_protocol": "consumer"}]))
-    for variant, protocol in zip(question.variants, ("classic", "consumer"), strict=True):
-        (changed,) = varied(question.timeline, variant).events
+    question = GroupRebalancesSchema().load(body(events=[change], compare=[{}, {"group_protocol": "consumer"}]))
+    timeline = read_timeline(question, "totals", 0)
+    for variant, protocol in zip(variants(question), ("classic", "consumer"), strict=True):
+        (changed,) = varied(timeline, variant).events
         assert (changed.group_protocol, changed.assignors) == (protocol, (GROUP_PROTOCOLS[protocol]["range"],))
 
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import requests
 
-from service.api.rebalances.extent import LONG_CELLS, Extent
 from service.app import create_app
 from service.config import Settings
+from service.decisions.rebalances.extent import LONG_CELLS, Extent
 from tests.support.serving import serving
 
 if TYPE_CHECKING:

@@ -7,13 +7,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.api.rebalances import extent as extent_module
-from service.api.rebalances import request as request_module
-from service.api.rebalances.request import GroupRebalancesSchema
+from service.api.rebalances.schema import GroupRebalancesSchema
 from service.core.errors import InvalidQuestion, KafkaAssignorFails
 from service.core.model import NONE
 from service.core.timelines.classic.coordinator import ClassicCoordinator
@@ -21,6 +18,8 @@ from service.core.timelines.consumer.coordinator import ConsumerCoordinator
 from service.core.timelines.model import NEVER, Idle, Timeline
 from service.core.timelines.share import ShareCoordinator
 from service.core.timelines.simulation import Simulation
+from service.decisions.rebalances.question import check as check_question
+from service.decisions.rebalances.timeline import read_timeline
 
 if TYPE_CHECKING:
     from flask import Flask
@@ -43,17 +42,6 @@ CHANGES: tuple[Body, ...] = (
     {"group_protocol": "consumer", "down_ms": 4_000, "pause_ms": 9_000},
 )
 CHANGES_OF_CONSUMERS: tuple[Body, ...] = ({"assignors": ["range"], "pause_ms": 500},)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def no_limits() -> Any:
-    """Timelines are read without a request, which would have the limits."""
-    patch = pytest.MonkeyPatch()
-    patch.setattr(request_module, "reserve", lambda _: None)
-    for module in (request_module, extent_module):
-        patch.setattr(module, "check_limit", lambda *_: None)
-    yield
-    patch.undo()
 
 
 @st.composite
@@ -136,7 +124,9 @@ def _events(draw: st.DrawFn, ids: list[str], names: list[str], i: int) -> Body: 
 
 
 def timeline_of(body: Body) -> Timeline:
-    return GroupRebalancesSchema().load(body).timeline
+    question = GroupRebalancesSchema().load(body)
+    check_question(question)
+    return read_timeline(question, "assignments", 0)
 
 
 def check(simulation: Simulation) -> None:

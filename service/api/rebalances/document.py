@@ -4,23 +4,19 @@ from dataclasses import asdict
 from math import isinf
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-from flask import Response
 from marshmallow import Schema, fields
 
 from service.api.groups.document import MemberAssignmentSchema, MovementSchema, assignments_json
-from service.api.rebalances.request import RebalancesQuestion
 from service.core.model import Group, Ragged
 from service.core.ragged import transposed
-from service.core.timelines.model import Idle, Outcome, Reading, Rebalance, Timeline, Totals
+from service.core.timelines.model import Idle, Outcome, Reading, Rebalance, Totals
 from service.core.timelines.simulation import Variant
 from service.decisions.budget import Budget
 from service.decisions.groups.tables import in_answer_order
-from service.web import responses
+from service.decisions.rebalances.answer import RebalancesAnswer, Way
 from service.web.fields import about
 from service.web.schemas import CountsSchema
-from service.web.tables import JSON
 
 
 class StateSchema(Schema):
@@ -196,56 +192,45 @@ class GroupRebalancesAnswerSchema(Schema):
     )
 
 
-def answer(question: RebalancesQuestion, outcome: Outcome, comparisons: list[Outcome], slow: list[Outcome]) -> Response:
-    """The answer in the media type that the client accepts. slow : of every way, if its members polled seldom"""
-    media_type = responses.preferred()
-    if media_type != JSON:
-        rows = _comparison_rows(question, comparisons) if question.variants else _rebalance_rows(outcome)
-        return responses.table(rows, media_type)
-    timeline = question.timeline
-    document: dict[str, Any] = {
-        "kafka_version": question.kafka_version,
+def document(answer: RebalancesAnswer, _: Budget) -> dict[str, Any]:
+    """The answer as GroupRebalancesAnswerSchema has it."""
+    timeline, outcome = answer.first.timeline, answer.first.outcome
+    members: dict[str, Any] = {
+        "kafka_version": timeline.kafka_version,
         "group_protocol": timeline.group_protocol,
         "assignor": timeline.assignor.name,
         "detail": timeline.detail,
         "timing": asdict(timeline.timing),
     }
     if timeline.detail != "totals":
-        document["rebalances"] = [_rebalance(rebalance) for rebalance in outcome.rebalances]
-    document |= {"totals": _totals(outcome.totals), "final_state": outcome.final_state}
+        members["rebalances"] = [_rebalance(rebalance) for rebalance in outcome.rebalances]
+    members |= {"totals": _totals(outcome.totals), "final_state": outcome.final_state}
     if outcome.readings is not None:
-        document["members"] = [_reading(reading) for reading in outcome.readings]
-    if question.variants:
-        rows = zip(question.variants, comparisons, question.slow[1:], slow[1:], strict=True)
-        document |= _slow_poll(question.slow[0], slow[0])
-        document["comparisons"] = [
-            {**_variant(variant), "timing": asdict(variant.timing), "totals": _totals(other.totals), **_slow_poll(way, slower)}
-            for variant, other, way, slower in rows
+        members["members"] = [_reading(reading) for reading in outcome.readings]
+    if answer.variants:
+        members |= _slow_poll(answer.first)
+        members["comparisons"] = [
+            {**_variant(variant), "timing": asdict(variant.timing), "totals": _totals(way.outcome.totals), **_slow_poll(way)}
+            for variant, way in zip(answer.variants, answer.others, strict=True)
         ]
     if timeline.detail != "totals":
-        document["derived_member_ids"] = [{"member_id": new, "first_member_id": first} for new, first in outcome.derived_ids]
-    if sentences := warnings(timeline, question.compared):
-        document["warnings"] = sentences
-    return responses.answer(document)
+        members["derived_member_ids"] = [{"member_id": new, "first_member_id": first} for new, first in outcome.derived_ids]
+    if sentences := answer.warnings:
+        members["warnings"] = sentences
+    return members
 
 
-def warnings(timeline: Timeline, compared: tuple[Timeline, ...]) -> list[str]:
-    """What a reader of the answer must know: where members' partitions are a guess."""
-    world = timeline.world
-    ids = [topic_id for topic_id, count in zip(world.ids, np.diff(world.first).tolist(), strict=True) if count]
-    names = {way.assignor.name for way in (timeline, *compared) if way.group_protocol != "classic"}
-    by_id = sorted(names & {"uniform", "simple"} if len(ids) > 1 else names & {"simple"})
-    if not by_id or None not in ids:
-        return []
-    guess = f"Which member gets which partition of several equally good ones is a guess: {' and '.join(by_id)}"
-    decide = "decide" if len(by_id) > 1 else "decides"
-    known = len(ids) - ids.count(None)
-    return [f"{guess} {decide} that by the ids of topics, and the request has the topic_id of {known} of {len(ids)} topics."]
+def table(answer: RebalancesAnswer) -> pa.Table:
+    """The table of rebalances, or with ``compare`` that of the comparisons."""
+    return _comparison_rows(answer) if answer.variants else _rebalance_rows(answer.first.outcome)
 
 
-def _slow_poll(way: Timeline, outcome: Outcome) -> dict[str, Any]:
-    idle = _flat(outcome.totals)["idle_partition_ms"]
-    return {"slow_poll": {"poll_interval_ms": way.timing.poll_interval_ms, "idle_partition_ms": idle}}
+def _slow_poll(way: Way) -> dict[str, Any]:
+    if way.slow is None:
+        return {}
+    timeline, outcome = way.slow
+    idle = outcome.totals.idle.sum_ms
+    return {"slow_poll": {"poll_interval_ms": timeline.timing.poll_interval_ms, "idle_partition_ms": idle}}
 
 
 def _rebalance(rebalance: Rebalance) -> dict[str, Any]:
@@ -359,10 +344,10 @@ def _rebalance_rows(outcome: Outcome) -> pa.Table:
     return pa.table({name: pa.array(cells, kind) for (name, kind), cells in zip(columns.items(), values, strict=True)})
 
 
-def _comparison_rows(question: RebalancesQuestion, comparisons: list[Outcome]) -> pa.Table:
+def _comparison_rows(answer: RebalancesAnswer) -> pa.Table:
     """The table of comparisons."""
-    variants = [_variant(variant) for variant in question.variants]
-    totals = [_flat(outcome.totals) for outcome in comparisons]
+    variants = [_variant(variant) for variant in answer.variants]
+    totals = [_flat(way.outcome.totals) for way in answer.others]
     kinds = {"worst_skew": pa.float64(), "undelivered": pa.float64(), "longest_catch_up_ms": pa.float64()}
     columns = {name: pa.array([one[name] for one in variants], pa.string()) for name in ("group_protocol", "assignor")}
     columns["static"] = pa.array([one["static"] for one in variants], pa.bool_())

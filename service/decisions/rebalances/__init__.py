@@ -1,0 +1,1 @@
+"""What happens to a group → its rebalances."""

@@ -1,0 +1,147 @@
+"""The answer: every rebalance that the events cause, and what other ways to run the group would have cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from service.core.errors import InvalidQuestion
+from service.core.timelines.simulation import Simulation, varied
+from service.decisions.figures import Figures
+from service.decisions.groups.rows import subscriptions_total
+from service.decisions.rebalances.extent import Extent
+from service.decisions.rebalances.question import at_pace, check, variants
+from service.decisions.rebalances.timeline import read_timeline
+
+if TYPE_CHECKING:
+    from service.core.timelines.model import Outcome, Rebalance, Timeline
+    from service.core.timelines.simulation import Variant
+    from service.decisions.budget import Budget
+    from service.decisions.rebalances.question import RebalancesQuestion
+
+SLOW_POLL_MS: Final = 10_000
+"""How often members poll where that takes long."""
+
+MOST_MEMBERS: Final = 100_000
+MOST_ASSIGNED: Final = 100_000
+"""Partitions × rebalances up to which an answer has every assignment without being asked."""
+
+UNEXPECTED: Final = 2
+"""How many times as much a simulation may spend as could be expected before it began."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to run the group. slow : the same with members that poll seldom, if ways are compared"""
+
+    timeline: Timeline
+    outcome: Outcome
+    slow: tuple[Timeline, Outcome] | None
+
+
+@dataclass(frozen=True)
+class RebalancesAnswer:
+    """The rebalances of a group.
+
+    first : the group as it is; others : as the variants of the question have it, in their order, with totals only
+    """
+
+    question: RebalancesQuestion
+    first: Way
+    variants: tuple[Variant, ...]
+    others: tuple[Way, ...]
+
+    @property
+    def figures(self) -> Figures:
+        """See Figures."""
+        timeline, totals = self.first.timeline, self.first.outcome.totals
+        return Figures(
+            f"{timeline.group_protocol}-{timeline.assignor.name}",
+            {"partitions": int(timeline.world.counts.sum()), "members": len(timeline.group)},
+            totals.worst_skew,
+            self.question.group_id,
+            totals.moved,
+        )
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a reader of the answer must know: where members' partitions are a guess."""
+        world, ways = self.first.timeline.world, (self.first, *self.others)
+        ids = [topic_id for topic_id, count in zip(world.ids, np.diff(world.first).tolist(), strict=True) if count]
+        names = {way.timeline.assignor.name for way in ways if way.timeline.group_protocol != "classic"}
+        by_id = sorted(names & {"uniform", "simple"} if len(ids) > 1 else names & {"simple"})
+        if not by_id or None not in ids:
+            return []
+        guess = f"Which member gets which partition of several equally good ones is a guess: {' and '.join(by_id)}"
+        decide = "decide" if len(by_id) > 1 else "decides"
+        known = len(ids) - ids.count(None)
+        return [f"{guess} {decide} that by the ids of topics, and the request has the topic_id of {known} of {len(ids)} topics."]
+
+
+def answer(question: RebalancesQuestion, budget: Budget) -> RebalancesAnswer:
+    """Simulate the group. Raises InvalidQuestion, also for an event that cannot happen, and what the budget raises."""
+    check(question)
+    extent = Extent.of(question)
+    timeline = read_timeline(question, _detail(question, extent, budget), budget.explained if question.explain else 0)
+    others = variants(question)
+    timelines = [timeline, *(varied(timeline, variant) for variant in others)]
+    slow = [_slowed(way) for way in timelines] if others else []
+    if extent.check([*timelines, *slow], budget):
+        budget.lengthen()
+    meter = _Meter(extent, budget)
+    outcomes = [_simulated(way, meter) for way in timelines]
+    slow_ways = list(zip(slow, [_simulated(way, meter) for way in slow], strict=True)) if others else [None]
+    ways = [Way(*way) for way in zip(timelines, outcomes, slow_ways, strict=True)]
+    return RebalancesAnswer(question, ways[0], others, tuple(ways[1:]))
+
+
+def _detail(question: RebalancesQuestion, extent: Extent, budget: Budget) -> str:
+    """How much to answer; reserves its memory. Raises LimitExceeded, and InvalidQuestion for too many members."""
+    partitions, members, most = extent.partitions, extent.incarnations, extent.most_rebalances()
+    subscriptions = subscriptions_total(question.topics, question.members)
+    budget.check("max_partitions", partitions, "partitions", "topics")
+    budget.check("max_assignment_cells", partitions * members, "partitions × members")
+    budget.check("max_subscriptions", subscriptions, "subscriptions", "members")
+    if members > MOST_MEMBERS:
+        raise InvalidQuestion(f"At most {MOST_MEMBERS} members and restarts are simulated, not {members}.", "events")
+    detail = question.detail or ("assignments" if most * (partitions + members) <= MOST_ASSIGNED else "rebalances")
+    if detail == "assignments":
+        budget.check("max_partitions", most * partitions, "partitions × rebalances", "detail")
+    answered = partitions * 100 + members * 1_000 if detail == "assignments" else 0
+    budget.reserve(most * (2_000 + answered) + 200 * partitions + 2_000 * members)
+    return detail
+
+
+def _slowed(way: Timeline) -> Timeline:
+    return replace(way, timing=at_pace(way.timing, SLOW_POLL_MS), detail="totals", most_explained=0)
+
+
+class _Meter:
+    """What is looked at before each step: the time, and what the simulations of a question have spent."""
+
+    def __init__(self, extent: Extent, budget: Budget) -> None:
+        self.extent, self.budget = extent, budget
+        self.rebalances: list[Rebalance] = []
+        self.spent = self.before = 0
+
+    def begin(self, rebalances: list[Rebalance]) -> None:
+        """Another way to run the group. rebalances : grows while it is simulated"""
+        self.rebalances, self.before = rebalances, self.before + self.spent
+
+    def __call__(self, spent: int) -> None:
+        """Raises OutOfTime, LimitExceeded, and InvalidQuestion for a group that never comes to rest."""
+        self.budget.check_time()
+        self.spent = spent
+        self.extent.check_cells((self.before + spent) // UNEXPECTED, self.budget)
+        if len(self.rebalances) > self.extent.most_rebalances():
+            raise InvalidQuestion(f"The group does not come to rest within {len(self.rebalances)} rebalances.", "events")
+
+
+def _simulated(timeline: Timeline, meter: _Meter) -> Outcome:
+    """A timeline's outcome, within the limits of a question."""
+    simulation = Simulation(timeline)
+    meter.begin(simulation.course.rebalances)
+    simulation.run(meter)
+    return simulation.outcome()
