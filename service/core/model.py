@@ -105,6 +105,7 @@ class Topics:
     weights : float64[partitions]   the load of each partition (lag, bytes/s, records/s); None when the request gives none
     listed : int32[topics]   the topics in the order of the request, which stands for that of the leader's metadata: the answers
         of some clients depend on it; None: they are listed in the order of their names
+    leader_racks : int32[partitions]   the rack of each partition's first replica, its leader, or NONE; None where ``racks`` is
     """
 
     names: tuple[str, ...]
@@ -113,6 +114,7 @@ class Topics:
     ids: tuple[str | None, ...]
     weights: Float64s | None = None
     listed: Int32s | None = None
+    leader_racks: Int32s | None = None
 
     def __len__(self) -> int:
         return len(self.names)

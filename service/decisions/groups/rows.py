@@ -144,11 +144,19 @@ def read_group(topics: pa.StructArray, members: pa.StructArray) -> Group:
 
     first = np.zeros(len(order) + 1, np.int32)
     np.cumsum(topics.field("partitions_count").to_numpy(zero_copy_only=False), out=first[1:])
-    rack_ids, member_racks, partition_racks = _racks(members.field("rack_id"), topics.field("partition_racks"), np.diff(first))
+    rack_ids, member_racks, partition_racks, leader_racks = _racks(
+        members.field("rack_id"), topics.field("partition_racks"), np.diff(first)
+    )
     owned, unknown_partitions = _owned(members.field("owned_partitions"), owned_topics, first)
     return Group(
         topics=Topics(
-            tuple(known.to_pylist()), first, partition_racks, tuple(topics.field("topic_id").to_pylist()), _weights(topics), rank
+            tuple(known.to_pylist()),
+            first,
+            partition_racks,
+            tuple(topics.field("topic_id").to_pylist()),
+            _weights(topics),
+            rank,
+            leader_racks,
         ),
         member_ids=tuple(members.field("member_id").to_pylist()),
         instance_ids=tuple(members.field("instance_id").to_pylist()),
@@ -264,14 +272,16 @@ def offsets_of(lengths: Int32s) -> Int32s:
     return offsets
 
 
-def _racks(of_members: pa.Array, of_topics: pa.ListArray, counts: Int32s) -> tuple[tuple[str, ...], Int32s, Ragged | None]:
-    """The racks' ids, each member's rack, and each partition's racks (None when none has any).
+def _racks(
+    of_members: pa.Array, of_topics: pa.ListArray, counts: Int32s
+) -> tuple[tuple[str, ...], Int32s, Ragged | None, Int32s | None]:
+    """The racks' ids, each member's rack, each partition's racks, and that of its leader (None when no partition has any).
 
     of_members : the members' rack_id; of_topics : the topics' partition_racks, in the topics' order
     counts : int32[topics]
     """
     if of_members.null_count == len(of_members) and of_topics.null_count == len(of_topics):
-        return (), np.full(len(of_members), NONE, np.int32), None
+        return (), np.full(len(of_members), NONE, np.int32), None, None
     of_replicas = of_topics.flatten().flatten()
     names: list[str] = pa.chunked_array([of_members, of_replicas], NAME).unique().drop_null().to_pylist()
     names = [name for name in names if name]
@@ -280,14 +290,17 @@ def _racks(of_members: pa.Array, of_topics: pa.ListArray, counts: Int32s) -> tup
     member_racks = _int32s(pc.index_in(of_members, ids))
     replica_racks = _int32s(pc.index_in(of_replicas, ids))
     if not (replica_racks != NONE).any():
-        return rack_ids, member_racks, None
+        return rack_ids, member_racks, None, None
     # The partitions that have a list, then each of their replicas' partition; equal pairs of partition and rack fall together.
     listed = np.flatnonzero(np.repeat(~_nulls(of_topics), counts))
-    partitions = np.repeat(listed, _lengths(of_topics.flatten()))[replica_racks != NONE]
+    replicas = _lengths(of_topics.flatten())
+    leader_racks = np.full(int(counts.sum()), NONE, np.int32)
+    leader_racks[listed[replicas > 0]] = replica_racks[offsets_of(replicas)[:-1][replicas > 0]]
+    partitions = np.repeat(listed, replicas)[replica_racks != NONE]
     pairs = np.unique(partitions * len(rack_ids) + replica_racks[replica_racks != NONE])
     partitions, racks = np.divmod(pairs, len(rack_ids))
     lengths = np.bincount(partitions, minlength=int(counts.sum())).astype(np.int32)
-    return rack_ids, member_racks, Ragged(offsets_of(lengths), racks.astype(np.int32))
+    return rack_ids, member_racks, Ragged(offsets_of(lengths), racks.astype(np.int32)), leader_racks
 
 
 def _weights(topics: pa.StructArray) -> Float64s | None:

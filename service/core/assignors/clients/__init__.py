@@ -8,8 +8,15 @@ never returns or ends its own process, KafkaAssignorFails says so, with the clie
 
 from typing import Final
 
-from service.core.assignors.clients import librdkafka, sarama
+from service.core.assignors.clients import aiokafka, kafka_go, kafka_python, kafkajs, librdkafka, sarama
 from service.core.assignors.model import Assignor
 
-CLASSIC: Final[tuple[Assignor, ...]] = (*librdkafka.ASSIGNORS, *sarama.ASSIGNORS)
+CLASSIC: Final[tuple[Assignor, ...]] = (
+    *librdkafka.ASSIGNORS,
+    *sarama.ASSIGNORS,
+    *kafka_python.ASSIGNORS,
+    *aiokafka.ASSIGNORS,
+    *kafkajs.ASSIGNORS,
+    *kafka_go.ASSIGNORS,
+)
 """Those of the classic protocol, in which a member assigns; in the others the broker does, whatever the client."""

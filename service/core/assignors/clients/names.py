@@ -1,4 +1,4 @@
-"""The order of names in languages that compare bytes: C, Go, Rust."""
+"""The order of names in languages that compare bytes, or code points: C, Go, Rust, Python."""
 
 from collections.abc import Sequence
 

@@ -74,7 +74,7 @@ def solve(group: Group, claims: Claims, tolerance: int) -> General:
     rank[ordered] = np.arange(len(ordered), dtype=np.int32)
     racks = claims.partition_racks
 
-    kept, counts, possible, revoked = _keep(
+    kept, counts, possible, revoked = keep(
         claims.owners,
         claims.topic_of,
         topics.first,
@@ -134,7 +134,11 @@ def _in_sequence(claims: Claims, ordered: Int32s) -> tuple[Int32s, Int32s]:
     """``State.sequence`` and ``State.runs``. ordered : int32[topics]   the topics in the assignor's order"""
     if claims.sequence is not None:
         return claims.sequence, np.array([0, len(claims.sequence)], np.int32)
-    first = claims.group.topics.first
+    return topic_by_topic(claims.group.topics.first, ordered)
+
+
+def topic_by_topic(first: Int32s, ordered: Int32s) -> tuple[Int32s, Int32s]:
+    """The same where partitions are in the order of their topics. first : int32[topics + 1], the first partition of each topic"""
     counts = np.diff(first)[ordered]
     runs = np.zeros(len(ordered) + 1, np.int32)
     np.cumsum(counts, out=runs[1:])
@@ -142,7 +146,7 @@ def _in_sequence(claims: Claims, ordered: Int32s) -> tuple[Int32s, Int32s]:
 
 
 @kernel
-def _keep(
+def keep(
     owners: Int32s,
     topic_of: Int32s,
     first: Int32s,

@@ -65,14 +65,25 @@ def no_movements(hashes: Int32s) -> Movements:
 
 
 @kernel
-def partition_to_move(movements: Movements, topic: int, partition: int, owner: int, to: int) -> int:
-    """What really moves when ``partition`` is to go from ``owner`` to ``to`` (getTheActualPartitionToBeMoved)."""
+def opposite(movements: Movements, topic: int, partition: int, owner: int, to: int) -> int:
+    """The pair of the opposite way, if ``partition`` is to go from ``owner`` to ``to`` and others have gone that way; or NONE."""
     pair = movements.pair_of[partition]
     source = owner if pair == NONE else movements.pairs[pair, SOURCE]
-    opposite = movements.slots[_place(movements, topic, to, source)]
-    if opposite == NONE or movements.pairs[opposite, SIZE] == 0:
-        return partition
-    bucket = movements.pairs[opposite, START]
+    found = movements.slots[_place(movements, topic, to, source)]
+    return NONE if found == NONE or movements.pairs[found, SIZE] == 0 else int(found)
+
+
+@kernel
+def partition_to_move(movements: Movements, topic: int, partition: int, owner: int, to: int) -> int:
+    """What really moves when ``partition`` is to go from ``owner`` to ``to`` (getTheActualPartitionToBeMoved)."""
+    pair = opposite(movements, topic, partition, owner, to)
+    return partition if pair == NONE else first_of(movements, pair)
+
+
+@kernel
+def first_of(movements: Movements, pair: int) -> int:
+    """The first partition of the pair's set, which is not empty."""
+    bucket = movements.pairs[pair, START]
     while movements.buckets[bucket, HEAD] == NONE:
         bucket += 1
     return int(movements.buckets[bucket, HEAD])

@@ -1,0 +1,66 @@
+"""kafka-python: its group leader's assignors, all of the classic protocol.
+
+Source: kafka.coordinator.assignors (3.0.12).
+"""
+
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+from service.core.assignors.clients.kafka_python import range as range_
+from service.core.assignors.clients.kafka_python import roundrobin
+from service.core.assignors.clients.python_sticky import sticky
+from service.core.assignors.clients.python_sticky.library import Library
+from service.core.assignors.model import Assignor
+from service.core.registry import Implementation
+
+RELEASE: Final = "3.0.12"
+
+STICKY: Final = Library(
+    "kafka-python",
+    undoes=True,
+    sorts=False,
+    key_error="({!r}, ())",
+    no_members=("TypeError", "'NoneType' object is not subscriptable"),
+)
+COOPERATIVE_STICKY: Final = replace(STICKY, sorts=True)
+
+ASSIGNORS: Final[tuple[Assignor, ...]] = (
+    Assignor(
+        name="kafka-python:range",
+        run=range_.assign,
+        implementation=Implementation("kafka-python", RELEASE, "kafka.coordinator.assignors.range.RangePartitionAssignor"),
+        summary="Kafka's range without racks; where static and dynamic members mix, some get nothing.",
+        warnings=range_.warnings,
+        setting="partition_assignment_strategy=[RangePartitionAssignor]",
+        is_default=True,
+    ),
+    Assignor(
+        name="kafka-python:roundrobin",
+        run=roundrobin.assign,
+        implementation=Implementation(
+            "kafka-python", RELEASE, "kafka.coordinator.assignors.roundrobin.RoundRobinPartitionAssignor"
+        ),
+        summary="Members stand in a circle, each partition goes to the next; fails on most groups whose subscriptions differ.",
+        warnings=roundrobin.warnings,
+        setting="partition_assignment_strategy=[RoundRobinPartitionAssignor]",
+    ),
+    Assignor(
+        name="kafka-python:sticky",
+        run=partial(sticky.assign, library=STICKY),
+        implementation=Implementation(
+            "kafka-python", RELEASE, "kafka.coordinator.assignors.sticky.sticky_assignor.StickyPartitionAssignor"
+        ),
+        summary="As even as subscriptions allow, with few moves: the algorithm of Java's first sticky assignor.",
+        setting="partition_assignment_strategy=[StickyPartitionAssignor]",
+    ),
+    Assignor(
+        name="kafka-python:cooperative-sticky",
+        run=partial(sticky.assign_cooperatively, library=COOPERATIVE_STICKY),
+        implementation=Implementation(
+            "kafka-python", RELEASE, "kafka.coordinator.assignors.cooperative_sticky.CooperativeStickyAssignor"
+        ),
+        summary="As its sticky, but a moved partition stays unassigned until its previous owner has revoked it.",
+        setting="partition_assignment_strategy=[CooperativeStickyAssignor]",
+    ),
+)

@@ -1,0 +1,21 @@
+"""What sets the Python libraries' sticky assignors apart."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Library:
+    """A sticky assignor of a Python library.
+
+    name : the library
+    undoes : where another partition goes back in its stead, does a partition return to where it came from as well (reassign.py)?
+    sorts : does a member send its topics and ids in ascending order, and no generation?
+    key_error : the message of the KeyError with which it fails on a member that has been set aside; {!r} stands for the member_id
+    no_members : the exception that it throws for a group without members, and its message
+    """
+
+    name: str
+    undoes: bool
+    sorts: bool
+    key_error: str
+    no_members: tuple[str, str]

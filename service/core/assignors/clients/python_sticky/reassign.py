@@ -1,0 +1,227 @@
+"""How the sticky assignors of kafka-python and aiokafka even out: partitions move until nobody can be given one more.
+
+The algorithm is the fourth step of the Java class (classic/sticky/general.py), with these differences:
+
+* All owned partitions are gone through in an order that is not that of the topics, if all subscribe alike (order.py).
+* If the previous owner of a partition has been set aside, because it has all that it can have, the code throws; or, where the
+  owner has a single partition, goes on with that member as one more, of no partitions, in the comparison of inequalities.
+* Where other partitions went the opposite way and one is to move back instead, any may be chosen: they are in a set, whose order
+  is that of random hash codes. kafka-python returns the first partition to where it came from as well; aiokafka does not.
+* A group is balanced if no subscriber has fewer than the owner of a partition; in Java, if none has two fewer.
+
+Source: StickyAssignmentExecutor.balance, _perform_reassignments, _is_balanced (kafka-python 3.0.12, aiokafka 0.14.0).
+Plain-Python twin: tests/reference/clients/python_sticky.py.
+"""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from service.core.assignors.classic.sticky.heap import heapify, rise, sink
+from service.core.assignors.classic.sticky.movements import SIZE, Movements, alike, copied, first_of, move, opposite
+from service.core.assignors.classic.sticky.reassign import ENDLESS, SETTLED
+from service.core.assignors.classic.sticky.state import State, give
+from service.core.kernels import inner_kernel, kernel
+from service.core.model import NONE, Bools, Int32s, Int64s
+from service.core.ragged import put
+
+THROWN: Final = 1
+"""How it ends, beside SETTLED and ENDLESS: the library throws."""
+
+_STAY: Final = -1
+
+
+class Work(NamedTuple):
+    """Room to work in.
+
+    heap, where : int32[members]   the subscribers of the topic at hand
+    size : int64[1]                their number
+    extra : bool[members]          members that have been set aside, and count with no partitions
+    chance : int64[1]              how often one of several was chosen from a set
+    """
+
+    heap: Int32s
+    where: Int32s
+    size: Int64s
+    extra: Bools
+    chance: Int64s
+
+
+@kernel
+def even_out(
+    state: State,
+    movements: Movements,
+    undoes: bool,  # noqa: FBT001
+    revoked: bool,  # noqa: FBT001
+    fresh: bool,  # noqa: FBT001
+) -> tuple[int, int, int, int]:
+    """Move partitions, and undo it if members are then not less unequal (balance).
+
+    undoes : does the first partition go back as well, where another moves instead?
+    revoked : was something taken from a member? Otherwise the free partitions are gone through first
+    fresh : does nobody keep anything?
+    Returns how it ended, the partition at which it did not settle, the moves over all, and the choices left to chance.
+    """
+    members = len(state.counts)
+    work = Work(
+        np.empty(members, np.int32),
+        np.zeros(members, np.int32),
+        np.zeros(1, np.int64),
+        np.zeros(members, np.bool_),
+        np.zeros(1, np.int64),
+    )
+    before, counts = state.new_owners.copy(), state.counts.copy()
+    status, at, moves = SETTLED, NONE, 0
+    for step in range(1 if revoked else 0, 2):  # only the free partitions, then all
+        status, at, moves, movements = _reassign(state, undoes, step == 0, work, movements)
+        if status != SETTLED:
+            break
+    if status == SETTLED and not fresh and moves > 0:
+        taking_part = state.taking_part | work.extra
+        state.counts[~state.taking_part] = 0  # no part of either inequality
+        if _inequality(state.counts[taking_part]) >= _inequality(counts[state.taking_part]):
+            put(before, state.new_owners, 0)
+    return status, at, moves, work.chance[0]
+
+
+@inner_kernel
+def _inequality(counts: Int32s) -> int:
+    """The differences between all pairs of counts, added up (_get_balance_score)."""
+    ascending = np.sort(counts)
+    total = np.int64(0)
+    for i in range(len(ascending)):
+        total += np.int64(2 * i - len(ascending) + 1) * ascending[i]
+    return int(total)
+
+
+@inner_kernel
+def _reassign(
+    state: State,
+    undoes: bool,  # noqa: FBT001
+    only_free: bool,  # noqa: FBT001
+    work: Work,
+    movements: Movements,
+) -> tuple[int, int, int, Movements]:
+    """Passes over the partitions until one moves nothing (_perform_reassignments). Endless ones are found as in Java's form.
+
+    Returns how it ended, the partition at which it threw or one that moves for ever, the moves, the records.
+    """
+    passes = total = 0
+    moved = NONE
+    remembered, records = state.new_owners[:0].copy(), movements
+    while True:
+        if passes & (passes - 1) == 0:
+            if passes > 0:
+                remembered, records = state.new_owners.copy(), copied(movements)
+        elif np.array_equal(remembered, state.new_owners) and alike(records, movements):
+            return ENDLESS, moved, total, movements
+        status, moved, moves, movements = _pass(state, undoes, only_free, work, movements)
+        passes += 1
+        total += moves
+        if status != SETTLED or moves == 0:
+            return status, moved, total, movements
+
+
+@inner_kernel
+def _pass(  # noqa: C901, PLR0912 (a kernel)
+    state: State,
+    undoes: bool,  # noqa: FBT001
+    only_free: bool,  # noqa: FBT001
+    work: Work,
+    movements: Movements,
+) -> tuple[int, int, int, Movements]:
+    """One pass. Returns how it ended, the last partition moved (or that at which it threw), the number of moves, the records.
+
+    Whether the group is balanced, so that the pass ends, is asked where it counts: see classic/sticky/reassign.py.
+    """
+    moves, last = 0, NONE
+    for run in range(len(state.runs) - 1):
+        of_run = state.sequence[state.runs[run] : state.runs[run + 1]]
+        if len(of_run) == 0 or not _gather(state, work, state.topic_of[of_run[0]]):
+            continue
+        for partition in of_run:
+            if only_free and not state.free[partition]:
+                continue
+            owner, back, fewest = state.new_owners[partition], state.previous_owners[partition], work.heap[0]
+            to = _STAY
+            if back != NONE and not state.taking_part[back]:
+                if _balanced(state, NONE, NONE):
+                    return SETTLED, last, moves, movements
+                if state.counts[owner] > 1:
+                    return THROWN, partition, moves, movements
+                work.extra[back] = True
+            elif back != NONE and state.counts[owner] > state.counts[back] + 1:
+                to = back
+            if to == _STAY and state.counts[owner] > state.counts[fewest] + 1:
+                to = fewest
+            if to == _STAY:
+                continue
+            if state.has_stale_claims and _balanced(state, owner, fewest):
+                return SETTLED, last, moves, movements
+            moved, topic = partition, state.topic_of[partition]
+            pair = opposite(movements, topic, partition, owner, to)
+            if pair != NONE:
+                work.chance[0] += movements.pairs[pair, SIZE] > 1
+                moved = first_of(movements, pair)
+                if undoes and state.new_owners[moved] != owner:
+                    movements = _shift(state, work, movements, topic, partition, state.new_owners[moved])
+            movements = _shift(state, work, movements, topic, moved, to)
+            moves += 1
+            last = moved
+    return SETTLED, last, moves, movements
+
+
+@inner_kernel
+def _gather(state: State, work: Work, topic: int) -> bool:
+    """Make a heap of the topic's subscribers, if there are two or more; then all of them take part."""
+    start, stop = state.subscribers_of[topic], state.subscribers_of[topic + 1]
+    if stop - start < 2:
+        return False
+    work.size[0] = put(state.subscribers[start:stop], work.heap, 0)
+    heapify(work.heap, stop - start, work.where, state.keys)
+    return True
+
+
+@inner_kernel
+def _shift(state: State, work: Work, movements: Movements, topic: int, partition: int, to: int) -> Movements:
+    """Give the partition to another member (_move_partition); it may be one that is not in the heap."""
+    source = state.new_owners[partition]
+    movements = move(movements, topic, partition, source, to)
+    state.counts[source] -= 1
+    state.keys[source] -= len(state.counts)
+    size = work.size[0]
+    if work.where[source] < size and work.heap[work.where[source]] == source:
+        rise(work.heap, work.where, state.keys, work.where[source])
+    give(state, partition, to)
+    if work.where[to] < size and work.heap[work.where[to]] == to:
+        sink(work.heap, size, work.where, state.keys, work.where[to])
+    return movements
+
+
+@inner_kernel
+def _balanced(state: State, owner: int, fewest: int) -> bool:  # noqa: C901 (a kernel)
+    """Is the group balanced (_is_balanced)?
+
+    owner, fewest : the owner of some partition and the subscriber with the fewest, most often a proof that it is not; or NONE
+    """
+    if owner != NONE and state.counts[fewest] < state.counts[owner] and state.counts[fewest] != state.possible[fewest]:
+        return False
+    least = most = NONE
+    for member in range(len(state.counts)):
+        if state.taking_part[member]:
+            least = state.counts[member] if least == NONE else min(least, state.counts[member])
+            most = max(most, state.counts[member])
+    if least >= most - 1:
+        return True
+    for topic in state.topics:
+        least = NONE
+        for i in range(state.subscribers_of[topic], state.subscribers_of[topic + 1]):
+            subscriber = state.subscribers[i]
+            if state.taking_part[subscriber] and state.counts[subscriber] != state.possible[subscriber]:
+                least = state.counts[subscriber] if least == NONE else min(least, state.counts[subscriber])
+        if least == NONE:
+            continue
+        for partition in range(state.first[topic], state.first[topic + 1]):
+            if state.counts[state.new_owners[partition]] > least:
+                return False
+    return True

@@ -1,0 +1,222 @@
+"""The sticky assignors of kafka-python and aiokafka: two descendants of Java's first one (KIP-54), which one code reproduces.
+
+*Algorithm*: read what the members say they own (claims.py). Keep it, save partitions of topics that their owner no longer
+subscribes to. Each partition nobody keeps goes to the subscriber with the fewest. Then partitions move one by one, until nobody
+can be given one more (reassign.py). Members are ordered by member_id; static ones count as any other, racks not at all.
+
+*Left to chance*, which is the seed of each process's hashes:
+
+* A member lists the topics that it subscribes to in the order of a set. If the lists of all members are alike to the letter,
+  partitions are gone through in another order (order.py) than if they only hold the same topics. CooperativeStickyAssignor sorts
+  them.
+* Partitions are taken from a set where members claim them in different generations (order.py), and where one of several that
+  moved the opposite way returns (reassign.py). These sets are tried in ``TRIES`` orders.
+
+Source: StickyPartitionAssignor and CooperativeStickyAssignor (kafka-python 3.0.12), StickyPartitionAssignor (aiokafka 0.14.0).
+Plain-Python twin: tests/reference/clients/python_sticky.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from service.core.assignors.classic.members import topic_subscribers
+from service.core.assignors.classic.sticky.fill import fill
+from service.core.assignors.classic.sticky.general import keep, topic_by_topic
+from service.core.assignors.classic.sticky.movements import no_movements
+from service.core.assignors.classic.sticky.reassign import ENDLESS, set_aside, somebody_has_two_more
+from service.core.assignors.classic.sticky.state import State
+from service.core.assignors.clients.names import by_bytes, byte_ranks
+from service.core.assignors.clients.python_sticky.claims import Claims, read_claims
+from service.core.assignors.clients.python_sticky.library import Library
+from service.core.assignors.clients.python_sticky.order import from_the_fullest
+from service.core.assignors.clients.python_sticky.reassign import THROWN, even_out
+from service.core.errors import KafkaAssignorFails
+from service.core.model import NONE, Assignment, Group, Int32s, Int64s, LeftOpen
+from service.core.ragged import grouped, rows_and_places
+
+TRIES: Final = 32
+"""So many orders of the partitions in sets are tried, where these decide."""
+
+
+def assign(group: Group, library: Library) -> Assignment:
+    """Ragged member → partitions, ascending. Raises KafkaAssignorFails where the library throws, in any of its runs."""
+    owners, left_open, _ = _common(group, library)
+    return Assignment(grouped(owners, len(group)), left_open=left_open)
+
+
+def assign_cooperatively(group: Group, library: Library) -> Assignment:
+    """The same; withheld is what another member claims, of several claimants the last in request order."""
+    owners, left_open, claimants = _common(group, library)
+    moving = (claimants != NONE) & (claimants != owners)
+    here, later = np.where(moving, np.int32(NONE), owners), np.where(moving, owners, np.int32(NONE))
+    return Assignment(grouped(here, len(group)), withheld=grouped(later, len(group)), left_open=left_open)
+
+
+def _common(group: Group, library: Library) -> tuple[Int32s, LeftOpen | None, Int32s]:
+    """The member of each partition if all runs agree, or NONE; where they do not; and the last claimants."""
+    if len(group) == 0:
+        raise KafkaAssignorFails(
+            *library.no_members,
+            cause="the group has no members (/members is empty)",
+            remedy="name at least one member",
+            library=library.name,
+        )
+    setting = _read(group, library)
+    runs = _runs(group, library, setting)
+    first = next(runs)
+    alike = np.ones(len(first), np.bool_)
+    for owners in runs:
+        alike &= owners == first
+    claimants = setting.claims.last_claimants
+    if alike.all():
+        return first, None, claimants
+    because = "the order of Python's sets, of a member's topics and of partitions, differs from process to process"
+    return np.where(alike, first, np.int32(NONE)), LeftOpen(np.flatnonzero(~alike).astype(np.int32), because), claimants
+
+
+def _runs(group: Group, library: Library, setting: _Setting) -> Iterator[Int32s]:
+    """The member of each partition in every run that may be different: int32[partitions] each."""
+    hashes = np.arange(group.topics.partitions_count, dtype=np.int32)
+    orders = [setting.equal, False] if setting.equal and not library.sorts and len(group.topics) > 1 else [setting.equal]
+    chances = 0
+    for from_fullest in orders:
+        run = _run(group, library, setting, hashes, from_fullest=from_fullest)
+        yield run.owners
+        chances += run.chances
+        if run.moves == 0:
+            break
+    for seed in range(TRIES if chances else 0):
+        hashes = np.random.default_rng(seed).permutation(hashes)
+        for from_fullest in orders:
+            yield _run(group, library, setting, hashes, from_fullest=from_fullest).owners
+
+
+@dataclass(frozen=True)
+class _Setting:
+    """What is the same in all runs.
+
+    claims : what the members said
+    ranks : int64[members]         the rank of each by member_id
+    kept : int32[partitions]       the member that keeps each, or NONE
+    revoked : is something taken from a member that no longer subscribes to it?
+    fresh : is nothing kept?
+    equal : do all members subscribe to all topics?
+    filled : who owns what after nobody is without, as in the Java form; not changed
+    """
+
+    claims: Claims
+    ranks: Int64s
+    kept: Int32s
+    revoked: bool
+    fresh: bool
+    equal: bool
+    filled: State
+
+
+def _read(group: Group, library: Library) -> _Setting:
+    """Keep, fill and set aside, which leave nothing to chance."""
+    topics, members = group.topics, len(group)
+    generations = np.full(members, NONE, np.int32) if library.sorts else group.generations
+    claims = read_claims(group, generations, ids_ascend=library.sorts)
+    subscribers = topic_subscribers(group, np.arange(members, dtype=np.int32))
+    topic_of, _ = rows_and_places(topics.first)
+    no_racks = np.full(members, NONE, np.int32), np.zeros(topics.partitions_count + 1, np.int32), np.empty(0, np.int32)
+    kept, counts, possible, revoked = keep(
+        claims.owners, topic_of, topics.first, subscribers.offsets, subscribers.values, *no_racks
+    )
+    ranks = byte_ranks(group.member_ids).astype(np.int64)
+    by_name = by_bytes(topics.names)
+    in_order = by_name[np.argsort(subscribers.lengths()[by_name], kind="stable")]
+    fresh = not counts.any()
+    state = State(
+        topics.first,
+        in_order,
+        *topic_by_topic(topics.first, in_order),
+        topic_of,
+        subscribers.offsets,
+        subscribers.values,
+        *no_racks,
+        np.empty(0, np.int32),
+        possible,
+        claims.previous_owners,
+        bool((claims.previous_owners != NONE).any()),
+        0,
+        (kept == NONE) & (subscribers.lengths() > 0)[topic_of],
+        kept.copy(),
+        np.full(len(kept), NONE, np.int32),
+        counts,
+        counts * np.int64(members) + ranks,
+        np.ones(members, np.bool_),
+    )
+    fill(state, False, 0)
+    set_aside(state)
+    equal = bool((possible == topics.partitions_count).all())
+    return _Setting(claims, ranks, kept, revoked, fresh, equal, state)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One run. owners : int32[partitions]; moves : how many of the second list; chances : how often a set decided"""
+
+    owners: Int32s
+    moves: int
+    chances: int
+
+
+def _run(group: Group, library: Library, setting: _Setting, hashes: Int32s, *, from_fullest: bool) -> _Run:
+    """Even out; raises KafkaAssignorFails.
+
+    hashes : int32[partitions], all different: they decide the order in a set of partitions
+    from_fullest : in the order of from_the_fullest, or topic by topic?
+    """
+    state, claims = setting.filled, setting.claims
+    if not (state.has_stale_claims or somebody_has_two_more(state)):
+        return _Run(state.new_owners, 0, 0)
+    state = state._replace(new_owners=state.new_owners.copy(), counts=state.counts.copy(), keys=state.keys.copy())
+    several = False
+    if from_fullest:
+        returning = claims.claimed[np.argsort(hashes[claims.claimed])]
+        sequence, several = from_the_fullest(
+            setting.kept, claims.previous_owners, claims.claimed, returning, setting.ranks, state.sequence
+        )
+        state = state._replace(sequence=sequence, runs=np.array([0, len(sequence)], np.int32))
+    status, at, moves, chances = even_out(state, no_movements(hashes), library.undoes, setting.revoked, setting.fresh)
+    if status == THROWN:
+        raise _throws(group, library, claims, at)
+    if status == ENDLESS:
+        raise _endless(group, library, at)
+    return _Run(state.new_owners, moves, chances + (several and moves > 0))
+
+
+def _throws(group: Group, library: Library, claims: Claims, partition: int) -> KafkaAssignorFails:
+    member = int(claims.previous_owners[partition])
+    return KafkaAssignorFails(
+        "KeyError",
+        library.key_error.format(group.member_ids[member]),
+        cause=f"member {group.member_ids[member]!r} claims {_name(group, partition)} in the older generation "
+        f"{group.generations[member]}, has no part in the balancing because it already has all that it subscribes to, and is to "
+        "get the partition back all the same",
+        remedy="restart that member, so that it no longer claims the partition",
+        library=library.name,
+    )
+
+
+def _endless(group: Group, library: Library, partition: int) -> KafkaAssignorFails:
+    return KafkaAssignorFails(
+        None,
+        None,
+        cause=f"after a pass over the partitions everything is as it was before an earlier one, and {_name(group, partition)} is "
+        "one of those that move to and fro",
+        remedy="restart the members together, so that they join without owned partitions",
+        library=library.name,
+    )
+
+
+def _name(group: Group, partition: int) -> str:
+    topics, ids = group.topic_partitions(np.array([partition], np.int32))
+    return f"{group.topics.names[topics[0]]}-{ids[0]}"
