@@ -89,8 +89,4 @@ class Job:
 
     def run(self, pipeline: Pipeline, **parameters: Any) -> Outcome | None:
         """The outcome; None from a job that runs until it is stopped."""
-        return cast("Outcome | None", self.load().run(pipeline, **parameters))
-
-    def load(self) -> Any:
-        """The module ``job.py``."""
-        return import_module(f"service.spark.{self.name}.job")
+        return cast("Outcome | None", import_module(f"service.spark.{self.name}.job").run(pipeline, **parameters))

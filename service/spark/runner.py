@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -23,7 +21,7 @@ from service.spark.job import Pipeline
 from service.spark.parameters import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -61,7 +59,7 @@ def run(
     """
     name = f"partition-allocator {job.name}"
     session = spark_session(name, master=master, packages=packages, settings=settings, verbose=verbose)
-    with exclusive(into), _importing(job), session as spark, _pipeline(spark, into) as pipeline:
+    with exclusive(into), session as spark, _pipeline(spark, into) as pipeline:
         sink = pipeline.sink
         sink.check()
         try:
@@ -79,17 +77,6 @@ def run(
         except (PySparkException, Py4JError) as error:
             raise failure(error) from error
     return Results(json_of(outcome.summary).decode(), outcome.headline, places, outcome.within_limits)
-
-
-@contextmanager
-def _importing(job: Job) -> Iterator[None]:
-    """Import the job's modules and its kernels in a thread, while Spark starts: that takes a core a second, and Spark waits."""
-    thread = Thread(target=job.load)
-    thread.start()
-    try:
-        yield
-    finally:
-        thread.join()
 
 
 def _pipeline(spark: SparkSession, into: str) -> Pipeline:

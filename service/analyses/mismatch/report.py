@@ -58,11 +58,23 @@ def report(summary: dict[str, Any], result: MismatchResult, source: str) -> Repo
             Figure("rejected records", number(sum(summary["rejected"].values())), f"in {REJECTED_ROWS}"),
         )
     )  # fmt: skip
+    shares = _share_of_each(summary)
+    sections = [
+        Section("At a glance", (at_a_glance,)),
+        _writers(summary, shares),
+        Section("Misplaced records by partition", (chart(lambda axes: _partitions(axes, result)),)),
+        *([_examples(summary)] if summary["examples"] else []),
+    ]
+    sentence = verdict(summary)
+    return Report("Mismatch", source, tuple(sections), f"Written by: {sentence}." if shares else f"{sentence.capitalize()}.")
+
+
+def _writers(summary: dict[str, Any], shares: dict[str, dict[str, float]]) -> Section:
+    """Who wrote the records, and what each partitioner would explain alone. shares : as ``_share_of_each`` gives them"""
     writers = [
         (named(each["partitioners"]), number(each["explained"]), share(each["explained"] / each["of"]) if each["of"] else "—")
         for each in summary["writers"]
     ]
-    shares = _share_of_each(summary)
     of_shares = (
         "Shares of the records with a key, with 95% intervals. Keys count as independent of each other; the records of a key "
         "need not be, because a service may be the only writer of its keys. "
@@ -71,36 +83,29 @@ def report(summary: dict[str, Any], result: MismatchResult, source: str) -> Repo
         f"{of_shares if shares else ''}A partitioner that wrote none of the records explains about "
         f"one in {summary['partitions_count']} by chance, so what each would explain alone is more than its share."
     )
-    sections = [
-        Section("At a glance", (at_a_glance,)),
-        Section(
-            "Who wrote the records" if shares else "Records that each partitioner explains",
-            (
-                *((chart(lambda axes: _shares(axes, shares), height=0.9 + 0.3 * len(shares)), _table(shares)) if shares else ()),
-                Table(
-                    ("partitioners that no key tells apart", "records explained", "share"),
-                    writers,
-                    folded="Show what each partitioner would explain alone" if shares else "",
-                ),
-            ),
-            chance,
-        ),
-        Section("Misplaced records by partition", (chart(lambda axes: _partitions(axes, result)),)),
+    alone = Table(
+        ("partitioners that no key tells apart", "records explained", "share"),
+        writers,
+        folded="Show what each partitioner would explain alone" if shares else "",
+    )
+    if not shares:
+        return Section("Records that each partitioner explains", (alone,), chance)
+    drawing = chart(lambda axes: _shares(axes, shares), height=0.9 + 0.3 * len(shares))
+    return Section("Who wrote the records", (drawing, _table(shares), alone), chance)
+
+
+def _examples(summary: dict[str, Any]) -> Section:
+    rows = [
+        (
+            each["key"],
+            number(each["partition_id"]),
+            number(each["expected_partition_id"]),
+            ", ".join(each["explained_by"][:4]) or "—",
+        )
+        for each in summary["examples"]
     ]
-    if summary["examples"]:
-        rows = [
-            (
-                each["key"],
-                number(each["partition_id"]),
-                number(each["expected_partition_id"]),
-                ", ".join(each["explained_by"][:4]) or "—",
-            )
-            for each in summary["examples"]
-        ]
-        columns = ("key", "partition", f"partition by {summary['expected']}", "explained by")
-        sections.append(Section("Examples of misplaced records", (Table(columns, rows),)))
-    sentence = verdict(summary)
-    return Report("Mismatch", source, tuple(sections), f"Written by: {sentence}." if shares else f"{sentence.capitalize()}.")
+    columns = ("key", "partition", f"partition by {summary['expected']}", "explained by")
+    return Section("Examples of misplaced records", (Table(columns, rows),))
 
 
 def _share_of_each(summary: dict[str, Any]) -> dict[str, dict[str, float]]:
