@@ -168,7 +168,7 @@ def decide(path: str, body: bytes, accept: str, *, explain: bool) -> bytes:
         return form.json(answer, budget)
     from service.web.tables import written  # noqa: PLC0415
 
-    return written(form.table(answer), accept)
+    return b"".join(written(form.table(answer), accept))
 
 
 def with_query(path: str, query: Mapping[str, Any]) -> str:

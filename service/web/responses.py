@@ -49,9 +49,9 @@ def _quality(media_type: str) -> float | None:
 def answer(document: Any) -> Response:
     """A JSON answer; NumPy arrays and LongTexts in it are written as they are.
 
-    A large answer is sent in pieces, which nothing but the server holds.
+    A large answer is sent in pieces, which nothing but the server holds; memory is reserved for LongTexts.
     """
-    return in_pieces(dump_pieces(document), JSON)
+    return in_pieces(dump_pieces(document, reserve), JSON)
 
 
 def in_pieces(pieces: list[bytes], media_type: str) -> Response:
@@ -78,8 +78,8 @@ def table(columns: pa.Table, media_type: str) -> Response:
     """A table as ARROW_STREAM or CSV, for whose text memory is reserved."""
     reserve(written_bytes(columns, media_type))
     if media_type == CSV and _escapes_formulas():
-        return Response(written(without_formulas(columns), CSV), mimetype=ESCAPED_CSV)
-    return Response(written(columns, media_type), mimetype=media_type)
+        return in_pieces(written(without_formulas(columns), CSV), ESCAPED_CSV)
+    return in_pieces(written(columns, media_type), media_type)
 
 
 def _escapes_formulas() -> bool:

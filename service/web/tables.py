@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final
+import io
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
+
+from service.web.json.codec import SHORT_BYTES
 
 JSON: Final = "application/json"
 ARROW_STREAM: Final = "application/vnd.apache.arrow.stream"
@@ -16,22 +19,51 @@ FORMULA: Final = "^([=+\\-@\t\r\n＝＋－＠])"
 """The beginning of a cell that a spreadsheet may evaluate (OWASP, CSV Injection)."""
 
 
-def written(columns: pa.Table, media_type: str) -> bytes:
-    """The table as CSV or ARROW_STREAM. CSV has a list of numbers as text with commas between, as Kafka's tools print them."""
-    sink = pa.BufferOutputStream()
-    if media_type == CSV:
-        pyarrow.csv.write_csv(_without_lists(columns), sink)
-    else:
-        with pa.ipc.new_stream(sink, columns.schema) as stream:
-            stream.write_table(columns)
-    text: bytes = sink.getvalue().to_pybytes()
-    return text
+class _Pieces(io.RawIOBase):
+    """A file that keeps the pieces in which it is written, where a buffer would grow and be copied. Short ones are joined."""
+
+    def __init__(self) -> None:
+        self.pieces: list[bytes] = []
+        self._short: list[bytes] = []
+        self._size = 0
+
+    def writable(self) -> bool:
+        """See IOBase."""
+        return True
+
+    def write(self, data: Any) -> int:
+        """See RawIOBase."""
+        self._short.append(bytes(data))
+        self._size += len(self._short[-1])
+        if self._size >= SHORT_BYTES:
+            self.end_piece()
+        return len(data)
+
+    def end_piece(self) -> None:
+        """Join what has come since the last piece."""
+        self.pieces.append(b"".join(self._short))
+        self._short, self._size = [], 0
+
+
+def written(columns: pa.Table, media_type: str) -> list[bytes]:
+    """The table as CSV or ARROW_STREAM, in pieces: at least one. CSV has a list of numbers as text with commas between, as
+    Kafka's tools print them.
+    """
+    sink = _Pieces()
+    with pa.PythonFile(sink, "w") as file:
+        if media_type == CSV:
+            pyarrow.csv.write_csv(_without_lists(columns), file)
+        else:
+            with pa.ipc.new_stream(file, columns.schema) as stream:
+                stream.write_table(columns)
+    sink.end_piece()
+    return sink.pieces
 
 
 def written_bytes(columns: pa.Table, media_type: str) -> int:
     """About the most memory that ``written`` takes."""
     if media_type != CSV:
-        return 2 * int(columns.nbytes)
+        return int(columns.nbytes)
     size = 0
     for column in columns.columns:
         texts = column.combine_chunks()
@@ -43,7 +75,7 @@ def written_bytes(columns: pa.Table, media_type: str) -> int:
             size += 24 * (len(texts.flatten()) + len(texts) if pa.types.is_list(texts.type) else len(texts))
             continue
         size += (pc.sum(lengths, min_count=0).as_py() or 0) + 3 * len(texts)
-    return 2 * size
+    return size
 
 
 def _without_lists(columns: pa.Table) -> pa.Table:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -66,14 +69,67 @@ def test_a_refused_request_releases_its_memory(body):
     assert budget._free == budget.size
 
 
-def test_a_name_that_every_row_repeats_counts(client, reserved):
-    body = {"topics": [{"topic_name": "t" * 200, "partitions_count": 10_000}], "members": [{"member_id": "m" * 1_000}]}
-    client.post("/v1/group-assignments", json=body)
-    as_json = sum(reserved)
-    reserved.clear()
-    answer = client.post("/v1/group-assignments", json=body, headers={"Accept": "text/csv"})
-    assert sum(reserved) > as_json + 2 * 10_000 * 1_200
-    assert 2 * len(answer.data) < sum(reserved) < 4 * len(answer.data)
+PROGRAM = """
+import json, sys
+from dataclasses import replace
+from pathlib import Path
+
+from service.app import create_app
+from service.config import Settings
+from service.web.middleware import RequestHooks
+
+def kilobytes(name):
+    return int(next(line.split()[1] for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(name)))
+
+path, small, large, accept = json.load(sys.stdin)
+reserved = []
+reserve = RequestHooks.reserve
+RequestHooks.reserve = lambda hooks, environ, size: (reserved.append(size), reserve(hooks, environ, size))
+client = create_app(replace(Settings(), max_decision_bytes=2**34)).test_client()
+client.post(path, json=small, headers=accept).close()
+body = json.dumps(large)
+reserved.clear()
+Path("/proc/self/clear_refs").write_text("5")
+before = kilobytes("VmRSS")
+response = client.post(path, data=body, content_type="application/json", headers=accept, buffered=False)
+size = sum(map(len, response.response))
+assert response.status_code == 200
+print((kilobytes("VmHWM") - before) * 1024, sum(reserved), size)
+"""
+
+
+def group(partitions, topics, members, **more):
+    return {
+        "topics": [{"topic_name": f"topic-{i}", "partitions_count": partitions // topics} for i in range(topics)],
+        "members": [{"member_id": f"consumer-{i:08}"} for i in range(members)],
+        **more,
+    }
+
+
+def placement(partitions, factor):
+    brokers = [{"broker_id": 1000 + i} for i in range(6)]
+    return {"partitions_count": partitions, "replication_factor": factor, "brokers": brokers}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("media_type", ["application/json", "text/csv", "application/vnd.apache.arrow.stream"])
+@pytest.mark.parametrize(
+    ("path", "small", "large"),
+    [
+        ("/v1/group-assignments", group(2, 1, 1), group(M, 10, 1_000)),
+        ("/v1/group-assignments", group(2, 1, 1, assignor="roundrobin"), group(M, 1_000, 2_000, assignor="roundrobin")),
+        ("/v1/group-assignments", group(2, 1, 1, group_protocol="share"), group(M, 1_000, 3_000, group_protocol="share")),
+        ("/v1/replica-placements", placement(1, 1), placement(2 * M, 1)),
+        ("/v1/replica-placements", placement(1, 3), placement(M, 3)),
+    ],
+    ids=["range", "roundrobin", "share", "one replica", "three replicas"],
+)
+def test_a_large_answer_takes_what_is_reserved_for_it_and_is_in_memory_once(path, small, large, media_type):
+    question = json.dumps([path, small, large, {"Accept": media_type}])
+    shown = subprocess.run([sys.executable, "-c", PROGRAM], input=question, capture_output=True, text=True, check=True).stdout
+    peak, reserved, size = map(int, shown.split())
+    assert size < peak < reserved + 12 * M  # of this the allocator, and what every request takes
+    assert reserved < 3 * peak
 
 
 CGROUPS = {

@@ -34,10 +34,13 @@ CHECKED_RECORDS: Final = 1_000
 """Records read field by field between two checks of the time."""
 
 
-def lines(captures: Captures, separator: bytes) -> Iterator[bytes]:
-    """For each record JSON: what it says, or why it cannot be read. In blocks, with the separator between the records."""
+def lines(captures: Captures, separator: bytes) -> LongText:
+    """For each record JSON: what it says, or why it cannot be read, with the separator between the records."""
     texts = _texts(captures)
-    reserve(int(texts.offsets[-1]))
+    return LongText(_lines(captures, texts, separator), int(texts.offsets[-1]) + len(texts.kind))
+
+
+def _lines(captures: Captures, texts: RecordTexts, separator: bytes) -> Iterator[bytes]:
     for start in range(0, len(texts.kind), BLOCK_RECORDS):
         kinds, bounds = texts.kind[start : start + BLOCK_RECORDS], texts.offsets[start : start + BLOCK_RECORDS + 1]
         text, bounds = texts.text[bounds[0] : bounds[-1]].tobytes(), (bounds - bounds[0]).tolist()
@@ -86,12 +89,12 @@ def unreadable_document(error: Unreadable) -> dict[str, Any]:
 
 def document(captures: Captures) -> dict[str, Any]:
     """The answer as one JSON document."""
-    return {"records": LongText(enclosed(b"[", lines(captures, b","), b"]"))}
+    return {"records": enclosed(b"[", lines(captures, b","), b"]")}
 
 
 def json_lines(captures: Captures) -> LongText:
     """The answer as JSON lines."""
-    return LongText(enclosed(b"", lines(captures, b"\n"), b"\n" if len(captures.keys) else b""))
+    return enclosed(b"", lines(captures, b"\n"), b"\n" if len(captures.keys) else b"")
 
 
 def groups_document(captures: Captures) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from service.api.decodings.request import OFFSETS_TOPIC, Capture, Captures, Capt
 from service.api.decodings.response import READ, DecodingSchema
 from service.web import responses
 from service.web.blueprint import Blueprint
-from service.web.context import decision
+from service.web.context import decision, reserve
 from service.web.json.codec import dump_pieces
 from service.web.json.lines import JSON_LINES, LinesParser
 from service.web.tables import ARROW_STREAM, CSV, JSON
@@ -50,7 +50,7 @@ def _decode_records(captures: Captures) -> Response:
         if media_type == JSON:
             return responses.answer(head | records.document(captures))
         if media_type == JSON_LINES:
-            return responses.in_pieces(dump_pieces(records.json_lines(captures)), JSON_LINES)
+            return responses.in_pieces(dump_pieces(records.json_lines(captures), reserve), JSON_LINES)
         return responses.table(records.table(captures), media_type)
 
 

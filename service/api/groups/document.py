@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,13 +19,9 @@ from service.web.json.rows import Part, json_list
 from service.web.schemas import CountsSchema, ImplementationSchema, LoadsSchema, counts_document, implementation_document
 
 if TYPE_CHECKING:
-    from service.core.rebalances.moves import Moves
     from service.decisions.budget import Budget
+    from service.core.rebalances.moves import Moves
     from service.decisions.groups.answer import Assigned, Comparison, GroupAnswer
-
-
-LINE_BYTES: Final = 40
-"""Memory, beside names, of a partition or of a line of JSON while an assignment is written: digits, and arrays of int32."""
 
 
 class AssignmentDifferenceSchema(Schema):
@@ -144,7 +140,7 @@ class GroupAssignmentAnswerSchema(Schema):
     explanation = fields.Dict(metadata=about("with `explain=true`: how the assignor decided"))
 
 
-def document(answer: GroupAnswer, budget: Budget) -> dict[str, Any]:
+def document(answer: GroupAnswer, _: Budget) -> dict[str, Any]:
     """The answer, as GroupAssignmentAnswerSchema has it."""
     question, group, outcome = answer.question, answer.first.group, answer.first.outcome
     told: dict[str, Any] = {
@@ -152,22 +148,22 @@ def document(answer: GroupAnswer, budget: Budget) -> dict[str, Any]:
         "group_protocol": question.protocol,
         "assignor": answer.assignor.name,
         "implementation": implementation_document(answer.assignor),
-        **_assigned(answer.first, budget),
+        **_assigned(answer.first),
     }
     if answer.weighted_load is not None:
         told["weighted_member_load"] = {"totals": answer.weighted_load, **asdict(spread(answer.weighted_load))}
     if answer.moves is not None:
-        told["moves"] = moves_json(group, answer.moves, budget)
+        told["moves"] = moves_json(group, answer.moves)
     if outcome.assignment.follow_up_rebalance is not None:
         told["follow_up_rebalance"] = outcome.assignment.follow_up_rebalance
     if answer.second is not None:
-        told["follow_up"] = _assigned(answer.second, budget)
+        told["follow_up"] = _assigned(answer.second)
         if answer.second_is_alike is not None:
             told["follow_up"]["alike"] = answer.second_is_alike
     if answer.comparison is not None:
         told |= _compared(answer.comparison)
     if outcome.assignment.left_open is not None:
-        told["left_open"] = topic_partitions_json(group, outcome.assignment.left_open.partitions, budget)
+        told["left_open"] = topic_partitions_json(group, outcome.assignment.left_open.partitions)
     if answer.warnings:
         told["warnings"] = answer.warnings
     if answer.explanation is not None:
@@ -183,11 +179,11 @@ def table(answer: GroupAnswer) -> pa.Table:
     return assignments_table(group, answer.first.rows)
 
 
-def _assigned(each: Assigned, budget: Budget) -> dict[str, Any]:
+def _assigned(each: Assigned) -> dict[str, Any]:
     outcome = each.outcome
     return {
-        "assignments": assignments_json(each.group, each.rows, budget),
-        "unassigned": topic_partitions_json(each.group, outcome.unassigned, budget),
+        "assignments": assignments_json(each.group, each.rows),
+        "unassigned": topic_partitions_json(each.group, outcome.unassigned),
         "member_load": counts_document(each.rows.lengths(), outcome.load),
         "movement": {**asdict(outcome.movement), "fewest_possible_moves": outcome.fewest_possible_moves},
     }
@@ -203,13 +199,11 @@ def _compared(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def moves_json(group: Group, moves: Moves, budget: Budget) -> LongText:
+def moves_json(group: Group, moves: Moves) -> LongText:
     """``[{"topic_name", "partition_id", "from_member_id", "to_member_id"}]``."""
     topics, ids = group.topic_partitions(moves.partitions)
     names = [b'{"topic_name":%s,"partition_id":' % dumps(name) for name in names_of_topics(group)]
     members = [dumps(name) for name in (*group.member_ids, None)]
-    longest = max(map(len, names)) + 2 * max(map(len, members))
-    budget.reserve(len(moves) * (longest + 80))
     sources, targets = (np.where(each == NONE, len(members) - 1, each) for each in (moves.source, moves.target))
     return json_list(
         len(moves),
@@ -219,21 +213,21 @@ def moves_json(group: Group, moves: Moves, budget: Budget) -> LongText:
     )
 
 
-def assignments_json(group: Group, assignment: Ragged, budget: Budget) -> LongText:
+def assignments_json(group: Group, assignment: Ragged) -> LongText:
     """``[{"member_id", "partitions": [{"topic_name", "partition_ids"}]}]``, members in request order.
 
     assignment : Ragged member → partitions, in the answer's order
     """
     before = [b'{"member_id":%s,"partitions":[' % dumps(name) for name in group.member_ids]
-    return _by_topic(group, before, assignment, b"]}", budget)
+    return _by_topic(group, before, assignment, b"]}")
 
 
-def topic_partitions_json(group: Group, partitions: Int32s, budget: Budget) -> LongText:
+def topic_partitions_json(group: Group, partitions: Int32s) -> LongText:
     """``[{"topic_name", "partition_ids"}]``; partitions : int32[...], ascending, existing ones."""
-    return _by_topic(group, [b""], Ragged(np.array([0, len(partitions)], np.int32), partitions), b"", budget)
+    return _by_topic(group, [b""], Ragged(np.array([0, len(partitions)], np.int32), partitions), b"")
 
 
-def _by_topic(group: Group, before: list[bytes], rows: Ragged, after: bytes, budget: Budget) -> LongText:
+def _by_topic(group: Group, before: list[bytes], rows: Ragged, after: bytes) -> LongText:
     """A list with, for each row, its own text ``before``, its partitions by topic, and ``after``.
 
     Its lines are a topic's partitions in a row each, or a row without partitions.
@@ -250,8 +244,6 @@ def _by_topic(group: Group, before: list[bytes], rows: Ragged, after: bytes, bud
     lines = np.sort(np.concatenate([lines, rows.offsets[:-1][is_empty]]))
     labels = np.append(topics, NONE)[lines]
     labels[empty] = len(names)
-    lengths = np.array([*map(len, names), 0], np.int64)
-    budget.reserve(LINE_BYTES * (len(ids) + len(lines)) + int(lengths[labels].sum()) + sum(map(len, before)))
     openings, closings = np.zeros((2, len(lines)), np.int32)
     openings[last - of_rows + 1] = np.arange(1, len(rows) + 1)
     closings[last], closings[empty] = 1, 2

@@ -1,7 +1,8 @@
 """A placement as JSON and as a table."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
+from itertools import chain, islice
 from typing import Any, cast
 
 import numpy as np
@@ -11,8 +12,8 @@ from marshmallow import Schema, fields
 from service.core.model import Cluster, Int32s, Ragged
 from service.core.placers.controller import TopicResult, protocol_name
 from service.core.placers.load import COUNTS, Load, rack_load
-from service.decisions.budget import Budget
 from service.decisions.groups.rows import NAME
+from service.decisions.budget import Budget
 from service.decisions.placements.answer import PlacementAnswer
 from service.decisions.placements.commands import Created, Generated, Operated, Outcome, Placed, Refused, created
 from service.decisions.placements.question import UNNAMED
@@ -111,9 +112,8 @@ class ReplicaPlacementAnswerSchema(Schema):
     )
 
 
-def document(answer: PlacementAnswer, budget: Budget) -> dict[str, Any]:
+def document(answer: PlacementAnswer, _: Budget) -> dict[str, Any]:
     """The answer, as ReplicaPlacementAnswerSchema has it."""
-    budget.reserve(_text_bytes(answer))
     told = {
         "kafka_version": answer.question.version,
         "placer": answer.placer.name,
@@ -131,15 +131,6 @@ def table(answer: PlacementAnswer) -> pa.Table:
     return placements_table(answer.cluster, answer.outcome.placed)
 
 
-def _text_bytes(answer: PlacementAnswer) -> int:
-    """Most bytes of the answer as JSON. Every partition stands there twice: placed, and in the reassignment."""
-    digits = max(map(len, map(str, answer.cluster.broker_ids.tolist())), default=0)
-    return sum(
-        len(placed.partition_ids) * (92 + len(dumps(placed.topic_name)) + 2 * (digits + 1) * placed.replicas.shape[1])
-        for placed in answer.outcome.placed
-    )
-
-
 def _outcome(cluster: Cluster, outcome: Outcome) -> dict[str, Any]:
     """The members of the answer that only this form of the question has."""
     if isinstance(outcome, Generated):
@@ -148,10 +139,10 @@ def _outcome(cluster: Cluster, outcome: Outcome) -> dict[str, Any]:
     if isinstance(outcome, Operated):
         return {"results": [_operated(cluster, request) for request in outcome.results]}
     topics = cast("Created", outcome)
-    reassignment = {"reassignment": reassignment_json(cluster, topics.placed)}
+    file = {"reassignment": reassignment_json(cluster, topics.placed)}
     if topics.alone:
-        return {"placements": placements_json(cluster, topics.placed[0]), **reassignment}
-    return {"topics": [_created(cluster, result) for result in topics.results], **reassignment}
+        return {"placements": placements_json(cluster, topics.placed[0]), **file}
+    return {"topics": [_created(cluster, result) for result in topics.results], **file}
 
 
 def _created(cluster: Cluster, result: Placed | Refused) -> dict[str, Any]:
@@ -213,25 +204,21 @@ def reassignment_json(cluster: Cluster, placed: Sequence[Placed], *, log_dirs: b
 
     log_dirs : with ``"log_dirs":["any", …]`` besides, as ``--generate`` has them
     """
-    return LongText(reassignment_pieces(_reassigned(cluster, placed, log_dirs=log_dirs)))
+    texts = [_reassigned(cluster, topic, log_dirs=log_dirs) for topic in placed if len(topic.partition_ids)]
+    commas = chain.from_iterable((b",", *text.pieces) for text in texts)
+    return reassignment(LongText(islice(commas, 1, None), sum(1 + text.size for text in texts)))
 
 
-def reassignment_pieces(rows: Iterable[bytes]) -> Iterator[bytes]:
+def reassignment(rows: LongText) -> LongText:
     """A reassignment. rows : the text of its partitions"""
     return enclosed(b'{"version":1,"partitions":[', rows, b"]}")
 
 
-def _reassigned(cluster: Cluster, placed: Sequence[Placed], *, log_dirs: bool) -> Iterator[bytes]:
-    comma = b""
-    for topic in placed:
-        count, factor = topic.replicas.shape
-        if not count:
-            continue
-        yield comma
-        comma = b","
-        after = b'],"log_dirs":[' + b",".join([b'"any"'] * factor) + b"]}" if log_dirs else b"]}"
-        before = b'{"topic":%s,"partition":' % dumps(topic.topic_name)
-        yield from rows(count, *_opened(cluster, topic, before), Part([after]))
+def _reassigned(cluster: Cluster, placed: Placed, *, log_dirs: bool) -> LongText:
+    count, factor = placed.replicas.shape
+    after = b'],"log_dirs":[' + b",".join([b'"any"'] * factor) + b"]}" if log_dirs else b"]}"
+    before = b'{"topic":%s,"partition":' % dumps(placed.topic_name)
+    return rows(count, *_opened(cluster, placed, before), Part([after]))
 
 
 def _opened(cluster: Cluster, placed: Placed, before: bytes) -> tuple[Part, Part]:
@@ -242,7 +229,7 @@ def _opened(cluster: Cluster, placed: Placed, before: bytes) -> tuple[Part, Part
 
 def in_quotes(text: LongText) -> LongText:
     """A text as a JSON string; its pieces are whole characters."""
-    return LongText(enclosed(b'"', (dumps(piece.decode())[1:-1] for piece in text.pieces), b'"'))
+    return enclosed(b'"', LongText((dumps(piece.decode())[1:-1] for piece in text.pieces), 2 * text.size), b'"')
 
 
 def placements_table(cluster: Cluster, placed: Sequence[Placed]) -> pa.Table:

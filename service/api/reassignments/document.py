@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from marshmallow import Schema, fields
 
-from service.api.placements.document import ReassignmentSchema, load_documents, reassignment_pieces
+from service.api.placements.document import ReassignmentSchema, load_documents, reassignment
 from service.core.model import NONE, Int32s, Ragged
 from service.core.reassignments.effects import effects, timing_sentence, warnings
 from service.core.reassignments.sets import rows_of
@@ -170,10 +170,6 @@ class Texts:
         self._broker_ids = answer.brokers.cluster.broker_ids
         self._names = [dumps(name) for name in answer.placements.topic_names]
 
-    def longest_name(self) -> int:
-        """Bytes of the longest name of a topic."""
-        return max(map(len, self._names), default=0)
-
     def opened(self, partitions: Int32s, topic: bytes, partition: bytes) -> Part:
         """The beginning of an object for each partition, such as ``{"topic":"t","partition":0``.
 
@@ -188,7 +184,7 @@ class Texts:
         before = self.opened(partitions, b"topic", b"partition")
         for rows in replicas:
             parts = before, Part([b',"replicas":['], numbers=rows, ids=self._broker_ids), Part([b"]}"])
-            yield LongText(reassignment_pieces(json_rows(len(partitions), *parts)))
+            yield reassignment(json_rows(len(partitions), *parts))
 
     def steps(self, batches: Batches) -> Iterator[Iterator[LongText]]:
         """The reassignment of each batch, and its rollback."""
@@ -199,7 +195,7 @@ class Texts:
             yield self.reassignments(steps.partitions[start:stop], *both)
 
 
-def document(answer: ReassignmentAnswer, budget: Budget) -> dict[str, Any]:
+def document(answer: ReassignmentAnswer, _: Budget) -> dict[str, Any]:
     """The answer, as ReassignmentAnswerSchema has it."""
     question, plan, batches, timing = answer.question, answer.plan, answer.batches, answer.timing
     changed = np.flatnonzero(batches.batch_of != NONE).astype(np.int32)
@@ -208,8 +204,7 @@ def document(answer: ReassignmentAnswer, budget: Budget) -> dict[str, Any]:
     sized = placements.sizes is not None
     leads = now.values[now.offsets[:-1]] != plan.replicas.values[plan.replicas.offsets[:-1]]
     texts = Texts(answer)
-    budget.reserve(_text_bytes(answer, texts))
-    reassignment, rollback = texts.reassignments(changed, rows_of(plan.replicas, changed), rows_of(now, changed))
+    onward, rollback = texts.reassignments(changed, rows_of(plan.replicas, changed), rows_of(now, changed))
     seconds, pace = timing.seconds, question.pace
     elected = np.flatnonzero(leads).astype(np.int32)
     return {
@@ -227,7 +222,7 @@ def document(answer: ReassignmentAnswer, budget: Budget) -> dict[str, Any]:
             "lower_bound": plan.lower_bound,
             "gap": plan.gap,
         },
-        "reassignment": reassignment,
+        "reassignment": onward,
         "rollback": rollback,
         "preferred_leader_elections": {
             "partitions": json_list(len(elected), texts.opened(elected, b"topic", b"partition"), Part([b"}"])),
@@ -255,16 +250,6 @@ def document(answer: ReassignmentAnswer, budget: Budget) -> dict[str, Any]:
 def table(answer: ReassignmentAnswer) -> pa.Table:
     """The table of moves."""
     return moves_table(answer.brokers, answer.placements, answer.moves)
-
-
-def _text_bytes(answer: ReassignmentAnswer, texts: Texts) -> int:
-    """Most bytes of the answer as JSON, which lists each changed partition in two reassignments, in two batches (in four if it
-    takes a detour) and among the reasons.
-    """
-    changed = int((answer.batches.batch_of != NONE).sum())
-    listed = 2 * changed + 2 * len(answer.batches.steps.partitions)
-    name, factor = texts.longest_name(), int(answer.plan.replicas.lengths().max(initial=0))
-    return listed * (name + 60 + 12 * factor) + len(answer.moves.partitions) * (name + 110)
 
 
 def _traffic(answer: ReassignmentAnswer) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 import gc
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
 import orjson
@@ -56,13 +57,15 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON value")
 
 
+@dataclass(slots=True)
 class LongText:
-    """JSON text in pieces, which are made when the document around it is written. It can be written once."""
+    """JSON text in pieces, which are made when the document around it is written. It can be written once.
 
-    __slots__ = ("pieces",)
+    size : bytes that it has at most
+    """
 
-    def __init__(self, pieces: Iterable[bytes]) -> None:
-        self.pieces = pieces
+    pieces: Iterable[bytes]
+    size: int
 
 
 def dumps(value: Any) -> bytes:
@@ -70,8 +73,11 @@ def dumps(value: Any) -> bytes:
     return b"".join(dump_pieces(value))
 
 
-def dump_pieces(value: Any) -> list[bytes]:
-    """The text of ``dumps`` in pieces: at least one, and those of a LongText without a copy, apart from short ones."""
+def dump_pieces(value: Any, reserve: Callable[[int], None] = lambda _: None) -> list[bytes]:
+    """The text of ``dumps`` in pieces: at least one, and those of a LongText without a copy, apart from short ones.
+
+    reserve : is called with the bytes of LongTexts before these are made
+    """
     texts: list[LongText] = []
 
     def leave_out(part: Any) -> orjson.Fragment:
@@ -86,7 +92,10 @@ def dump_pieces(value: Any) -> list[bytes]:
         if "surrogate" not in str(error):
             raise
         return [json.dumps(value).encode()]  # a problem that quotes the caller's half of a surrogate pair
-    return list(_gathered(_filled(parts, texts))) if texts else parts
+    if not texts:
+        return parts
+    reserve(sum(text.size for text in texts))
+    return list(joined(_filled(parts, texts)))
 
 
 def _filled(parts: list[bytes], texts: list[LongText]) -> Iterator[bytes]:
@@ -96,7 +105,7 @@ def _filled(parts: list[bytes], texts: list[LongText]) -> Iterator[bytes]:
         yield part
 
 
-def _gathered(pieces: Iterable[bytes]) -> Iterator[bytes]:
+def joined(pieces: Iterable[bytes]) -> Iterator[bytes]:
     """The pieces, with short ones joined: each costs the server time."""
     short: list[bytes] = []
     size = 0

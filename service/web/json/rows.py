@@ -8,7 +8,8 @@ A row is a sequence of parts. Each is a text and the integers behind it, with co
 The text leaves in blocks, so that a large answer is in memory once. The string functions of Arrow take ten times as long.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -75,18 +76,31 @@ class Place(NamedTuple):
 
 def json_list(count: int, *parts: Part) -> LongText:
     """So many rows as a list."""
-    return LongText(enclosed(b"[", rows(count, *parts), b"]"))
+    return enclosed(b"[", rows(count, *parts), b"]")
 
 
-def enclosed(before: bytes, pieces: Iterable[bytes], after: bytes) -> Iterator[bytes]:
-    """The pieces of a text with something around them."""
-    yield before
-    yield from pieces
-    yield after
+def enclosed(before: bytes, text: LongText, after: bytes) -> LongText:
+    """A text with something around it."""
+    return LongText(chain((before,), text.pieces, (after,)), len(before) + text.size + len(after))
 
 
-def rows(count: int, *parts: Part) -> Iterator[bytes]:
-    """So many rows in blocks, with commas between the rows."""
+def rows(count: int, *parts: Part) -> LongText:
+    """So many rows, with commas between them."""
+    return LongText(_blocks(count, parts), sum(count + _size(count, part) for part in parts))
+
+
+def _size(count: int, part: Part) -> int:
+    """Bytes that a part takes at most in all rows together."""
+    lengths = np.array([len(text) for text in part.texts])
+    size = count * lengths[0] if part.labels is None else np.bincount(part.labels, minlength=len(lengths)) @ lengths
+    numbers = None if part.numbers is None else _flat(part.numbers)
+    if numbers is not None and numbers.size:
+        of = numbers if part.ids is None else part.ids
+        size += numbers.size * (1 + max(len(str(of.max())), len(str(of.min()))))
+    return int(size)
+
+
+def _blocks(count: int, parts: Sequence[Part]) -> Iterator[bytes]:
     if not count:
         return
     first, *others = parts
