@@ -3,7 +3,6 @@
 import gc
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
 import orjson
@@ -57,15 +56,18 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON value")
 
 
-@dataclass(slots=True)
 class LongText:
-    """JSON text in pieces, which are made when the document around it is written. It can be written once.
+    """JSON text in pieces, which are made when the document around it is written. It can be written once. No dataclass: orjson
+    would write its fields.
 
     size : bytes that it has at most
     """
 
-    pieces: Iterable[bytes]
-    size: int
+    __slots__ = ("pieces", "size")
+
+    def __init__(self, pieces: Iterable[bytes], size: int) -> None:
+        self.pieces = pieces
+        self.size = size
 
 
 def dumps(value: Any) -> bytes:

@@ -50,7 +50,9 @@ def test_writes_what_its_plain_twin_does_in_blocks_of_any_size(data, count, colu
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "BLOCK_BYTES", block_bytes)
         patch.setattr(module, "BLOCK_ROWS", block_rows)
-        blocks = list(rows(count, *drawn))
+        text = rows(count, *drawn)
+        blocks = list(text.pieces)
     assert b"".join(blocks) == reference.rows(count, drawn)
+    assert sum(map(len, blocks)) <= text.size
     longest = max(len(text) for part in drawn for text in part.texts) + 1 + DIGITS
     assert all(len(block) <= max(block_bytes, longest) for block in blocks)
