@@ -19,8 +19,8 @@ from service.web.json.rows import Part, json_list
 from service.web.schemas import CountsSchema, ImplementationSchema, LoadsSchema, counts_document, implementation_document
 
 if TYPE_CHECKING:
-    from service.decisions.budget import Budget
     from service.core.rebalances.moves import Moves
+    from service.decisions.budget import Budget
     from service.decisions.groups.answer import Assigned, Comparison, GroupAnswer
 
 

@@ -254,10 +254,8 @@ def _rebalance(rebalance: Rebalance) -> dict[str, Any]:
         document |= {"revoked": rebalance.movement.revoked, "withheld": rebalance.withheld}
     if rebalance.group is not None and rebalance.assignment is not None:
         document["member_load"] = {"counts": rebalance.counts, **document["member_load"]}
-        document["assignments_before"] = assignments_json(
-            rebalance.group, _ordered(rebalance.group, rebalance.group.owned), Budget()
-        )
-        document["assignments"] = assignments_json(rebalance.group, _ordered(rebalance.group, rebalance.assignment), Budget())
+        document["assignments_before"] = assignments_json(rebalance.group, _ordered(rebalance.group, rebalance.group.owned))
+        document["assignments"] = assignments_json(rebalance.group, _ordered(rebalance.group, rebalance.assignment))
         document["requests"] = [
             {"at_ms": one.at_ms, "request": one.api, "member_id": one.member_id, **({"error": one.error} if one.error else {})}
             for one in sorted(rebalance.requests, key=lambda one: one.at_ms)
