@@ -1,0 +1,46 @@
+"""The long comparison with other clients' libraries compares, and finds what differs."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from service.core.assignors.classic import roundrobin
+from tests.runs import client_parity
+from tests.runs.client_parity import Differs, agreement, compare
+from tests.support.clients import CRATES, NotHere
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("release", CRATES)
+def test_librdkafka_answers_as_the_library_does(release):
+    try:
+        counts = compare(release, cases=300, seed=2)
+    except NotHere as reason:
+        pytest.skip(str(reason))
+    assert counts.total() == 300
+    assert {how for _, how in counts} <= {"alike", "ends alike", "freed memory", "endless"}
+
+
+@pytest.mark.slow
+def test_a_difference_is_found(monkeypatch):
+    wrong = dataclasses.replace(client_parity.GROUP_PROTOCOLS["classic"]["librdkafka:range"], run=roundrobin.assign, forms={})
+    monkeypatch.setitem(client_parity.GROUP_PROTOCOLS["classic"]._builtins, "librdkafka:range", wrong)
+    try:
+        with pytest.raises(Differs, match=r"librdkafka:range 2\.12\.1, group \d+"):
+            compare("2.12.1", cases=300, seed=2)
+    except NotHere as reason:
+        pytest.skip(str(reason))
+
+
+def test_what_ends_a_process_must_have_been_said():
+    ends = "librdkafka's assignor ends its own process (Aborted: an assertion fails): …"
+    answer = {"a": [("t", 0)]}
+    assert agreement(answer, answer) == "alike"
+    assert agreement(ends, "Aborted") == "ends alike"
+    assert agreement(ends, answer) is None
+    assert agreement(answer, "Aborted") is None
+    assert agreement("librdkafka's assignor never returns: …", "Alarm clock") == "endless"
+    assert agreement("librdkafka's assignor never returns: …", answer) is None
+    assert agreement("… (Segmentation fault: it reads freed memory)", answer) == "freed memory"
