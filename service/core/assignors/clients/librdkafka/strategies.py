@@ -1,10 +1,10 @@
 """Which lists of assignors librdkafka accepts as ``partition.assignment.strategy``, and what follows from a list.
 
-The list may not mix eager and cooperative assignors: such a client is not created at all. So a group of librdkafka's clients cannot
-go over from ``range`` to ``cooperative-sticky`` by two rolling restarts, as one of Java's clients can (KIP-429): a list that has
-both, through which it would go, is refused. All its members must stop first.
+The list may not mix eager and cooperative assignors: such a client is not created at all. So a group of librdkafka's clients
+cannot go over from ``range`` to ``cooperative-sticky`` by two rolling restarts, as one of Java's clients can (KIP-429): a list
+that has both, through which it would go, is refused. All its members must stop first.
 
-Source: rd_kafka_assignors_init, rd_kafka_assignor_rebalance_protocol_check in rdkafka_assignor.c (librdkafka 1.6.0 to 2.15.1).
+Source: rd_kafka_assignors_init, rd_kafka_assignor_rebalance_protocol_check in rdkafka_assignor.c (librdkafka 1.9.2 to 2.15.1).
 """
 
 from __future__ import annotations
