@@ -16,7 +16,7 @@ from service.decisions.figures import Figures
 from service.decisions.reassignments.rows import check_broker_ids, check_topic_names, read_brokers, read_placements
 
 if TYPE_CHECKING:
-    from service.core.reassignments.lint import Finding
+    from service.core.reassignments.lint import LintFinding
     from service.core.reassignments.model import Brokers, Placements
     from service.decisions.budget import Budget
 
@@ -40,7 +40,7 @@ class LintAnswer:
     counts : severity → how many there are; figures : see Figures
     """
 
-    findings: list[Finding]
+    findings: list[LintFinding]
     counts: dict[str, int]
     figures: Figures
 

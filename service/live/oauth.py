@@ -59,7 +59,7 @@ Options = dict[str, str]
 
 
 @dataclass
-class Tokens(AbstractTokenProvider):  # type: ignore[misc]  # the library has no types
+class OAuthTokens(AbstractTokenProvider):  # type: ignore[misc]  # the library has no types
     """What the client library asks for tokens.
 
     fetch : gives a token, and the seconds for which it may be used; raises Unreachable
@@ -82,7 +82,7 @@ class Tokens(AbstractTokenProvider):  # type: ignore[misc]  # the library has no
         return self.sasl_extensions
 
 
-def token_provider(options: Options, properties: dict[str, str]) -> Tokens:
+def token_provider(options: Options, properties: dict[str, str]) -> OAuthTokens:
     """The tokens of a login. Raises WrongProperties, and Unreachable if there is none."""
     handler = properties.get(HANDLER)
     if handler is None:
@@ -91,7 +91,7 @@ def token_provider(options: Options, properties: dict[str, str]) -> Tokens:
         prefix, fetch = "extension_", _from_endpoint(options, properties)
     else:
         raise WrongProperties(f"{HANDLER}: {handler!r} is not {_HANDLERS[0]}.")
-    tokens = Tokens(fetch, {name.removeprefix(prefix): options[name] for name in options if name.startswith(prefix)})
+    tokens = OAuthTokens(fetch, {name.removeprefix(prefix): options[name] for name in options if name.startswith(prefix)})
     tokens.token()
     return tokens
 

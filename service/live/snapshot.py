@@ -19,7 +19,7 @@ SNAPSHOT_VERSION: Final = 1
 
 
 @dataclass(frozen=True)
-class Extent:
+class SnapshotExtent:
     """What a snapshot covers.
 
     topic_names, group_ids : none of them means all
@@ -35,7 +35,7 @@ class Extent:
     expected_topics: Sequence[str] = ()
 
 
-def take_snapshot(client: ClusterClient, extent: Extent) -> dict[str, Any]:
+def take_snapshot(client: ClusterClient, extent: SnapshotExtent) -> dict[str, Any]:
     """The snapshot, as described in docs/live-cluster.md."""
     not_known = NotKnown()
     taken_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -67,7 +67,9 @@ def take_snapshot(client: ClusterClient, extent: Extent) -> dict[str, Any]:
     }
 
 
-def _measure(client: ClusterClient, brokers: list[Document], topics: list[Document], extent: Extent, not_known: NotKnown) -> None:
+def _measure(
+    client: ClusterClient, brokers: list[Document], topics: list[Document], extent: SnapshotExtent, not_known: NotKnown
+) -> None:
     """Sizes and offsets, and with a second look the rates between the two."""
     every_topic = not extent.topic_names
     started = time.monotonic()

@@ -17,7 +17,7 @@ from service.cli.live import metrics_endpoint as endpoint
 from service.cli.live.metrics_endpoint import metrics_endpoint
 from service.cli.live.watch import _Watcher
 from service.live.cluster_metrics import Bounds, ClusterCollector, measure
-from service.live.snapshot import Extent
+from service.live.snapshot import SnapshotExtent
 from tests.live.stub_cluster import StubCluster, stub_cluster
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def test_a_bootstrap_server_that_is_gone(tmp_path: Path) -> None:
     (tmp_path / "client.properties").write_text("default.api.timeout.ms=200\n")
     with stub_cluster(StubCluster(brokers_count=2, hang_up_on=(DescribeLogDirsRequest,))) as cluster:
         bootstrap = f"127.0.0.1:{cluster.ports[-1]}"
-        watcher = _Watcher((bootstrap, tmp_path / "client.properties", 30.0), Extent(), Bounds(10, 10, 10), 0)
+        watcher = _Watcher((bootstrap, tmp_path / "client.properties", 30.0), SnapshotExtent(), Bounds(10, 10, 10), 0)
         watcher.look()
         assert watcher.collector.up  # although the broker has closed its socket meanwhile
         with pytest.raises(ConnectionRefusedError):
@@ -142,7 +142,7 @@ def test_a_bootstrap_server_that_is_gone(tmp_path: Path) -> None:
 
 def test_an_interrupt_that_the_client_keeps_ends_the_watch(monkeypatch: pytest.MonkeyPatch) -> None:
     """A coroutine of the Kafka client takes it for its own result, so that it does not reach the loop."""
-    watcher = _Watcher(("127.0.0.1:1", None, 1.0), Extent(), Bounds(1, 1, 1), 0)
+    watcher = _Watcher(("127.0.0.1:1", None, 1.0), SnapshotExtent(), Bounds(1, 1, 1), 0)
 
     def look() -> None:
         with suppress(KeyboardInterrupt):

@@ -20,7 +20,7 @@ from service.live.client import ClusterClient
 from service.live.errors import ClusterError
 from service.live.offsets_topic import TOPIC
 from service.live.sample import sample_keys
-from service.live.snapshot import Extent, take_snapshot
+from service.live.snapshot import SnapshotExtent, take_snapshot
 from tests.live.stub_cluster import StubCluster, stub_cluster
 
 CODECS = {"gzip": 1, "snappy": 2, "xerial": 2, "lz4": 3, "zstd": 4}
@@ -160,7 +160,7 @@ def test_the_offsets_topic() -> None:
     """A snapshot has everything but the details of a topic that grows, and says why."""
     records = batch("gzip", bytes(2**20 // RECORDS_COUNT))
     with stub_cluster(Written(records=records)) as cluster, ClusterClient(cluster.bootstrap, {}, 20.0) as client:
-        snapshot = take_snapshot(client, Extent(with_offsets_topic=True))
+        snapshot = take_snapshot(client, SnapshotExtent(with_offsets_topic=True))
     (entry,) = [entry for entry in snapshot["not_known"] if entry["field"] == "groups[].generation_id"]
     assert entry["reason"] == f"{TOPIC}: TooManyBytes: A batch has more than 1 MiB of gzip records once decompressed."
     assert len(snapshot["groups"]) == 1

@@ -21,7 +21,7 @@ from service.live.bounded_connections import LONGEST_RESPONSE
 from service.live.bounded_decoding import Allowance, taking_from
 from service.live.client import MOST_BROKERS, ClusterClient
 from service.live.errors import ClusterError, Unreachable
-from service.live.snapshot import Extent, take_snapshot
+from service.live.snapshot import SnapshotExtent, take_snapshot
 from tests.live.stub_cluster import StubCluster, stub_cluster
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def test_too_many_brokers(named: int) -> None:
             pytest.raises(Unreachable, match=f"The cluster names 20,000 brokers; at most {MOST_BROKERS:,} are supported"),
             ClusterClient(cluster.bootstrap, {}, 20.0) as client,
         ):
-            take_snapshot(client, Extent())
+            take_snapshot(client, SnapshotExtent())
 
 
 class Stuck(StubCluster):
@@ -192,7 +192,7 @@ def test_time_limit() -> None:
     with stub_cluster(Stuck()) as cluster:
         started = time.monotonic()
         with ClusterClient(cluster.bootstrap, {}, 2.0) as client:
-            snapshot = take_snapshot(client, Extent())
+            snapshot = take_snapshot(client, SnapshotExtent())
         assert time.monotonic() - started < 4
     assert (len(snapshot["topics"]), snapshot["groups"]) == (10, [])
     reasons = [entry["reason"] for entry in snapshot["not_known"] if entry["field"] == "groups"]
@@ -209,7 +209,7 @@ def test_answers_with_other_bytes() -> None:
         cluster = StubCluster(brokers_count=1, topics_count=3, groups_count=2)
         with stub_cluster(cluster):
             with ClusterClient(cluster.bootstrap, {"default_api_timeout_ms": 100}, 3.0) as client:
-                take_snapshot(client, Extent())
+                take_snapshot(client, SnapshotExtent())
             victim = dice.choice([bodies for (_, key, _), bodies in cluster._bodies.items() if key not in (3, 18)])
             for name, body in victim.items():
                 changed = bytearray(body)
@@ -218,7 +218,7 @@ def test_answers_with_other_bytes() -> None:
                 victim[name] = bytes(changed)
             try:
                 with ClusterClient(cluster.bootstrap, {"default_api_timeout_ms": 100}, 3.0) as client:
-                    take_snapshot(client, Extent())
+                    take_snapshot(client, SnapshotExtent())
                 outcomes.add("snapshot")
             except ClusterError:
                 outcomes.add("error")

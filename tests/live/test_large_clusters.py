@@ -17,7 +17,7 @@ from kafka.protocol.consumer import ListOffsetsRequest, OffsetFetchRequest
 from py4j.protocol import Py4JError
 
 from service.live.client import ClusterClient
-from service.live.snapshot import Extent, take_snapshot
+from service.live.snapshot import SnapshotExtent, take_snapshot
 from service.live.verification import check_groups
 from tests.live.clients import eventually, metrics_at
 from tests.live.stub_cluster import VERSIONS, StubCluster, stub_cluster
@@ -77,7 +77,7 @@ def test_broker_that_goes_away_in_the_middle(tmp_path: Path, request_type: type,
 def test_topic_that_has_just_been_created(settles_after: int, first: int | None) -> None:
     """Its brokers do not lead it yet. What they do not lead after a while is in not_known."""
     with stub_cluster(StubCluster(settles_after=settles_after)) as cluster, ClusterClient(cluster.bootstrap, {}) as client:
-        snapshot = take_snapshot(client, Extent())
+        snapshot = take_snapshot(client, SnapshotExtent())
     assert [topic["log_end_offsets"] for topic in snapshot["topics"]] == [[first, 5, 5, 5]] * 10
     refused = {entry["field"] for entry in snapshot["not_known"] if entry["reason"] == "NOT_LEADER_FOR_PARTITION"}
     assert refused == (set() if first else {"topics[].log_start_offsets", "topics[].log_end_offsets"})
@@ -86,7 +86,7 @@ def test_topic_that_has_just_been_created(settles_after: int, first: int | None)
 def test_groups_of_the_stub_are_alike() -> None:
     """Its range assignments are Java's, so that the other tests are about real answers."""
     with stub_cluster(StubCluster()) as cluster, ClusterClient(cluster.bootstrap, {}) as client:
-        snapshot = take_snapshot(client, Extent())
+        snapshot = take_snapshot(client, SnapshotExtent())
     assert [finding.verdict for finding in check_groups(snapshot, ())] == ["alike"] * 4
 
 
@@ -163,7 +163,7 @@ def test_cordoned_brokers() -> None:
             return response
 
     with stub_cluster(TwoDirectories(cordoned=(1, 2, 3))) as cluster, ClusterClient(cluster.bootstrap, {}) as client:
-        snapshot = take_snapshot(client, Extent())
+        snapshot = take_snapshot(client, SnapshotExtent())
     assert [broker["cordoned"] for broker in snapshot["brokers"]] == [True, False, True]
 
 
@@ -171,7 +171,7 @@ def test_brokers_that_cannot_tell_whether_they_are_cordoned(monkeypatch: pytest.
     """The reason is in not_known, with the brokers."""
     monkeypatch.setitem(VERSIONS, DescribeLogDirsRequest, (DescribeLogDirsResponse, 4))
     with stub_cluster(StubCluster()) as cluster, ClusterClient(cluster.bootstrap, {}) as client:
-        snapshot = take_snapshot(client, Extent())
+        snapshot = take_snapshot(client, SnapshotExtent())
     assert not any("cordoned" in broker for broker in snapshot["brokers"])
     entry = {"field": "brokers[].cordoned", "names": ["1", "2", "3"], "reason": "Brokers before Kafka 4.3 do not tell."}
     assert entry in snapshot["not_known"]

@@ -16,7 +16,7 @@ import pytest
 from service.live.client import ClusterClient
 from service.live.errors import Unreachable
 from service.live.properties import client_settings, parse_properties
-from service.live.snapshot import Extent, take_snapshot
+from service.live.snapshot import SnapshotExtent, take_snapshot
 from tests.live.conftest import PASSWORD
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ SCRAM = 'org.apache.kafka.common.security.scram.ScramLoginModule required userna
 def snapshot_of(bootstrap: str, properties: str, **extent: Any) -> dict[str, Any]:
     """A snapshot by a client with these properties."""
     with ClusterClient(bootstrap, client_settings(parse_properties(properties)), bootstrap_ms=5000) as client:
-        return take_snapshot(client, Extent(**extent))
+        return take_snapshot(client, SnapshotExtent(**extent))
 
 
 def fields(snapshot: dict[str, Any]) -> set[str]:
@@ -203,7 +203,7 @@ def test_mutual_tls(secured: SecuredBroker, tmp_path: Path, kind: str) -> None:
         if kind != "PEM":
             stores |= {f"ssl.{side}.password": PASSWORD for side in ("truststore", "keystore")}
     with ClusterClient(secured.tls, client_settings({"security.protocol": "SSL", **stores}), bootstrap_ms=5000) as client:
-        snapshot = take_snapshot(client, Extent())
+        snapshot = take_snapshot(client, SnapshotExtent())
     assert fields(snapshot) <= {"groups[].generation_id", "groups[].members"}
 
 

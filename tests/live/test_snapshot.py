@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from service.live.client import ClusterClient
-from service.live.snapshot import Extent, take_snapshot
+from service.live.snapshot import SnapshotExtent, take_snapshot
 from tests.live.clients import ASSIGNORS, Members, eventually, members_of
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ GROUPS = ("java-range", "java-static", "java-regex", "java-share", "librdkafka-r
 def look(broker: Broker, *group_ids: str, with_offsets_topic: bool = False) -> dict[str, Any]:
     """A snapshot of these groups, or of all."""
     with ClusterClient(broker.bootstrap, {}) as client:
-        return take_snapshot(client, Extent((), group_ids, 0.0, with_offsets_topic))
+        return take_snapshot(client, SnapshotExtent((), group_ids, 0.0, with_offsets_topic))
 
 
 def group_of(snapshot: dict[str, Any], group_id: str) -> dict[str, Any]:
@@ -194,7 +194,7 @@ def test_committed_offsets_and_rates(secured: SecuredBroker, topics: tuple[str, 
     consumer.commit(offsets=[TopicPartition(first, 1, 5), TopicPartition(first, 4, 7)], asynchronous=False)
     consumer.close()
     with ClusterClient(broker.bootstrap, {}) as client:
-        snapshot = take_snapshot(client, Extent((first,), ("committer",), 0.5))
+        snapshot = take_snapshot(client, SnapshotExtent((first,), ("committer",), 0.5))
     group = group_of(snapshot, "committer")
     assert group["committed_offsets"] == [{"topic_name": first, "partition_ids": [1, 4], "offsets": [5, 7]}]
     assert group["group_state"] == "Empty"

@@ -12,7 +12,7 @@ from kafka.protocol.api_message import ApiMessage
 
 from service.live.client import ClusterClient
 from service.live.cluster_metrics import Bounds, measure
-from service.live.snapshot import Extent, take_snapshot
+from service.live.snapshot import SnapshotExtent, take_snapshot
 from service.live.verification import check_groups
 from tests.live.clients import eventually
 from tests.support.jvm import KAFKA, fetch
@@ -84,7 +84,7 @@ def test_tasks_are_partitions(secured: SecuredBroker, heartbeat: Any) -> None:
         def look() -> dict[str, Any]:
             for member in members:
                 member.beat()
-            return take_snapshot(client, Extent(tuple(topics), (GROUP,)))
+            return take_snapshot(client, SnapshotExtent(tuple(topics), (GROUP,)))
 
         def is_settled(snapshot: dict[str, Any]) -> bool:
             (group,) = snapshot["groups"]

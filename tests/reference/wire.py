@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from service.core.wire.errors import BufferUnderflow, IllegalArgument, NegativeArraySize, Runtime
-from service.core.wire.messages import Array, Blob, Field, Message, Number, Text, Uuid
+from service.core.wire.messages import ArrayType, BytesType, Field, IntegerType, Message, StringType, UuidType
 from service.core.wire.reader import Document, java_text, uuid_text
 
 LONGEST_STRING = 32767
@@ -141,9 +141,9 @@ class _MessageReader:
 
     def _value(self, field: Field) -> Any:
         kind = field.type
-        if isinstance(kind, Number):
+        if isinstance(kind, IntegerType):
             return self.reader.number(FORMS[kind.size, kind.is_signed], field.name)
-        if isinstance(kind, Uuid):
+        if isinstance(kind, UuidType):
             return self.reader.uuid(field.name)
         if isinstance(kind, Message):
             return None if self._is_null(field) else self.fields(kind.fields)
@@ -158,18 +158,18 @@ class _MessageReader:
         mark: int = self.reader.number(INT8, field.name)
         return mark < 0
 
-    def _sized(self, kind: Text | Blob | Array, field: Field) -> Any:
+    def _sized(self, kind: StringType | BytesType | ArrayType, field: Field) -> Any:
         """A value that begins with its length."""
         reader, name, start = self.reader, field.name, self.reader.at
-        length = reader.length(name, INT16 if isinstance(kind, Text) else INT32, compact=self.flexible)
+        length = reader.length(name, INT16 if isinstance(kind, StringType) else INT32, compact=self.flexible)
         if length < 0:
             if field.nullable:
                 return None
             raise Runtime(f"non-nullable field {name} was serialized as null", start, f"{name} is null, and may not be")
-        if isinstance(kind, Blob):
+        if isinstance(kind, BytesType):
             data = reader.take(length, name) if kind.copied else reader.view(length, name)
             return base64.b64encode(data).decode()
-        if isinstance(kind, Text):
+        if isinstance(kind, StringType):
             if length > LONGEST_STRING:
                 message = f"string field {name} had invalid length {length}"
                 raise Runtime(message, start, f"{name} is to have {length} bytes, and no string has more than {LONGEST_STRING}")

@@ -11,7 +11,7 @@ from service.analyses.outcome import Outcome
 from service.analyses.reassign.report import load_summary, report_of
 from service.core.errors import InvalidQuestion
 from service.core.model import Ragged
-from service.core.reassignments.batches.model import Batches, Limits, Pace, Timing
+from service.core.reassignments.batches.model import Batches, BatchLimits, BatchTiming, Pace
 from service.core.reassignments.effects import effects, timing_sentence, warnings
 from service.core.reassignments.model import (
     Brokers,
@@ -71,7 +71,7 @@ def reassign(
     topics = _topics(*placements)
     broker_rows = _brokers(*brokers)
     goal, pace = Goal(objective, racks, leaders, balance), Pace(throttle_utilization, batch_seconds)
-    limits = Limits(moves_per_broker, moves_per_batch, bytes_in_flight)
+    limits = BatchLimits(moves_per_broker, moves_per_batch, bytes_in_flight)
     excluded, throttle = tuple(excluded_topics), throttle_bytes_per_second
     question = ReassignmentQuestion(broker_rows, topics, None, goal, limits, pace, replication_factor, excluded, throttle)
     try:
@@ -173,7 +173,7 @@ def _batches(batches: Batches, seconds: Any, *, sized: bool) -> pa.Table:
 
 
 def _summary(
-    brokers: Brokers, placements: Placements, goal: Goal, result: Plan, batches: Batches, timing: Timing
+    brokers: Brokers, placements: Placements, goal: Goal, result: Plan, batches: Batches, timing: BatchTiming
 ) -> dict[str, Any]:
     now = placements.replicas
     loads = placements.loads(brokers, result.replicas)

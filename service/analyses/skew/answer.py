@@ -16,7 +16,7 @@ from service.core.keys.values import key_text, key_value
 from service.core.model import Int32s
 from service.core.sizing.counter import KeyCounter, hashing_rule, key_hashes_of
 from service.core.sizing.distinct_keys import BYTES, RECORDS
-from service.core.sizing.plans import Limits, Plan, Rates, plans
+from service.core.sizing.plans import CountLimits, CountPlan, Rates, plans
 from service.core.sizing.reach import Reach, reach
 
 NAMED: Final = 256
@@ -63,12 +63,12 @@ class Answer:
     sample: KeySample
     rejected: dict[str, int]
     key_format: str
-    plans: list[Plan]
+    plans: list[CountPlan]
     reach: list[Reach]
     moves: list[Move]
     hottest: list[HotKey]
     rates: Rates
-    limits: Limits
+    limits: CountLimits
 
     @property
     def exact(self) -> bool:
@@ -81,7 +81,12 @@ class Answer:
 
 
 def answer_from(
-    result: SkewResult, rejected: dict[str, int], key_format: str, limits: Limits, rates: Rates, duration_seconds: float | None
+    result: SkewResult,
+    rejected: dict[str, int],
+    key_format: str,
+    limits: CountLimits,
+    rates: Rates,
+    duration_seconds: float | None,
 ) -> Answer:
     """The answer.
 

@@ -10,7 +10,7 @@ from service.analyses.skew import report
 from service.analyses.skew.answer import Answer, answer_from
 from service.analyses.skew.scan import SkewScan, check_partitioners, merged
 from service.core.keys.values import key_value
-from service.core.sizing.plans import Limits, Plan, Rates, check_not_empty
+from service.core.sizing.plans import CountLimits, CountPlan, Rates, check_not_empty
 from service.decisions.texts import is_text
 from service.files.errors import WrongTable
 from service.files.key_columns import check_format, check_keys, is_bytes
@@ -38,7 +38,7 @@ def scan_of(records: Records, *, key_columns: tuple[str, ...], key_format: str |
     return scan
 
 
-def skew(records: Records, scan: SkewScan, limits: Limits, rates: Rates, duration_seconds: float | None) -> Outcome:
+def skew(records: Records, scan: SkewScan, limits: CountLimits, rates: Rates, duration_seconds: float | None) -> Outcome:
     """Scan the records once. rates, duration_seconds : as of ``answer_from``. Raises InvalidQuestion if there is no key."""
     result, rejected = records.scan(scan, merged, "scanning")
     check_not_empty(result.counts)
@@ -81,7 +81,7 @@ def _tables(answer: Answer) -> dict[str, pa.Table]:
     }
 
 
-def _partitions(plan: Plan) -> pa.Table:
+def _partitions(plan: CountPlan) -> pa.Table:
     n = plan.partitions_count
     return pa.table(
         {
@@ -95,7 +95,7 @@ def _partitions(plan: Plan) -> pa.Table:
     )
 
 
-def _plan(plan: Plan) -> dict[str, Any]:
+def _plan(plan: CountPlan) -> dict[str, Any]:
     row: dict[str, Any] = {"partitioner": plan.partitioner, "partitions_count": plan.partitions_count}
     for name, of in (("records", plan.records), ("bytes", plan.bytes), ("keys", plan.keys)):
         row |= {

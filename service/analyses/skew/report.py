@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from service.analyses.skew.answer import Answer
     from service.analyses.skew.scan import SkewScan
-    from service.core.sizing.plans import Measure, Plan
+    from service.core.sizing.plans import CountPlan, Measure
     from service.core.sizing.reach import Reach
     from service.report.pages import Plot
 
@@ -176,7 +176,7 @@ def _band(measure: Measure) -> str:
     return f"{measure.verdict}; random hashes {measure.chance.low:.4g} to {measure.chance.high:.4g}"
 
 
-def _of(answer: Answer, name: str) -> list[Plan]:
+def _of(answer: Answer, name: str) -> list[CountPlan]:
     return sorted((plan for plan in answer.plans if plan.partitioner == name), key=lambda plan: plan.partitions_count)
 
 

@@ -7,7 +7,7 @@ from marshmallow import Schema, fields
 
 from service.api.comparisons.request import ComparisonQuestion
 from service.api.fingerprints.partitioner_classes import ExcludedSchema, WriterSchema, excluded_documents, writer_document
-from service.core.attribution.agreement import Comparison
+from service.core.attribution.agreement import PartitionerComparison
 from service.web import keys
 from service.web.fields import about
 from service.web.schemas import SpreadSchema
@@ -55,7 +55,7 @@ class PartitionerComparisonsAnswerSchema(Schema):
     not_compared = fields.List(fields.Nested(ExcludedSchema), metadata=about("partitioners that were not considered"))
 
 
-def document(question: ComparisonQuestion, result: Comparison) -> dict[str, Any]:
+def document(question: ComparisonQuestion, result: PartitionerComparison) -> dict[str, Any]:
     """The answer, as PartitionerComparisonsAnswerSchema has it."""
     spreads = [{} for _ in result.classes] if result.spreads is None else [{"distribution": vars(one)} for one in result.spreads]
     return {
@@ -81,7 +81,7 @@ def document(question: ComparisonQuestion, result: Comparison) -> dict[str, Any]
     }
 
 
-def table(result: Comparison) -> pa.Table:
+def table(result: PartitionerComparison) -> pa.Table:
     """The pairs."""
     first = [result.classes[pair.first].names[0] for pair in result.pairs]
     second = [result.classes[pair.second].names[0] for pair in result.pairs]

@@ -11,7 +11,7 @@ from service.api.fingerprints.request import FingerprintQuestion
 from service.core.attribution.binomial import NEVER
 from service.core.attribution.equivalents import UNDECIDED, PartitionerClass
 from service.core.attribution.fingerprints import MOSTLY, Candidate, Fingerprint, explain
-from service.core.attribution.observations import Observations
+from service.core.attribution.observations import KeyObservations
 from service.core.attribution.shares import Interval
 from service.core.keys.columns import INTEGERS
 from service.core.model import Int32s
@@ -130,7 +130,7 @@ class PartitionerFingerprintsAnswerSchema(Schema):
 
 
 def document(
-    question: FingerprintQuestion, result: Fingerprint, observations: Observations, *, explained: bool
+    question: FingerprintQuestion, result: Fingerprint, observations: KeyObservations, *, explained: bool
 ) -> dict[str, Any]:
     """The answer, as PartitionerFingerprintsAnswerSchema has it."""
 
@@ -169,7 +169,7 @@ def document(
     return answer
 
 
-def _explanation(partition_ids: Int32s, result: Fingerprint, observations: Observations) -> list[dict[str, Any]]:
+def _explanation(partition_ids: Int32s, result: Fingerprint, observations: KeyObservations) -> list[dict[str, Any]]:
     names = [writer.label for writer in result.partitioners.classes]
     return [
         {
@@ -226,7 +226,7 @@ def _samples(count: int | None) -> int | None:
     return None if count == NEVER else count
 
 
-def conclusion(result: Fingerprint, observations: Observations) -> str:
+def conclusion(result: Fingerprint, observations: KeyObservations) -> str:
     """The verdict in words, beginning with what is unexplained if that is most of it."""
     mixture = result.mixture
     pairs, n = f"{observations.pairs} different pair{'s' if observations.pairs != 1 else ''}", mixture.partitions_count
@@ -260,7 +260,7 @@ def conclusion(result: Fingerprint, observations: Observations) -> str:
     return f"{_undecided(result, observations)} {_how_many_more(result)}"
 
 
-def _label(result: Fingerprint, observations: Observations, i: int) -> str:
+def _label(result: Fingerprint, observations: KeyObservations, i: int) -> str:
     """The writer of a part of the mixture: its first partitioner, or what it does with a key."""
     each = _class(result, i)
     if each.rule.hash is OBJECT and observations.key_format in INTEGERS:  # which no client in use does
@@ -275,7 +275,7 @@ def _the_rest(result: Fingerprint, parts: str) -> str:
     )
 
 
-def _undecided(result: Fingerprint, observations: Observations) -> str:
+def _undecided(result: Fingerprint, observations: KeyObservations) -> str:
     if observations.keys == 0:
         return "Records without a key say nothing about the partitioner."
     left = f"{result.candidates_count} candidate{'s are' if result.candidates_count != 1 else ' is'} left"

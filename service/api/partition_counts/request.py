@@ -13,7 +13,7 @@ from service.core.errors import InvalidQuestion, raise_all
 from service.core.keys.formats import FORMATS
 from service.core.partitioners import PARTITIONERS
 from service.core.sizing.counter import KeyCounter, hashing_rule, moduli_of
-from service.core.sizing.plans import Limits, Rates
+from service.core.sizing.plans import CountLimits, Rates
 from service.core.sizing.throughput import Throughput, throughput
 from service.decisions.keys import from_arrow
 from service.web import keys
@@ -69,7 +69,7 @@ class PlansQuestion:
     keys_field: str
     duration_seconds: float | None
     rates: Rates
-    limits: Limits
+    limits: CountLimits
     hottest_keys: int
     is_sample: bool
 
@@ -152,7 +152,7 @@ class PartitionCountPlansSchema(QuestionSchema):
             keys_field="histogram" if "histogram" in body else "key" if isinstance(body.get("keys"), ArrowBody) else "keys",
             duration_seconds=body.get("duration_seconds"),
             rates=Rates(body.get("records_per_second"), body.get("bytes_per_second")),
-            limits=Limits(
+            limits=CountLimits(
                 body.get("max_partition_records_per_second"), body.get("max_partition_bytes_per_second"), body.get("max_skew")
             ),
             hottest_keys=body["hottest_keys"],

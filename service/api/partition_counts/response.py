@@ -9,7 +9,7 @@ from service.api.partition_counts.request import PlansQuestion
 from service.core.keys.values import key_value
 from service.core.sizing.counter import KeyCounter, Moved
 from service.core.sizing.distinct_keys import BYTES, RECORDS
-from service.core.sizing.plans import EVEN, Measure, Plan, Verdict
+from service.core.sizing.plans import EVEN, CountPlan, Measure, Verdict
 from service.core.sizing.reach import Reach
 from service.core.sizing.throughput import Throughput
 from service.web.fields import about
@@ -214,7 +214,7 @@ def throughput_table(needed: Throughput) -> pa.Table:
     return pa.table({name: pa.array([count], pa.int32()) for name, count in vars(needed).items()})
 
 
-def document(question: PlansQuestion, plans: list[Plan], reached: list[Reach], key_format: str) -> dict[str, Any]:
+def document(question: PlansQuestion, plans: list[CountPlan], reached: list[Reach], key_format: str) -> dict[str, Any]:
     """The answer, as PartitionCountPlansAnswerSchema has it."""
     counts, hottest = question.counts, question.hottest_keys
     return {
@@ -260,7 +260,7 @@ def _hot(counts: KeyCounter, column: int, what: str, key_format: str, count: int
     ]
 
 
-def _plan(counts: KeyCounter, plan: Plan) -> dict[str, Any]:
+def _plan(counts: KeyCounter, plan: CountPlan) -> dict[str, Any]:
     n, current = plan.partitions_count, counts.current
     splits = None
     if plan.multiple and current is not None and n <= LISTED:
@@ -295,7 +295,7 @@ def _measure(measure: Measure) -> dict[str, Any]:
     }
 
 
-def _shares(plan: Plan) -> dict[str, Any] | None:
+def _shares(plan: CountPlan) -> dict[str, Any] | None:
     moved = plan.moved
     if moved is None:
         return None
@@ -317,7 +317,7 @@ def _matrix(moved: Moved, *, has_bytes: bool) -> dict[str, Any] | None:
     return where | moved.cells._asdict() | ({} if has_bytes else {"bytes": None})
 
 
-def rows(plans: list[Plan]) -> list[dict[str, Any]]:
+def rows(plans: list[CountPlan]) -> list[dict[str, Any]]:
     """The answer's main table: one row a plan."""
     table = []
     for plan in plans:

@@ -8,7 +8,7 @@ from marshmallow import Schema, fields
 
 from service.api.placements.document import BrokerLoadSchema, RackLoadSchema, load_documents
 from service.core.model import NONE
-from service.core.placement_audits.audit import BrokenRule, Part
+from service.core.placement_audits.audit import CreatedPart, PlacerRuleBroken
 from service.core.placement_audits.evenness import MEASURES, Evenness, skews_of
 from service.core.placement_audits.verdict import verdict
 from service.decisions.budget import Budget
@@ -150,7 +150,7 @@ def table(answer: AuditAnswer) -> pa.Table:
     return pa.table(columns)
 
 
-def _part(part: Part, first_id: int) -> dict[str, Any]:
+def _part(part: CreatedPart, first_id: int) -> dict[str, Any]:
     return {
         "start_partition_id": first_id + part.first,
         "partitions_count": part.rows,
@@ -160,7 +160,7 @@ def _part(part: Part, first_id: int) -> dict[str, Any]:
     }
 
 
-def _broken_rule(answer: AuditAnswer, broken: BrokenRule) -> dict[str, Any]:
+def _broken_rule(answer: AuditAnswer, broken: PlacerRuleBroken) -> dict[str, Any]:
     where: dict[str, Any] = dict.fromkeys(("pointer", "partition_id", "replica", "broker_id"))
     if broken.row is not None:
         where |= {"pointer": f"/placements/{answer.position[broken.row]}", "partition_id": answer.first_id + broken.row}

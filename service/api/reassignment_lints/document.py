@@ -5,7 +5,7 @@ from typing import Any
 import pyarrow as pa
 from marshmallow import Schema, fields
 
-from service.core.reassignments.lint import Finding
+from service.core.reassignments.lint import LintFinding
 from service.decisions.budget import Budget
 from service.decisions.reassignment_lints import LintAnswer
 from service.web.fields import about
@@ -43,7 +43,7 @@ class ReassignmentLintAnswerSchema(Schema):
     counts = fields.Nested(SeverityCountsSchema)
 
 
-def pointer(finding: Finding) -> str:
+def pointer(finding: LintFinding) -> str:
     """Into the body."""
     row = "" if finding.row is None else f"/{finding.row}"
     return f"/reassignment/partitions{row}" + ("" if finding.replica is None else f"/replicas/{finding.replica}")

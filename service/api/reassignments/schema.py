@@ -5,7 +5,7 @@ from typing import Any
 from marshmallow import Schema, fields, post_load, validate
 
 from service.core.reassignments import BALANCES, BATCH_SECONDS, LEADER_RULES, OBJECTIVES, RACK_RULES, THROTTLE_UTILIZATION
-from service.core.reassignments.batches.model import Limits, Pace
+from service.core.reassignments.batches.model import BatchLimits, Pace
 from service.core.reassignments.model import Goal
 from service.decisions.reassignments.question import ReassignmentQuestion
 from service.decisions.reassignments.rows import (
@@ -200,7 +200,7 @@ class ReassignmentQuestionSchema(Schema):
             body.get("topics"),
             body["reassignment"]["partitions"] if "reassignment" in body else None,
             Goal(body["objective"], body["racks"], body["leaders"], body["balance"], body["per_topic"]),
-            Limits(**limits),
+            BatchLimits(**limits),
             Pace(**pace),
             body["replication_factor"],
             tuple(body["excluded_topics"]),

@@ -23,7 +23,7 @@ from service.web.json.codec import loads
 
 if TYPE_CHECKING:
     from service.live.client import ClusterClient
-    from service.live.snapshot import Extent
+    from service.live.snapshot import SnapshotExtent
 
 SNAPSHOT_VERSION: Final = 1
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -109,12 +109,12 @@ def extent_of(
     interval: float = 0.0,
     with_offsets_topic: bool = False,
     expected_topics: tuple[str, ...] = (),
-) -> Extent:
+) -> SnapshotExtent:
     """What a snapshot covers, from the options of a command."""
     require_kafka()
-    from service.live.snapshot import Extent  # noqa: PLC0415 - see cluster_client
+    from service.live.snapshot import SnapshotExtent  # noqa: PLC0415 - see cluster_client
 
-    return Extent(topic_names, group_ids, interval, with_offsets_topic, expected_topics)
+    return SnapshotExtent(topic_names, group_ids, interval, with_offsets_topic, expected_topics)
 
 
 def read_snapshot(file: Path) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from service.web.json.codec import dumps
 
 if TYPE_CHECKING:
     from service.live.client import ClusterClient
-    from service.live.snapshot import Extent
+    from service.live.snapshot import SnapshotExtent
 
 
 @click.command()
@@ -75,7 +75,9 @@ class _Watcher:
     The next snapshot may begin at any of them, so that a bootstrap server that is gone does not end the watch.
     """
 
-    def __init__(self, cluster: tuple[str | None, Path | None, float], extent: Extent, bounds: Bounds, sample_keys: int) -> None:
+    def __init__(
+        self, cluster: tuple[str | None, Path | None, float], extent: SnapshotExtent, bounds: Bounds, sample_keys: int
+    ) -> None:
         self.collector = ClusterCollector()
         self._cluster = cluster
         self._cluster_id = ""

@@ -45,7 +45,7 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class PartitionerComparison:
     """Where the partitioners put the keys.
 
     partitioners : the partitioners by class, and those that cannot be compared
@@ -66,7 +66,7 @@ class Comparison:
 
 def compare(
     partitioners: Iterable[Partitioner], column: Column, key_format: str, partitions_count: int, examples: int
-) -> Comparison:
+) -> PartitionerComparison:
     """Where the partitioners put the keys, for every two classes.
 
     examples : most examples for each two classes
@@ -96,7 +96,7 @@ def compare(
         for b in range(a + 1, n)
     )  # fmt: skip
     spreads = tuple(spread(of_class) for of_class in counts) if counts.shape[1] else None
-    return Comparison(columns.length(column), classified, spreads, pairs)
+    return PartitionerComparison(columns.length(column), classified, spreads, pairs)
 
 
 @kernel

@@ -22,7 +22,7 @@ from service.core.attribution.mixtures import SIGNIFICANCE, Mixture, Patterns, l
 from service.core.attribution.observations import (
     EMPTY_KEY,
     NO_KEY,
-    Observations,
+    KeyObservations,
     find_pairs,
     find_patterns,
     first_rows,
@@ -150,7 +150,7 @@ class Trials:
 class Case:
     """What a verdict is based on: the observations, the trials, and the mixture at the likeliest count."""
 
-    observations: Observations
+    observations: KeyObservations
     probes: Column
     classes: tuple[PartitionerClass, ...]
     hypotheses: int
@@ -161,7 +161,7 @@ class Case:
 
 def fingerprint(
     partitioners: Iterable[Partitioner],
-    observations: Observations,
+    observations: KeyObservations,
     partitions_counts: range,
     most_candidates: int = 20,
     most_examples: int = 3,
@@ -200,7 +200,7 @@ def fingerprint(
     return wider if any(not wider.partitioners.classes[part.class_index].names for part in wider.mixture.components) else result
 
 
-def _case(classes: tuple[PartitionerClass, ...], observations: Observations, partitions_counts: range, probes: Column) -> Case:
+def _case(classes: tuple[PartitionerClass, ...], observations: KeyObservations, partitions_counts: range, probes: Column) -> Case:
     hypotheses = len(classes) * len(partitions_counts)
     trials = _try(classes, observations, partitions_counts)
     order = np.lexsort((trials.counts, -trials.log_likelihoods().max(axis=0)))
@@ -214,7 +214,7 @@ def _case(classes: tuple[PartitionerClass, ...], observations: Observations, par
     return Case(observations, probes, classes, hypotheses, patterns[best], mixtures[best], trials)
 
 
-def _try(classes: tuple[PartitionerClass, ...], observations: Observations, partitions_counts: range) -> Trials:
+def _try(classes: tuple[PartitionerClass, ...], observations: KeyObservations, partitions_counts: range) -> Trials:
     dividends, partitions = sample(classes, observations, SAMPLE)
     counts = np.arange(partitions_counts.start, partitions_counts.stop, dtype=np.int64)
     decided = np.count_nonzero(~np.isnan(dividends), axis=1).astype(np.int64)
@@ -366,7 +366,7 @@ def _examples(case: Case, most: int) -> tuple[tuple[int, ...], ...]:
     return tuple(map(tuple, rows))
 
 
-def explain(result: Fingerprint, observations: Observations) -> Int32s:
+def explain(result: Fingerprint, observations: KeyObservations) -> Int32s:
     """int32[classes, n]: where each class puts each key at the likeliest partition count, or ``equivalents.UNDECIDED``."""
     hashes = hash_all(result.partitioners.classes, observations.column, observations.key_format)
     return hashes.partitions(result.mixture.partitions_count)[:, observations.pair_indices]

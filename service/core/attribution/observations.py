@@ -24,7 +24,7 @@ KIND = 60
 
 
 @dataclass(frozen=True)
-class Observations:
+class KeyObservations:
     """The distinct pairs, in the order of their first rows. Keys are equal if their key hashes are.
 
     column : the key of each pair
@@ -53,7 +53,7 @@ class Observations:
         return len(self.rows)
 
 
-def observe(column: Column, key_format: str, partition_ids: Int32s) -> Observations:
+def observe(column: Column, key_format: str, partition_ids: Int32s) -> KeyObservations:
     """The observations, grouped into distinct pairs. partition_ids : int32[n]"""
     serialized = columns.SERIALIZED.run(column, key_format)
     n = len(partition_ids)
@@ -73,7 +73,7 @@ def observe(column: Column, key_format: str, partition_ids: Int32s) -> Observati
     rows = order[starts][in_order]
     pair_indices = np.empty(n, np.int32)
     pair_indices[order] = np.argsort(in_order)[np.cumsum(new_pair) - 1]
-    return Observations(
+    return KeyObservations(
         column if len(rows) == n else columns.taken(column, rows),
         key_format,
         rows,
@@ -86,7 +86,7 @@ def observe(column: Column, key_format: str, partition_ids: Int32s) -> Observati
     )
 
 
-def sample(classes: tuple[PartitionerClass, ...], observations: Observations, most: int) -> tuple[Floats, Int32s]:
+def sample(classes: tuple[PartitionerClass, ...], observations: KeyObservations, most: int) -> tuple[Floats, Int32s]:
     """The first distinct pairs: what each class takes modulo the partition count, and where they were seen.
 
     Returns float64[classes, n], as ``Hashes.dividends``, and int32[n]; n is at most ``most``.
@@ -137,7 +137,7 @@ def explained_by(partitions: Int32s, partition_ids: Int32s) -> Int64s:
 
 
 def find_patterns(
-    classes: tuple[PartitionerClass, ...], observations: Observations, partitions_counts: list[int]
+    classes: tuple[PartitionerClass, ...], observations: KeyObservations, partitions_counts: list[int]
 ) -> dict[int, Patterns]:
     """The distinct pairs by the classes that explain them, at each of several partition counts."""
     tallies: dict[int, dict[int, list[int]]] = {n: {} for n in partitions_counts}
@@ -155,7 +155,7 @@ def find_patterns(
 
 
 def find_pairs(
-    classes: tuple[PartitionerClass, ...], observations: Observations, partitions_count: int
+    classes: tuple[PartitionerClass, ...], observations: KeyObservations, partitions_count: int
 ) -> tuple[Patterns, Pairs]:
     """The distinct pairs by the classes that explain them, and each pair with its key."""
     codes = [_codes(hashes, observations, rows, partitions_count) for rows, hashes in _hashed_blocks(classes, observations)]
@@ -165,13 +165,13 @@ def find_pairs(
     return _patterns(classes, partitions_count, codes_seen, totals), pairs
 
 
-def _hashed_blocks(classes: tuple[PartitionerClass, ...], observations: Observations) -> Iterator[tuple[slice, Hashes]]:
+def _hashed_blocks(classes: tuple[PartitionerClass, ...], observations: KeyObservations) -> Iterator[tuple[slice, Hashes]]:
     """The pairs of each block, and the hashes of their keys."""
     for start, block in equivalents.blocks(observations.column):
         yield slice(start, start + equivalents.BLOCK), equivalents.hash_all(classes, block, observations.key_format)
 
 
-def _codes(hashes: Hashes, observations: Observations, pairs: slice, partitions_count: int) -> Int64s:
+def _codes(hashes: Hashes, observations: KeyObservations, pairs: slice, partitions_count: int) -> Int64s:
     """int64[...] for some of the pairs, the bits of the classes that explain them, and their kinds.
 
     The kind is part of the code: it decides for which classes the partition does not depend on the key.
@@ -196,7 +196,7 @@ def _undecided_kinds(each: PartitionerClass) -> tuple[bool, bool, bool]:
 
 def first_rows(
     classes: tuple[PartitionerClass, ...],
-    observations: Observations,
+    observations: KeyObservations,
     partitions_count: int,
     masks: list[tuple[int, int]],
     most: int,

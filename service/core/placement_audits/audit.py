@@ -37,7 +37,7 @@ BEGINNING: Final = 64
 
 
 @dataclass(frozen=True)
-class Part:
+class CreatedPart:
     """Partitions that were placed together.
 
     first : row of the first; rows : how many
@@ -54,7 +54,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class BrokenRule:
+class PlacerRuleBroken:
     """The first rule that the placement breaks.
 
     row : the partition's; None: the placer refuses the whole request; replica : the column; None: the whole partition
@@ -75,9 +75,9 @@ class PlacementAudit:
     other_history : see the module's docstring; empty if it is possible, or if there is none
     """
 
-    parts: tuple[Part, ...]
-    broken_rule: BrokenRule | None
-    other_history: tuple[Part, ...] = ()
+    parts: tuple[CreatedPart, ...]
+    broken_rule: PlacerRuleBroken | None
+    other_history: tuple[CreatedPart, ...] = ()
 
 
 def audit(placer: Placer, cluster: Cluster, placement: Ragged, first_id: int, additions: Sequence[int]) -> PlacementAudit:
@@ -92,14 +92,14 @@ def audit(placer: Placer, cluster: Cluster, placement: Ragged, first_id: int, ad
     try:
         placer.run(cluster, PlacementRequest(1, factor), JavaRandom(0))
     except KafkaError as refusal:
-        return PlacementAudit((), BrokenRule(None, None, type(refusal).__name__, str(refusal)))
-    parts: list[Part] = []
+        return PlacementAudit((), PlacerRuleBroken(None, None, type(refusal).__name__, str(refusal)))
+    parts: list[CreatedPart] = []
     bounds = [0, *(row for row in additions if row < plain), plain]
     for first, last in pairwise(bounds):
         if first < last:
             draws = _draws(placer, cluster, sound, first, last, first_id)
             if draws.rows < last - first:
-                broken = BrokenRule(first + draws.rows, draws.replica, draws.rule, draws.detail)
+                broken = PlacerRuleBroken(first + draws.rows, draws.replica, draws.rule, draws.detail)
                 break
             parts.append(_part(placer, cluster, sound, first, draws, "as_given", first_id))
     if broken is None:
@@ -110,11 +110,11 @@ def audit(placer: Placer, cluster: Cluster, placement: Ragged, first_id: int, ad
     return PlacementAudit((), broken, _other_history(placer, cluster, placement, first_id) if complete else ())
 
 
-def _plain_rows(placer: Placer, cluster: Cluster, placement: Ragged) -> tuple[int, BrokenRule | None]:
+def _plain_rows(placer: Placer, cluster: Cluster, placement: Ragged) -> tuple[int, PlacerRuleBroken | None]:
     """How many of the first partitions keep to the rules that need no draws, and what the next one breaks."""
     factor, lengths = int(placement.lengths()[0]), placement.lengths()
     if factor == 0:
-        return 0, BrokenRule(0, None, "replication-factor", "The partition has no replicas.")
+        return 0, PlacerRuleBroken(0, None, "replication-factor", "The partition has no replicas.")
     rows = placement.row_of_each_value()
     columns = np.arange(len(rows)) - placement.offsets[rows]
     order = np.lexsort((columns, placement.values, rows))
@@ -128,15 +128,15 @@ def _plain_rows(placer: Placer, cluster: Cluster, placement: Ragged) -> tuple[in
     if "operations" in placer.requests:
         fenced = (columns == 0) & (placement.values != NONE) & cluster.fenced[placement.values]
         rules.append(("fenced-leader", fenced, "The broker is fenced, and a fenced broker is not made the leader."))
-    broken: BrokenRule | None = None
+    broken: PlacerRuleBroken | None = None
     wrong = np.flatnonzero(lengths != factor)
     if len(wrong):
         detail = f"The partition has {lengths[wrong[0]]} replicas, the first one has {factor}."
-        broken = BrokenRule(int(wrong[0]), None, "replication-factor", detail)
+        broken = PlacerRuleBroken(int(wrong[0]), None, "replication-factor", detail)
     for rule, faults, detail in rules:
         values = np.flatnonzero(faults)
         if len(values) and (broken is None or broken.row is None or rows[values[0]] < broken.row):
-            broken = BrokenRule(int(rows[values[0]]), int(columns[values[0]]), rule, detail)
+            broken = PlacerRuleBroken(int(rows[values[0]]), int(columns[values[0]]), rule, detail)
     return (len(placement), None) if broken is None or broken.row is None else (broken.row, broken)
 
 
@@ -151,7 +151,7 @@ def _draws(placer: Placer, cluster: Cluster, placement: Int32s, first: int, last
     return misfit(draws, cluster, rows, placed[draws.rows : draws.rows + 1].ravel(), f"{placer.name} with random_seed 0")
 
 
-def _part(placer: Placer, cluster: Cluster, placement: Int32s, first: int, draws: Draws, name: str, first_id: int) -> Part:
+def _part(placer: Placer, cluster: Cluster, placement: Int32s, first: int, draws: Draws, name: str, first_id: int) -> CreatedPart:
     rows = placement[first : first + draws.rows]
     beginning = rows[: 4 * len(cluster)]
     request = PlacementRequest(len(rows), rows.shape[1], first_id + first)
@@ -165,14 +165,14 @@ def _part(placer: Placer, cluster: Cluster, placement: Int32s, first: int, draws
 
     comparisons = max(1, min(MAX_COMPARISONS, MAX_STEPS // steps(cluster, *beginning.shape)))
     seed = find_seed(draws.sequence, gives, comparisons) if draws.sequence else None
-    return Part(first, draws.rows, name, draws, seed)
+    return CreatedPart(first, draws.rows, name, draws, seed)
 
 
 _Candidate = tuple[str, Cluster, Int32s]
-"""A name as in Part, the cluster, and the placement on it."""
+"""A name as in CreatedPart, the cluster, and the placement on it."""
 
 
-def _other_history(placer: Placer, cluster: Cluster, placement: Ragged, first_id: int) -> tuple[Part, ...]:
+def _other_history(placer: Placer, cluster: Cluster, placement: Ragged, first_id: int) -> tuple[CreatedPart, ...]:
     """See the module's docstring. The placement has one replication factor, and no broker twice in a partition."""
     replicas = placement.values.reshape(-1, int(placement.lengths()[0]))
     clusters: list[_Candidate] = [("as_given", cluster, replicas)]
@@ -188,7 +188,7 @@ def _other_history(placer: Placer, cluster: Cluster, placement: Ragged, first_id
             return (_part(placer, brokers, rows, 0, draws, name, first_id),)
         if draws is not None:
             created.append((draws.rows, candidate))
-    additions: dict[int, Part | None] = {}
+    additions: dict[int, CreatedPart | None] = {}
     for length, (name, brokers, rows) in sorted(created, key=lambda history: -history[0]):
         for boundary in range(length, max(0, length - MAX_BOUNDARIES), -1):
             if boundary not in additions:
@@ -212,7 +212,7 @@ def _are_alike(some: _Candidate, other: _Candidate) -> bool:
     )
 
 
-def _addition(placer: Placer, clusters: list[_Candidate], boundary: int, first_id: int) -> Part | None:
+def _addition(placer: Placer, clusters: list[_Candidate], boundary: int, first_id: int) -> CreatedPart | None:
     """The rows from ``boundary`` on as an addition to the topic; None if none of the clusters allows it."""
     for name, brokers, rows in clusters:
         # Nearly always the first few rows say that it is not possible.

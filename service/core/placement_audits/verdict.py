@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from service.core.placement_audits.audit import Part, PlacementAudit
+    from service.core.placement_audits.audit import CreatedPart, PlacementAudit
 
 _MOVED: Final = (
     "Partitions were probably moved since, by a reassignment or by Cruise Control; or the topic was created with a manual "
@@ -37,7 +37,7 @@ def verdict(placer: str, audit: PlacementAudit) -> str:
     return f"The placer {placer} could not have placed the topic so. {_CAUSES.get(broken.rule, _MOVED)}"
 
 
-def _history(parts: tuple[Part, ...]) -> str:
+def _history(parts: tuple[CreatedPart, ...]) -> str:
     created, *added = parts
     text = f"created with {_partitions(created.rows)}{_CLUSTERS[created.cluster]}"
     return text + "".join(f", and {_partitions(part.rows)} added{_CLUSTERS[part.cluster]}" for part in added)

@@ -6,7 +6,7 @@ from typing import Final
 
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Int64s
-from service.core.reassignments.exchanges import IMPOSSIBLE, State, breadth, exchange, exchange_cost
+from service.core.reassignments.exchanges import IMPOSSIBLE, ReplicaSets, breadth, exchange, exchange_cost
 from service.core.reassignments.turns import DONE, MORE, STUCK, TURN
 
 EXCEEDED: Final = -1
@@ -17,7 +17,7 @@ _ROUNDING: Final = 1e-9
 
 
 @kernel
-def byte_loads(s: State, sizes: Int64s, loads: Int64s) -> None:
+def byte_loads(s: ReplicaSets, sizes: Int64s, loads: Int64s) -> None:
     """Add the bytes of the sets to ``loads``. sizes : int64[partitions of the state]"""
     for partition in range(len(s.offsets) - 1):
         for i in range(s.offsets[partition], s.offsets[partition + 1]):
@@ -25,7 +25,7 @@ def byte_loads(s: State, sizes: Int64s, loads: Int64s) -> None:
 
 
 @kernel
-def fit_capacities(s: State, sizes: Int64s, loads: Int64s, capacities: Int64s, moves: Int64s) -> int:
+def fit_capacities(s: ReplicaSets, sizes: Int64s, loads: Int64s, capacities: Int64s, moves: Int64s) -> int:
     """Move replicas from the broker that exceeds its capacity most to others with room. DONE, MORE, or STUCK if some exceeds.
 
     First come exchanges without a copy, then the smallest replica that suffices, otherwise the largest; it goes to the broker
@@ -52,7 +52,7 @@ def fit_capacities(s: State, sizes: Int64s, loads: Int64s, capacities: Int64s, m
 
 
 @inner_kernel
-def _to_fit(s: State, sizes: Int64s, loads: Int64s, capacities: Int64s, a: int) -> tuple[int, int]:
+def _to_fit(s: ReplicaSets, sizes: Int64s, loads: Int64s, capacities: Int64s, a: int) -> tuple[int, int]:
     over = loads[a] - capacities[a]
     best, target = NONE, NONE
     best_rank = (0, 0, 0, 0)
@@ -79,7 +79,7 @@ def _to_fit(s: State, sizes: Int64s, loads: Int64s, capacities: Int64s, a: int) 
 
 @kernel
 def balance_bytes(
-    s: State, sizes: Int64s, loads: Int64s, capacities: Int64s, most_cost: int, exhausted: Bools, exchanged: Int64s
+    s: ReplicaSets, sizes: Int64s, loads: Int64s, capacities: Int64s, most_cost: int, exhausted: Bools, exchanged: Int64s
 ) -> int:
     """Lower the sum of squares of bytes ÷ weight by the best single exchange of the fullest broker. DONE or MORE.
 
@@ -114,7 +114,7 @@ def balance_bytes(
 
 
 @inner_kernel
-def _best(s: State, sizes: Int64s, loads: Int64s, capacities: Int64s, most_cost: int, a: int) -> tuple[int, int]:
+def _best(s: ReplicaSets, sizes: Int64s, loads: Int64s, capacities: Int64s, most_cost: int, a: int) -> tuple[int, int]:
     best, target = NONE, NONE
     best_gain = 0.0
     place = s.first[a]

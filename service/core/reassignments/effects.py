@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from service.core.placers.load import Load
-    from service.core.reassignments.batches.model import Batches, Pace, Timing
+    from service.core.reassignments.batches.model import Batches, BatchTiming, Pace
     from service.core.reassignments.model import Brokers, Goal, Placements, Plan
 
 GROWN: Final = 3
@@ -76,7 +76,7 @@ def _growth(brokers: Brokers, goal: Goal, loads: tuple[Load, Load]) -> Iterator[
         yield f"Broker {ids[fullest]} is the fullest, with {after[fullest]:,} replicas, {evenness.skew:.2f} times the mean."
 
 
-def timing_sentence(timing: Timing, pace: Pace, throttle: int | None) -> Iterator[str]:
+def timing_sentence(timing: BatchTiming, pace: Pace, throttle: int | None) -> Iterator[str]:
     """How long the batches take; nothing without a throttle."""
     if timing.seconds is None or timing.total is None or not len(timing.seconds):
         return
@@ -87,7 +87,7 @@ def timing_sentence(timing: Timing, pace: Pace, throttle: int | None) -> Iterato
     )
 
 
-def warnings(brokers: Brokers, placements: Placements, plan: Plan, batches: Batches, timing: Timing) -> Iterator[str]:
+def warnings(brokers: Brokers, placements: Placements, plan: Plan, batches: Batches, timing: BatchTiming) -> Iterator[str]:
     """What somebody should know before executing the plan."""
     cluster, racks = brokers.cluster, brokers.racks()
     holders = np.zeros(len(brokers), np.bool_)

@@ -31,7 +31,7 @@ IMPOSSIBLE: Final = 2
 """Instead of the cost of an exchange that a rule forbids."""
 
 
-class State(NamedTuple):
+class ReplicaSets(NamedTuple):
     """The sets, and the exchanges available.
 
     offsets, members : int32   Ragged partition → brokers: the sets
@@ -76,7 +76,7 @@ class State(NamedTuple):
 
 
 @njit(nogil=True, cache=True, inline="always")
-def exchange_cost(s: State, partition: int, a: int, b: int) -> int:
+def exchange_cost(s: ReplicaSets, partition: int, a: int, b: int) -> int:
     """The cost for the partition to replace its broker a by b: -1, 0, 1 or IMPOSSIBLE."""
     if not s.usable[b] or not _allowed(s, partition, a, b):
         return IMPOSSIBLE
@@ -92,7 +92,7 @@ def exchange_cost(s: State, partition: int, a: int, b: int) -> int:
 
 
 @njit(nogil=True, cache=True, inline="always")
-def _allowed(s: State, partition: int, a: int, b: int) -> bool:  # noqa: PLR0911 (a kernel)
+def _allowed(s: ReplicaSets, partition: int, a: int, b: int) -> bool:  # noqa: PLR0911 (a kernel)
     """Does the partition's rule allow to replace a by b?"""
     rule = s.rules[partition]
     if rule == CHOICES:
@@ -118,7 +118,7 @@ def _allowed(s: State, partition: int, a: int, b: int) -> bool:  # noqa: PLR0911
 
 
 @njit(nogil=True, cache=True, inline="always")
-def rack_limit(s: State, partition: int, rack: int) -> int:
+def rack_limit(s: ReplicaSets, partition: int, rack: int) -> int:
     """LIMITED: the most replicas that the partition may have on the rack: its level, or as many as are there now."""
     now = 0
     for i in range(s.home_offsets[partition], s.home_offsets[partition + 1]):
@@ -127,7 +127,7 @@ def rack_limit(s: State, partition: int, rack: int) -> int:
 
 
 @kernel
-def link(s: State) -> None:
+def link(s: ReplicaSets) -> None:
     """Fill ``first``, ``after``, ``before`` and ``row_of``. The first partitions come first in each list."""
     s.first[:] = NONE
     for partition in range(len(s.offsets) - 2, -1, -1):
@@ -137,7 +137,7 @@ def link(s: State) -> None:
 
 
 @inner_kernel
-def _insert(s: State, place: int, broker: int) -> None:
+def _insert(s: ReplicaSets, place: int, broker: int) -> None:
     head = s.first[broker]
     s.after[place], s.before[place] = head, NONE
     if head != NONE:
@@ -146,7 +146,7 @@ def _insert(s: State, place: int, broker: int) -> None:
 
 
 @kernel
-def _remove(s: State, place: int, broker: int) -> None:
+def _remove(s: ReplicaSets, place: int, broker: int) -> None:
     before, after = s.before[place], s.after[place]
     if before == NONE:
         s.first[broker] = after
@@ -156,7 +156,7 @@ def _remove(s: State, place: int, broker: int) -> None:
         s.before[after] = before
 
 
-def list_exchanges(s: State, check: Callable[[], None]) -> None:
+def list_exchanges(s: ReplicaSets, check: Callable[[], None]) -> None:
     """Fill ``available`` and ``cheapest``."""
     s.available[:] = 0
     s.cheapest[:] = IMPOSSIBLE
@@ -165,7 +165,7 @@ def list_exchanges(s: State, check: Callable[[], None]) -> None:
 
 
 @kernel
-def _list_all(s: State, following: Int64s) -> int:
+def _list_all(s: ReplicaSets, following: Int64s) -> int:
     """List the exchanges of the partitions from ``following`` on."""
     brokers = len(s.loads)
     for partition in range(following[0], len(s.offsets) - 1):
@@ -187,7 +187,7 @@ def _list_all(s: State, following: Int64s) -> int:
 
 
 @inner_kernel
-def _touched(s: State, partition: int) -> bool:
+def _touched(s: ReplicaSets, partition: int) -> bool:
     """Has the partition an exchange that costs less than 1: a broker that is not its home, or a usable home that it left?"""
     at_home = 0
     start, end = s.offsets[partition], s.offsets[partition + 1]
@@ -201,7 +201,7 @@ def _touched(s: State, partition: int) -> bool:
 
 
 @inner_kernel
-def _count(s: State, partition: int, change: int) -> None:  # noqa: C901, PLR0912 (a kernel)
+def _count(s: ReplicaSets, partition: int, change: int) -> None:  # noqa: C901, PLR0912 (a kernel)
     """Add the partition's exchanges to ``available`` (change 1), or take them out (-1)."""
     if s.rules[partition] == CHOICES:
         a = s.members[s.offsets[partition]]
@@ -263,7 +263,7 @@ def _list(available: Int32s, cheapest: np.ndarray, a: int, b: int, cost: int, ch
 
 
 @inner_kernel
-def breadth(s: State, partition: int) -> int:
+def breadth(s: ReplicaSets, partition: int) -> int:
     """What ``exchange_cost`` looks at for this partition."""
     members = s.offsets[partition + 1] - s.offsets[partition]
     choices = 0
@@ -273,7 +273,7 @@ def breadth(s: State, partition: int) -> int:
 
 
 @inner_kernel
-def find(s: State, a: int, b: int) -> int:
+def find(s: ReplicaSets, a: int, b: int) -> int:
     """A partition that can exchange a for b at the least cost listed; NONE if there is none, which then is no longer listed."""
     cost = s.cheapest[a, b]
     place = s.first[a]
@@ -288,7 +288,7 @@ def find(s: State, a: int, b: int) -> int:
 
 
 @inner_kernel
-def exchange(s: State, partition: int, a: int, b: int) -> None:
+def exchange(s: ReplicaSets, partition: int, a: int, b: int) -> None:
     """Replace the partition's broker a by b."""
     _count(s, partition, -1)
     for i in range(s.offsets[partition], s.offsets[partition + 1]):

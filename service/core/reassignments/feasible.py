@@ -8,7 +8,7 @@ import numpy as np
 from service.core.kernels import kernel
 from service.core.model import Int32s, Int64s
 from service.core.reassignments.byte_balance import EXCEEDED, byte_loads, fit_capacities
-from service.core.reassignments.exchanges import ONE_PER_RACK, State, link, list_exchanges
+from service.core.reassignments.exchanges import ONE_PER_RACK, ReplicaSets, link, list_exchanges
 from service.core.reassignments.improvement import relieve_all
 from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Placements
 from service.core.reassignments.sets import replica_state, rows_of
@@ -25,7 +25,7 @@ class Sets:
     feasible : whether the sets keep all rules but capacities
     """
 
-    state: State | None
+    state: ReplicaSets | None
     copies: Int64s
     feasible: bool
 
@@ -59,7 +59,7 @@ def feasible_sets(
 
 
 @kernel
-def _pins_kept(s: State) -> bool:
+def _pins_kept(s: ReplicaSets) -> bool:
     """Is every pinned home in its set, and no two of them on one rack if that is against the rule?"""
     for partition in range(len(s.offsets) - 1):
         for i in range(s.home_offsets[partition], s.home_offsets[partition + 1]):
@@ -74,7 +74,7 @@ def _pins_kept(s: State) -> bool:
     return True
 
 
-def bytes_of_brokers(brokers: Brokers, placements: Placements, chosen: Int32s, state: State) -> Int64s:
+def bytes_of_brokers(brokers: Brokers, placements: Placements, chosen: Int32s, state: ReplicaSets) -> Int64s:
     """int64[brokers], the bytes of the sets and of what is excluded."""
     sizes = placements.bytes_of_each()
     excluded = np.flatnonzero(placements.excluded).astype(np.int32)
@@ -85,7 +85,7 @@ def bytes_of_brokers(brokers: Brokers, placements: Placements, chosen: Int32s, s
     return loads
 
 
-def fits(brokers: Brokers, placements: Placements, chosen: Int32s, state: State, check: Callable[[], None]) -> int:
+def fits(brokers: Brokers, placements: Placements, chosen: Int32s, state: ReplicaSets, check: Callable[[], None]) -> int:
     """Bring the sets below ``capacity_bytes``; returns the moves that this took, or EXCEEDED if it did not succeed."""
     if (brokers.capacity_bytes == NO_LIMIT).all():
         return 0

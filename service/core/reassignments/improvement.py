@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from service.core.model import Int64s
-from service.core.reassignments.exchanges import State, list_exchanges
+from service.core.reassignments.exchanges import ReplicaSets, list_exchanges
 from service.core.reassignments.paths import even_out, relieve, save_copies
 from service.core.reassignments.turns import DONE, in_turns
 
@@ -16,7 +16,7 @@ MOST: Final = 40_000_000_000
 ANY_COST: Final = 2**30
 
 
-def improve(s: State, *, even_first: bool, check: Callable[[], None]) -> bool:
+def improve(s: ReplicaSets, *, even_first: bool, check: Callable[[], None]) -> bool:
     """Even out the loads: at any cost and then with the fewest copies, or without a copy. Returns whether the result is
     optimal.
     """
@@ -31,7 +31,7 @@ def improve(s: State, *, even_first: bool, check: Callable[[], None]) -> bool:
     return in_turns(s, lambda: save_copies(s, exhausted), check, MOST) == DONE
 
 
-def relieve_all(s: State, check: Callable[[], None]) -> bool:
+def relieve_all(s: ReplicaSets, check: Callable[[], None]) -> bool:
     """Bring every broker to its ``most``; False if the rules forbid it. Considers exchanges of cost 1 only if it has to."""
     if (s.loads <= s.most).all():
         return True
@@ -44,7 +44,7 @@ def relieve_all(s: State, check: Callable[[], None]) -> bool:
     return bool((s.loads <= s.most).all())
 
 
-def _ideal(s: State) -> Int64s:
+def _ideal(s: ReplicaSets) -> Int64s:
     """int64[brokers], the whole replicas of each if all were divided by weight."""
     weights = np.where(s.usable, s.weights, 0).astype(np.float64)
     share: Int64s = np.floor(s.loads[s.usable].sum() * weights / max(1.0, weights.sum())).astype(np.int64)

@@ -9,7 +9,7 @@ import numpy as np
 
 from service.core.kernels import kernel
 from service.core.model import NONE, Bools, Int32s, Ragged
-from service.core.reassignments.exchanges import State, link, list_exchanges
+from service.core.reassignments.exchanges import ReplicaSets, link, list_exchanges
 from service.core.reassignments.improvement import improve
 from service.core.reassignments.model import Brokers, Placements
 from service.core.reassignments.sets import leader_state, rows_of
@@ -55,7 +55,7 @@ def _leaders_that_stay(offsets: Int32s, values: Int32s, leaders: Int32s, may_lea
 
 
 @kernel
-def _start(s: State) -> None:
+def _start(s: ReplicaSets) -> None:
     """Fill ``members`` and add to ``loads``: the current leader, or else the choice with the least load."""
     for partition in range(len(s.members)):
         if s.home_offsets[partition] < s.home_offsets[partition + 1]:

@@ -69,7 +69,7 @@ class Reassigned:
 
 
 @dataclass(frozen=True)
-class Finding:
+class LintFinding:
     """Something to mend. row : of the reassignment, None for all of it; replica : index in its replicas, None for all of them"""
 
     severity: str
@@ -83,7 +83,7 @@ class Finding:
 class Lint:
     """The findings by row, at most MAX_ERRORS of one rule and severity; counts : severity → how many there are"""
 
-    findings: list[Finding]
+    findings: list[LintFinding]
     counts: dict[str, int]
 
 
@@ -102,18 +102,18 @@ class _Findings:
 
     def __init__(self, reassigned: Reassigned) -> None:
         self.reassigned = reassigned
-        self.listed: list[Finding] = []
+        self.listed: list[LintFinding] = []
         self.counts = dict.fromkeys(SEVERITIES, 0)
 
     def add(self, severity: str, rule: str, rows: Any, detail: Callable[[int], str]) -> None:
         """One finding for each of these rows. detail : of a row"""
         self.counts[severity] += len(rows)
-        self.listed += [Finding(severity, rule, row, None, detail(row)) for row in rows[:MAX_ERRORS].tolist()]
+        self.listed += [LintFinding(severity, rule, row, None, detail(row)) for row in rows[:MAX_ERRORS].tolist()]
 
     def add_overall(self, severity: str, rule: str, detail: str) -> None:
         """A finding about the whole reassignment."""
         self.counts[severity] += 1
-        self.listed.append(Finding(severity, rule, None, None, detail))
+        self.listed.append(LintFinding(severity, rule, None, None, detail))
 
     def add_replicas(self, severity: str, rule: str, values: Any, detail: str) -> None:
         """One finding for each of these values of ``replicas``. detail : with the broker's id for {}"""
@@ -122,7 +122,7 @@ class _Findings:
         for value in values[:MAX_ERRORS].tolist():
             row = int(np.searchsorted(offsets, value, "right")) - 1
             replica = value - int(offsets[row])
-            self.listed.append(Finding(severity, rule, row, replica, detail.format(broker_ids[value])))
+            self.listed.append(LintFinding(severity, rule, row, replica, detail.format(broker_ids[value])))
 
 
 def _lint_rows(brokers: Brokers, placements: Placements, reassigned: Reassigned, findings: _Findings) -> None:

@@ -28,7 +28,7 @@ REASONS: Final = (
 
 
 @dataclass(frozen=True)
-class Moves:
+class ReplicaMoves:
     """Replicas that move, and leaders that change, partition by partition.
 
     partitions : int32[moves]
@@ -44,7 +44,7 @@ class Moves:
     batches: Int32s
 
 
-def moves_of(brokers: Brokers, placements: Placements, goal: Goal, replicas: Ragged, batches: Batches) -> Moves:
+def moves_of(brokers: Brokers, placements: Placements, goal: Goal, replicas: Ragged, batches: Batches) -> ReplicaMoves:
     """What changes from the current replicas to these, and why."""
     usable, racks = brokers.usable, brokers.racks()
     why = np.full(len(brokers), EVENS if goal.objective == "even" else ROOM, np.int8)
@@ -57,11 +57,11 @@ def moves_of(brokers: Brokers, placements: Placements, goal: Goal, replicas: Rag
     rows = _moves(
         (now.offsets, now.values, replicas.offsets, replicas.values), usable, racks, racks_usable, brokers.replaced_by, why
     )
-    moves = Moves(*rows, batches.batch_of[rows[0]])
+    moves = ReplicaMoves(*rows, batches.batch_of[rows[0]])
     return _with_detours(moves, replicas, batches.detours) if batches.detours else moves
 
 
-def _with_detours(moves: Moves, replicas: Ragged, detours: tuple[Detour, ...]) -> Moves:
+def _with_detours(moves: ReplicaMoves, replicas: Ragged, detours: tuple[Detour, ...]) -> ReplicaMoves:
     """The moves, those by a detour in two: away from the broker that it makes room on, and then on to the broker of the plan."""
     columns = [moves.partitions, moves.sources, moves.targets, moves.reasons, moves.batches]
     rows = dict[int, list[tuple[int, ...]]]()
@@ -86,7 +86,7 @@ def _with_detours(moves: Moves, replicas: Ragged, detours: tuple[Detour, ...]) -
         for i, values in enumerate(some):
             for column, value in zip(columns, values, strict=True):
                 column[ends[row] - len(some) + i] = value
-    return Moves(*columns)
+    return ReplicaMoves(*columns)
 
 
 @kernel

@@ -4,11 +4,11 @@ import numpy as np
 
 from service.core.kernels import kernel
 from service.core.model import NONE, Int32s, Int64s, Ragged
-from service.core.reassignments.exchanges import State
+from service.core.reassignments.exchanges import ReplicaSets
 from service.core.reassignments.model import Brokers, Placements
 
 
-def in_order(brokers: Brokers, placements: Placements, chosen: Int32s, state: State) -> Ragged:
+def in_order(brokers: Brokers, placements: Placements, chosen: Int32s, state: ReplicaSets) -> Ragged:
     """The sets as lists: a replica that stays keeps its place, and a new one takes the place of one that leaves.
 
     chosen : int32[...]   the partitions whose sets ``state`` has; the others keep their list

@@ -18,7 +18,7 @@ import numpy as np
 
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Int32s, Int64s
-from service.core.reassignments.exchanges import IMPOSSIBLE, State, exchange, exchange_cost, find
+from service.core.reassignments.exchanges import IMPOSSIBLE, ReplicaSets, exchange, exchange_cost, find
 from service.core.reassignments.turns import DONE, MORE, STUCK, TURN
 
 FAR: Final = np.int64(1) << np.int64(60)
@@ -27,7 +27,7 @@ _COST: Final = np.int64(1) << np.int64(24)
 
 
 @kernel
-def search(s: State, sources: Bools, closed: Bools, key: Int64s, previous: Int32s) -> int:
+def search(s: ReplicaSets, sources: Bools, closed: Bools, key: Int64s, previous: Int32s) -> int:
     """Fill ``key`` and ``previous``, int64 and int32[brokers]; returns NONE, or a broker on a cycle of negative cost.
 
     sources, closed : bool[brokers]   where paths begin; which brokers they avoid
@@ -72,7 +72,7 @@ def cost_of(key: int) -> int:
 
 
 @inner_kernel
-def follow(s: State, sink: int, previous: Int32s) -> bool:
+def follow(s: ReplicaSets, sink: int, previous: Int32s) -> bool:
     """Carry out the exchanges of the path to ``sink``. False if one of them proved unavailable; then nothing has changed."""
     length = 0
     broker = sink
@@ -88,7 +88,7 @@ def follow(s: State, sink: int, previous: Int32s) -> bool:
 
 
 @inner_kernel
-def _carry_out(s: State, path: Int64s) -> bool:
+def _carry_out(s: ReplicaSets, path: Int64s) -> bool:
     length = len(path) - 1
     partitions = np.empty(length, np.int64)
     costs = np.empty(length, np.int64)
@@ -107,7 +107,7 @@ def _carry_out(s: State, path: Int64s) -> bool:
 
 
 @inner_kernel
-def cancel(s: State, broker: int, previous: Int32s) -> bool:
+def cancel(s: ReplicaSets, broker: int, previous: Int32s) -> bool:
     """Carry out the exchanges of the negative cycle that precedes ``broker``; False if one of them proved unavailable."""
     for _ in range(len(s.loads)):
         broker = previous[broker]
@@ -124,13 +124,13 @@ def cancel(s: State, broker: int, previous: Int32s) -> bool:
 
 
 @inner_kernel
-def lighter(s: State, b: int, a: int) -> bool:
+def lighter(s: ReplicaSets, b: int, a: int) -> bool:
     """Is one more replica on b less of a load than the last one on a?"""
     return bool((2 * s.loads[b] + 1) * s.weights[a] < (2 * s.loads[a] - 1) * s.weights[b])
 
 
 @kernel
-def relieve(s: State) -> int:
+def relieve(s: ReplicaSets) -> int:
     """Take replicas from brokers that have more than ``most``, along the cheapest paths. DONE, MORE or STUCK."""
     brokers = len(s.loads)
     closed = np.zeros(brokers, np.bool_)
@@ -154,7 +154,7 @@ def relieve(s: State) -> int:
 
 
 @kernel
-def even_out(s: State, most_cost: int, ideal: Int64s, exhausted: Bools) -> int:  # noqa: C901 (a kernel)
+def even_out(s: ReplicaSets, most_cost: int, ideal: Int64s, exhausted: Bools) -> int:  # noqa: C901 (a kernel)
     """Lower the sum of squares of replicas ÷ weight by paths of at most this cost each. DONE or MORE.
 
     ideal : int64[brokers]   about the replicas of each at the optimum: as long as both ends are on either side of it, several
@@ -200,7 +200,7 @@ def even_out(s: State, most_cost: int, ideal: Int64s, exhausted: Bools) -> int: 
 
 
 @inner_kernel
-def _better_sink(s: State, a: int, b: int, ideal: Int64s, key: Int64s) -> bool:
+def _better_sink(s: ReplicaSets, a: int, b: int, ideal: Int64s, key: Int64s) -> bool:
     """First those below the ideal, which are sinks at the optimum too; then the cheapest; then the least filled."""
     below_a, below_b = s.loads[a] < ideal[a], s.loads[b] < ideal[b]
     if below_a != below_b:
@@ -211,7 +211,7 @@ def _better_sink(s: State, a: int, b: int, ideal: Int64s, key: Int64s) -> bool:
 
 
 @inner_kernel
-def _same_costs(s: State, sink: int, previous: Int32s, cost: int) -> bool:
+def _same_costs(s: ReplicaSets, sink: int, previous: Int32s, cost: int) -> bool:
     """Does the path to ``sink`` still have that cost?"""
     broker = sink
     while previous[broker] != NONE:
@@ -221,12 +221,12 @@ def _same_costs(s: State, sink: int, previous: Int32s, cost: int) -> bool:
 
 
 @inner_kernel
-def _heavier(s: State, a: int, b: int) -> bool:
+def _heavier(s: ReplicaSets, a: int, b: int) -> bool:
     return bool((2 * s.loads[a] - 1) * s.weights[b] > (2 * s.loads[b] - 1) * s.weights[a])
 
 
 @kernel
-def save_copies(s: State, exhausted: Bools) -> int:  # noqa: C901 (a kernel)
+def save_copies(s: ReplicaSets, exhausted: Bools) -> int:  # noqa: C901 (a kernel)
     """Save copies by paths of negative cost that leave the sum of squares as it is. DONE or MORE.
 
     exhausted : bool[brokers]   as for ``even_out``

@@ -22,7 +22,7 @@ import numpy as np
 
 from service.core.model import NONE, Int32s, Int64s, Ragged
 from service.core.reassignments.byte_balance import EXCEEDED, balance_bytes
-from service.core.reassignments.exchanges import State
+from service.core.reassignments.exchanges import ReplicaSets
 from service.core.reassignments.feasible import bytes_of_brokers, feasible_sets, fits
 from service.core.reassignments.improvement import improve
 from service.core.reassignments.infeasibility import explain
@@ -121,7 +121,7 @@ def _evener(brokers: Brokers, replicas: Ragged, others: Ragged) -> bool:
 
 
 def _improve(
-    brokers: Brokers, placements: Placements, goal: Goal, chosen: Int32s, state: State, check: Callable[[], None]
+    brokers: Brokers, placements: Placements, goal: Goal, chosen: Int32s, state: ReplicaSets, check: Callable[[], None]
 ) -> tuple[bool, int]:
     """Even out the sets; returns whether they are optimal without ``capacity_bytes``, and what ``fits`` returns."""
     even_first = goal.objective == "even"

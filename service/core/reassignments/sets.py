@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from service.core.model import NONE, Bools, Float64s, Int32s, Int64s, Ragged
-from service.core.reassignments.exchanges import ANY_RACK, CHOICES, EVERY_RACK, LIMITED, ONE_PER_RACK, State
+from service.core.reassignments.exchanges import ANY_RACK, CHOICES, EVERY_RACK, LIMITED, ONE_PER_RACK, ReplicaSets
 from service.core.reassignments.model import NO_LIMIT, Brokers, Placements
 
 _LARGEST_WEIGHT: Final = 2**30
@@ -66,7 +66,7 @@ def rack_levels(racks: Int32s, usable: Bools, factor: int) -> Int32s:
 
 def replica_state(
     brokers: Brokers, placements: Placements, chosen: Int32s, racks_rule: str, *, hold: bool
-) -> tuple[State, Int64s]:
+) -> tuple[ReplicaSets, Int64s]:
     """The sets of these partitions, not yet filled, and how many replicas of each are pinned to another broker.
 
     The loads are those of the excluded partitions. racks_rule : as in Goal; hold : as in ``homes_of``
@@ -96,7 +96,7 @@ def replica_state(
     return state, copies
 
 
-def leader_state(brokers: Brokers, choices: Ragged, leaders: Int32s, loads: Int64s) -> State:
+def leader_state(brokers: Brokers, choices: Ragged, leaders: Int32s, loads: Int64s) -> ReplicaSets:
     """Leaders as sets of one. leaders : int32[partitions], the leader that needs no change, or NONE; loads : of other
     partitions
     """
@@ -126,9 +126,9 @@ def _state(
     choices: Ragged,
     loads: Int64s,
     most: Int64s,
-) -> State:
+) -> ReplicaSets:
     count, places = len(brokers), int(offsets[-1])
-    return State(
+    return ReplicaSets(
         offsets.astype(np.int32),
         np.full(places, NONE, np.int32),
         homes.offsets,

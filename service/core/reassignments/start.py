@@ -11,7 +11,7 @@ import numpy as np
 
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Int32s, Int64s
-from service.core.reassignments.exchanges import EVERY_RACK, LIMITED, ONE_PER_RACK, State
+from service.core.reassignments.exchanges import EVERY_RACK, LIMITED, ONE_PER_RACK, ReplicaSets
 from service.core.reassignments.turns import DONE, MORE, STUCK, TURN, in_turns
 
 
@@ -29,7 +29,7 @@ class _Partition(NamedTuple):
     covered: Int64s
 
 
-def keep_and_fill(s: State, racks_usable: int, copies: Int64s, check: Callable[[], None]) -> bool:
+def keep_and_fill(s: ReplicaSets, racks_usable: int, copies: Int64s, check: Callable[[], None]) -> bool:
     """Fill ``members`` and add to ``loads`` and ``copies``; False if there is no broker for a partition.
 
     racks_usable : the number of racks with a usable broker
@@ -48,7 +48,7 @@ def keep_and_fill(s: State, racks_usable: int, copies: Int64s, check: Callable[[
 
 
 @kernel
-def _keep_all(s: State, one: _Partition, racks_usable: int, kept: Int32s, _: Int64s, following: Int64s) -> int:
+def _keep_all(s: ReplicaSets, one: _Partition, racks_usable: int, kept: Int32s, _: Int64s, following: Int64s) -> int:
     """Keep what can be kept of the partitions from ``following`` on. kept : int32[partitions], how many that are"""
     for partition in range(following[0], len(s.offsets) - 1):
         if s.work[0] > TURN:
@@ -62,7 +62,7 @@ def _keep_all(s: State, one: _Partition, racks_usable: int, kept: Int32s, _: Int
 
 
 @kernel
-def _fill_all(s: State, one: _Partition, racks_usable: int, kept: Int32s, copies: Int64s, following: Int64s) -> int:
+def _fill_all(s: ReplicaSets, one: _Partition, racks_usable: int, kept: Int32s, copies: Int64s, following: Int64s) -> int:
     """Fill the partitions from ``following`` on; STUCK at one for which there is no broker."""
     for partition in range(following[0], len(s.offsets) - 1):
         if s.work[0] > TURN:
@@ -89,14 +89,14 @@ def _fill_all(s: State, one: _Partition, racks_usable: int, kept: Int32s, copies
 
 
 @inner_kernel
-def _add(s: State, one: _Partition, broker: int) -> None:
+def _add(s: ReplicaSets, one: _Partition, broker: int) -> None:
     one.holds[broker] = True
     one.covered[0] += one.on_rack[s.racks[broker]] == 0
     one.on_rack[s.racks[broker]] += 1
 
 
 @inner_kernel
-def _clear(s: State, one: _Partition, start: int, end: int) -> None:
+def _clear(s: ReplicaSets, one: _Partition, start: int, end: int) -> None:
     for place in range(start, end):
         one.holds[s.members[place]] = False
         one.on_rack[s.racks[s.members[place]]] = 0
@@ -104,7 +104,7 @@ def _clear(s: State, one: _Partition, start: int, end: int) -> None:
 
 
 @inner_kernel
-def _keep(s: State, one: _Partition, partition: int, racks_usable: int, kept: Int32s) -> None:
+def _keep(s: ReplicaSets, one: _Partition, partition: int, racks_usable: int, kept: Int32s) -> None:
     """Keep as many homes as the rack rule allows: first those pinned, then those on further racks, then any."""
     start, end = s.offsets[partition], s.offsets[partition + 1]
     rule = s.rules[partition]
@@ -127,7 +127,7 @@ def _keep(s: State, one: _Partition, partition: int, racks_usable: int, kept: In
 
 
 @inner_kernel
-def _least_loaded(s: State, one: _Partition, partition: int, missing: int, racks_usable: int) -> int:
+def _least_loaded(s: ReplicaSets, one: _Partition, partition: int, missing: int, racks_usable: int) -> int:
     """The broker for which one more replica weighs least, of those with room if any; NONE if the rules leave none.
 
     missing : the replicas that the partition has yet to get

@@ -11,14 +11,14 @@ import numpy as np
 
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Int32s, Int64s
-from service.core.reassignments.exchanges import IMPOSSIBLE, State, breadth, exchange, exchange_cost
+from service.core.reassignments.exchanges import IMPOSSIBLE, ReplicaSets, breadth, exchange, exchange_cost
 from service.core.reassignments.turns import DONE, MORE, TURN, in_turns
 
 MOST: Final = 20_000_000_000
 """What is looked at in all, in about a minute."""
 
 
-def even_out_topics(s: State, topics: Int32s, check: Callable[[], None]) -> None:
+def even_out_topics(s: ReplicaSets, topics: Int32s, check: Callable[[], None]) -> None:
     """Swap brokers between partitions. topics : int32[partitions of the state]"""
     counts = np.zeros((int(topics.max(initial=-1)) + 1, len(s.loads)), np.int64)
     np.add.at(counts, (topics[s.row_of], s.members), 1)
@@ -27,7 +27,7 @@ def even_out_topics(s: State, topics: Int32s, check: Callable[[], None]) -> None
 
 
 @kernel
-def _swap(s: State, topics: Int32s, counts: Int64s, progress: Int64s) -> int:
+def _swap(s: ReplicaSets, topics: Int32s, counts: Int64s, progress: Int64s) -> int:
     """Make swaps until none improves anything. DONE or MORE.
 
     progress : int64[2]   the next partition, and how many partitions in a row had no swap; kept between calls
@@ -65,7 +65,7 @@ def _swap(s: State, topics: Int32s, counts: Int64s, progress: Int64s) -> int:
 
 
 @inner_kernel
-def _exchange(s: State, topics: Int32s, counts: Int64s, partition: int, a: int, b: int) -> None:
+def _exchange(s: ReplicaSets, topics: Int32s, counts: Int64s, partition: int, a: int, b: int) -> None:
     exchange(s, partition, a, b)
     counts[topics[partition], a] -= 1
     counts[topics[partition], b] += 1
@@ -78,7 +78,9 @@ def _gain(counts: Int64s, weights: Int64s, topic: int, a: int, b: int) -> float:
 
 
 @inner_kernel
-def _partner(s: State, topics: Int32s, counts: Int64s, partition: int, brokers: tuple[int, int], cost: int, gain: float) -> int:
+def _partner(
+    s: ReplicaSets, topics: Int32s, counts: Int64s, partition: int, brokers: tuple[int, int], cost: int, gain: float
+) -> int:
     """A partition of another topic that replaces b by a without losing what the first gains; NONE if none."""
     a, b = brokers
     place = s.first[b]

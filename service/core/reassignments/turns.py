@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from service.core.reassignments.exchanges import State
+    from service.core.reassignments.exchanges import ReplicaSets
 
 DONE, MORE, STUCK = 0, 1, 2
 """What a kernel returns: nothing is left to do; its turn is over; the rules forbid what is left."""
@@ -21,7 +21,7 @@ TURN: Final = 5_000_000
 UNBOUNDED: Final = 2**62
 
 
-def in_turns(s: State, kernel: Callable[[], int], check: Callable[[], None], most: int = UNBOUNDED) -> int:
+def in_turns(s: ReplicaSets, kernel: Callable[[], int], check: Callable[[], None], most: int = UNBOUNDED) -> int:
     """Call the kernel until it is DONE or STUCK; MORE if it has looked at ``most`` before."""
     looked_at = 0
     while looked_at < most:

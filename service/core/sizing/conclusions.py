@@ -6,7 +6,7 @@ from service.core.keys.values import key_text
 from service.core.printable import printable
 from service.core.sizing.counter import KeyCounter, hashing_rule
 from service.core.sizing.distinct_keys import BYTES, NAMED, RECORDS
-from service.core.sizing.plans import EVEN, Measure, Plan
+from service.core.sizing.plans import EVEN, CountPlan, Measure
 
 LISTED: Final = 3
 """Most hot keys that a sentence names."""
@@ -21,7 +21,7 @@ NOUNS: Final = ("records", "bytes")
 """What RECORDS and BYTES count."""
 
 
-def conclusion(counter: KeyCounter, plan: Plan, key_format: str) -> str:
+def conclusion(counter: KeyCounter, plan: CountPlan, key_format: str) -> str:
     """How even the records are and why. The bytes follow if they are uneven for another reason, or because of other keys."""
     sentences = [_sentence(counter, plan, RECORDS, key_format)]
     if plan.bytes is not None and plan.bytes.verdict != "even":
@@ -38,7 +38,7 @@ def partitions(count: int) -> str:
     return f"{count} partitions" if count != 1 else "one partition"
 
 
-def _sentence(counter: KeyCounter, plan: Plan, column: int, key_format: str) -> str:
+def _sentence(counter: KeyCounter, plan: CountPlan, column: int, key_format: str) -> str:
     of = _measure(plan, column)
     if not of.spread.max:
         return "There is no record with a key."
@@ -49,7 +49,7 @@ def _sentence(counter: KeyCounter, plan: Plan, column: int, key_format: str) -> 
     return _of_others(plan, column)
 
 
-def _of_others(plan: Plan, column: int) -> str:
+def _of_others(plan: CountPlan, column: int) -> str:
     """The sentence where hot keys are not the cause."""
     of, name = _measure(plan, column), plan.partitioner
     head = f"With {name} and {partitions(plan.partitions_count)}, the fullest partition has {_times(of.spread.skew)} × the mean"
@@ -64,7 +64,7 @@ def _of_others(plan: Plan, column: int) -> str:
     return f"{head}. Chance gives {band} for these keys{effect}.{least}"
 
 
-def _of_hot_keys(plan: Plan, column: int, names: list[str]) -> str:
+def _of_hot_keys(plan: CountPlan, column: int, names: list[str]) -> str:
     """The sentence where hot keys are the cause. names : of the heaviest"""
     of = _measure(plan, column)
     least = f"o partitioner gets below {_times(of.floor)} × the mean with {partitions(plan.partitions_count)}"
@@ -80,7 +80,7 @@ def _of_hot_keys(plan: Plan, column: int, names: list[str]) -> str:
     return f"{who} {share}. N{least}, and more partitions make it worse; {advice}."
 
 
-def _hot_keys(counter: KeyCounter, plan: Plan, column: int, key_format: str) -> list[str]:
+def _hot_keys(counter: KeyCounter, plan: CountPlan, column: int, key_format: str) -> list[str]:
     """The heaviest hot keys as text, at most LISTED."""
     of, name = _measure(plan, column), plan.partitioner
     if not of.hot_keys:
@@ -98,7 +98,7 @@ def _shown(key: bytes, key_format: str) -> str:
     return text if 0 < len(text) <= LONGEST else f"{text[:LONGEST]}…" if text else "the empty key"
 
 
-def _measure(plan: Plan, column: int) -> Measure:
+def _measure(plan: CountPlan, column: int) -> Measure:
     return plan.bytes if column == BYTES and plan.bytes is not None else plan.records
 
 

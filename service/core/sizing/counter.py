@@ -10,7 +10,7 @@ Use, in a Spark executor or anywhere else::
     counter = KeyCounter(("java", "librdkafka:consistent_random"), partitions_counts=(12, 18, 24), current=12)
     counter.add(column, "string", records, sizes)       # for every batch: a Column, and int64[n] or None for each of the others
     counter.merge(other)                                # a counter with the same parameters; counters can be pickled
-    counter.totals("java", 24)                          # Totals: int64[24] keys, records, bytes of each partition
+    counter.totals("java", 24)                          # KeyTotals: int64[24] keys, records, bytes of each partition
     counter.moved("java", 24)                           # Moved: keys, records and bytes that leave their current partition
 """
 
@@ -52,7 +52,7 @@ LARGEST: Final = 2**62
 TOO_MUCH: Final = "All records, or all bytes, add up to more than 2^62."
 
 
-class Totals(NamedTuple):
+class KeyTotals(NamedTuple):
     """The totals of each of n partitions: int64[n] each. ``keys`` are distinct keys."""
 
     keys: Int64s
@@ -75,7 +75,7 @@ class Moved:
     bytes: int
     from_partitions: Int32s | None
     to_partitions: Int32s | None
-    cells: Totals | None
+    cells: KeyTotals | None
 
 
 class KeyCounter:
@@ -238,7 +238,7 @@ class KeyCounter:
         """Records and bytes without a key that this partitioner sends to one partition, as if all had the same key."""
         return (0, 0) if hashing_rule(name).null_hash is None else (int(self.keyless[0]), int(self.keyless[1]))
 
-    def totals(self, name: str, partitions_count: int) -> Totals:
+    def totals(self, name: str, partitions_count: int) -> KeyTotals:
         """The totals of each partition of one count. ``keys`` is an estimate if ``distinct.level`` is not 0."""
         p = self.names.index(name)
         return self._residues(p, partitions_count)
@@ -266,10 +266,10 @@ class KeyCounter:
             bytes=int(sizes[moves].sum()),
             from_partitions=old[cells],
             to_partitions=new[cells],
-            cells=Totals(distinct[cells], records[cells], sizes[cells]),
+            cells=KeyTotals(distinct[cells], records[cells], sizes[cells]),
         )
 
-    def _residues(self, p: int, modulus: int) -> Totals:
+    def _residues(self, p: int, modulus: int) -> KeyTotals:
         """The totals of each residue: the table of the smallest multiple, folded."""
         multiple, at = min((m, i) for i, m in enumerate(self.moduli) if m % modulus == 0)
         if (p, multiple) not in self._keys:
@@ -277,7 +277,7 @@ class KeyCounter:
             self._keys[p, multiple] = np.bincount(residues, minlength=multiple).astype(np.int64) << self.distinct.level
         folded = (multiple // modulus, modulus)
         records, sizes = np.ascontiguousarray(self.tables[p][at].reshape(*folded, 2).sum(axis=0).T)
-        return Totals(self._keys[p, multiple].reshape(folded).sum(axis=0), records, sizes)
+        return KeyTotals(self._keys[p, multiple].reshape(folded).sum(axis=0), records, sizes)
 
     def _distinct_hashes(self, p: int) -> Int32s:
         """The hashes of the distinct keys that this partitioner hashes."""

@@ -22,7 +22,7 @@ Verdict = Literal["even", "hot-keys", "chance", "partitioner"]
 
 
 @dataclass(frozen=True)
-class Limits:
+class CountLimits:
     """The most that the busiest partition may have. None: no limit.
 
     records_per_second, bytes_per_second : into one partition
@@ -94,7 +94,7 @@ class Measure:
 
 
 @dataclass(frozen=True)
-class Plan:
+class CountPlan:
     """One partitioner with one partition count.
 
     keys, records, bytes : bytes is None where they are not known
@@ -134,7 +134,7 @@ def check_not_empty(counter: KeyCounter, *field: str) -> None:
         raise InvalidQuestion(f"There is nothing to plan: {reason}.", *field)
 
 
-def plans(counter: KeyCounter, rates: Rates, limits: Limits) -> list[Plan]:
+def plans(counter: KeyCounter, rates: Rates, limits: CountLimits) -> list[CountPlan]:
     """Each partitioner with each count, in the order of the counter's parameters."""
     chance = cache(random_skew)
     weights: dict[tuple[bool, bool], dict[str, Weights]] = {}  # those of partitioners that hash the same keys are the same
@@ -155,8 +155,8 @@ Chance = Callable[[Weights, int], RandomSkew]
 
 
 def _plan(
-    counter: KeyCounter, name: str, n: int, weights: dict[str, Weights], chance: Chance, rates: Rates, limits: Limits
-) -> Plan:
+    counter: KeyCounter, name: str, n: int, weights: dict[str, Weights], chance: Chance, rates: Rates, limits: CountLimits
+) -> CountPlan:
     totals = counter.totals(name, n)._asdict()
     measures = {what: measure(totals[what], of, chance) for what, of in weights.items()}
     records, sizes = measures["records"], measures.get("bytes")
@@ -171,7 +171,7 @@ def _plan(
     if limits.skew is not None:
         meets["skew"] = max(records.spread.skew, sizes.spread.skew if sizes else 1.0) <= limits.skew
     current = counter.current
-    return Plan(
+    return CountPlan(
         partitioner=name,
         partitions_count=n,
         keys=measures["keys"],

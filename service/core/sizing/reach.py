@@ -5,7 +5,7 @@ from math import floor
 
 from service.core.sizing.conclusions import conclusion, partitions
 from service.core.sizing.counter import KeyCounter
-from service.core.sizing.plans import Limits, Plan, Rates
+from service.core.sizing.plans import CountLimits, CountPlan, Rates
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Reach:
     out_of_reach: dict[str, str]
 
 
-def reach(counter: KeyCounter, of: list[Plan], rates: Rates, limits: Limits, key_format: str) -> list[Reach]:
+def reach(counter: KeyCounter, of: list[CountPlan], rates: Rates, limits: CountLimits, key_format: str) -> list[Reach]:
     """The limits that each partitioner's counts keep. of : the ``plans`` of this counter, at least one of each partitioner"""
     result = []
     for name in counter.names:
@@ -47,7 +47,7 @@ def reach(counter: KeyCounter, of: list[Plan], rates: Rates, limits: Limits, key
     return result
 
 
-def plan_in_question(plans: list[Plan], current: int | None, recommended: int | None) -> Plan:
+def plan_in_question(plans: list[CountPlan], current: int | None, recommended: int | None) -> CountPlan:
     """The plan of the current count, or else of the recommended one, or else the most even one that needs no new topic."""
     for count in (current, recommended):
         for plan in plans:
@@ -56,7 +56,7 @@ def plan_in_question(plans: list[Plan], current: int | None, recommended: int | 
     return min(plans, key=lambda plan: (plan.partitions_count < (current or 1), plan.records.spread.skew))
 
 
-def _out_of_reach(counter: KeyCounter, plan: Plan, rates: Rates, limits: Limits) -> dict[str, str]:
+def _out_of_reach(counter: KeyCounter, plan: CountPlan, rates: Rates, limits: CountLimits) -> dict[str, str]:
     """The limits that the heaviest key alone exceeds. plan : the one with the most partitions"""
     reasons = {}
     for limit, of, total, rate, allowed in (

@@ -20,7 +20,7 @@ DEFAULT_GENERATION: Final = -1
 
 
 @dataclass(frozen=True)
-class Subscription:
+class MemberSubscription:
     """What a member subscribes to, and what it owns.
 
     version : the one in the bytes; any above 3 is read as 3
@@ -36,7 +36,7 @@ class Subscription:
 
 
 @dataclass(frozen=True)
-class Assignment:
+class MemberAssignment:
     """A member's assignment. version : the one in the bytes; any above 3 is read as 3."""
 
     version: int
@@ -59,14 +59,14 @@ class StickyUserData:
     unreadable: Unreadable | None = None
 
 
-def read_subscription(data: bytes) -> Subscription:
+def read_subscription(data: bytes) -> MemberSubscription:
     """A Subscription; bytes after its end are ignored. Raises Unreadable."""
     return _subscription(*_read(data, SUBSCRIPTION, "subscription"))
 
 
-def _subscription(version: int, fields: Document) -> Subscription:
+def _subscription(version: int, fields: Document) -> MemberSubscription:
     generation = fields.get("generationId", DEFAULT_GENERATION)
-    return Subscription(
+    return MemberSubscription(
         version,
         tuple(fields["topics"]),
         _topic_partitions(fields.get("ownedPartitions", [])),
@@ -76,7 +76,7 @@ def _subscription(version: int, fields: Document) -> Subscription:
     )
 
 
-def read_subscription_leniently(data: bytes) -> tuple[Subscription, str | None]:
+def read_subscription_leniently(data: bytes) -> tuple[MemberSubscription, str | None]:
     """A Subscription as readers take it that read an old one to its end, whatever version it claims; and what is wrong with it.
 
     kafka-go writes version 1 without owned partitions. Java refuses that; librdkafka and others read what is there. Raises
@@ -106,10 +106,10 @@ def read_subscribed_topics(data: bytes) -> tuple[str, ...]:
     return tuple(_read_body(data, SUBSCRIPTION, 0, "subscription")[0]["topics"])
 
 
-def read_assignment(data: bytes) -> Assignment:
+def read_assignment(data: bytes) -> MemberAssignment:
     """An Assignment; bytes after its end are ignored. Raises Unreadable."""
     version, fields = _read(data, ASSIGNMENT, "assignment")
-    return Assignment(version, _topic_partitions(fields["assignedPartitions"]), _user_data(fields))
+    return MemberAssignment(version, _topic_partitions(fields["assignedPartitions"]), _user_data(fields))
 
 
 def read_sticky_user_data(data: bytes) -> StickyUserData:
@@ -136,7 +136,7 @@ def read_cooperative_sticky_user_data(data: bytes) -> StickyUserData:
         return StickyUserData(0, (), DEFAULT_GENERATION, error)
 
 
-def as_seen_by(assignor: str, subscription: Subscription) -> tuple[TopicPartitions, int | None]:
+def as_seen_by(assignor: str, subscription: MemberSubscription) -> tuple[TopicPartitions, int | None]:
     """The partitions that a member claims to an assignor, and in which generation (``memberData``).
 
     ``sticky`` uses only the user data. ``cooperative-sticky`` takes the generation from there if the subscription has none. Any

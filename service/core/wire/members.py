@@ -4,7 +4,7 @@ import base64
 from typing import Any, Final, NamedTuple
 
 from service.core.wire.consumer_protocol import (
-    Subscription,
+    MemberSubscription,
     TopicPartitions,
     as_seen_by,
     read_assignment,
@@ -19,7 +19,7 @@ CONSUMER: Final = "consumer"
 
 
 def member_document(
-    subscription: Subscription, member_id: str, instance_id: str | None = None, assignor: str = "range"
+    subscription: MemberSubscription, member_id: str, instance_id: str | None = None, assignor: str = "range"
 ) -> dict[str, Any]:
     """An element of ``members``, which owns what it claims to ``assignor``. Absent values are left out."""
     owned, generation = as_seen_by(assignor, subscription)
@@ -75,7 +75,7 @@ def owned_partitions(partitions: TopicPartitions) -> list[dict[str, Any]]:
 
 
 def _document(
-    subscription: Subscription, member_id: str, instance_id: str | None, owned: TopicPartitions, generation: int | None
+    subscription: MemberSubscription, member_id: str, instance_id: str | None, owned: TopicPartitions, generation: int | None
 ) -> dict[str, Any]:
     if generation is not None and generation < 0:
         generation = None  # the member has not been in the group

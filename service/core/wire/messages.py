@@ -9,36 +9,36 @@ NEWEST: Final = 32767
 
 
 @dataclass(frozen=True)
-class Number:
+class IntegerType:
     """An integer. size : in bytes"""
 
     size: int
     is_signed: bool = True
 
 
-INT8, INT16, INT32, INT64 = (Number(size) for size in (1, 2, 4, 8))
-UINT16 = Number(2, is_signed=False)
+INT8, INT16, INT32, INT64 = (IntegerType(size) for size in (1, 2, 4, 8))
+UINT16 = IntegerType(2, is_signed=False)
 
 
 @dataclass(frozen=True)
-class Text:
+class StringType:
     """A string."""
 
 
 @dataclass(frozen=True)
-class Blob:
+class BytesType:
     """Bytes. ``copied`` : does Kafka copy them? The two ways fail with different messages."""
 
     copied: bool = True
 
 
 @dataclass(frozen=True)
-class Uuid:
+class UuidType:
     """Sixteen bytes."""
 
 
 @dataclass(frozen=True)
-class Array:
+class ArrayType:
     """Any number of elements of one type."""
 
     of: Type
@@ -75,4 +75,4 @@ class Message:
     newest: int = 0
 
 
-Type = Number | Text | Blob | Uuid | Array | Message
+Type = IntegerType | StringType | BytesType | UuidType | ArrayType | Message

@@ -15,7 +15,7 @@ from service.core.model import Bytes, Int32s, Int64s, KeyArrays, Keys
 from service.core.wire import schema_tables as table
 from service.core.wire import spans as wire
 from service.core.wire.schema_tables import FIELDS, GROUP_TABLES, Tables
-from service.core.wire.spans import Arrays, Reading
+from service.core.wire.spans import Arrays, MessageReading
 
 Int8s = npt.NDArray[np.int8]
 
@@ -109,7 +109,7 @@ def _read_row(keys: KeyArrays, values: KeyArrays, tables: Tables, arrays: Arrays
 
 
 @borrowing_kernel
-def _read_fields(reading: Reading, columns: _Columns, i: int) -> bool:
+def _read_fields(reading: MessageReading, columns: _Columns, i: int) -> bool:
     """Read a message into row i; False if it is not well-formed."""
     data, spans = reading.data, reading.spans
     while reading.state[wire.ROW] >= 0:

@@ -66,7 +66,7 @@ Values = dict[int, dict[str | None, Document]]
 
 
 @dataclass
-class _Group:
+class _GroupRecords:
     values: Values = field(default_factory=dict)
     offsets: dict[tuple[str, int], int] = field(default_factory=dict)
 
@@ -94,7 +94,7 @@ def read_offsets_topic(
     data, offsets = keys.data.tobytes(), keys.offsets.tolist()
     rows = sorted({data[offsets[row] : offsets[row + 1]]: row for row in range(n)}.values())
     commits = read_offset_commits(keys, values)
-    names, groups = dict(topic_names), dict[str, _Group]()
+    names, groups = dict(topic_names), dict[str, _GroupRecords]()
     others = [row for row in rows if commits.kind[row] not in (COMMIT, TOMBSTONE)]
     _add_commits(commits, [row for row in rows if commits.kind[row] in (COMMIT, TOMBSTONE)], names, groups)
     unreadable = _add_others(keys, values, np.array(others, np.int64), names, groups, reserve, check_time)
@@ -103,14 +103,14 @@ def read_offsets_topic(
     return OffsetsTopic([document for document in documents if document is not None], tombstones, unreadable)
 
 
-def _add_commits(commits: OffsetCommits, rows: list[int], names: dict[str, str], groups: dict[str, _Group]) -> None:
+def _add_commits(commits: OffsetCommits, rows: list[int], names: dict[str, str], groups: dict[str, _GroupRecords]) -> None:
     group_ids, topic_names, topic_ids = (_pieces(part, rows) for part in (commits.group, commits.topic, commits.topic_id))
     numbers = zip(commits.kind[rows].tolist(), commits.partition[rows].tolist(), commits.offset[rows].tolist(), strict=True)
     for group_id, topic_name, topic_id, (kind, partition, offset) in zip(group_ids, topic_names, topic_ids, numbers, strict=True):
         name = topic_name.decode()
         if topic_id:
             names.setdefault(uuid_text(topic_id), name)
-        committed = groups.setdefault(group_id.decode(), _Group()).offsets
+        committed = groups.setdefault(group_id.decode(), _GroupRecords()).offsets
         if kind == COMMIT:
             committed[name, partition] = offset
         else:
@@ -127,7 +127,7 @@ def _add_others(
     values: Keys,
     rows: Int64s,
     names: dict[str, str],
-    groups: dict[str, _Group],
+    groups: dict[str, _GroupRecords],
     reserve: Callable[[int], None],
     check_time: Callable[[], None],
 ) -> list[tuple[int, Unreadable]]:
@@ -153,8 +153,8 @@ def _add_others(
     return unreadable
 
 
-def _add(number: int, key: Document, value: Document | None, names: dict[str, str], groups: dict[str, _Group]) -> None:
-    group = groups.setdefault(key["groupId"] if "groupId" in key else key["group"], _Group())
+def _add(number: int, key: Document, value: Document | None, names: dict[str, str], groups: dict[str, _GroupRecords]) -> None:
+    group = groups.setdefault(key["groupId"] if "groupId" in key else key["group"], _GroupRecords())
     if "topic" in key:  # an offset commit whose names are not UTF-8
         if value is not None:
             group.offsets[key["topic"], key["partition"]] = value["offset"]
@@ -179,7 +179,7 @@ def _add(number: int, key: Document, value: Document | None, names: dict[str, st
 # ---- a group's document ----------------------------------------------------------------------------------------------------
 
 
-def _document(group_id: str, group: _Group, names: Mapping[str, str]) -> Document | None:
+def _document(group_id: str, group: _GroupRecords, names: Mapping[str, str]) -> Document | None:
     """A group with its request; None if nothing of it is left."""
     offsets = _offsets(group.offsets)
     committed = {"committed_offsets": offsets} if offsets else {}

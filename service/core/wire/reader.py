@@ -13,7 +13,7 @@ import numpy as np
 from service.core.wire import schema_tables as table
 from service.core.wire import spans
 from service.core.wire.errors import BufferUnderflow, IllegalArgument, NegativeArraySize, Runtime, Unreadable
-from service.core.wire.messages import Array, Blob, Message
+from service.core.wire.messages import ArrayType, BytesType, Message
 from service.core.wire.schema_tables import FIELDS, GROUP_TABLES, ROW_OF
 
 Document = dict[str, Any]
@@ -65,7 +65,7 @@ def read_message(data: bytes, message: Message, version: int, at: int = 0) -> tu
     Raises Unreadable, of the class that Kafka's generated class throws.
     """
     buffer, flexible = np.frombuffer(bytearray(data), np.uint8), int(version >= message.flexible)
-    reading = spans.Reading(GROUP_TABLES.fields, buffer, len(data), version, flexible, *spans.new_arrays())
+    reading = spans.MessageReading(GROUP_TABLES.fields, buffer, len(data), version, flexible, *spans.new_arrays())
     reading.state[spans.ROW], reading.state[spans.AT] = ROW_OF[id(message)], at
     containers: list[Any] = [[]]
     while reading.state[spans.ROW] >= 0:
@@ -125,9 +125,9 @@ def _error(fault: int, row: int, at: int, number: int, left: int, tag: int) -> U
         reason = f"{name} is to have {number} bytes, and no string has more than {spans.LONGEST_STRING}"
     elif fault == spans.NEGATIVE:
         error, text, reason = NegativeArraySize, str(number), f"{name} is to have {number} bytes"
-    elif isinstance(kind, Array):
+    elif isinstance(kind, ArrayType):
         text = f"Tried to allocate a collection of size {number}, but there are only {left} bytes remaining."
         reason = f"{name} is to have {number} elements, and {left} bytes are left"
-    elif isinstance(kind, Blob) and not kind.copied:
+    elif isinstance(kind, BytesType) and not kind.copied:
         error, text = IllegalArgument, f"newLimit > capacity: ({number} > {left})"
     return error(text, at, reason)

@@ -17,7 +17,7 @@ from service.core.wire import schema_tables as table
 from service.core.wire import spans as wire
 from service.core.wire.json_text import Int64, put, put_base64, put_byte, put_number, put_string, put_uuid
 from service.core.wire.schema_tables import GROUP_TABLES, SHARE_GROUP_STATE_TABLES, Tables
-from service.core.wire.spans import Arrays, Reading
+from service.core.wire.spans import Arrays, MessageReading
 
 Int16s = npt.NDArray[np.int16]
 
@@ -134,7 +134,7 @@ def _write_line(keys: KeyArrays, values: KeyArrays, tables: Tables, arrays: Arra
 
 
 @borrowing_kernel
-def _put_document(tables: Tables, reading: Reading, text: Bytes, to: Int64) -> tuple[bool, Int64]:
+def _put_document(tables: Tables, reading: MessageReading, text: Bytes, to: Int64) -> tuple[bool, Int64]:
     """Write a message. Returns whether it is well-formed, and its end in ``text``: beyond its length if it does not fit."""
     fields, data, spans = reading.fields, reading.data, reading.spans
     follows, tagged = False, (to, to, False)

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from service.core.model import Bytes, Int64s
-from service.core.wire.messages import Array, Blob, Field, Message, Number, Text, Uuid
+from service.core.wire.messages import ArrayType, BytesType, Field, IntegerType, Message, StringType, UuidType
 from service.core.wire.schemas import (
     ASSIGNMENT,
     COOPERATIVE_STICKY_USER_DATA,
@@ -24,7 +24,7 @@ TEXT, BLOB, UUID, UNSIGNED, NUMBER, LIST, ARRAY, MESSAGE = range(8)
 KIND, SINCE, UNTIL, NULLABLE, TAG, FIRST, COUNT, SIZE, NAME, DEFAULT = range(10)
 """Columns of the table of fields.
 
-FIRST : row of an array's element, or of a message's first field;  SIZE : of a number, a Uuid or a list's numbers, in bytes
+FIRST : row of an array's element, or of a message's first field;  SIZE : of a number, a UuidType or a list's numbers, in bytes
 NAME, DEFAULT : texts, or -1
 """
 
@@ -62,15 +62,15 @@ class _Builder:
         self.rows += [[] for _ in fields]
         for row, field in enumerate(fields, first):
             kind, parts, count, size = _kind(field.type), 0, 0, 0
-            if isinstance(field.type, Number):
+            if isinstance(field.type, IntegerType):
                 size = field.type.size
-            elif isinstance(field.type, Array):
+            elif isinstance(field.type, ArrayType):
                 element = field.type.of
                 parts = self.add(Field(field.name if isinstance(element, Message) else f"{field.name} element", element))
-                size = element.size if isinstance(element, Number) else 0
+                size = element.size if isinstance(element, IntegerType) else 0
             elif isinstance(field.type, Message):
                 parts, count = self.add(*field.type.fields, named=True), len(field.type.fields)
-            elif isinstance(field.type, Uuid):
+            elif isinstance(field.type, UuidType):
                 size = 16
             name, tag, default = self.text(b'"%s":' % field.name.encode()) if named else -1, -1, -1
             if field.tag is not None:
@@ -96,11 +96,11 @@ class _Builder:
 
 
 def _kind(kind: Any) -> int:
-    if isinstance(kind, Number):
+    if isinstance(kind, IntegerType):
         return NUMBER if kind.is_signed else UNSIGNED
-    if isinstance(kind, Array) and isinstance(kind.of, Number):
+    if isinstance(kind, ArrayType) and isinstance(kind.of, IntegerType):
         return LIST
-    return {Text: TEXT, Blob: BLOB, Array: ARRAY, Message: MESSAGE}.get(type(kind), UUID)
+    return {StringType: TEXT, BytesType: BLOB, ArrayType: ARRAY, Message: MESSAGE}.get(type(kind), UUID)
 
 
 _builder: Final = _Builder()

@@ -8,28 +8,42 @@ kafka-share-coordinator 4.3.1; the user data of the sticky assignors is defined 
 from dataclasses import dataclass
 from typing import Final
 
-from service.core.wire.messages import INT8, INT16, INT32, INT64, UINT16, Array, Blob, Field, Message, Text, Uuid
+from service.core.wire.messages import (
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    UINT16,
+    ArrayType,
+    BytesType,
+    Field,
+    Message,
+    StringType,
+    UuidType,
+)
 
-TEXT, BYTES, UUID = Text(), Blob(), Uuid()
+TEXT, BYTES, UUID = StringType(), BytesType(), UuidType()
 NO_UUID: Final = "A" * 22
 
-_TOPIC_PARTITIONS = Message((Field("topic", TEXT), Field("partitions", Array(INT32))))
+_TOPIC_PARTITIONS = Message((Field("topic", TEXT), Field("partitions", ArrayType(INT32))))
 
 SUBSCRIPTION = Message(
     (
-        Field("topics", Array(TEXT)),
-        Field("userData", Blob(copied=False), nullable=True),
-        Field("ownedPartitions", Array(_TOPIC_PARTITIONS), since=1),
+        Field("topics", ArrayType(TEXT)),
+        Field("userData", BytesType(copied=False), nullable=True),
+        Field("ownedPartitions", ArrayType(_TOPIC_PARTITIONS), since=1),
         Field("generationId", INT32, since=2),
         Field("rackId", TEXT, since=3, nullable=True),
     ),
     newest=3,
 )
 ASSIGNMENT = Message(
-    (Field("assignedPartitions", Array(_TOPIC_PARTITIONS)), Field("userData", Blob(copied=False), nullable=True)),
+    (Field("assignedPartitions", ArrayType(_TOPIC_PARTITIONS)), Field("userData", BytesType(copied=False), nullable=True)),
     newest=3,
 )
-STICKY_USER_DATA = Message((Field("previousAssignment", Array(_TOPIC_PARTITIONS)), Field("generation", INT32, since=1)), newest=1)
+STICKY_USER_DATA = Message(
+    (Field("previousAssignment", ArrayType(_TOPIC_PARTITIONS)), Field("generation", INT32, since=1)), newest=1
+)
 COOPERATIVE_STICKY_USER_DATA = Message((Field("generation", INT32),))
 
 
@@ -55,15 +69,15 @@ _COMMIT_KEY = Message((Field("group", TEXT), Field("topic", TEXT), Field("partit
 _GROUP_KEY = Message((Field("groupId", TEXT),))
 _MEMBER_KEY = Message((Field("groupId", TEXT), Field("memberId", TEXT)))
 
-_TOPIC_ID_PARTITIONS = _flexible(Field("topicId", UUID), Field("partitions", Array(INT32)))
-_EPOCHS = Field("assignmentEpochs", Array(INT32), nullable=True, tag=0, default=[])
+_TOPIC_ID_PARTITIONS = _flexible(Field("topicId", UUID), Field("partitions", ArrayType(INT32)))
+_EPOCHS = Field("assignmentEpochs", ArrayType(INT32), nullable=True, tag=0, default=[])
 _TOPIC_ID_PARTITIONS_AND_EPOCHS = _flexible(*_TOPIC_ID_PARTITIONS.fields, _EPOCHS)
-_TASKS = _flexible(Field("subtopologyId", TEXT), Field("partitions", Array(INT32)))
+_TASKS = _flexible(Field("subtopologyId", TEXT), Field("partitions", ArrayType(INT32)))
 _TASKS_AND_EPOCHS = _flexible(*_TASKS.fields, _EPOCHS)
-_KEY_VALUES = Array(_flexible(Field("key", TEXT), Field("value", TEXT)))
+_KEY_VALUES = ArrayType(_flexible(Field("key", TEXT), Field("value", TEXT)))
 _STATE_TOPIC = _flexible(Field("topicId", UUID), Field("topicName", TEXT))
-_STATE_PARTITIONS = Array(_flexible(*_STATE_TOPIC.fields, Field("partitions", Array(INT32))))
-_STREAMS_TOPICS = Array(
+_STATE_PARTITIONS = ArrayType(_flexible(*_STATE_TOPIC.fields, Field("partitions", ArrayType(INT32))))
+_STREAMS_TOPICS = ArrayType(
     _flexible(
         Field("name", TEXT),
         Field("partitions", INT32),
@@ -71,10 +85,10 @@ _STREAMS_TOPICS = Array(
         Field("topicConfigs", _KEY_VALUES),
     )
 )
-_CLASSIC_PROTOCOLS = Array(_flexible(Field("name", TEXT), Field("metadata", BYTES)))
+_CLASSIC_PROTOCOLS = ArrayType(_flexible(Field("name", TEXT), Field("metadata", BYTES)))
 
 _TARGET_METADATA = (Field("assignmentEpoch", INT32), Field("assignmentTimestamp", INT64, tag=0, default=0))
-_TARGET_MEMBER = (Field("topicPartitions", Array(_TOPIC_ID_PARTITIONS)),)
+_TARGET_MEMBER = (Field("topicPartitions", ArrayType(_TOPIC_ID_PARTITIONS)),)
 _MEMBER_STATE = (Field("memberEpoch", INT32), Field("previousMemberEpoch", INT32), Field("state", INT8))
 
 GROUP_MEMBER = Message(
@@ -122,7 +136,7 @@ GROUP_RECORDS: Final[dict[int, RecordType]] = {
                 Field("protocol", TEXT, nullable=True),
                 Field("leader", TEXT, nullable=True),
                 Field("currentStateTimestamp", INT64, since=2),
-                Field("members", Array(GROUP_MEMBER)),
+                Field("members", ArrayType(GROUP_MEMBER)),
             ),
             flexible=4,
             newest=4,
@@ -139,13 +153,13 @@ GROUP_RECORDS: Final[dict[int, RecordType]] = {
         _GROUP_KEY,
         Field(
             "topics",
-            Array(
+            ArrayType(
                 _flexible(
                     *_STATE_TOPIC.fields,
                     Field("numPartitions", INT32),
                     Field(
                         "partitionMetadata",
-                        Array(_flexible(Field("partition", INT32), Field("racks", Array(TEXT)))),
+                        ArrayType(_flexible(Field("partition", INT32), Field("racks", ArrayType(TEXT)))),
                     ),
                 )
             ),
@@ -158,7 +172,7 @@ GROUP_RECORDS: Final[dict[int, RecordType]] = {
         Field("rackId", TEXT, nullable=True),
         Field("clientId", TEXT),
         Field("clientHost", TEXT),
-        Field("subscribedTopicNames", Array(TEXT)),
+        Field("subscribedTopicNames", ArrayType(TEXT)),
         Field("subscribedTopicRegex", TEXT, nullable=True),
         Field("rebalanceTimeoutMs", INT32),
         Field("serverAssignor", TEXT, nullable=True),
@@ -176,8 +190,8 @@ GROUP_RECORDS: Final[dict[int, RecordType]] = {
         "CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT",
         _MEMBER_KEY,
         *_MEMBER_STATE,
-        Field("assignedPartitions", Array(_TOPIC_ID_PARTITIONS_AND_EPOCHS)),
-        Field("partitionsPendingRevocation", Array(_TOPIC_ID_PARTITIONS_AND_EPOCHS)),
+        Field("assignedPartitions", ArrayType(_TOPIC_ID_PARTITIONS_AND_EPOCHS)),
+        Field("partitionsPendingRevocation", ArrayType(_TOPIC_ID_PARTITIONS_AND_EPOCHS)),
     ),
     10: _record(
         "SHARE_GROUP_MEMBER_METADATA",
@@ -185,7 +199,7 @@ GROUP_RECORDS: Final[dict[int, RecordType]] = {
         Field("rackId", TEXT, nullable=True),
         Field("clientId", TEXT),
         Field("clientHost", TEXT),
-        Field("subscribedTopicNames", Array(TEXT)),
+        Field("subscribedTopicNames", ArrayType(TEXT)),
     ),
     11: _record("SHARE_GROUP_METADATA", _GROUP_KEY, Field("epoch", INT32), Field("metadataHash", INT64)),
     12: _record("SHARE_GROUP_TARGET_ASSIGNMENT_METADATA", _GROUP_KEY, *_TARGET_METADATA),
@@ -194,19 +208,19 @@ GROUP_RECORDS: Final[dict[int, RecordType]] = {
         "SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT",
         _MEMBER_KEY,
         *_MEMBER_STATE,
-        Field("assignedPartitions", Array(_TOPIC_ID_PARTITIONS)),
+        Field("assignedPartitions", ArrayType(_TOPIC_ID_PARTITIONS)),
     ),
     15: _record(
         "SHARE_GROUP_STATE_PARTITION_METADATA",
         _GROUP_KEY,
         Field("initializingTopics", _STATE_PARTITIONS),
         Field("initializedTopics", _STATE_PARTITIONS),
-        Field("deletingTopics", Array(_STATE_TOPIC)),
+        Field("deletingTopics", ArrayType(_STATE_TOPIC)),
     ),
     16: _record(
         "CONSUMER_GROUP_REGULAR_EXPRESSION",
         Message((Field("groupId", TEXT), Field("regularExpression", TEXT))),
-        Field("topics", Array(TEXT)),
+        Field("topics", ArrayType(TEXT)),
         Field("version", INT64),
         Field("timestamp", INT64),
     ),
@@ -235,20 +249,20 @@ GROUP_RECORDS: Final[dict[int, RecordType]] = {
     21: _record(
         "STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER",
         _MEMBER_KEY,
-        Field("activeTasks", Array(_TASKS)),
-        Field("standbyTasks", Array(_TASKS)),
-        Field("warmupTasks", Array(_TASKS)),
+        Field("activeTasks", ArrayType(_TASKS)),
+        Field("standbyTasks", ArrayType(_TASKS)),
+        Field("warmupTasks", ArrayType(_TASKS)),
     ),
     22: _record(
         "STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT",
         _MEMBER_KEY,
         *_MEMBER_STATE,
-        Field("activeTasks", Array(_TASKS_AND_EPOCHS)),
-        Field("standbyTasks", Array(_TASKS_AND_EPOCHS)),
-        Field("warmupTasks", Array(_TASKS_AND_EPOCHS)),
-        Field("activeTasksPendingRevocation", Array(_TASKS_AND_EPOCHS)),
-        Field("standbyTasksPendingRevocation", Array(_TASKS_AND_EPOCHS)),
-        Field("warmupTasksPendingRevocation", Array(_TASKS_AND_EPOCHS)),
+        Field("activeTasks", ArrayType(_TASKS_AND_EPOCHS)),
+        Field("standbyTasks", ArrayType(_TASKS_AND_EPOCHS)),
+        Field("warmupTasks", ArrayType(_TASKS_AND_EPOCHS)),
+        Field("activeTasksPendingRevocation", ArrayType(_TASKS_AND_EPOCHS)),
+        Field("standbyTasksPendingRevocation", ArrayType(_TASKS_AND_EPOCHS)),
+        Field("warmupTasksPendingRevocation", ArrayType(_TASKS_AND_EPOCHS)),
     ),
     23: _record(
         "STREAMS_GROUP_TOPOLOGY",
@@ -256,21 +270,21 @@ GROUP_RECORDS: Final[dict[int, RecordType]] = {
         Field("epoch", INT32),
         Field(
             "subtopologies",
-            Array(
+            ArrayType(
                 _flexible(
                     Field("subtopologyId", TEXT),
-                    Field("sourceTopics", Array(TEXT)),
-                    Field("sourceTopicRegex", Array(TEXT)),
+                    Field("sourceTopics", ArrayType(TEXT)),
+                    Field("sourceTopicRegex", ArrayType(TEXT)),
                     Field("stateChangelogTopics", _STREAMS_TOPICS),
-                    Field("repartitionSinkTopics", Array(TEXT)),
+                    Field("repartitionSinkTopics", ArrayType(TEXT)),
                     Field("repartitionSourceTopics", _STREAMS_TOPICS),
                     Field(
                         "copartitionGroups",
-                        Array(
+                        ArrayType(
                             _flexible(
-                                Field("sourceTopics", Array(INT16)),
-                                Field("sourceTopicRegex", Array(INT16)),
-                                Field("repartitionSourceTopics", Array(INT16)),
+                                Field("sourceTopics", ArrayType(INT16)),
+                                Field("sourceTopicRegex", ArrayType(INT16)),
+                                Field("repartitionSourceTopics", ArrayType(INT16)),
                             )
                         ),
                     ),
@@ -285,7 +299,7 @@ _SHARE_PARTITION_KEY = Message((Field("groupId", TEXT), Field("topicId", UUID), 
 _DELIVERY_COMPLETE_COUNT = Field("deliveryCompleteCount", INT32, tag=0, default=-1)
 _STATE_BATCHES = Field(
     "stateBatches",
-    Array(
+    ArrayType(
         _flexible(
             Field("firstOffset", INT64),
             Field("lastOffset", INT64),

@@ -48,7 +48,7 @@ _FIELD, _NEXT, _TAGS_LEFT = range(3)
 """Columns of the stack: a message or array, its next field or the elements left, the tagged fields left (-1: not there yet)."""
 
 
-class Reading(NamedTuple):
+class MessageReading(NamedTuple):
     """A message that is being read.
 
     fields : int64[rows, 10], see schema_tables.py
@@ -88,10 +88,10 @@ def record_type(keys: KeyArrays, tables: Tables, i: Int64) -> Int64:
 
 
 @borrowing_kernel
-def key_reading(keys: KeyArrays, tables: Tables, number: Int64, i: Int64, arrays: Arrays) -> Reading:
+def key_reading(keys: KeyArrays, tables: Tables, number: Int64, i: Int64, arrays: Arrays) -> MessageReading:
     """Of the key of record i, which is of this type."""
     at, end = np.int64(keys.offsets[i]) + 2, np.int64(keys.offsets[i + 1])
-    reading = Reading(tables.fields, keys.data, end, np.int64(0), np.int64(0), arrays[0], arrays[1], arrays[2])
+    reading = MessageReading(tables.fields, keys.data, end, np.int64(0), np.int64(0), arrays[0], arrays[1], arrays[2])
     return _begun(reading, tables.types[number, table.KEY_ROW], at)
 
 
@@ -104,29 +104,29 @@ def value_version(values: KeyArrays, tables: Tables, number: Int64, i: Int64) ->
 
 
 @borrowing_kernel
-def value_reading(values: KeyArrays, tables: Tables, number: Int64, version: Int64, i: Int64, arrays: Arrays) -> Reading:
+def value_reading(values: KeyArrays, tables: Tables, number: Int64, version: Int64, i: Int64, arrays: Arrays) -> MessageReading:
     """Of the value of record i, which is of this type and version."""
     at, end = np.int64(values.offsets[i]) + 2, np.int64(values.offsets[i + 1])
     flexible = np.int64(version >= tables.types[number, table.FLEXIBLE])
-    reading = Reading(tables.fields, values.data, end, version, flexible, arrays[0], arrays[1], arrays[2])
+    reading = MessageReading(tables.fields, values.data, end, version, flexible, arrays[0], arrays[1], arrays[2])
     return _begun(reading, tables.types[number, table.VALUE_ROW], at)
 
 
 @borrowing_kernel
-def _begun(reading: Reading, row: Int64, at: Int64) -> Reading:
+def _begun(reading: MessageReading, row: Int64, at: Int64) -> MessageReading:
     reading.state[:] = 0
     reading.state[ROW], reading.state[AT] = row, at
     return reading
 
 
 @kernel
-def read_spans(reading: Reading) -> Int64:
+def read_spans(reading: MessageReading) -> Int64:
     """``next_spans`` for Python."""
     return next_spans(reading)
 
 
 @borrowing_kernel
-def next_spans(reading: Reading) -> Int64:
+def next_spans(reading: MessageReading) -> Int64:
     """Read on until the spans are full, the message is complete or a fault is found; returns the number of spans.
 
     Reproduces the methods ``read`` of Kafka's generated classes, with the checks of ByteBufferAccessor.
@@ -159,7 +159,7 @@ def next_spans(reading: Reading) -> Int64:
 
 
 @borrowing_kernel
-def _value(reading: Reading, row: Int64, at: Int64) -> tuple[Int64, Int64]:
+def _value(reading: MessageReading, row: Int64, at: Int64) -> tuple[Int64, Int64]:
     """Where a value begins, behind its length, and its length; -1 for a fault."""
     kind, start, size = reading.fields[row, table.KIND], at, reading.fields[row, table.SIZE]
     if kind == table.MESSAGE:
@@ -182,7 +182,7 @@ def _value(reading: Reading, row: Int64, at: Int64) -> tuple[Int64, Int64]:
 
 
 @borrowing_kernel
-def _mark(reading: Reading, row: Int64, at: Int64) -> tuple[Int64, Int64]:
+def _mark(reading: MessageReading, row: Int64, at: Int64) -> tuple[Int64, Int64]:
     """Where a message begins, behind the mark of a nullable one, and 0, or -1 for null."""
     if not reading.fields[row, table.NULLABLE]:
         return at, np.int64(0)
@@ -195,7 +195,7 @@ def _mark(reading: Reading, row: Int64, at: Int64) -> tuple[Int64, Int64]:
 
 
 @borrowing_kernel
-def _length(reading: Reading, row: Int64, at: Int64) -> tuple[Int64, Int64]:
+def _length(reading: MessageReading, row: Int64, at: Int64) -> tuple[Int64, Int64]:
     """The length of a string, bytes or an array, negative for null, and its end, -1 for a fault."""
     if reading.flexible:
         length, at = _varint(reading, row, at)
@@ -207,7 +207,7 @@ def _length(reading: Reading, row: Int64, at: Int64) -> tuple[Int64, Int64]:
 
 
 @borrowing_kernel
-def _next(reading: Reading, at: Int64, top: Int64s) -> tuple[Int64, Int64]:
+def _next(reading: MessageReading, at: Int64, top: Int64s) -> tuple[Int64, Int64]:
     """The next field of a message, or element of an array, or -1; and its place, -1 for a fault. top : its row of the stack"""
     row, following, fields = top[_FIELD], top[_NEXT], reading.fields
     first = fields[row, table.FIRST]
@@ -235,7 +235,7 @@ def _next(reading: Reading, at: Int64, top: Int64s) -> tuple[Int64, Int64]:
 
 
 @borrowing_kernel
-def _tagged(reading: Reading, first: Int64, last: Int64, at: Int64) -> tuple[Int64, Int64]:
+def _tagged(reading: MessageReading, first: Int64, last: Int64, at: Int64) -> tuple[Int64, Int64]:
     """The field with the tag at this place, and the place of its value; -1 and its end if there is none; -1 for a fault."""
     fields, size = reading.fields, np.int64(0)
     tag, at = _varint(reading, A_TAG, at)
@@ -257,7 +257,7 @@ def _tagged(reading: Reading, first: Int64, last: Int64, at: Int64) -> tuple[Int
 
 
 @borrowing_kernel
-def _fault(reading: Reading, fault: Int64, row: Int64, at: Int64, number: Int64) -> tuple[Int64, Int64]:
+def _fault(reading: MessageReading, fault: Int64, row: Int64, at: Int64, number: Int64) -> tuple[Int64, Int64]:
     state = reading.state
     state[FAULT], state[FAULT_ROW], state[FAULT_AT], state[FAULT_NUMBER] = fault, row, at, number
     state[FAULT_LEFT] = reading.end - at
@@ -265,7 +265,7 @@ def _fault(reading: Reading, fault: Int64, row: Int64, at: Int64, number: Int64)
 
 
 @borrowing_kernel
-def _varint(reading: Reading, row: Int64, at: Int64) -> tuple[Int64, Int64]:
+def _varint(reading: MessageReading, row: Int64, at: Int64) -> tuple[Int64, Int64]:
     """An unsigned varint of up to five bytes, as the Java int that it becomes, and its end; -1 for a fault."""
     start, value = at, np.int64(0)
     for shift in range(0, 35, 7):

@@ -12,9 +12,9 @@ from service.decisions.reassignments.question import plan_id, read
 
 if TYPE_CHECKING:
     from service.core.placers.load import Load
-    from service.core.reassignments.batches.model import Batches, Timing
+    from service.core.reassignments.batches.model import Batches, BatchTiming
     from service.core.reassignments.model import Brokers, Placements, Plan
-    from service.core.reassignments.moves import Moves
+    from service.core.reassignments.moves import ReplicaMoves
     from service.decisions.budget import Budget
     from service.decisions.reassignments.question import ReassignmentQuestion
 
@@ -32,9 +32,9 @@ class ReassignmentAnswer:
     placements: Placements
     plan: Plan
     batches: Batches
-    moves: Moves
+    moves: ReplicaMoves
     loads: tuple[Load, Load]
-    timing: Timing
+    timing: BatchTiming
 
     @property
     def figures(self) -> Figures:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from service import __version__
 from service.core.errors import InvalidQuestion, faults_of, raise_all
-from service.core.reassignments.batches.model import Limits, Pace
+from service.core.reassignments.batches.model import BatchLimits, Pace
 from service.core.reassignments.model import NO_LIMIT, Goal
 from service.decisions.reassignments.rows import as_topics, check_broker_ids, check_topic_names, read_brokers, read_placements
 
@@ -38,7 +38,7 @@ class ReassignmentQuestion:
     topics: pa.StructArray | None
     reassigned: pa.StructArray | None
     goal: Goal
-    limits: Limits
+    limits: BatchLimits
     pace: Pace
     replication_factor: int | None = None
     excluded: tuple[str, ...] = ()

@@ -6,7 +6,7 @@ import pyarrow.compute as pc
 
 from service.core.model import NONE, Int32s
 from service.core.reassignments.model import Brokers, Placements
-from service.core.reassignments.moves import REASONS, Moves
+from service.core.reassignments.moves import REASONS, ReplicaMoves
 from service.decisions.groups.rows import NAME
 
 
@@ -15,7 +15,7 @@ def ids_of(brokers: Brokers, indices: Int32s) -> pa.Array:
     return pa.array(brokers.cluster.broker_ids[indices], pa.int32(), mask=indices == NONE)
 
 
-def reason_texts(brokers: Brokers, moves: Moves) -> pa.Array:
+def reason_texts(brokers: Brokers, moves: ReplicaMoves) -> pa.Array:
     """The reason of each move."""
     texts = pa.nulls(len(moves.reasons), NAME)
     for reason, text in enumerate(REASONS):
@@ -32,7 +32,7 @@ def reason_texts(brokers: Brokers, moves: Moves) -> pa.Array:
     return texts
 
 
-def moves_table(brokers: Brokers, placements: Placements, moves: Moves) -> pa.Table:
+def moves_table(brokers: Brokers, placements: Placements, moves: ReplicaMoves) -> pa.Table:
     """The columns topic_name, partition_id, from, to, reason and batch (from 1), a row for each move; a leader's change is one
     too.
     """

@@ -5,7 +5,7 @@ from typing import Any
 from service.analyses.outcome import Outcome
 from service.analyses.skew.outcome import scan_of, skew
 from service.analyses.skew.scan import SkewScan
-from service.core.sizing.plans import Limits, Rates
+from service.core.sizing.plans import CountLimits, Rates
 from service.spark.io.scan import ScanSource
 from service.spark.io.sources import Source
 from service.spark.job import Pipeline
@@ -21,7 +21,9 @@ def run(pipeline: Pipeline, *, source: Source, follow: bool, **options: Any) -> 
         run_follow(pipeline, source, **options)
         return None
     scan_source, scan = prepare(pipeline, source, options)
-    limits = Limits(options["max_partition_records_per_second"], options["max_partition_bytes_per_second"], options["max_skew"])
+    limits = CountLimits(
+        options["max_partition_records_per_second"], options["max_partition_bytes_per_second"], options["max_skew"]
+    )
     return skew(SparkRecords(pipeline, scan_source), scan, limits, Rates(), options["duration_seconds"])
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from service.core.errors import Infeasible, InvalidQuestion
 from service.core.model import NONE
 from service.core.reassignments import BALANCES, LEADER_RULES, OBJECTIVES, RACK_RULES
-from service.core.reassignments.batches.model import Limits
+from service.core.reassignments.batches.model import BatchLimits
 from service.core.reassignments.batches.plan import plan_in_batches
 from service.core.reassignments.model import NO_LIMIT, Goal
 from service.core.reassignments.moves import LEADER, moves_of
@@ -50,7 +50,7 @@ def questions(draw):
     if draw(st.booleans()):
         loads = np.bincount(rows.values, placements.sizes[rows.row_of_each_value()], count).astype(np.int64)
         brokers = replace(brokers, capacity_bytes=loads + of_each(st.sampled_from([0, 5, 10, 30, NO_LIMIT // 2])))
-    limits = Limits(
+    limits = BatchLimits(
         draw(st.sampled_from([None, 1, 2])), draw(st.sampled_from([None, 4, 6])), draw(st.sampled_from([None, 90, 150]))
     )
     choices = [draw(st.sampled_from(values)) for values in (OBJECTIVES, RACK_RULES, (*LEADER_RULES, "balance"), BALANCES)]

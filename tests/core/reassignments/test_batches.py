@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from service.core.errors import Infeasible, InvalidQuestion
 from service.core.model import NONE
 from service.core.reassignments.batches.divide import in_batches
-from service.core.reassignments.batches.model import Limits, Pace, Traffic
+from service.core.reassignments.batches.model import BatchLimits, Pace, Traffic
 from service.core.reassignments.batches.plan import plan_in_batches
 from service.core.reassignments.model import NO_LIMIT, Goal
 from service.core.reassignments.moves import LEADER, WAS_FULL, moves_of
@@ -36,7 +36,7 @@ def questions(draw):
     if draw(st.booleans()):
         limits = draw(st.lists(st.integers(100, 500), min_size=count, max_size=count))
         brokers = replace(brokers, capacity_bytes=np.array(limits, np.int64))
-    limits = Limits(
+    limits = BatchLimits(
         draw(st.sampled_from([None, 1, 2])), draw(st.sampled_from([None, 4, 6])), draw(st.sampled_from([None, 150, 300]))
     )
     objective, balance = draw(st.sampled_from(["fewest-moves", "even"])), draw(st.sampled_from(["replicas", "bytes"]))
@@ -134,7 +134,7 @@ def test_full_brokers_exchange_replicas_with_one_detour_in_each_circle(question)
     for a, b in moved:
         circle = [circle[a] if each == circle[b] else each for each in circle]
     circles = len({circle[a] for a, _ in moved})
-    goal, limits = Goal(racks="none"), Limits()
+    goal, limits = Goal(racks="none"), BatchLimits()
     if circles and not room:
         with pytest.raises(Infeasible, match="no order of the moves keeps max_replicas"):
             in_batches(brokers, placements, replicas, limits, "none")
@@ -170,7 +170,7 @@ def test_a_partition_larger_than_a_batch_is_named():
     placements = some_placements([[0, 1]], sizes=[100])
     answer = plan(brokers, placements, Goal())
     with pytest.raises(InvalidQuestion, match="Must be at least 100: t-0") as raised:
-        in_batches(brokers, placements, answer.replicas, Limits(bytes_in_flight=99), "strict")
+        in_batches(brokers, placements, answer.replicas, BatchLimits(bytes_in_flight=99), "strict")
     assert raised.value.field == ("limits", "bytes_in_flight")
 
 
@@ -179,7 +179,7 @@ def test_what_has_no_live_replica_cannot_be_copied():
     brokers.cluster.fenced[0] = True
     placements = some_placements([[0]])
     with pytest.raises(Infeasible, match="cannot be copied"):
-        in_batches(brokers, placements, plan(brokers, placements, Goal()).replicas, Limits(), "strict")
+        in_batches(brokers, placements, plan(brokers, placements, Goal()).replicas, BatchLimits(), "strict")
 
 
 @st.composite
@@ -201,7 +201,7 @@ def relabelled(draw):
         room = draw(st.lists(st.sampled_from([0, 0, 0, 0, 1, 10]), min_size=count + spare, max_size=count + spare))
         if draw(st.booleans()):
             brokers = replace(brokers, **{name: most.astype(np.int64) + room})
-    limits = Limits(draw(st.sampled_from([None, 1, 2])), draw(st.sampled_from([None, 3])), draw(st.sampled_from([None, 40])))
+    limits = BatchLimits(draw(st.sampled_from([None, 1, 2])), draw(st.sampled_from([None, 3])), draw(st.sampled_from([None, 40])))
     return brokers, placements, replicas, Goal(racks=draw(st.sampled_from(["strict", "spread", "none"]))), limits
 
 
@@ -232,7 +232,7 @@ def swapped(*limits, racks="abb", **given):
 
 def test_full_brokers_that_swap_have_no_order_without_room_elsewhere():
     with pytest.raises(Infeasible) as raised:
-        in_batches(*swapped(1, 1, 0), Limits(), "none")
+        in_batches(*swapped(1, 1, 0), BatchLimits(), "none")
     assert str(raised.value) == (
         "Brokers 0, 1 are full and cannot exchange replicas: while a replica moves it is on both brokers, so no order of the "
         "moves keeps max_replicas. No other broker can take a replica for the time being."
@@ -245,16 +245,16 @@ def test_full_brokers_that_swap_have_no_order_without_room_elsewhere():
 
 def test_room_in_bytes_is_named_too():
     with pytest.raises(Infeasible) as raised:
-        in_batches(*swapped(NO_LIMIT, NO_LIMIT, NO_LIMIT, capacity_bytes=[7, 7, 1]), Limits(), "none")
+        in_batches(*swapped(NO_LIMIT, NO_LIMIT, NO_LIMIT, capacity_bytes=[7, 7, 1]), BatchLimits(), "none")
     assert raised.value.remedies == ("capacity_bytes higher by 7 on broker 0.",)
 
 
 def test_no_detour_leads_to_a_broker_that_is_to_be_left():
     question = swapped(1, 1, 1)
-    assert len(in_batches(*question, Limits(), "none").detours) == 1
+    assert len(in_batches(*question, BatchLimits(), "none").detours) == 1
     question[0].draining[2] = True
     with pytest.raises(Infeasible, match="Brokers 0, 1 are full"):
-        in_batches(*question, Limits(), "none")
+        in_batches(*question, BatchLimits(), "none")
 
 
 def test_a_detour_keeps_the_rack_rule():
@@ -263,9 +263,9 @@ def test_a_detour_keeps_the_rack_rule():
     placements = some_placements([[0, 3], [1, 3]])
     target = replace(placements.replicas, values=np.array([1, 3, 0, 3], np.int32))
     with pytest.raises(Infeasible) as raised:
-        in_batches(brokers, placements, target, Limits(), "strict")
+        in_batches(brokers, placements, target, BatchLimits(), "strict")
     assert raised.value.remedies == ("max_replicas higher by 1 on broker 0.", 'racks = "none".')
-    assert len(in_batches(brokers, placements, target, Limits(), "none").detours) == 1
+    assert len(in_batches(brokers, placements, target, BatchLimits(), "none").detours) == 1
 
 
 def test_of_two_replicas_the_one_with_room_goes_first():
@@ -273,7 +273,7 @@ def test_of_two_replicas_the_one_with_room_goes_first():
     brokers = a_cluster(["a"] * 4, max_replicas=[1, 1, 1, 1])
     placements = some_placements([[0, 1], [2]])
     target = replace(placements.replicas, values=np.array([2, 3, 0], np.int32))
-    batches = in_batches(brokers, placements, target, Limits(), "none")
+    batches = in_batches(brokers, placements, target, BatchLimits(), "none")
     assert (len(batches.detours), batches.cost("replicas"), len(batches)) == (1, 3, 3)
 
 
@@ -282,7 +282,7 @@ def test_a_partition_stays_where_its_detour_leads_if_that_is_as_good(objective):
     """The rack rule makes brokers 1 and 3 exchange a replica; broker 4 may as well keep the one that it takes."""
     brokers = a_cluster(list("aabbb"), max_replicas=[1] * 5)
     placements = some_placements([[0, 1], [2, 3]])
-    answer, batches = plan_in_batches(brokers, placements, Goal(objective), Limits())
+    answer, batches = plan_in_batches(brokers, placements, Goal(objective), BatchLimits())
     assert (len(batches.detours), batches.cost("replicas"), answer.gap) == (0, 2, 0)
 
 
@@ -290,6 +290,6 @@ def test_a_detour_is_worth_an_even_load():
     """The same, but broker 4 is to have little."""
     brokers = a_cluster(list("aabbb"), max_replicas=[1] * 5, weights=[1, 1, 1, 1, 0.5])
     placements = some_placements([[0, 1], [2, 3]])
-    answer, batches = plan_in_batches(brokers, placements, Goal("even"), Limits())
+    answer, batches = plan_in_batches(brokers, placements, Goal("even"), BatchLimits())
     assert (len(batches.detours), batches.cost("replicas"), answer.gap) == (1, 3, 0.5)
-    assert plan_in_batches(brokers, placements, Goal(), Limits())[1].cost("replicas") == 2
+    assert plan_in_batches(brokers, placements, Goal(), BatchLimits())[1].cost("replicas") == 2

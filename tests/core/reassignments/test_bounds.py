@@ -12,8 +12,8 @@ from service.core.errors import Infeasible
 from service.core.reassignments import infeasibility
 from service.core.reassignments.batches import detours
 from service.core.reassignments.batches.divide import in_batches
-from service.core.reassignments.batches.model import Limits
-from service.core.reassignments.exchanges import State, link
+from service.core.reassignments.batches.model import BatchLimits
+from service.core.reassignments.exchanges import ReplicaSets, link
 from service.core.reassignments.feasible import fits
 from service.core.reassignments.infeasibility import explain
 from service.core.reassignments.model import Brokers, Goal, Placements
@@ -39,7 +39,7 @@ def at_call(number: int) -> Any:
     return check
 
 
-def a_state(brokers: Brokers, placements: Placements) -> tuple[State, np.ndarray]:  # type: ignore[type-arg]
+def a_state(brokers: Brokers, placements: Placements) -> tuple[ReplicaSets, np.ndarray]:  # type: ignore[type-arg]
     chosen = np.arange(len(placements), dtype=np.int32)
     return replica_state(brokers, placements, chosen, "none", hold=False)
 
@@ -90,7 +90,7 @@ def test_detours_are_tried_a_bounded_number_of_times(monkeypatch: pytest.MonkeyP
     brokers = a_cluster([*"aabbaabbb"], max_replicas=[1] * 9, weights=[1.0] * 8 + [0.5])
     placements = some_placements([[0, 1], [2, 3], [4, 5], [6, 7]])
     wanted = plan(brokers, placements, Goal("even")).replicas
-    arguments = (brokers, placements, wanted, Limits(), "strict")
+    arguments = (brokers, placements, wanted, BatchLimits(), "strict")
     assert len(in_batches(*arguments).detours) == 2
     monkeypatch.setattr(detours, "TRIED_IN_ALL", 1)
     with pytest.raises(Infeasible, match=r"no order of the moves was found that keeps max_replicas\. 1 attempts were made"):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from service.core.reassignments.batches.model import Limits, Pace
+from service.core.reassignments.batches.model import BatchLimits, Pace
 from service.core.reassignments.batches.plan import plan_in_batches
 from service.core.reassignments.effects import effects, timing_sentence, warnings
 from service.core.reassignments.model import Goal
@@ -22,7 +22,7 @@ def sentences(
     given = {name: how.pop(name) for name in ("sizes", "factors") if name in how}
     placements = replace(some_placements(rows, **given), rates=np.array(how.pop("rates", [0.0] * len(rows))))
     brokers = a_cluster(racks, **how)
-    plan, batches = plan_in_batches(brokers, placements, goal, Limits())
+    plan, batches = plan_in_batches(brokers, placements, goal, BatchLimits())
     timing = batches.timing(Pace(), throttle)
     done = effects(brokers, goal, plan, batches, placements.loads(brokers, plan.replicas))
     return (

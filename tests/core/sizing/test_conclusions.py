@@ -7,7 +7,7 @@ import pytest
 
 from service.core.keys import columns
 from service.core.sizing.counter import KeyCounter
-from service.core.sizing.plans import Limits, Rates, plans
+from service.core.sizing.plans import CountLimits, Rates, plans
 from service.core.sizing.reach import reach
 
 LIGHT = [(f"key-{i}", 1) for i in range(1000)]
@@ -19,7 +19,7 @@ def conclusion_of(rows, n=12, *, sizes=None, name="java", current=None, max_skew
     column = columns.strings(keys) if key_format == "string" else columns.Numbers(np.array(keys, np.int32))
     weights = np.array([weight for _, weight in rows], np.int64)
     counts.add(column, key_format, weights, None if sizes is None else np.array(sizes, np.int64))
-    limits = Limits(skew=max_skew)
+    limits = CountLimits(skew=max_skew)
     (result,) = reach(counts, plans(counts, Rates(), limits), Rates(), limits, key_format)
     return result.conclusion
 

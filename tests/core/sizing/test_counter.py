@@ -25,7 +25,7 @@ from service.core.sizing import distinct_keys, frequent_keys
 from service.core.sizing.counter import PAIRED, TOGETHER, KeyCounter, add_up, count_up, key_hashes_of
 from service.core.sizing.distinct_keys import enter, find
 from service.core.sizing.frequent_keys import Cells, FrequentKeys, Slots, count_frequent, put
-from service.core.sizing.plans import Limits, Rates, plans
+from service.core.sizing.plans import CountLimits, Rates, plans
 from service.core.sizing.random_baseline import heaviest_of_few, heaviest_touched
 from tests.reference import counter as plain
 
@@ -253,7 +253,7 @@ def signatures() -> list[int]:
     merged = counted(rows, ("java",), (3, 100, 70_001), 7, batch=500, max_keys=64)
     merged.merge(counted([*rows, (None, 1, 1), ("", 1, 1)], ("java",), (3, 100, 70_001), 7, max_keys=64))
     merged.add(keys.strings(["one", "two"]), "string")
-    plans(merged, Rates(), Limits())
+    plans(merged, Rates(), CountLimits())
     kernels = (enter, find, count_frequent, put, add_up, count_up, heaviest_of_few, heaviest_touched)
     return [len(kernel.signatures) for kernel in kernels]
 

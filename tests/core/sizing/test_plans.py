@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from service.core.keys import columns
 from service.core.sizing.counter import KeyCounter
-from service.core.sizing.plans import Limits, Rates, gini, measure, plans
+from service.core.sizing.plans import CountLimits, Rates, gini, measure, plans
 from service.core.sizing.random_baseline import Weights
 from service.core.sizing.reach import reach
 from tests.core.sizing.test_counter import partitions_of
@@ -47,7 +47,7 @@ def test_gini_of_the_extremes():
 
 def test_a_plan_measures_what_lies_on_the_partitions():
     counts = counts_of(ROWS)
-    for plan in plans(counts, Rates(), Limits()):
+    for plan in plans(counts, Rates(), CountLimits()):
         partition_of = partitions_of("java", sorted({row[0] for row in ROWS}), plan.partitions_count)
         loads = lying_on(ROWS, partition_of, plan.partitions_count)
         for what in ("keys", "records", "bytes"):
@@ -60,7 +60,7 @@ def test_a_plan_measures_what_lies_on_the_partitions():
 
 def test_a_hot_key_is_the_cause_of_a_skew_within_the_band_of_chance():
     """Half of all records on one key: the skew is large, and no fault of the partitioner."""
-    (plan,) = plans(counts_of([*ROWS, ("hot", 2000, 0)], partitions_counts=(48,), current=None), Rates(), Limits())
+    (plan,) = plans(counts_of([*ROWS, ("hot", 2000, 0)], partitions_counts=(48,), current=None), Rates(), CountLimits())
     assert plan.records.spread.skew > 20
     assert plan.records.chance.low <= plan.records.spread.skew <= plan.records.chance.high
     assert (plan.records.verdict, plan.records.hot_keys, plan.keys.verdict) == ("hot-keys", 1, "chance")
@@ -106,7 +106,7 @@ def test_no_plan_is_below_its_floor(rows, n):
     counts = KeyCounter(("java", "librdkafka:consistent", "kafka-go:crc32", "sarama"), (n,))
     weights = np.array([row[1:] for row in rows], np.int64).reshape(-1, 2)
     counts.add(columns.strings([row[0] for row in rows]), "string", weights[:, 0].copy(), weights[:, 1].copy())
-    for plan in plans(counts, Rates(), Limits()):
+    for plan in plans(counts, Rates(), CountLimits()):
         for what in ("keys", "records", "bytes"):
             of = getattr(plan, what)
             assert of.floor <= of.spread.skew * (1 + 1e-9)
@@ -121,11 +121,11 @@ def test_a_hot_key_among_more_keys_than_are_held():
     for _ in range(5):  # the key is in every batch
         column = columns.strings([*[row[0] for row in rows], *["hot"] * 5000])
         counts.add(column, "string")
-    (plan,) = plans(counts, Rates(), Limits())
+    (plan,) = plans(counts, Rates(), CountLimits())
     assert (counts.distinct.level > 0, plan.records.verdict, plan.records.hot_keys) == (True, "hot-keys", 1)
     assert plan.records.floor == pytest.approx(0.2 * 12, rel=0.01)
     assert plan.records.floor <= plan.records.spread.skew
-    (result,) = reach(counts, [plan], Rates(), Limits(), "string")
+    (result,) = reach(counts, [plan], Rates(), CountLimits(), "string")
     assert result.conclusion.startswith("One key, hot, has 20% of the records. No partitioner gets below 2.")
 
 
@@ -139,7 +139,7 @@ def test_the_floor_leaves_out_keys_that_the_partitioner_takes_for_none():
     """kafka-go's CRC-32 balancer places records with an empty key like those without one."""
     counts = KeyCounter(("kafka-go:crc32", "java", "librdkafka:consistent"), (4,))
     counts.add(columns.strings([*[f"key-{i}" for i in range(100)], *[""] * 300, *[None] * 50]), "string")
-    crc32, java, consistent = results = plans(counts, Rates(), Limits())
+    crc32, java, consistent = results = plans(counts, Rates(), CountLimits())
     assert (crc32.records.floor, crc32.records.hot_keys, crc32.records.heaviest) == (1.0, 0, 1)
     assert (java.records.floor, java.records.hot_keys, java.records.heaviest) == (3.0, 1, 300)
     assert consistent.records.hot_keys == 1
@@ -152,16 +152,16 @@ def test_keys_that_share_a_partition_by_design_are_above_chance():
     """Integer keys whose Object.hashCode is even: every second partition stays empty."""
     counts = KeyCounter(("spark:hash-partitioner",), (12,))
     counts.add(columns.Numbers(np.arange(0, 20_000, 2, dtype=np.int32)), "int")
-    (plan,) = plans(counts, Rates(), Limits())
+    (plan,) = plans(counts, Rates(), CountLimits())
     assert plan.keys.empty_partitions == 6
     assert plan.keys.verdict == plan.records.verdict == "partitioner"
     evenly = KeyCounter(("spark:hash-partitioner",), (12,))
     evenly.add(columns.Numbers(np.arange(12_000, dtype=np.int32)), "int")
-    assert plans(evenly, Rates(), Limits())[0].keys.verdict == "even"
+    assert plans(evenly, Rates(), CountLimits())[0].keys.verdict == "even"
 
 
 def test_without_bytes_nothing_is_said_of_them():
-    (plan, *_) = plans(counts_of(ROWS, sizes=False), Rates(1.0, 1.0), Limits(bytes_per_second=1.0))
+    (plan, *_) = plans(counts_of(ROWS, sizes=False), Rates(1.0, 1.0), CountLimits(bytes_per_second=1.0))
     assert plan.bytes is None
     assert (plan.busiest.records_per_second is None, plan.busiest.bytes_per_second) == (False, None)
     assert plan.meets == {}
@@ -170,7 +170,7 @@ def test_without_bytes_nothing_is_said_of_them():
 def test_the_smallest_count_is_the_first_whose_busiest_partition_keeps_the_limit():
     rows = [(f"key-{i}", 1, 100) for i in range(5000)]
     counts = counts_of(rows, ("java", "librdkafka:consistent"), (1, 2, 3, 4, 6, 8, 12), None)
-    rates, limits = Rates(10_000.0, 1e6), Limits(2_600.0, 300_000.0, 1.05)
+    rates, limits = Rates(10_000.0, 1e6), CountLimits(2_600.0, 300_000.0, 1.05)
     results = plans(counts, rates, limits)
     for of in reach(counts, results, rates, limits, "string"):
         skews, busiest = {}, {}
@@ -193,7 +193,7 @@ def test_the_smallest_count_is_the_first_whose_busiest_partition_keeps_the_limit
 def test_a_limit_that_the_hottest_key_breaks_by_itself_is_out_of_reach():
     counts = counts_of(ROWS)
     total = sum(row[1] for row in ROWS)
-    rates, limits = Rates(records_per_second=float(total)), Limits(records_per_second=499.0, skew=2.0)
+    rates, limits = Rates(records_per_second=float(total)), CountLimits(records_per_second=499.0, skew=2.0)
     (result,) = reach(counts, plans(counts, rates, limits), rates, limits, "string")
     assert result.smallest["records_per_second"] is None
     of_bytes = 9000 / sum(row[2] for row in ROWS)
@@ -205,7 +205,7 @@ def test_a_limit_that_the_hottest_key_breaks_by_itself_is_out_of_reach():
 
 
 def test_nothing_at_all_is_even():
-    (plan,) = plans(KeyCounter(("java",), (5,), 3), Rates(1.0), Limits(skew=1.0))
+    (plan,) = plans(KeyCounter(("java",), (5,), 3), Rates(1.0), CountLimits(skew=1.0))
     assert (plan.records.spread.skew, plan.records.gini, plan.records.verdict) == (1.0, 0.0, "even")
     assert plan.meets == {"skew": True}
     assert plan.moved.keys == 0
@@ -217,11 +217,11 @@ def test_records_without_a_key_that_a_client_hashes_as_one_are_a_hot_key():
     counts = KeyCounter(("librdkafka:consistent", "java"), (4, 8), 4)
     counts.add(columns.strings([key for key, _, _ in rows]), "string")
     assert (counts.without_key("librdkafka:consistent"), counts.without_key("java")) == ((0, 0), (300, 0))
-    hot, *_, evenly = results = plans(counts, Rates(40.0), Limits(20.0, None, 1.5))
+    hot, *_, evenly = results = plans(counts, Rates(40.0), CountLimits(20.0, None, 1.5))
     assert hot.records.counts.sum() == 400
     assert hot.records.spread.max >= 300
     assert (hot.records.floor, hot.records.verdict) == (3.0, "hot-keys")
     assert (evenly.records.counts.sum(), evenly.records.floor) == (100, 13 / 12.5)
-    of_hot, of_java = reach(counts, results, Rates(40.0), Limits(20.0, None, 1.5), "string")
+    of_hot, of_java = reach(counts, results, Rates(40.0), CountLimits(20.0, None, 1.5), "string")
     assert set(of_hot.out_of_reach) == {"records_per_second", "skew"}
     assert of_java.out_of_reach == {}

@@ -7,7 +7,7 @@ import struct
 
 import pytest
 
-from service.core.wire.consumer_protocol import Subscription, as_seen_by, read_subscription_leniently
+from service.core.wire.consumer_protocol import MemberSubscription, as_seen_by, read_subscription_leniently
 from service.core.wire.coordinator_records import read_group_record
 from service.core.wire.errors import Unreadable
 from service.core.wire.members import group_request
@@ -20,7 +20,7 @@ COOPERATIVE = base64.b64decode("AAAABw==")  # generation 7
 
 
 def subscription(user_data, generation=None):
-    return Subscription(3, ("t", "u"), OWNED, generation, None, user_data)
+    return MemberSubscription(3, ("t", "u"), OWNED, generation, None, user_data)
 
 
 def test_the_sticky_assignor_believes_the_user_data_alone():

@@ -17,8 +17,8 @@ import numpy as np
 
 from service.core.errors import Clash, Infeasible
 from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
-from service.core.reassignments.batches.model import MAX_DETOURS, Detour, Limits
-from service.core.reassignments.batches.schedule import Progress, circles, fill_batches, pairs
+from service.core.reassignments.batches.model import MAX_DETOURS, BatchLimits, Detour
+from service.core.reassignments.batches.schedule import BatchProgress, circles, fill_batches, pairs
 from service.core.reassignments.model import NO_LIMIT, Brokers, broker_names
 from service.core.reassignments.sets import rack_levels
 
@@ -33,8 +33,8 @@ TRIED_IN_ALL: Final = 1_000_000
 
 
 def fill_with_detours(
-    start: Callable[[Brokers], Progress], brokers: Brokers, limits: Limits, racks: str, check: Callable[[], None]
-) -> Progress:
+    start: Callable[[Brokers], BatchProgress], brokers: Brokers, limits: BatchLimits, racks: str, check: Callable[[], None]
+) -> BatchProgress:
     """All batches. Raises Infeasible if there is no order, with the brokers that are full and the room that would do.
 
     start : the progress before the first batch, of these brokers; racks : as in Goal
@@ -45,14 +45,14 @@ def fill_with_detours(
     raise _no_order(start, progress, limits, racks, check)
 
 
-def _fill(progress: Progress, limits: Limits, racks: str, check: Callable[[], None]) -> bool:
+def _fill(progress: BatchProgress, limits: BatchLimits, racks: str, check: Callable[[], None]) -> bool:
     while not fill_batches(progress, limits, check, tree=True):
         if progress.tried >= TRIED_IN_ALL or not _take_detours(progress, limits, racks, check):
             return False
     return True
 
 
-def _take_detours(progress: Progress, limits: Limits, racks: str, check: Callable[[], None]) -> bool:
+def _take_detours(progress: BatchProgress, limits: BatchLimits, racks: str, check: Callable[[], None]) -> bool:
     """A batch of detours, at most one in each circle of brokers; whether there is any."""
     batch = _DetourBatch(progress, limits, racks)
     circle_of = circles(progress)
@@ -82,7 +82,7 @@ def _take_detours(progress: Progress, limits: Limits, racks: str, check: Callabl
 class _DetourBatch:
     """Detours that are taken at the same time, in a batch of their own."""
 
-    def __init__(self, progress: Progress, limits: Limits, racks: str) -> None:
+    def __init__(self, progress: BatchProgress, limits: BatchLimits, racks: str) -> None:
         self._progress, self._limits, self._racks = progress, limits, racks
         self._counts, self._loads = progress.counts.copy(), progress.loads.copy()  # with what is copied
         self._moves_of = np.zeros((2, len(progress.brokers)), np.int64)  # as target, as source
@@ -201,7 +201,7 @@ def with_rows(rows: Ragged, others: dict[int, Int32s]) -> Ragged:
 
 
 def _no_order(
-    start: Callable[[Brokers], Progress], progress: Progress, limits: Limits, racks: str, check: Callable[[], None]
+    start: Callable[[Brokers], BatchProgress], progress: BatchProgress, limits: BatchLimits, racks: str, check: Callable[[], None]
 ) -> Infeasible:
     """What is full, and what would mend it. progress : where it goes no further"""
     brokers, (rows, coming) = progress.brokers, pairs(progress)[1]
@@ -234,7 +234,7 @@ def _no_order(
     return Infeasible(detail, tuple(clash), tuple(remedies))
 
 
-def _proven(first: Progress, last: Progress, full: Bools) -> bool:
+def _proven(first: BatchProgress, last: BatchProgress, full: Bools) -> bool:
     """Has nothing ever moved in some circle of the full brokers? Then nothing could, whatever other circles do.
 
     first, last : before the first batch, and where it goes no further

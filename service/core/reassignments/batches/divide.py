@@ -17,8 +17,8 @@ from service.core.errors import Clash, Infeasible, InvalidQuestion
 from service.core.kernels import kernel
 from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
 from service.core.reassignments.batches.detours import fill_with_detours
-from service.core.reassignments.batches.model import Batches, Detour, Limits, Steps, Traffic
-from service.core.reassignments.batches.schedule import Progress, fill_batches, within
+from service.core.reassignments.batches.model import Batches, BatchLimits, Detour, Steps, Traffic
+from service.core.reassignments.batches.schedule import BatchProgress, fill_batches, within
 from service.core.reassignments.sets import rows_of
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def in_batches(
     brokers: Brokers,
     placements: Placements,
     replicas: Ragged,
-    limits: Limits,
+    limits: BatchLimits,
     racks: str,
     check: Callable[[], None] = lambda: None,
 ) -> Batches:
@@ -46,13 +46,17 @@ def in_batches(
     check()
     pending = np.flatnonzero(changed).astype(np.int32)
     pending = pending[np.argsort(-(sizes[pending] * copies[pending]), kind="stable")]
-    progress = Progress.start(brokers, placements, replicas, copies, pending)
+    progress = BatchProgress.start(brokers, placements, replicas, copies, pending)
     leaving_first = progress.leaving_first()
     if not fill_batches(progress, limits, check):
-        progress = Progress.start(brokers, placements, replicas, copies, leaving_first)
+        progress = BatchProgress.start(brokers, placements, replicas, copies, leaving_first)
         if not fill_batches(progress, limits, check):
             progress = fill_with_detours(
-                lambda target: Progress.start(target, placements, replicas, copies, leaving_first), brokers, limits, racks, check
+                lambda target: BatchProgress.start(target, placements, replicas, copies, leaving_first),
+                brokers,
+                limits,
+                racks,
+                check,
             )
     check()
     steps = _steps(now, replicas, progress.batch_of, progress.detours)
@@ -87,7 +91,7 @@ def _steps(now: Ragged, then: Ragged, batch_of: Int32s, detours: list[Detour]) -
     return Steps(partitions[order], batches[order], rows_of(pool, before[order]), rows_of(pool, after[order]))
 
 
-def _check_limits(placements: Placements, copies: Int64s, sizes: Int64s, limits: Limits) -> None:
+def _check_limits(placements: Placements, copies: Int64s, sizes: Int64s, limits: BatchLimits) -> None:
     """Raise InvalidQuestion if one partition alone exceeds what a batch may copy."""
     for name, limit, needs, unit in (
         ("moves_per_batch", limits.moves_per_batch, copies, "replicas"),

@@ -16,7 +16,7 @@ MAX_DETOURS: Final = 10_000
 
 
 @dataclass(frozen=True)
-class Limits:
+class BatchLimits:
     """What one batch may do; None is no limit.
 
     moves_per_broker : replicas that a broker receives, and replicas that it gives away
@@ -42,7 +42,7 @@ class Pace:
 
 
 @dataclass(frozen=True)
-class Timing:
+class BatchTiming:
     """How long batches take.
 
     seconds : float64[batches] at the throttle, inf for one that never ends; None without a throttle
@@ -143,9 +143,9 @@ class Batches:
     def __len__(self) -> int:
         return len(self.moves)
 
-    def timing(self, pace: Pace, throttle: int | None, seconds: int | None = None) -> Timing:
+    def timing(self, pace: Pace, throttle: int | None, seconds: int | None = None) -> BatchTiming:
         """How long they take at a throttle in bytes per second, and the throttle for a time. Raises InvalidQuestion."""
-        return Timing(
+        return BatchTiming(
             self.traffic.seconds(throttle, len(self), pace) if throttle else None,
             self.traffic.throttle_for(seconds, len(self), pace) if seconds else None,
         )

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from service.core.model import Int32s
-    from service.core.reassignments.batches.model import Batches, Detour, Limits
+    from service.core.reassignments.batches.model import Batches, BatchLimits, Detour
     from service.core.reassignments.model import Brokers, Goal, Placements, Plan
 
 
 def plan_in_batches(
-    brokers: Brokers, placements: Placements, goal: Goal, limits: Limits, check: Callable[[], None] = lambda: None
+    brokers: Brokers, placements: Placements, goal: Goal, limits: BatchLimits, check: Callable[[], None] = lambda: None
 ) -> tuple[Plan, Batches]:
     """The plan, whose cost is that of its batches, and these. Raises Infeasible, InvalidQuestion."""
     best = plan(brokers, placements, goal, check)

@@ -22,13 +22,13 @@ import numpy as np
 from service.core.errors import InvalidQuestion
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
-from service.core.reassignments.batches.model import MAX_BATCHES, Detour, Limits
+from service.core.reassignments.batches.model import MAX_BATCHES, BatchLimits, Detour
 from service.core.reassignments.model import NO_LIMIT, Brokers, Placements
 from service.core.reassignments.sets import rows_of
 
 
 @dataclass
-class Progress:
+class BatchProgress:
     """What is done before a batch, and what is left to do.
 
     now, then : Ragged partition → brokers, before this batch, and those of the plan
@@ -53,7 +53,7 @@ class Progress:
     tried: int = 0
 
     @classmethod
-    def start(cls, brokers: Brokers, placements: Placements, then: Ragged, copies: Int64s, pending: Int32s) -> Progress:
+    def start(cls, brokers: Brokers, placements: Placements, then: Ragged, copies: Int64s, pending: Int32s) -> BatchProgress:
         """Before the first batch."""
         now, sizes = placements.replicas, placements.bytes_of_each()
         counts = np.bincount(now.values, minlength=len(brokers)).astype(np.int64)
@@ -83,7 +83,7 @@ class Progress:
         return rooms
 
 
-def fill_batches(progress: Progress, limits: Limits, check: Callable[[], None], *, tree: bool = False) -> bool:
+def fill_batches(progress: BatchProgress, limits: BatchLimits, check: Callable[[], None], *, tree: bool = False) -> bool:
     """Fill batches until all is done, or nothing goes (False). tree : leave the tree's moves for last"""
     p = progress
     last_into, into = np.full(len(p.brokers), NONE, np.int32), np.zeros(len(p.brokers), np.int64)
@@ -117,7 +117,7 @@ def fill_batches(progress: Progress, limits: Limits, check: Callable[[], None], 
     return True
 
 
-def last_moves(progress: Progress) -> tuple[Int32s, Int64s]:
+def last_moves(progress: BatchProgress) -> tuple[Int32s, Int64s]:
     """int32[brokers], the partition whose move into each comes last, or NONE; int64[brokers], the moves into each."""
     from scipy.sparse import csr_array  # noqa: PLC0415 - takes a quarter of a second, and most plans do not need it
     from scipy.sparse.csgraph import breadth_first_order  # noqa: PLC0415
@@ -136,7 +136,7 @@ def last_moves(progress: Progress) -> tuple[Int32s, Int64s]:
     return last_into, np.bincount(coming[1], minlength=count)
 
 
-def pairs(progress: Progress) -> tuple[tuple[Int64s, Int32s], tuple[Int64s, Int32s]]:
+def pairs(progress: BatchProgress) -> tuple[tuple[Int64s, Int32s], tuple[Int64s, Int32s]]:
     """The (row of ``pending``, broker) of each replica that leaves, and of each that comes."""
     now, then = rows_of(progress.now, progress.pending), rows_of(progress.then, progress.pending)
     width = len(progress.brokers)
@@ -145,7 +145,7 @@ def pairs(progress: Progress) -> tuple[tuple[Int64s, Int32s], tuple[Int64s, Int3
     return (leaving // width, (leaving % width).astype(np.int32)), (coming // width, (coming % width).astype(np.int32))
 
 
-def circles(progress: Progress) -> Int32s:
+def circles(progress: BatchProgress) -> Int32s:
     """int32[brokers], a number for the brokers that exchange replicas with each other, directly or not, in what is left."""
     from scipy.sparse import csr_array  # noqa: PLC0415 - as above
     from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
