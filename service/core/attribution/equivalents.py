@@ -157,7 +157,7 @@ def blocks(column: Column) -> Iterator[tuple[int, Column]]:
     """The column in blocks of BLOCK keys, each with its first row."""
     n = columns.length(column)
     for start in range(0, n, BLOCK):
-        yield start, columns.part(column, slice(start, min(start + BLOCK, n)))
+        yield start, columns.rows_of(column, slice(start, min(start + BLOCK, n)))
 
 
 def has_null_and_empty(column: Column) -> tuple[bool, bool]:

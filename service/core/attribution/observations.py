@@ -74,7 +74,7 @@ def observe(column: Column, key_format: str, partition_ids: Int32s) -> KeyObserv
     pair_indices = np.empty(n, np.int32)
     pair_indices[order] = np.argsort(in_order)[np.cumsum(new_pair) - 1]
     return KeyObservations(
-        column if len(rows) == n else columns.taken(column, rows),
+        column if len(rows) == n else columns.rows_of(column, rows),
         key_format,
         rows,
         partition_ids[rows],
@@ -92,7 +92,7 @@ def sample(classes: tuple[PartitionerClass, ...], observations: KeyObservations,
     Returns float64[classes, n], as ``Hashes.dividends``, and int32[n]; n is at most ``most``.
     """
     few = slice(0, min(most, observations.pairs))
-    hashes = equivalents.hash_all(classes, columns.part(observations.column, few), observations.key_format)
+    hashes = equivalents.hash_all(classes, columns.rows_of(observations.column, few), observations.key_format)
     return hashes.dividends(), observations.partition_ids[few]
 
 

@@ -32,7 +32,7 @@ def distinct(column: Column) -> tuple[Column, Int32s] | None:
     rows, index = first_rows(*keys.arrays(), np.asarray(cassandra_tokens(keys), np.int64))
     if 2 * len(rows) > len(keys):
         return None
-    return columns.taken(column, rows), index
+    return columns.rows_of(column, rows), index
 
 
 @kernel

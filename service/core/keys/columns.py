@@ -168,34 +168,23 @@ def data_bytes(column: Column) -> int:
     return int(keys.offsets[-1]) - int(keys.offsets[0])
 
 
-def part(column: Column, rows: slice) -> Column:
-    """Some rows of a column, without a copy. rows : has a start and a stop, both within the column"""
+def rows_of(column: Column, rows: slice | Int64s) -> Column:
+    """Some rows of a column. rows : a slice with a start and a stop within the column, which copies nothing; or indices"""
     if isinstance(column, Text):
-        return Text(_rows(column.keys, rows), column.surrogates)
+        return Text(rows_of_keys(column.keys, rows), column.surrogates)
     if isinstance(column, Numbers):
         return Numbers(column.values[rows], None if column.valid is None else column.valid[rows])
-    return _rows(column, rows)
+    return rows_of_keys(column, rows)
 
 
-def taken(column: Column, rows: Int64s) -> Column:
-    """Some rows of a column, in this order."""
-    if isinstance(column, Text):
-        return Text(keys_taken(column.keys, rows), column.surrogates)
-    if isinstance(column, Numbers):
-        return Numbers(column.values[rows], None if column.valid is None else column.valid[rows])
-    return keys_taken(column, rows)
-
-
-def keys_taken(keys: Keys, rows: Int64s) -> Keys:
+def rows_of_keys(keys: Keys, rows: slice | Int64s) -> Keys:
     """The same of keys."""
+    valid = None if keys.valid is None else keys.valid[rows]
+    if isinstance(rows, slice):
+        return Keys(keys.offsets[rows.start : rows.stop + 1], keys.data, valid)
     offsets = np.zeros(len(rows) + 1, np.int32)
     np.cumsum(keys.offsets[rows + 1] - keys.offsets[rows], out=offsets[1:])
-    data = codecs.copy_rows(keys.offsets, keys.data, rows, offsets)
-    return Keys(offsets, data, None if keys.valid is None else keys.valid[rows])
-
-
-def _rows(keys: Keys, rows: slice) -> Keys:
-    return Keys(keys.offsets[rows.start : rows.stop + 1], keys.data, None if keys.valid is None else keys.valid[rows])
+    return Keys(offsets, codecs.copy_rows(keys.offsets, keys.data, rows, offsets), valid)
 
 
 def _serialize(column: Column, _: str) -> Keys:

@@ -14,6 +14,9 @@ from service.core.model import NONE, Bools, Int32s, Int64s
 from service.core.reassignments.exchanges import EVERY_RACK, LIMITED, ONE_PER_RACK, ReplicaSets
 from service.core.reassignments.turns import DONE, MORE, STUCK, TURN, in_turns
 
+_KEEP, _FILL = 0, 1
+"""Steps."""
+
 
 class _Partition(NamedTuple):
     """The partition that is being filled.
@@ -40,52 +43,56 @@ def keep_and_fill(s: ReplicaSets, racks_usable: int, copies: Int64s, check: Call
         np.zeros(len(s.loads), np.bool_), np.zeros(racks, np.int32), np.zeros(racks, np.int32), np.zeros(1, np.int64)
     )
     kept = np.zeros(len(s.offsets) - 1, np.int32)
-    for phase in (_keep_all, _fill_all):
+    for step in (_KEEP, _FILL):
         following = np.zeros(1, np.int64)
-        if in_turns(s, lambda: phase(s, one, racks_usable, kept, copies, following), check) != DONE:  # noqa: B023
+        if in_turns(s, lambda: _each(s, one, step, racks_usable, kept, copies, following), check) != DONE:  # noqa: B023
             return False
     return True
 
 
 @kernel
-def _keep_all(s: ReplicaSets, one: _Partition, racks_usable: int, kept: Int32s, _: Int64s, following: Int64s) -> int:
-    """Keep what can be kept of the partitions from ``following`` on. kept : int32[partitions], how many that are"""
-    for partition in range(following[0], len(s.offsets) - 1):
-        if s.work[0] > TURN:
-            following[0] = partition
-            return MORE
-        start = s.offsets[partition]
-        _keep(s, one, partition, racks_usable, kept)
-        _clear(s, one, start, start + kept[partition])
-        s.work[0] += 1 + 3 * (s.home_offsets[partition + 1] - s.home_offsets[partition])
-    return DONE
+def _each(s: ReplicaSets, one: _Partition, step: int, racks_usable: int, kept: Int32s, copies: Int64s, following: Int64s) -> int:
+    """Take a step with the partitions from ``following`` on; STUCK at one for which there is no broker.
 
-
-@kernel
-def _fill_all(s: ReplicaSets, one: _Partition, racks_usable: int, kept: Int32s, copies: Int64s, following: Int64s) -> int:
-    """Fill the partitions from ``following`` on; STUCK at one for which there is no broker."""
+    kept : int32[partitions], how many replicas are kept, which _KEEP writes
+    """
     for partition in range(following[0], len(s.offsets) - 1):
         if s.work[0] > TURN:
             following[0] = partition
             return MORE
         start, end = s.offsets[partition], s.offsets[partition + 1]
-        for i in range(s.home_offsets[partition], s.home_offsets[partition + 1]):
-            one.homes_on_rack[s.racks[s.homes[i]]] += 1
-        for place in range(start, start + kept[partition]):
-            _add(s, one, s.members[place])
-        for place in range(start + kept[partition], end):
-            broker = _least_loaded(s, one, partition, end - place, racks_usable)
-            if broker == NONE:
-                return STUCK
-            s.members[place] = broker
-            s.loads[broker] += 1
-            copies[partition] += 1
-            _add(s, one, broker)
+        if step == _KEEP:
+            _keep(s, one, partition, racks_usable, kept)
+            end = start + kept[partition]
+            s.work[0] += 1 + 3 * (s.home_offsets[partition + 1] - s.home_offsets[partition])
+        elif not _fill(s, one, partition, racks_usable, start + kept[partition], copies):
+            return STUCK
+        else:
+            s.work[0] += 1 + (end - start - kept[partition]) * len(s.loads)
         _clear(s, one, start, end)
-        for i in range(s.home_offsets[partition], s.home_offsets[partition + 1]):
-            one.homes_on_rack[s.racks[s.homes[i]]] = 0
-        s.work[0] += 1 + (end - start - kept[partition]) * len(s.loads)
     return DONE
+
+
+@inner_kernel
+def _fill(s: ReplicaSets, one: _Partition, partition: int, racks_usable: int, first: int, copies: Int64s) -> bool:
+    """Fill the places from ``first`` on; False if there is no broker for one."""
+    end = s.offsets[partition + 1]
+    homes = range(s.home_offsets[partition], s.home_offsets[partition + 1])
+    for i in homes:
+        one.homes_on_rack[s.racks[s.homes[i]]] += 1
+    for place in range(s.offsets[partition], first):
+        _add(s, one, s.members[place])
+    for place in range(first, end):
+        broker = _least_loaded(s, one, partition, end - place, racks_usable)
+        if broker == NONE:
+            return False
+        s.members[place] = broker
+        s.loads[broker] += 1
+        copies[partition] += 1
+        _add(s, one, broker)
+    for i in homes:
+        one.homes_on_rack[s.racks[s.homes[i]]] = 0
+    return True
 
 
 @inner_kernel

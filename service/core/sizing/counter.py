@@ -145,7 +145,7 @@ class KeyCounter:
         self.has_bytes |= sizes is not None
         for start in range(0, n, BLOCK):
             rows = slice(start, min(start + BLOCK, n))
-            block = columns.part(column, rows)
+            block = columns.rows_of(column, rows)
             serialized = columns.SERIALIZED.run(block, key_format)
             empty = serialized.offsets[1:] == serialized.offsets[:-1]
             weights = None

@@ -24,7 +24,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from service.core.keys.columns import keys_taken
+from service.core.keys.columns import rows_of_keys
 from service.core.model import Int64s, Keys
 from service.core.wire.coordinator_records import read_group_record
 from service.core.wire.errors import Unreadable
@@ -132,7 +132,7 @@ def _add_others(
     check_time: Callable[[], None],
 ) -> list[tuple[int, Unreadable]]:
     """Add the records that are not offset commits, of which ``rows`` are the last of their keys."""
-    some_keys, some_values = keys_taken(keys, rows), keys_taken(values, rows)
+    some_keys, some_values = rows_of_keys(keys, rows), rows_of_keys(values, rows)
     texts = read_group_records(some_keys, some_values, reserve)
     reserve(DOCUMENT_FACTOR * int(texts.offsets[-1]))
     documents = iter(json.loads(b"[%s]" % b",".join(texts.lines())))
