@@ -6,7 +6,7 @@
     transactional id                    → __transaction_state    TransactionStateManager.partitionFor
     group id, topic id and partition    → __share_group_state    ShareCoordinatorService.partitionFor
 
-All three are ``Utils.abs(id.hashCode()) % n`` (Apache Kafka 4.3.1), where abs(MIN_VALUE) is 0.
+All three are ``Utils.abs(id.hashCode()) % n``, where abs(MIN_VALUE) is 0.
 """
 
 from dataclasses import dataclass

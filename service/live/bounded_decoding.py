@@ -14,8 +14,7 @@ tagged fields       read where they are; those that the definition does not have
 
 A response that breaks this raises ValueError, for which the library closes the connection.
 
-Source: org.apache.kafka.common.protocol.ByteBufferAccessor and the decoders that MessageDataGenerator writes, checking the same
-(Apache Kafka 4.3.1).
+Source: org.apache.kafka.common.protocol.ByteBufferAccessor and the decoders that MessageDataGenerator writes, checking the same.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ a batch             at most MOST_BATCH_BYTES once it is decompressed
 all batches         take from the ``Allowance`` of the client
 =================== ==============================================================================================================
 
-Source: org.apache.kafka.common.compress, and org.xerial.snappy.SnappyInputStream for the blocks of Snappy (Apache Kafka 4.3.1).
+Source: org.apache.kafka.common.compress, and org.xerial.snappy.SnappyInputStream for the blocks of Snappy.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ current one (``assigned_partitions``).
 The order of the members decides ties of the assignors, so it is the one that reproduces the coordinator's. A classic group's
 leader gets its members as DescribeGroups lists them. The other groups' members are in a TimelineHashMap, which iterates from the
 last to the first member of a slot; entered in the reverse of the described order, they are iterated in that order again.
-(org.apache.kafka.coordinator.group.classic.ClassicGroup, org.apache.kafka.timeline.SnapshottableHashTable, Apache Kafka 4.3.1)
+(org.apache.kafka.coordinator.group.classic.ClassicGroup, org.apache.kafka.timeline.SnapshottableHashTable)
 """
 
 from __future__ import annotations

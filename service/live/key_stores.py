@@ -10,7 +10,7 @@ JKS             ``_JavaStore``: Java's own format, whose keys are encrypted by S
 
 As in Java, a store of type JKS may also be PKCS12, and every certificate of a truststore is trusted, not only roots.
 
-Source: sun.security.provider.JavaKeyStore and KeyProtector (OpenJDK 17), DefaultSslEngineFactory (Apache Kafka 4.3.1).
+Source: sun.security.provider.JavaKeyStore and KeyProtector (OpenJDK 17), DefaultSslEngineFactory.
 """
 
 import hashlib

@@ -11,7 +11,7 @@ none                                           unsecured, made of the options ``
 The first token is fetched at once, so that a wrong secret is a clear error; the next one when the last is about to expire.
 
 Source: ClientCredentialsJwtRetriever, FileJwtRetriever, OAuthBearerUnsecuredLoginCallbackHandler in
-org.apache.kafka.common.security.oauthbearer and below (Apache Kafka 4.3.1); RFC 6749, 4.4.
+org.apache.kafka.common.security.oauthbearer and below; RFC 6749, 4.4.
 """
 
 import base64

@@ -5,7 +5,7 @@ weaker connection than intended. Other properties that this client does not have
 Kafka's clients.
 
 Source: java.util.Properties.load for the syntax, org.apache.kafka.clients.CommonClientConfigs, SslConfigs and SaslConfigs for the
-names (Apache Kafka 4.3.1).
+names.
 """
 
 import re

@@ -8,7 +8,7 @@ OAUTHBEARER     a token: see ``oauth.py``
 GSSAPI          the Kerberos ticket in the default cache, or a keytab that ``KRB5_CLIENT_KTNAME`` names; see MIT Kerberos
 =============== ========================================================================================================
 
-Source: SaslConfigs and JaasConfig (``sasl.jaas.config``), KerberosLogin (Apache Kafka 4.3.1).
+Source: SaslConfigs and JaasConfig (``sasl.jaas.config``), KerberosLogin.
 """
 
 import re

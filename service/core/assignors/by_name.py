@@ -1,6 +1,6 @@
 """Assignors written in names: dicts in, dicts out, as Kafka's ConsumerPartitionAssignor has them; for plug-ins.
 
-Source of the shape: org.apache.kafka.clients.consumer.internals.AbstractPartitionAssignor.assign (Apache Kafka 4.3.1).
+Source of the shape: org.apache.kafka.clients.consumer.internals.AbstractPartitionAssignor.assign.
 """
 
 from collections.abc import Callable, Iterable, Mapping

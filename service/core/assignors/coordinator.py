@@ -125,7 +125,7 @@ def member_order(group: Group) -> Int32s:
 
     The coordinator keeps them in a TimelineHashMap, filled in request order; the assignor gets a HashMap filled in that order.
 
-    Reproduces TargetAssignmentBuilder.build and GroupSpecImpl.memberIds (Apache Kafka 4.3.1).
+    Reproduces TargetAssignmentBuilder.build and GroupSpecImpl.memberIds.
     """
     hashes = java_hash_codes(group.member_ids)
     learnt = timeline.iteration_order(hashes)
@@ -157,7 +157,7 @@ def _ranks(hashes: Int32s, names: Sequence[str], chosen: Int32s) -> Int32s | Non
 def is_homogeneous(group: Group) -> bool:
     """Do all members subscribe to the same names, those that do not exist included?
 
-    Reproduces ModernGroup.subscriptionType (Apache Kafka 4.3.1).
+    Reproduces ModernGroup.subscriptionType.
     """
     if alike(group.subscriptions.offsets, group.subscriptions.values):
         return True
@@ -190,7 +190,7 @@ def target_order(partitions: Int32s, table: TopicArrays, place: Int32s) -> Int32
     partitions : int32[...]   what the member owns, in the order of its list: one at least, none twice, all existing
     place : int32[topics]   scratch, all NONE; left so
 
-    Reproduces Assignment.fromRecord (Apache Kafka 4.3.1). Plain-Python twin: tests/reference/server_assignors.py.
+    Reproduces Assignment.fromRecord. Plain-Python twin: tests/reference/server_assignors.py.
     """
     first, n = table.first, len(partitions)
     only = table.topic_of[partitions[0]]

@@ -2,7 +2,7 @@
 
 Goals
     What Kafka Streams requires of the inputs of a join ("co-partitioning requirements"): the same partition count, the same
-    partitioning strategy, the same key bytes. Streams checks only the counts (CopartitionedTopicsEnforcer, Apache Kafka 4.3.1);
+    partitioning strategy, the same key bytes. Streams checks only the counts (CopartitionedTopicsEnforcer);
     if the rest differs, it starts and silently misses matches.
 Method
     Each step from a key to a partition is compared separately: key bytes, hash, sign rule, count.

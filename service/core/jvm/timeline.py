@@ -16,7 +16,7 @@ def iteration_order(hashes: Int32s) -> Int32s:
 
     Returns int32[keys].
 
-    Reproduces org.apache.kafka.timeline.BaseHashTable and SnapshottableHashTable (Apache Kafka 4.3.1).
+    Reproduces org.apache.kafka.timeline.BaseHashTable and SnapshottableHashTable.
     """
     bits = 1
     while len(hashes) * 0.75 > 1 << bits:

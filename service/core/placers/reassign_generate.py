@@ -1,4 +1,4 @@
-"""``kafka-reassign-partitions --generate``: what the tool proposes (ReassignPartitionsCommand, kafka-tools 4.3.1).
+"""``kafka-reassign-partitions --generate``: what the tool proposes (ReassignPartitionsCommand).
 
 A StripedReplicaPlacer places every topic anew; neither what the topics have now nor their sizes matter, beyond each topic's
 partition count and replication factor. The tool's Random is unseeded; here it has a seed.

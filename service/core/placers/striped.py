@@ -1,4 +1,4 @@
-"""``striped``: KRaft's StripedReplicaPlacer (kafka-metadata 4.3.1).
+"""``striped``: KRaft's StripedReplicaPlacer.
 
 One java.util.Random lives as long as the placer; each call of ``place`` makes a fresh model of the cluster from it. The class
 goes over the racks in a circle and over each rack's brokers in a circle, and shuffles both when every unfenced broker should

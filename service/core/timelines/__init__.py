@@ -1,4 +1,4 @@
-"""A group's timeline: the rebalances that events cause, as broker and clients would go through them (Apache Kafka 4.3.1).
+"""A group's timeline: the rebalances that events cause, as broker and clients would go through them.
 
 A discrete-event simulation of one group coordinator and the group's members. Time is arithmetic: a request takes none on its way,
 and only what Kafka waits for takes any (heartbeats, polls, time-outs, delays, metadata refreshes).

@@ -178,7 +178,7 @@ class Members:
     def next_id(self, name: str, instance_id: str | None) -> str:
         """The id of a member's next incarnation, derived in the form in which a broker draws them.
 
-        Reproduces ClassicGroup.generateMemberId (Apache Kafka 4.3.1), with an RFC 9562 UUID of version 3 of the member's name and
+        Reproduces ClassicGroup.generateMemberId, with an RFC 9562 UUID of version 3 of the member's name and
         the number of its start in the place of a random one.
         """
         while True:

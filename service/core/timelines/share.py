@@ -4,7 +4,7 @@ As in the consumer protocol a change raises the group epoch and the next heartbe
 computed. A member has its partitions from its own next heartbeat on, whoever else reads them. Partitions that are new to the
 group are assigned one heartbeat later, when the share coordinator has their state.
 
-Source: org.apache.kafka.coordinator.group.GroupMetadataManager.shareGroupHeartbeat, modern.share.ShareGroup (Apache Kafka 4.3.1).
+Source: org.apache.kafka.coordinator.group.GroupMetadataManager.shareGroupHeartbeat, modern.share.ShareGroup.
 """
 
 from typing import Final

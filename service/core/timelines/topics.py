@@ -141,8 +141,8 @@ class Topology:
 
         topics : what the client asks for
 
-        Reproduces Metadata.timeToNextUpdate, timeToAllowUpdate, and the retry for UNKNOWN_TOPIC_OR_PARTITION in Metadata.update
-        (Apache Kafka 4.3.1), without the jitter of ExponentialBackoff.
+        Reproduces Metadata.timeToNextUpdate, timeToAllowUpdate, and the retry for UNKNOWN_TOPIC_OR_PARTITION in Metadata.update,
+        without the jitter of ExponentialBackoff.
         """
         changes = self._changes[after + 1 : self._newest + 1]
         at_ms = changes[:, AT]

@@ -1,6 +1,6 @@
 """Subscriptions and assignments of the classic protocol (ConsumerProtocol v0–v3), and the user data of sticky assignors.
 
-Source: ConsumerProtocol, StickyAssignor, CooperativeStickyAssignor (Apache Kafka 4.3.1).
+Source: ConsumerProtocol, StickyAssignor, CooperativeStickyAssignor.
 """
 
 import base64

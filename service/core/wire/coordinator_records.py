@@ -7,7 +7,7 @@
 
 A key begins with the record's type, a value with its version; a record without a value is a tombstone.
 
-Source: CoordinatorRecordSerde, GroupCoordinatorRecordSerde, ShareCoordinatorRecordSerde (Apache Kafka 4.3.1).
+Source: CoordinatorRecordSerde, GroupCoordinatorRecordSerde, ShareCoordinatorRecordSerde.
 """
 
 from collections.abc import Mapping

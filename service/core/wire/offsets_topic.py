@@ -11,7 +11,7 @@ share       the same of SHARE_GROUP_…, without regular expressions
 
 The records of the newer protocols have topic ids. Names come from the caller, or from records that have both.
 
-Source: GroupMetadataManager, ConsumerGroup, ShareGroup (Apache Kafka 4.3.1).
+Source: GroupMetadataManager, ConsumerGroup, ShareGroup.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The fields of each message in each version.
 
 The names, types, versions, tags and defaults are those of Kafka's message definitions: ConsumerProtocolSubscription and
-ConsumerProtocolAssignment of kafka-clients 4.3.1, and the coordinator records of kafka-group-coordinator and
-kafka-share-coordinator 4.3.1; the user data of the sticky assignors is defined in StickyAssignor and CooperativeStickyAssignor.
+ConsumerProtocolAssignment of kafka-clients, and the coordinator records of kafka-group-coordinator and
+kafka-share-coordinator; the user data of the sticky assignors is defined in StickyAssignor and CooperativeStickyAssignor.
 """
 
 from dataclasses import dataclass

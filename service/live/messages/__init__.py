@@ -1,6 +1,6 @@
 """Requests and responses that kafka-python does not define.
 
-The fields, types, versions and defaults are those of Kafka's message definitions of the same names (Apache Kafka 4.3.1).
+The fields, types, versions and defaults are those of Kafka's message definitions of the same names.
 """
 
 from typing import Final

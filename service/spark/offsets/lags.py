@@ -107,7 +107,7 @@ def _commits(state: DataFrame, heads: DataFrame, retention_ms: int) -> DataFrame
 def _expired(retention_ms: int) -> Column:
     """Whether the broker would remove this offset if its cleaner ran now (KIP-211). See ``group_states.SCHEMA``.
 
-    Source: OffsetMetadataManager.cleanupExpiredOffsets, OffsetExpirationConditionImpl (Apache Kafka 4.3.1).
+    Source: OffsetMetadataManager.cleanupExpiredOffsets, OffsetExpirationConditionImpl.
     """
     kept = F.coalesce("keeps_offsets", F.lit(False)) | F.coalesce(F.array_contains("subscribed", F.col("topic")), F.lit(False))
     explicit, since = F.col("expire_timestamp"), F.coalesce("empty_since", "commit_timestamp")

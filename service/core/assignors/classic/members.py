@@ -10,7 +10,7 @@ from service.core.model import Group, Int32s, Ragged
 def static_first(group: Group) -> Int32s:
     """int32[members], the members in order: static ones by instance_id, then dynamic ones by member_id.
 
-    Reproduces AbstractPartitionAssignor.MemberInfo.compareTo (Apache Kafka 4.3.1).
+    Reproduces AbstractPartitionAssignor.MemberInfo.compareTo.
     """
     if group.instance_ids.count(None) == len(group):
         return java_order(group.member_ids)

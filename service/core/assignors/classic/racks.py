@@ -33,7 +33,7 @@ def racks_matter(consumer_racks: Bools, first: int, stop: int, racks_of: Int32s,
     racks_of, racks : int32[partitions + 1], int32[...]   partition → racks of its replicas, none twice
 
     Yes if some consumer is on the rack of some replica, and some partition is not on all the racks that occur.
-    Reproduces AbstractPartitionAssignor.useRackAwareAssignment (Apache Kafka 4.3.1).
+    Reproduces AbstractPartitionAssignor.useRackAwareAssignment.
     """
     occurs = np.zeros(len(consumer_racks), np.bool_)
     union = 0

@@ -18,7 +18,7 @@ A topic's state after step 1 is the same for all topics that are matched togethe
 
 Example: members A, B; topics t and u of 3 partitions: A gets t-0, t-1, u-0, u-1 and B gets t-2, u-2.
 
-Source: org.apache.kafka.clients.consumer.RangeAssignor (Apache Kafka 4.3.1). The previous assignment plays no part.
+Source: org.apache.kafka.clients.consumer.RangeAssignor. The previous assignment plays no part.
 """
 
 from __future__ import annotations
@@ -220,7 +220,7 @@ def owners_in_ranges(order: Int32s, subscribers_of: Int32s, subscribers: Int32s,
     subscribers_of, subscribers : int32[topics + 1], int32[...]   topic → positions of its subscribers, ascending
     first : int32[topics + 1]           the first partition of each topic
 
-    Reproduces RangeAssignor.assignRanges (Apache Kafka 4.3.1). Plain-Python twin: tests/reference/assignors.py.
+    Reproduces RangeAssignor.assignRanges. Plain-Python twin: tests/reference/assignors.py.
     """
     owners = np.full(first[-1], NONE, np.int32)
     for topic in range(len(first) - 1):
@@ -261,7 +261,7 @@ def owners_on_racks(
     together : bool[sets]               is the set matched with racks?
     fits_everywhere : when several topics are matched together, does a subscriber without a rack fit every partition?
 
-    Reproduces RangeAssignor.assignWithRackMatching and assignRanges (Apache Kafka 4.3.1). Who has no room now will never have
+    Reproduces RangeAssignor.assignWithRackMatching and assignRanges. Who has no room now will never have
     any, and what is taken stays taken; so a look for the first match goes on where the last one for that rack ended, and
     the whole is O(partitions × racks of a partition + members × sets). Plain-Python twin: tests/reference/assignors.py.
     """
@@ -313,7 +313,7 @@ def _match_together(
     fits_everywhere : does a subscriber without a rack fit every partition?
     Returns the extra that is left.
 
-    Reproduces RangeAssignor.assignCoPartitionedWithRackMatching (Apache Kafka 4.3.1).
+    Reproduces RangeAssignor.assignCoPartitionedWithRackMatching.
     """
     # The subscribers of each rack in order, those without one last, and the first of each that may still have room.
     queue_of, queue = grouped_arrays(rack_at, racks_count + 1)
@@ -356,7 +356,7 @@ def _match_alone(
 
     Arguments as in ``_match_together``; ``start`` is the topic's first partition.
 
-    Reproduces RangeAssignor.assignRanges with racksMatch (Apache Kafka 4.3.1).
+    Reproduces RangeAssignor.assignRanges with racksMatch.
     """
     next_id = np.zeros(racks_count + 1, np.int32)  # per rack: every id before it is taken or has no replica there
     for subscriber in range(len(counts)):
@@ -377,7 +377,7 @@ def _match_alone(
 def _share_out_the_rest(pattern: Int32s, counts: Int32s, quota: int, extra: int) -> None:
     """Step 2: to each subscriber the first free ids, as far as it has room. Arguments as in ``_match_together``.
 
-    Reproduces RangeAssignor.assignRanges without racks (Apache Kafka 4.3.1).
+    Reproduces RangeAssignor.assignRanges without racks.
     """
     partition_id = 0
     for subscriber in range(len(counts)):

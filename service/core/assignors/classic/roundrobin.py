@@ -8,7 +8,7 @@ next time round.
 
 Example: members A, B; topics t (3 partitions), u (2): A gets t-0, t-2, u-1 and B gets t-1, u-0.
 
-Source: org.apache.kafka.clients.consumer.RoundRobinAssignor (Apache Kafka 4.3.1). The previous assignment and racks play no part.
+Source: org.apache.kafka.clients.consumer.RoundRobinAssignor. The previous assignment and racks play no part.
 """
 
 from typing import Any

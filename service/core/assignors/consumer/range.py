@@ -9,7 +9,7 @@ takes the next partitions. The target assignment until now and racks play no par
 
 Example: members A, B; topics t and u of 3 partitions: A gets t-0, t-1, u-0, u-1 and B gets t-2, u-2.
 
-Source: org.apache.kafka.coordinator.group.assignor.RangeAssignor (Apache Kafka 4.3.1, and every release since 4.0.0).
+Source: org.apache.kafka.coordinator.group.assignor.RangeAssignor (every release since 4.0.0).
 """
 
 from typing import Any
@@ -73,7 +73,7 @@ def _ranges(order: Int32s, subscribers_of: Int32s, subscribers: Int32s, first: I
     subscribers_of, subscribers : int32[topics + 1], int32[...]   topic → positions of its subscribers, ascending
     first : int32[topics + 1]           the first partition of each topic
 
-    Reproduces RangeAssignor.assign (Apache Kafka 4.3.1). Plain-Python twin: tests/reference/server_assignors.py.
+    Reproduces RangeAssignor.assign. Plain-Python twin: tests/reference/server_assignors.py.
     """
     topics = len(first) - 1
     offsets = np.zeros(len(order) + 1, np.int32)

@@ -1,6 +1,6 @@
 """The simple assignor where members subscribe to different topics: each topic is shared out by itself (share_out.py).
 
-Source: org.apache.kafka.coordinator.group.assignor.SimpleHeterogeneousAssignmentBuilder (Apache Kafka 4.3.1, and every
+Source: org.apache.kafka.coordinator.group.assignor.SimpleHeterogeneousAssignmentBuilder (every
 release since 4.2.0).
 """
 

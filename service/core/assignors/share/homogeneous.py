@@ -4,7 +4,7 @@ The order of the partitions is that of a HashMap of TopicIdPartitions, filled wi
 have no natural order: where two of equal hash meet in a bucket of eight or more, Java goes by memory addresses, and no answer is
 certain; ``order_is_certain`` tells.
 
-Source: org.apache.kafka.coordinator.group.assignor.SimpleHomogeneousAssignmentBuilder (Apache Kafka 4.3.1, and every
+Source: org.apache.kafka.coordinator.group.assignor.SimpleHomogeneousAssignmentBuilder (every
 release since 4.2.0).
 """
 

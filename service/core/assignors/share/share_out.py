@@ -4,7 +4,7 @@
 who is given what.
 
 Source: org.apache.kafka.coordinator.group.assignor.SimpleHomogeneousAssignmentBuilder, and
-SimpleHeterogeneousAssignmentBuilder.TopicAssignmentPartialBuilder, which do the same (Apache Kafka 4.3.1).
+SimpleHeterogeneousAssignmentBuilder.TopicAssignmentPartialBuilder, which do the same.
 Plain-Python twin: tests/reference/server_assignors.py.
 """
 
@@ -83,7 +83,7 @@ def share_out(
 
     Returns which entries stay (bool[entries]), and who is given what: numbers and partitions, int32[...] each.
 
-    Reproduces the steps of SimpleHomogeneousAssignmentBuilder.build and TopicAssignmentPartialBuilder.build (Apache Kafka 4.3.1).
+    Reproduces the steps of SimpleHomogeneousAssignmentBuilder.build and TopicAssignmentPartialBuilder.build.
     Plain-Python twin: tests/reference/server_assignors.py.
     """
     members = _Members(scratch[0], scratch[1], scratch[2], scratch[3])
@@ -118,7 +118,7 @@ def share_out(
 def _revoke_from_members(entry_numbers: Int32s, entries: Int32s, hashes: Int32s, members: _Members, stays: Bools) -> None:
     """Revokes each member's partitions above its quota, in HashSet order.
 
-    Reproduces revokeOverfilledMembers (Apache Kafka 4.3.1).
+    Reproduces revokeOverfilledMembers.
     """
     desired, counts = members.desired, members.counts
     start = 0
@@ -165,7 +165,7 @@ def _revoke_from_partition(entries: Int32s, over: int, entry_numbers: Int32s, co
 
     entries : int32[...]   the partition's entries, ascending
 
-    Reproduces revokeOversharedPartitions (Apache Kafka 4.3.1).
+    Reproduces revokeOversharedPartitions.
     """
     owners = entry_numbers[entries]
     gone = np.flatnonzero(~stays[entries]).astype(np.int32)
@@ -187,7 +187,7 @@ def _give(
     shared : int32[all partitions]    how many members each has
     members : written; base : see ``share_out``
 
-    Reproduces assignRemainingPartitions (Apache Kafka 4.3.1).
+    Reproduces assignRemainingPartitions.
     """
     counts, last_had, last_given = members.counts, members.last_had, members.last_given
     # A linked list: following[i] comes after below[i]; following[end] is the first.

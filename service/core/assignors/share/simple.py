@@ -20,7 +20,7 @@ topic that exists.
 The two cases are in homogeneous.py and heterogeneous.py, the three steps in share_out.py.
 
 Source: org.apache.kafka.coordinator.group.assignor.SimpleAssignor, SimpleHomogeneousAssignmentBuilder and
-SimpleHeterogeneousAssignmentBuilder (Apache Kafka 4.3.1, and every release since 4.2.0).
+SimpleHeterogeneousAssignmentBuilder (every release since 4.2.0).
 """
 
 from typing import Any, Final

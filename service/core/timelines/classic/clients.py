@@ -1,6 +1,6 @@
 """The clients of the classic protocol: how they start, stop, stall and change, what their leader assigns, and what they read.
 
-Source: org.apache.kafka.clients.consumer.internals.AbstractCoordinator and ConsumerCoordinator (Apache Kafka 4.3.1). Each method
+Source: org.apache.kafka.clients.consumer.internals.AbstractCoordinator and ConsumerCoordinator. Each method
 names its own.
 """
 

@@ -14,8 +14,8 @@ cooperative member that has to revoke partitions then joins once more, and so be
 For a whole group the times of the JoinGroups are computed at once, as columns; there is one call per rebalance, not one per
 member.
 
-Source: org.apache.kafka.coordinator.group.GroupMetadataManager, classic.ClassicGroup and classic.ClassicGroupMember (Apache Kafka
-4.3.1). Each method names its own.
+Source: org.apache.kafka.coordinator.group.GroupMetadataManager, classic.ClassicGroup and classic.ClassicGroupMember. Each method
+names its own.
 """
 
 from typing import Protocol

@@ -1,7 +1,7 @@
 """In which polls the members of a classic group go through a rebalance.
 
 A poll of a member that reads nothing waits for responses. One that has records returns at once, and a response is handled in
-the next: ClassicKafkaConsumer.pollForFetches; ConsumerCoordinator.poll, which does not wait for the group (Apache Kafka 4.3.1).
+the next: ClassicKafkaConsumer.pollForFetches; ConsumerCoordinator.poll, which does not wait for the group.
 """
 
 from collections.abc import Iterator

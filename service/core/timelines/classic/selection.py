@@ -1,6 +1,6 @@
 """What a classic group makes of its members: their order, and the assignor that they all support.
 
-Source: org.apache.kafka.coordinator.group.classic.ClassicGroup (Apache Kafka 4.3.1).
+Source: org.apache.kafka.coordinator.group.classic.ClassicGroup.
 """
 
 from collections import Counter

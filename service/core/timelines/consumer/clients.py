@@ -1,7 +1,7 @@
 """The clients of the consumer protocol: how they start, stop, stall and change, when they heartbeat, and what they read.
 
 Source: org.apache.kafka.clients.consumer.internals.AbstractMembershipManager, ConsumerMembershipManager and
-AbstractHeartbeatRequestManager; org.apache.kafka.coordinator.group.modern.consumer.CurrentAssignmentBuilder (Apache Kafka 4.3.1).
+AbstractHeartbeatRequestManager; org.apache.kafka.coordinator.group.modern.consumer.CurrentAssignmentBuilder.
 Each method names its own.
 """
 

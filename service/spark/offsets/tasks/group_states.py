@@ -51,7 +51,7 @@ No offset expires while the group ``keeps_offsets``. Otherwise the offsets of to
 retention has passed since ``empty_since`` (ms), or since the commit where that is null.
 
 Source: shouldExpire, offsetExpirationCondition and isSubscribedToTopic of ClassicGroup, ConsumerGroup, ShareGroup and
-StreamsGroup (Apache Kafka 4.3.1)."""
+StreamsGroup."""
 
 CLASSIC, CONSUMER, CONSUMER_MEMBER, CONSUMER_ASSIGNMENT = 2, 3, 5, 8
 CONSUMER_REGEX = 16

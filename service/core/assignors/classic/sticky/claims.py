@@ -7,7 +7,7 @@ A partition that two members claim is a conflict, which the generations settle:
 
 Members are read in the order of the leader's HashMap, on which the outcome depends when three claim one partition.
 
-Source: AbstractStickyAssignor.allSubscriptionsEqual and RackInfo (Apache Kafka 4.3.1).
+Source: AbstractStickyAssignor.allSubscriptionsEqual and RackInfo.
 """
 
 from dataclasses import dataclass, replace

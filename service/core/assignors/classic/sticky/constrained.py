@@ -11,7 +11,7 @@ With P partitions and N members, each member gets *minimum* = P // N, and P % N 
 
 Example: t has 5 partitions; A owned all: 5 // 2 = 2, and one member gets 3. A keeps t-0, t-1, t-2, B gets t-3, t-4.
 
-Source: AbstractStickyAssignor.ConstrainedAssignmentBuilder (Apache Kafka 4.3.1).
+Source: AbstractStickyAssignor.ConstrainedAssignmentBuilder.
 Plain-Python twin: tests/reference/sticky.py, ``constrained``.
 """
 

@@ -9,7 +9,7 @@ A partition changes hands if it is newly given to a member and
 * when subscriptions differ: the new member did not claim it, and some member that did claim it, in whatever generation, has it no
   longer.
 
-Source: org.apache.kafka.clients.consumer.CooperativeStickyAssignor (Apache Kafka 4.3.1).
+Source: org.apache.kafka.clients.consumer.CooperativeStickyAssignor.
 """
 
 from typing import Any

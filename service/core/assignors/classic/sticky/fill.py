@@ -1,6 +1,6 @@
 """Step 2 of the general sticky algorithm (general.py): each partition nobody keeps goes to the subscriber with the fewest.
 
-Source: AbstractStickyAssignor.GeneralAssignmentBuilder.maybeAssign (Apache Kafka 4.3.1).
+Source: AbstractStickyAssignor.GeneralAssignmentBuilder.maybeAssign.
 Plain-Python twin: tests/reference/sticky.py, ``general``.
 """
 

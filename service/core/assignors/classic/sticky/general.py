@@ -16,7 +16,7 @@ each finds and leaves is in state.py.
 
 Example: A subscribes to t, B to t and u, one partition each. u-0 goes to B, which then has one; so t-0 goes to A.
 
-Source: AbstractStickyAssignor.GeneralAssignmentBuilder (Apache Kafka 4.3.1).
+Source: AbstractStickyAssignor.GeneralAssignmentBuilder.
 Plain-Python twin: tests/reference/sticky.py, ``general``.
 """
 

@@ -5,7 +5,7 @@ to go the opposite way, the assignor sends the first of that set back instead. S
 it, trees included (service/core/jvm/ordering.py). Its keys, partitions of one topic, all have different hash codes; a tree
 never has to fall back on the identity of objects, and the order is always defined.
 
-Source: AbstractStickyAssignor.PartitionMovements (Apache Kafka 4.3.1).
+Source: AbstractStickyAssignor.PartitionMovements.
 Plain-Python twin: tests/reference/sticky.py, ``Movements``.
 """
 

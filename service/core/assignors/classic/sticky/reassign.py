@@ -4,7 +4,7 @@ Kafka asks before every partition whether the group is balanced, and ends the pa
 subscribe to, that changes nothing: in a balanced group nobody has two fewer than the owner of a partition that he could have.
 So the question is put only when it counts: when members may have stale claims (``State.has_stale_claims``), before a move.
 
-Source: AbstractStickyAssignor.GeneralAssignmentBuilder.balance (Apache Kafka 4.3.1).
+Source: AbstractStickyAssignor.GeneralAssignmentBuilder.balance.
 Plain-Python twin: tests/reference/sticky.py, ``general``.
 """
 

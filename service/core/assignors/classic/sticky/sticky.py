@@ -8,7 +8,7 @@ two more than somebody who could have one of them (general.py).
 
 Racks (KIP-881) count, if they matter for any partition: owned partitions are given up for the sake of the rack.
 
-Source: org.apache.kafka.clients.consumer.StickyAssignor, internals.AbstractStickyAssignor (Apache Kafka 4.3.1).
+Source: org.apache.kafka.clients.consumer.StickyAssignor, internals.AbstractStickyAssignor.
 """
 
 from typing import Any

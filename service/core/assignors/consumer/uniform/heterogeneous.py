@@ -13,7 +13,7 @@
 
 Example: A subscribes to t, B to t and u; t has 2 partitions, u has 3: u-0, u-1 and u-2 go to B, then t-0 and t-1 to A.
 
-Source: org.apache.kafka.coordinator.group.assignor.UniformHeterogeneousAssignmentBuilder (Apache Kafka 4.3.1, and every release
+Source: org.apache.kafka.coordinator.group.assignor.UniformHeterogeneousAssignmentBuilder (every release
 since 4.0.0).
 """
 

@@ -15,7 +15,7 @@ Up to Kafka 4.0.0 the first members in order got the extra partitions, whoever h
 Example: members A, B in that order, topic t of 3 partitions; B has t-0 and t-2: B keeps both, A gets t-1. In Kafka 4.0.0 B gave
 up t-2, since A as the first gets two.
 
-Source: org.apache.kafka.coordinator.group.assignor.UniformHomogeneousAssignmentBuilder (Apache Kafka 4.3.1).
+Source: org.apache.kafka.coordinator.group.assignor.UniformHomogeneousAssignmentBuilder.
 """
 
 from typing import Any

@@ -2,7 +2,7 @@
 
 Where all members subscribe to the same topics, homogeneous.py answers, else heterogeneous.py. Racks play no part.
 
-Source: org.apache.kafka.coordinator.group.assignor.UniformAssignor (Apache Kafka 4.3.1).
+Source: org.apache.kafka.coordinator.group.assignor.UniformAssignor.
 """
 
 from typing import Any
