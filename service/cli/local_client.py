@@ -29,9 +29,7 @@ OWN_MACHINE: Final = ("max_decision_bytes", "max_request_seconds", "max_simulate
 """The settings that limit nothing on the caller's own machine."""
 
 VIEWS: Final = {
-    "/v1/partitions": "service.api.partitions.views",
     "/v1/partition-count-plans": "service.api.partition_counts.views",
-    "/v1/partitioner-comparisons": "service.api.comparisons.views",
     "/v1/partitioner-fingerprints": "service.api.fingerprints.views",
 }
 """The module that answers a path. An app of one module starts in half the time; for other paths the whole service is imported."""
@@ -168,7 +166,7 @@ def decide(path: str, body: bytes, accept: str, *, explain: bool) -> bytes:
         return form.json(answer, budget)
     from service.web.tables import written  # noqa: PLC0415
 
-    return b"".join(written(form.table(answer), accept))
+    return b"".join(written(form.columns(answer, accept), accept))
 
 
 def with_query(path: str, query: Mapping[str, Any]) -> str:

@@ -20,7 +20,6 @@ A resource is a module with a ``Blueprint``; its views run the question and answ
 from __future__ import annotations
 
 import http
-import re
 from functools import cached_property, partial, wraps
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias, cast
 from urllib.parse import unquote
@@ -39,7 +38,7 @@ from service.core.similar import did_you_mean
 from service.web import error_handlers, problems
 from service.web.bodies import check_json, read_body
 from service.web.context import request_budget
-from service.web.fields import INT32, INT64
+from service.web.fields import INT32, INT64, from_query
 from service.web.json.codec import loads
 
 if TYPE_CHECKING:
@@ -49,7 +48,6 @@ if TYPE_CHECKING:
     from apispec.ext.marshmallow.openapi import OpenAPIConverter
     from flask import Flask, Request
 
-_DIGITS: Final = re.compile(r"-?[0-9]{1,30}")
 INT32_NAMES: Final = frozenset(
     (
         *("broker_id", "broker_ids", "broker_list", "generation_id", "leader", "partition", "partition_id", "partition_ids"),
@@ -57,7 +55,6 @@ INT32_NAMES: Final = frozenset(
     )
 )
 """Fields of answers that Kafka's protocol has as INT32, too; without bounds, since answers are not validated."""
-_DECIMAL: Final = re.compile(r"-?[0-9]{0,15}\.[0-9]{1,15}")
 
 
 class Parser(FlaskParser):
@@ -93,16 +90,6 @@ class Parser(FlaskParser):
     def load_querystring(self, req: Request, schema: Any) -> Any:
         """The query's parameters."""
         return query_values(req, schema) or missing
-
-
-def from_query(text: Any) -> Any:
-    """The number that a query's text writes in digits; any other text as it is, for the field to refuse."""
-    if isinstance(text, str):
-        if _DIGITS.fullmatch(text):
-            return int(text)
-        if _DECIMAL.fullmatch(text):
-            return float(text)
-    return text
 
 
 def query_values(request: Request, schema: Schema) -> dict[str, Any]:
@@ -222,7 +209,7 @@ def _field(fault: InvalidQuestion) -> str:
     return str(fault.field[0]) if fault.field else "_schema"
 
 
-class QuerySchema(QuestionSchema):
+class QuerySchema(Schema):
     """A schema of optional parameters, and the question that they make."""
 
     @cached_property
@@ -230,12 +217,15 @@ class QuerySchema(QuestionSchema):
         """Of the parameters that have one."""
         return {name: field.load_default for name, field in self.fields.items() if field.load_default is not missing}
 
+    def question(self, body: dict[str, Any]) -> Any:
+        """The question of the parameters."""
+        raise NotImplementedError
+
     def read(self, req: Request) -> Any:
-        """The question of a request. Raises 422 for faults of single parameters, and what ``question`` raises."""
+        """The question of a request. Raises 422 for faults of single parameters."""
         body = self.defaults.copy()
         faults: dict[str, Any] = {}
-        values = query_values(req, self)
-        for name, value in values.items():
+        for name, value in query_values(req, self).items():
             if name not in self.fields:
                 faults[name] = [self.error_messages["unknown"] + did_you_mean(name, self.fields, most=1)]
                 continue
@@ -244,10 +234,8 @@ class QuerySchema(QuestionSchema):
             except ValidationError as error:
                 faults[name] = error.messages
         if faults:
-            rejection = ValidationError(faults, valid_data=body)
-            self.handle_error(rejection, values)
-            raise error_handlers.invalid("query", rejection.messages)
-        return self.checked_question(body, values)
+            raise error_handlers.invalid("query", faults)
+        return self.question(body)
 
 
 def _query_value(text: str, field: Any) -> Any:

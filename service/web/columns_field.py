@@ -9,8 +9,8 @@ import pyarrow as pa
 from marshmallow import Schema, ValidationError, fields
 
 from service.core.errors import MAX_ERRORS
+from service.decisions import arrays
 from service.web.fields import Integer, List, check_time
-from service.web.json import arrays
 
 
 class Columns(List):

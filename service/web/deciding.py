@@ -18,14 +18,15 @@ Q = TypeVar("Q")
 A = TypeVar("A", bound=Answer)
 
 
-def decide(name: str, form: Form[Q, A], question: Q) -> Response:
+def decide(name: str, form: Form[Q, A], question: Q, *offered: str) -> Response:
     """Answer a question in the media type that the client prefers, and measure how.
 
     name : of the decision in metrics ("assignment")
+    offered : media types, as for ``preferred``
     Raises what the form's ``answer`` raises, and NotAcceptable.
     """
     budget = request_budget()
-    media_type = preferred() if form.table is not None else preferred(JSON)
+    media_type = preferred(*offered) if form.table is not None else preferred(JSON)
     started = time.perf_counter()
     answer = form.answer(question, budget)
     figures = answer.figures
@@ -38,7 +39,7 @@ def decide(name: str, form: Form[Q, A], question: Q) -> Response:
         if form.table is None or media_type == JSON:
             response = json_response(form.document(answer, budget))
         else:
-            response = table(form.table(answer), media_type)
+            response = table(form.columns(answer, media_type), media_type)
         if figures.tag is not None:
             response.set_etag(figures.tag)
         return response

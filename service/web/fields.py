@@ -1,5 +1,6 @@
 """Marshmallow fields as strict as the contract: integers are integers, booleans are booleans."""
 
+import re
 from typing import Any, Final
 
 from marshmallow import ValidationError, fields, validate
@@ -13,8 +14,21 @@ from service.decisions.groups.rows import LONGEST_NAME, LONGEST_TOPIC_NAME
 INT32 = 2**31 - 1
 INT64 = 2**63 - 1
 
+_DIGITS: Final = re.compile(r"-?[0-9]{1,30}")
+_DECIMAL: Final = re.compile(r"-?[0-9]{0,15}\.[0-9]{1,15}")
+
 CHECKED_ELEMENTS: Final = 1_000
 """Elements of a list between two checks of the time."""
+
+
+def from_query(text: Any) -> Any:
+    """The number that a query's text writes in digits; any other text as it is, for the field to refuse."""
+    if isinstance(text, str):
+        if _DIGITS.fullmatch(text):
+            return int(text)
+        if _DECIMAL.fullmatch(text):
+            return float(text)
+    return text
 
 
 def check_time() -> None:

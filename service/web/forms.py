@@ -5,17 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+import numpy as np
+import pyarrow as pa
 from marshmallow import Schema, ValidationError
 
 from service.core.errors import AllocatorError, InvalidQuestion
 from service.web.json.codec import dumps, loads
 from service.web.json.limits import JsonRejected, memory_bytes
 from service.web.problems import of_allocator_error, of_messages, problem, suggest
+from service.web.tables import CSV
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-
-    import pyarrow as pa
 
     from service.decisions.budget import Budget
     from service.decisions.figures import Figures
@@ -50,6 +51,7 @@ class Form(Generic[Q, A]):
     document : the answer as what ``json.codec`` writes
     table : the answer's main table; None: it has none
     read : the value of a JSON text
+    csv_row : the first column of the table as CSV, whose rows somebody may sort: their numbers; None: no such column
     """
 
     schema: Schema
@@ -57,6 +59,7 @@ class Form(Generic[Q, A]):
     document: Callable[[A, Budget], dict[str, Any]]
     table: Callable[[A], pa.Table] | None = None
     read: Callable[[bytes], Any] = loads
+    csv_row: str | None = None
 
     def question(self, body: bytes | Mapping[str, Any]) -> Q:
         """The question of a body. Raises Refused for what is not JSON, and for faults of single fields."""
@@ -76,6 +79,15 @@ class Form(Generic[Q, A]):
             return self.answer(question, budget)
         except AllocatorError as error:
             raise Refused(of_allocator_error(error)) from error
+
+    def columns(self, answer: A, media_type: str) -> pa.Table:
+        """The answer's table for a media type. Raises TypeError if it has none."""
+        if self.table is None:
+            raise TypeError("the family has no table")
+        table = self.table(answer)
+        if self.csv_row is not None and media_type == CSV:
+            table = table.add_column(0, self.csv_row, pa.array(np.arange(len(table))))
+        return table
 
     def json(self, answer: A, budget: Budget) -> bytes:
         """The answer as JSON."""

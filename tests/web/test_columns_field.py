@@ -10,7 +10,7 @@ from marshmallow import Schema, ValidationError, fields
 
 from service.api.fingerprints.request import ObservationSchema
 from service.api.partition_counts.request import HistogramRowSchema
-from service.api.partitions.request import RecordSchema
+from service.api.partitions.schema import RecordSchema
 from service.core.errors import MAX_ERRORS
 from service.web.columns_field import Columns
 

@@ -2,13 +2,13 @@
 
 from flask import Response
 
-from service.api.comparisons.request import ComparisonQuestion, PartitionerComparisonsSchema
-from service.api.comparisons.response import PartitionerComparisonsAnswerSchema, document, table
-from service.core.attribution.agreement import compare
+from service.api.comparisons.document import PartitionerComparisonsAnswerSchema
+from service.api.comparisons.form import FORM
+from service.api.comparisons.schema import PartitionerComparisonsSchema
+from service.decisions.comparisons import ComparisonQuestion
+from service.web.arrow.parser import KeysParser
 from service.web.blueprint import Blueprint
-from service.web.context import decision
-from service.web.keys import KeysParser
-from service.web.responses import respond
+from service.web.deciding import decide
 
 blueprint = Blueprint(
     "partitioner-comparisons", __name__, KeysParser("keys"), description="the same keys, different partitioners"
@@ -34,11 +34,4 @@ def compare_partitioners(question: ComparisonQuestion) -> Response:
     Arrow stream with a column `key`, the other fields being query parameters, `partitioners` separated by commas. As `text/csv`
     or Arrow the answer is the table of pairs.
     """
-    report = decision("partitioner_comparison", "chosen" if question.named else "all")
-    with report.compute():
-        result = compare(
-            question.partitioners, question.column, question.key_format, question.partitions_count, question.examples
-        )
-    report.sees(keys=result.records)
-    with report.render():
-        return respond(lambda: document(question, result), lambda _: table(result))
+    return decide("partitioner_comparison", FORM, question)

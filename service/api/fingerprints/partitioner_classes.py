@@ -1,33 +1,12 @@
-"""Partitioners in requests and answers: those that a request names, and classes of those that no key tells apart."""
+"""Partitioners in answers: classes of those that no key tells apart."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from marshmallow import Schema, fields
 
 from service.core.attribution.equivalents import PartitionerClass, PartitionerClasses
-from service.core.errors import InvalidQuestion, UnknownStrategy, raise_all
-from service.core.partitioners import PARTITIONERS, Partitioner
 from service.web.fields import about
-
-
-def chosen(names: list[str] | None) -> list[Partitioner]:
-    """The partitioners of a request's ``partitioners``; None: every one."""
-    if names is None:
-        return list(PARTITIONERS)
-    raise_all(_faults(names))
-    return [PARTITIONERS[name] for name in names]
-
-
-def _faults(names: list[str]) -> Iterator[InvalidQuestion]:
-    for i, name in enumerate(names):
-        try:
-            PARTITIONERS[name]
-        except UnknownStrategy as error:
-            error.field = ("partitioners", i)
-            yield error
-        if name in names[:i]:
-            yield InvalidQuestion(f"Duplicate partitioner {name!r}.", "partitioners", i)
 
 
 class WriterSchema(Schema):

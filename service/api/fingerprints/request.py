@@ -7,19 +7,19 @@ import numpy as np
 import pyarrow as pa
 from marshmallow import Schema, ValidationError, fields, validate
 
-from service.api.fingerprints.partitioner_classes import chosen
 from service.core.errors import InvalidQuestion
 from service.core.keys import columns
 from service.core.keys.columns import Column
 from service.core.keys.formats import FORMATS
 from service.core.model import Int32s
 from service.core.partitioners import Partitioner
-from service.web import keys
-from service.web.arrow.parser import ArrowBody
+from service.decisions import key_values as keys
+from service.decisions.chosen_partitioners import chosen
 from service.web.blueprint import Parts, QuestionSchema
 from service.web.columns_field import Columns
-from service.web.context import check_limit, reserve
+from service.web.context import check_limit, request_budget, reserve
 from service.web.fields import Integer, List, about
+from service.web.keys import Stream
 from service.web.schemas import KafkaVersion
 
 MOST_COUNTS: Final = 100_000
@@ -49,7 +49,7 @@ class Observations(Columns):
         super().__init__(ObservationSchema, {"key": None, "partition_id": pa.int32()}, **kwargs)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
-        if isinstance(value, ArrowBody):
+        if isinstance(value, Stream):
             table = value.table("key", "partition_id")
             return {"key": table.column("key"), "partition_id": _partition_ids(table.column("partition_id"))}
         return super()._deserialize(value, attr, data, **kwargs)
@@ -152,7 +152,7 @@ def _keys(body: dict[str, Any]) -> tuple[Column, str]:
         raise InvalidQuestion("There are no observations.", "observations")
     check_limit("max_keys", len(values), "keys", "observations")
     with keys.fields_of(keys=("observations", "key")):
-        return keys.read(values, body.get("key_format"))
+        return keys.read(values, body.get("key_format"), request_budget())
 
 
 def _possible(body: dict[str, Any], partition_ids: Int32s) -> range:

@@ -16,8 +16,8 @@ from service.core.attribution.shares import Interval
 from service.core.keys.columns import INTEGERS
 from service.core.model import Int32s
 from service.core.partitioners.hash_codes import OBJECT
+from service.decisions import key_values as keys
 from service.report.numbers import share
-from service.web import keys
 from service.web.fields import about
 
 INTERVAL: Final = (

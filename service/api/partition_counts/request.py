@@ -15,12 +15,12 @@ from service.core.partitioners import PARTITIONERS
 from service.core.sizing.counter import KeyCounter, hashing_rule, moduli_of
 from service.core.sizing.plans import CountLimits, Rates
 from service.core.sizing.throughput import Throughput, throughput
+from service.decisions import key_values as keys
 from service.decisions.keys import from_arrow
-from service.web import keys
 from service.web.arrow.parser import ArrowBody
 from service.web.blueprint import Parts, QuestionSchema
 from service.web.columns_field import Columns
-from service.web.context import check_limit, reserve
+from service.web.context import check_limit, request_budget, reserve
 from service.web.fields import Boolean, Integer, List, Number, Subject, about
 from service.web.keys import KeyList
 from service.web.schemas import KafkaVersion
@@ -251,7 +251,7 @@ def _batches(body: dict[str, Any]) -> Iterator[KeyBatch]:
         raise InvalidQuestion("Give either keys or histogram.", "keys")
     check_limit("max_keys", len(values), "keys", "keys")
     key_format = key_format or "string"
-    return iter([KeyBatch(keys.from_json(values, key_format), key_format, None, None, len(values))])
+    return iter([KeyBatch(keys.read(values, key_format, request_budget())[0], key_format, None, None, len(values))])
 
 
 def _of_histogram(columns: dict[str, Any], key_format: str) -> KeyBatch:
@@ -265,7 +265,9 @@ def _of_histogram(columns: dict[str, Any], key_format: str) -> KeyBatch:
                 raise ValidationError({"histogram": {row: {name: ["Other rows have it: missing here."]}}})
             weights[name] = np.array(column)
     with keys.fields_of(keys=("histogram", "key")):
-        return KeyBatch(keys.from_json(columns["key"], key_format), key_format, **weights, rows=len(columns["key"]))
+        return KeyBatch(
+            keys.read(columns["key"], key_format, request_budget())[0], key_format, **weights, rows=len(columns["key"])
+        )
 
 
 def _of_stream(body: ArrowBody, key_format: str | None) -> Iterator[KeyBatch]:

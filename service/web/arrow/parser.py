@@ -15,6 +15,7 @@ from service.web.arrow.limits import checked_messages
 from service.web.blueprint import Parser, query_values
 from service.web.bodies import body_pieces, check_arrow, read_body
 from service.web.context import reserve
+from service.web.keys import read_body as read_keys
 from service.web.tables import ARROW_STREAM
 
 
@@ -45,6 +46,12 @@ class ArrowParser(Parser):
         if req.mimetype == ARROW_STREAM and isinstance(values, dict):
             return {name: value for name, value in values.items() if name in schema.fields}
         return values
+
+
+class KeysParser(ArrowParser):
+    """The parser of bodies with ``keys``, as JSON or as an Arrow stream."""
+
+    read_json = staticmethod(read_keys)
 
 
 class ArrowBody:

@@ -5,10 +5,10 @@ from typing import Any
 import pyarrow as pa
 from marshmallow import Schema, fields
 
-from service.api.comparisons.request import ComparisonQuestion
 from service.api.fingerprints.partitioner_classes import ExcludedSchema, WriterSchema, excluded_documents, writer_document
-from service.core.attribution.agreement import PartitionerComparison
-from service.web import keys
+from service.decisions.budget import Budget
+from service.decisions.comparisons import ComparisonAnswer
+from service.decisions.key_values import json_value
 from service.web.fields import about
 from service.web.schemas import SpreadSchema
 
@@ -55,8 +55,9 @@ class PartitionerComparisonsAnswerSchema(Schema):
     not_compared = fields.List(fields.Nested(ExcludedSchema), metadata=about("partitioners that were not considered"))
 
 
-def document(question: ComparisonQuestion, result: PartitionerComparison) -> dict[str, Any]:
+def document(answer: ComparisonAnswer, _: Budget) -> dict[str, Any]:
     """The answer, as PartitionerComparisonsAnswerSchema has it."""
+    question, result = answer.question, answer.result
     spreads = [{} for _ in result.classes] if result.spreads is None else [{"distribution": vars(one)} for one in result.spreads]
     return {
         "kafka_version": question.kafka_version,
@@ -71,7 +72,7 @@ def document(question: ComparisonQuestion, result: PartitionerComparison) -> dic
                 "agreeing_keys": pair.agreeing,
                 "agreement": pair.agreeing / pair.keys if pair.keys else None,
                 "disagreements": [
-                    {"row": one.row, "key": keys.json_value(question.values, one.row), "partition_ids": one.partitions}
+                    {"row": one.row, "key": json_value(question.keys, one.row), "partition_ids": one.partitions}
                     for one in pair.examples
                 ],
             }
@@ -81,8 +82,9 @@ def document(question: ComparisonQuestion, result: PartitionerComparison) -> dic
     }
 
 
-def table(result: PartitionerComparison) -> pa.Table:
+def table(answer: ComparisonAnswer) -> pa.Table:
     """The pairs."""
+    result = answer.result
     first = [result.classes[pair.first].names[0] for pair in result.pairs]
     second = [result.classes[pair.second].names[0] for pair in result.pairs]
     agreement = [pair.agreeing / pair.keys if pair.keys else None for pair in result.pairs]

@@ -1,0 +1,74 @@
+"""Partitions as JSON and as a table."""
+
+from typing import Any
+
+import pyarrow as pa
+from marshmallow import INCLUDE, Schema, fields
+
+from service.decisions.budget import Budget
+from service.decisions.partitions import MAX_COUNTS, PartitionsAnswer
+from service.web.fields import about
+from service.web.schemas import CountsSchema
+
+
+class StepSchema(Schema):
+    """How one key came to its partition."""
+
+    rule = fields.String(metadata=about("what decided"))
+    key_bytes_hex = fields.String(allow_none=True, metadata=about("the bytes that are hashed; null: no key"))
+    hash = fields.Integer(metadata=about("signed"))
+    hash_hex = fields.String()
+    after_sign_rule = fields.Integer()
+    modulo = fields.Integer()
+    result = fields.Integer()
+
+
+class PartitionsAnswerSchema(Schema):
+    """Where the records go."""
+
+    class Meta:
+        """Answers have what their partitioner shows."""
+
+        unknown = INCLUDE
+
+    kafka_version = fields.String()
+    partitioner = fields.String()
+    partitions_count = fields.Integer()
+    partitions = fields.List(fields.Integer(), metadata=about("of each record, in request order"))
+    tokens = fields.List(fields.Integer(), metadata=about("instead of `partitions`, from a partitioner of tokens"))
+    hashes = fields.List(fields.Integer(), metadata=about("from `spark`: `hash(key)`"))
+    counter = fields.Integer(metadata=about("the round robin's counter after the last record"))
+    random_values_used = fields.Integer(metadata=about("how many of `random_values` were used"))
+    cumulative_frequency_table = fields.List(
+        fields.Integer(), allow_none=True, metadata=about("from `java:adaptive`; null: Kafka drops it")
+    )
+    distribution = fields.Nested(
+        CountsSchema, metadata=about(f"records per partition; `counts` is left out above {MAX_COUNTS} partitions")
+    )
+    explanation = fields.List(fields.Nested(StepSchema), metadata=about("with `explain=true`, one for each key"))
+
+
+def document(answer: PartitionsAnswer, _: Budget) -> dict[str, Any]:
+    """The answer, as PartitionsAnswerSchema has it."""
+    question, partitioner, result = answer.question, answer.partitioner, answer.result
+    told: dict[str, Any] = {"kafka_version": question.kafka_version, "partitioner": partitioner.name}
+    if answer.evenness is None:
+        told["tokens"] = result.partitions
+    else:
+        told |= {"partitions_count": question.partitions_count, "partitions": result.partitions}
+    for name in ("hashes", "counter", "random_values_used"):
+        value = getattr(result, name)
+        if value is not None:
+            told[name] = value
+    if "queue_sizes" in partitioner.options:
+        told["cumulative_frequency_table"] = result.cumulative_frequency_table
+    if answer.evenness is not None:
+        told["distribution"] = ({} if answer.counts is None else {"counts": answer.counts}) | vars(answer.evenness)
+    if answer.explanation is not None:
+        told["explanation"] = answer.explanation
+    return told
+
+
+def table(answer: PartitionsAnswer) -> pa.Table:
+    """The partitions or tokens."""
+    return pa.table({"token" if answer.partitioner.gives_tokens else "partition_id": answer.result.partitions})

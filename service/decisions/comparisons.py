@@ -1,0 +1,57 @@
+"""The same keys through several clients' partitioners: the question, and its answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from service.core.attribution.agreement import compare
+from service.core.errors import faults_of, raise_all
+from service.core.kafka_versions import LATEST
+from service.decisions import key_values
+from service.decisions.chosen_partitioners import chosen
+from service.decisions.figures import Figures
+
+if TYPE_CHECKING:
+    from service.core.attribution.agreement import PartitionerComparison
+    from service.decisions.budget import Budget
+
+
+@dataclass(frozen=True)
+class ComparisonQuestion:
+    """Keys of one topic, and the partitioners to compare; None: all.
+
+    keys : a list as JSON has it, or a column of Arrow's (see ``key_values.read``)
+    examples : most keys that are shown for each disagreement
+    """
+
+    partitions_count: int
+    keys: Any
+    partitioners: list[str] | None = None
+    key_format: str | None = None
+    examples: int = 3
+    kafka_version: str = LATEST
+
+
+@dataclass(frozen=True)
+class ComparisonAnswer:
+    """Which partitioners agree."""
+
+    question: ComparisonQuestion
+    result: PartitionerComparison
+
+    @property
+    def figures(self) -> Figures:
+        """See Figures."""
+        return Figures("all" if self.question.partitioners is None else "chosen", {"keys": self.result.records})
+
+
+def answer(question: ComparisonQuestion, budget: Budget) -> ComparisonAnswer:
+    """Compare the partitioners. Raises InvalidQuestion, and what the budget raises."""
+    budget.check("max_keys", len(question.keys), "keys", "keys")
+    faults = [*faults_of(lambda: chosen(question.partitioners))]
+    if faults:
+        raise_all((*faults, *faults_of(lambda: key_values.read(question.keys, question.key_format, budget))))
+    column, key_format = key_values.read(question.keys, question.key_format, budget)
+    result = compare(chosen(question.partitioners), column, key_format, question.partitions_count, question.examples)
+    return ComparisonAnswer(question, result)
