@@ -117,7 +117,7 @@ def _skew(
     from service.analyses.local import LocalRecords  # noqa: PLC0415 - imports that a refusal of the options does not need
     from service.analyses.skew.outcome import scan_of, skew  # noqa: PLC0415
     from service.core.partitioners import PARTITIONERS  # noqa: PLC0415
-    from service.core.sizing.plans import Limits, Rates  # noqa: PLC0415
+    from service.core.sizing.plans import CountLimits, Rates  # noqa: PLC0415
     from service.core.sizing.throughput import throughput  # noqa: PLC0415
     from service.files.reader import INTEGER, Column, read  # noqa: PLC0415
 
@@ -141,7 +141,7 @@ def _skew(
         size_columns=() if size_column is None else (size_column,),
     )
     most_records, most_bytes = (question[f"max_partition_{what}_per_second"] for what in ("records", "bytes"))
-    limits = Limits(most_records, most_bytes, question["max_skew"])
+    limits = CountLimits(most_records, most_bytes, question["max_skew"])
     rates = Rates(question["records_per_second"], question["bytes_per_second"])
     outcome = skew(records, scan, limits, rates, question["duration_seconds"])
     return outcome, records.rejected.table()

@@ -167,8 +167,15 @@ def test_a_catalogue_is_also_a_table(client, name):
     assert table.to_pylist() == rows
     answer = client.get(f"/v1/{name}", headers={"Accept": "text/csv"})
     assert answer.mimetype == "text/csv"
-    as_texts = [{key: ",".join(value) if isinstance(value, list) else value or "" for key, value in row.items()} for row in rows]
+    as_texts = [{key: _as_text(value) for key, value in row.items()} for row in rows]
     assert list(csv.DictReader(io.StringIO(answer.text, newline=""))) == as_texts
+
+
+def _as_text(value):
+    """A value as CSV has it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ",".join(value) if isinstance(value, list) else value or ""
 
 
 def test_a_large_answer_lets_go_of_what_has_been_sent(app):
