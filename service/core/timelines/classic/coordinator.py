@@ -85,6 +85,7 @@ class ClassicCoordinator:
         """A group that has just become stable. All heartbeats are due at the same times."""
         numbers, columns = self.present.numbers(), self.members.columns
         self._most_members, self.leader, self.state = len(self.present), 0, STABLE
+        self.assignor = selected(self.members, self.present)
         columns.is_new[numbers] = False
         columns.generation[numbers] = np.where(group.generations == NONE, 1, group.generations)
         self.generation = int(columns.generation[numbers].max())
