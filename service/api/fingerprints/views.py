@@ -8,7 +8,7 @@ from service.core.attribution.fingerprints import fingerprint
 from service.core.attribution.observations import observe
 from service.web.arrow.parser import ArrowParser
 from service.web.blueprint import Blueprint
-from service.web.context import check_limit, decision
+from service.web.context import check_limit, check_time, decision
 from service.web.responses import respond
 from service.web.schemas import ExplainSchema
 
@@ -52,6 +52,7 @@ def fingerprint_partitioners(question: FingerprintQuestion, query: dict[str, boo
             question.max_candidates,
             question.examples,
             all_suspects=not question.named,
+            check_time=check_time,
         )
     report.sees(keys=observed)
     with report.render():

@@ -9,7 +9,7 @@ pairs. One hash of a key serves all counts.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -30,7 +30,7 @@ from service.core.attribution.observations import (
     sample,
 )
 from service.core.attribution.probe_keys import probe_keys
-from service.core.attribution.shares import Floats, Interval, intervals
+from service.core.attribution.shares import Floats, Interval, intervals, unlimited
 from service.core.attribution.unlisted import probe_numbers, unlisted, whole_numbers
 from service.core.errors import InvalidQuestion
 from service.core.keys.columns import Column
@@ -157,6 +157,7 @@ class Case:
     patterns: Patterns
     mixture: Mixture
     trials: Trials
+    check_time: Callable[[], None]
 
 
 def fingerprint(
@@ -167,12 +168,14 @@ def fingerprint(
     most_examples: int = 3,
     *,
     all_suspects: bool = False,
+    check_time: Callable[[], None] = unlimited,
 ) -> Fingerprint:
     """The classes that explain where keys were seen.
 
     partitions_counts : those that are possible, all above the largest partition in the observations
     all_suspects : did nobody name the partitioners? Then those that do not write to Kafka are excluded; and if the others leave
         records unexplained, also what no client in the list does is considered
+    check_time : is called at each step, of 0.1 s or less for 500,000 pairs; raises what ends the search
     Raises InvalidQuestion if no partitioner hashes such keys.
     """
     kinds = observations.kinds
@@ -187,7 +190,7 @@ def fingerprint(
     ranks = {partitioner.name: rank(partitioner) for partitioner in partitioners}
 
     def judge(classified: PartitionerClasses, probes: Column) -> Fingerprint:
-        case = _case(classified.classes, observations, partitions_counts, probes)
+        case = _case(classified.classes, observations, partitions_counts, probes, check_time)
         return _judge(case, classified, ranks, None if len(partitions_counts) == 1 else most_candidates, most_examples)
 
     result = judge(classified, probe_keys(observations.key_format))
@@ -200,18 +203,24 @@ def fingerprint(
     return wider if any(not wider.partitioners.classes[part.class_index].names for part in wider.mixture.components) else result
 
 
-def _case(classes: tuple[PartitionerClass, ...], observations: KeyObservations, partitions_counts: range, probes: Column) -> Case:
+def _case(
+    classes: tuple[PartitionerClass, ...],
+    observations: KeyObservations,
+    partitions_counts: range,
+    probes: Column,
+    check_time: Callable[[], None],
+) -> Case:
     hypotheses = len(classes) * len(partitions_counts)
     trials = _try(classes, observations, partitions_counts)
     order = np.lexsort((trials.counts, -trials.log_likelihoods().max(axis=0)))
     shortlist = [int(n) for n in trials.counts[order[:COUNTS]]]
-    patterns = find_patterns(classes, observations, shortlist)
-    mixtures = {n: unmix(patterns[n], hypotheses) for n in shortlist}
+    patterns = find_patterns(classes, observations, shortlist, check_time)
+    mixtures = {n: unmix(patterns[n], hypotheses, check_time) for n in shortlist}
     explaining = [n for n in shortlist if mixtures[n].components] or shortlist[:1]
     best = max(explaining, key=lambda n: mixtures[n].log_likelihood - _price(mixtures[n], observations.pairs))
     if observations.pairs > SAMPLE:
         trials = _of_all_pairs(patterns)
-    return Case(observations, probes, classes, hypotheses, patterns[best], mixtures[best], trials)
+    return Case(observations, probes, classes, hypotheses, patterns[best], mixtures[best], trials, check_time)
 
 
 def _try(classes: tuple[PartitionerClass, ...], observations: KeyObservations, partitions_counts: range) -> Trials:
@@ -318,7 +327,11 @@ def _substitutes(case: Case, answer: list[int], class_index: int) -> list[int]:
     """The classes that explain the records nearly as well in the place of this one."""
     others = [k for k in answer if k != class_index]
     enough = case.mixture.log_likelihood - WORSE
-    return [k for k in range(len(case.classes)) if k not in answer and log_likelihood(case.patterns, [*others, k]) >= enough]
+    return [
+        k
+        for k in range(len(case.classes))
+        if k not in answer and log_likelihood(case.patterns, [*others, k], case.check_time) >= enough
+    ]
 
 
 def _more_samples(case: Case, first: Candidate, agreeing: Floats) -> int:

@@ -15,13 +15,14 @@ Method
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from service.core.attribution.binomial import log_tail
-from service.core.attribution.shares import Floats, most_likely
+from service.core.attribution.shares import Floats, merged, most_likely, unlimited
 from service.core.model import Bools, Int64s
 
 SIGNIFICANCE: Final = 0.001
@@ -82,11 +83,16 @@ class Mixture:
     log_likelihood: float
 
 
-def unmix(patterns: Patterns, hypotheses: int) -> Mixture:
-    """The classes that wrote the pairs. hypotheses : the number of classes and partition counts that were tried"""
+def unmix(patterns: Patterns, hypotheses: int, check_time: Callable[[], None] = unlimited) -> Mixture:
+    """The classes that wrote the pairs.
+
+    hypotheses : the number of classes and partition counts that were tried
+    check_time : is called at each step; raises what ends the search
+    """
     chosen: list[int] = []
     allowed = math.log(SIGNIFICANCE / max(hypotheses, 1))
     while True:
+        check_time()
         tests = {k: _test(patterns, chosen, k) for k in range(patterns.explained.shape[1]) if k not in chosen}
         best = min(tests, key=lambda k: (tests[k][2], k), default=None)
         if best is None or tests[best][2] > allowed:
@@ -96,14 +102,14 @@ def unmix(patterns: Patterns, hypotheses: int) -> Mixture:
         others = [other for other in chosen if other != k]
         if others and _test(patterns, others, k)[2] > allowed:
             chosen = others
-    shares = most_likely(likelihoods(patterns, chosen), patterns.observations)
+    shares = most_likely(likelihoods(patterns, chosen), patterns.observations, check_time)
     components = [
         Component(k, *_test(patterns, [other for other in chosen if other != k], k), share=float(share))
         for k, share in zip(chosen, shares, strict=False)
     ]
     components.sort(key=lambda component: (-component.share, component.class_index))
     unexplained = int(patterns.pairs[_left(patterns, chosen)].sum())
-    likelihood = log_likelihood(patterns, chosen)
+    likelihood = log_likelihood(patterns, chosen, check_time)
     return Mixture(patterns.partitions_count, tuple(components), float(shares[-1]), unexplained, likelihood)
 
 
@@ -131,7 +137,7 @@ def likelihoods(patterns: Patterns, classes: list[int]) -> Floats:
     return result
 
 
-def log_likelihood(patterns: Patterns, classes: list[int]) -> float:
+def log_likelihood(patterns: Patterns, classes: list[int], check_time: Callable[[], None] = unlimited) -> float:
     """The natural logarithm of the highest likelihood of the distinct pairs: a repeated pair is not new evidence."""
-    of_patterns = likelihoods(patterns, classes)
-    return float(patterns.pairs @ np.log(of_patterns @ most_likely(of_patterns, patterns.pairs)))
+    of_patterns, pairs = merged(likelihoods(patterns, classes), patterns.pairs)
+    return float(pairs @ np.log(of_patterns @ most_likely(of_patterns, pairs, check_time)))

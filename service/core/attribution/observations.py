@@ -1,6 +1,6 @@
 """Keys and the partitions on which they were seen, as evidence: each distinct pair once, and which classes explain it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +9,7 @@ import numpy.typing as npt
 from service.core.attribution import equivalents
 from service.core.attribution.equivalents import Hashes, PartitionerClass
 from service.core.attribution.mixtures import Patterns
-from service.core.attribution.shares import Floats, Pairs
+from service.core.attribution.shares import Floats, Pairs, unlimited
 from service.core.kernels import kernel
 from service.core.keys import columns
 from service.core.keys.columns import Column
@@ -137,13 +137,20 @@ def explained_by(partitions: Int32s, partition_ids: Int32s) -> Int64s:
 
 
 def find_patterns(
-    classes: tuple[PartitionerClass, ...], observations: KeyObservations, partitions_counts: list[int]
+    classes: tuple[PartitionerClass, ...],
+    observations: KeyObservations,
+    partitions_counts: list[int],
+    check_time: Callable[[], None] = unlimited,
 ) -> dict[int, Patterns]:
-    """The distinct pairs by the classes that explain them, at each of several partition counts."""
+    """The distinct pairs by the classes that explain them, at each of several partition counts.
+
+    check_time : is called for each block of keys and count; raises what ends the search
+    """
     tallies: dict[int, dict[int, list[int]]] = {n: {} for n in partitions_counts}
     for rows, hashes in _hashed_blocks(classes, observations):
         times = observations.times[rows]
         for n, tally in tallies.items():
+            check_time()
             codes, code_of = np.unique(_codes(hashes, observations, rows, n), return_inverse=True)
             pairs, seen_times = np.bincount(code_of), np.bincount(code_of, times).astype(np.int64)
             for code, *counts in zip(codes.tolist(), pairs.tolist(), seen_times.tolist(), strict=True):

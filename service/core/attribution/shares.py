@@ -16,6 +16,7 @@ Intervals
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -29,7 +30,21 @@ Floats = npt.NDArray[np.float64]
 Interval = tuple[float, float]
 
 ROUNDS: Final = 500
-"""Most rounds of the search for the maximum likelihood; Newton's method usually needs fewer than ten."""
+"""Most rounds of the search for the maximum likelihood; Newton's method usually needs fewer than twenty."""
+
+LEAST_STEP: Final = 0.1
+"""The part of a share that a round of Newton's method leaves at least."""
+
+LEVELS: Final = 3
+"""A pattern is certain in a component, impossible, or as likely as by chance."""
+
+FEW_CODES: Final = 2**20
+"""Codes up to which patterns are counted by code, which takes a tenth of the time of sorting them."""
+
+
+def unlimited() -> None:
+    """The time to check where there is no limit."""
+
 
 Z: Final = 1.959963984540054
 """The quantile of the normal distribution for a two-sided interval of 95 %."""
@@ -49,38 +64,63 @@ class Pairs:
     times: Floats
 
 
-def most_likely(likelihoods: Floats, counts: Int64s) -> Floats:
+def merged(likelihoods: Floats, counts: Int64s) -> tuple[Floats, Int64s]:
+    """The distinct rows, and how much they count together.
+
+    Patterns that differ only in classes that are no component count as one: there may be 500,000, and hundreds of rounds.
+    likelihoods, counts : as ``most_likely`` has them
+    """
+    codes, most = np.zeros(len(likelihoods), np.int64), 1
+    for column in likelihoods[:, :-1].T:
+        if most > np.iinfo(np.int64).max // LEVELS:
+            seen, codes = np.unique(codes, return_inverse=True)
+            most = len(seen)
+        codes = LEVELS * codes + (column > 0) + (column == 1)
+        most *= LEVELS
+    if most > FEW_CODES:
+        codes = np.unique(codes, return_inverse=True)[1]
+        most = int(codes.max(initial=0)) + 1
+    rows = np.zeros(most, np.int64)
+    rows[codes] = np.arange(1, len(codes) + 1)
+    present = np.flatnonzero(rows)
+    return likelihoods[rows[present] - 1], np.bincount(codes, counts, most)[present].astype(np.int64)
+
+
+def most_likely(likelihoods: Floats, counts: Int64s, check_time: Callable[[], None] = unlimited) -> Floats:
     """float64[components], the shares of maximum likelihood.
 
-    likelihoods : float64[patterns, components], the probability of the pattern's partitions in each component; the last is chance
+    likelihoods : float64[patterns, components], the probability of the pattern's partitions in each component: 0, 1 or that of
+        chance, which is the last component
     counts : int64[patterns], of what the shares are: records, or distinct pairs
+    check_time : is called in each round; raises what ends the search
     """
-    # Patterns that differ only in classes that are no component count as one: there may be 100,000, and hundreds of rounds.
-    likelihoods, pattern_of = np.unique(likelihoods, axis=0, return_inverse=True)
-    weights = np.bincount(pattern_of.ravel(), counts, len(likelihoods)) / max(int(counts.sum()), 1)
+    likelihoods, counts = merged(likelihoods, counts)
+    weights = counts / max(int(counts.sum()), 1)
     if likelihoods[:, :-1].any(axis=1).all():
         # First without chance: it gets no share, not even a rounding error, unless the likelihood rises with it.
-        shares = _climb(likelihoods[:, :-1], weights)
+        shares = _climb(likelihoods[:, :-1], weights, check_time)
         if weights @ (likelihoods[:, -1] / (likelihoods[:, :-1] @ shares)) <= 1 + 1e-9:
             return np.append(shares, 0.0)
-    return _climb(likelihoods, weights)
+    return _climb(likelihoods, weights, check_time)
 
 
-def _climb(likelihoods: Floats, weights: Floats) -> Floats:
+def _climb(likelihoods: Floats, weights: Floats, check_time: Callable[[], None]) -> Floats:
     """float64[components], adding up to 1: the shares with the highest weights @ log(likelihoods @ shares), a concave function.
 
-    Each round takes Newton's step or, if that does not lead as high within [0, 1], the one of expectation-maximisation, which
-    always leads uphill.
+    Each round takes Newton's step, no further than leaves a part of each share, or, if that does not lead as high, the step of
+    expectation-maximisation, which always leads uphill.
     likelihoods : no row of zeros; weights : float64[patterns], adding up to 1
     """
     shares = np.full(likelihoods.shape[1], 1 / likelihoods.shape[1])
     for _ in range(ROUNDS):
+        check_time()
         scores = likelihoods / (likelihoods @ shares)[:, None]
         slopes = weights @ scores
         updated = shares * slopes
-        newton = shares + np.linalg.pinv(_information(scores, weights), hermitian=True) @ (slopes - 1)
-        if (newton > 0).all():
-            updated = max(updated, newton / newton.sum(), key=lambda each: float(weights @ np.log(likelihoods @ each)))
+        step = np.linalg.pinv(_information(scores, weights), hermitian=True) @ (slopes - 1)
+        falls = step < (LEAST_STEP - 1) * shares
+        newton = shares + step * ((LEAST_STEP - 1) * shares[falls] / step[falls]).min(initial=1)
+        updated = max(updated, newton / newton.sum(), key=lambda each: float(weights @ np.log(likelihoods @ each)))
         change = np.abs(updated - shares).max()
         shares = updated
         if change < 1e-12:

@@ -378,3 +378,21 @@ def test_two_samples_of_the_same_user_decide_more_than_one():
         assert result.candidates_count == 1
         assert one["sides"][side]["partitioner"] in names_of(result, result.candidates[0])
         assert result.verdict == "undecided"
+
+
+def test_the_search_can_be_ended_at_each_of_its_steps():
+    """Each key on two partitions has the most steps for its size: no writer explains it, and several nearly do."""
+    names = [f"k{i // 2}" for i in range(40)]
+    seen = observe(column(names, "string"), "string", np.array([(7919 * i + i % 2) % 3 for i in range(40)], np.int32))
+    calls = 0
+
+    def count() -> None:
+        nonlocal calls
+        calls += 1
+
+    fingerprint(PARTITIONERS, seen, range(3, 4), all_suspects=True, check_time=count)
+    assert calls >= 3
+    for last in range(1, calls + 1):
+        left = iter(range(last - 1))
+        with pytest.raises(StopIteration):
+            fingerprint(PARTITIONERS, seen, range(3, 4), all_suspects=True, check_time=lambda left=left: next(left))

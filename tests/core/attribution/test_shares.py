@@ -14,7 +14,7 @@ from scipy.stats import binomtest
 from service.core.attribution.fingerprints import fingerprint
 from service.core.attribution.mixtures import Patterns, likelihoods
 from service.core.attribution.observations import observe
-from service.core.attribution.shares import Pairs, Z, intervals, most_likely, wilson
+from service.core.attribution.shares import Pairs, Z, intervals, merged, most_likely, wilson
 from service.core.partitioners import PARTITIONERS
 from tests.support.questions import ask, column
 
@@ -182,3 +182,19 @@ def test_wilsons_interval_solves_his_equation(share, trials):
         assert low == pytest.approx(brentq(distance, 0, share), abs=1e-9)
         assert high == pytest.approx(brentq(distance, share, 1), abs=1e-9)
     assert not math.isnan(low + high)
+
+
+@given(
+    st.lists(st.tuples(st.lists(st.sampled_from([0.0, 0.25, 1.0]), min_size=45, max_size=45), st.integers(1, 99)), max_size=30),
+    st.integers(0, 45),
+)
+def test_merged_patterns_are_the_distinct_rows_and_what_they_count_together(rows, components):
+    """With few components and with more than a code has room for."""
+    likelihoods_of_rows = np.array([[*row[:components], 0.25] for row, _ in rows]).reshape(-1, components + 1)
+    counts = np.array([count for _, count in rows], np.int64)
+    totals: dict[tuple[float, ...], int] = {}
+    for row, count in zip(likelihoods_of_rows.tolist(), counts.tolist(), strict=True):
+        totals[tuple(row)] = totals.get(tuple(row), 0) + count
+    distinct, together = merged(likelihoods_of_rows, counts)
+    assert dict(zip(map(tuple, distinct.tolist()), together.tolist(), strict=True)) == totals
+    assert len(distinct) == len(totals)
