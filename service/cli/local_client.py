@@ -29,8 +29,6 @@ OWN_MACHINE: Final = ("max_decision_bytes", "max_request_seconds", "max_simulate
 """The settings that limit nothing on the caller's own machine."""
 
 VIEWS: Final = {
-    "/v1/partition-count-plans": "service.api.partition_counts.views",
-    "/v1/partitioner-fingerprints": "service.api.fingerprints.views",
 }
 """The module that answers a path. An app of one module starts in half the time; for other paths the whole service is imported."""
 

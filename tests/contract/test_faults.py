@@ -32,13 +32,13 @@ TOPICS = [{"topic_name": "t", "placements": PLACEMENT}]
         ),
         (
             "/v1/partitioner-fingerprints",
-            {"observations": [], "partitioners": ["x"], "examples": -1},
-            ["/examples", "/partitioners/0", "/observations"],
+            {"observations": [], "partitioners": ["x"]},
+            ["/partitioners/0", "/observations"],
         ),
         (
             "/v1/partitioner-fingerprints",
-            {"observations": [{"key": 1, "partition_id": 7}], "partitions_count": 6, "max_candidates": 0},
-            ["/max_candidates", "/observations/0/key"],
+            {"observations": [{"key": 1, "partition_id": 7}], "partitions_count": 6},
+            ["/observations/0/key", "/observations/0/partition_id"],
         ),
         (
             "/v1/partition-count-plans",
@@ -50,10 +50,9 @@ TOPICS = [{"topic_name": "t", "placements": PLACEMENT}]
                 "max_partition_records_per_second": 1,
                 "max_partition_bytes_per_second": 1,
                 "consumer_mb_per_second": 1,
-                "hottest_keys": "1",
             },
             [
-                *("/hottest_keys", "/consumer_mb_per_second", "/partitioners/2", "/partitions_counts/1"),
+                *("/consumer_mb_per_second", "/partitioners/2", "/partitions_counts/1"),
                 *("/max_partition_records_per_second", "/max_partition_bytes_per_second", "/histogram"),
             ],
         ),

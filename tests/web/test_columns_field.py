@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from marshmallow import Schema, ValidationError, fields
 
-from service.api.fingerprints.request import ObservationSchema
-from service.api.partition_counts.request import HistogramRowSchema
+from service.api.fingerprints.schema import ObservationSchema
+from service.api.partition_counts.schema import HistogramRowSchema
 from service.api.partitions.schema import RecordSchema
 from service.core.errors import MAX_ERRORS
 from service.web.columns_field import Columns

@@ -1,15 +1,16 @@
 """``/v1/partitioner-fingerprints``: which partitioner wrote this, and to how many partitions."""
 
+from dataclasses import replace
+
 from flask import Response
 
-from service.api.fingerprints.request import FingerprintQuestion, PartitionerFingerprintsSchema
-from service.api.fingerprints.response import PartitionerFingerprintsAnswerSchema, document, table
-from service.core.attribution.fingerprints import fingerprint
-from service.core.attribution.observations import observe
+from service.api.fingerprints.document import PartitionerFingerprintsAnswerSchema
+from service.api.fingerprints.form import FORM
+from service.api.fingerprints.schema import PartitionerFingerprintsSchema
+from service.decisions.fingerprints import FingerprintQuestion
 from service.web.arrow.parser import ArrowParser
 from service.web.blueprint import Blueprint
-from service.web.context import check_limit, check_time, decision
-from service.web.responses import respond
+from service.web.deciding import decide
 from service.web.schemas import ExplainSchema
 
 blueprint = Blueprint(
@@ -39,21 +40,4 @@ def fingerprint_partitioners(question: FingerprintQuestion, query: dict[str, boo
     The body may also be an Arrow stream with the columns `key` and `partition_id`, the other fields being query parameters. As
     `text/csv` or Arrow the answer is the table of candidates.
     """
-    observed = len(question.partition_ids)
-    if query["explain"]:
-        check_limit("max_explained", observed, "observations to be explained", "explain")
-    report = decision("partitioner_fingerprint", "chosen" if question.named else "all")
-    with report.compute():
-        observations = observe(question.column, question.key_format, question.partition_ids)
-        result = fingerprint(
-            question.partitioners,
-            observations,
-            question.partitions_counts,
-            question.max_candidates,
-            question.examples,
-            all_suspects=not question.named,
-            check_time=check_time,
-        )
-    report.sees(keys=observed)
-    with report.render():
-        return respond(lambda: document(question, result, observations, explained=query["explain"]), lambda _: table(result))
+    return decide("partitioner_fingerprint", FORM, replace(question, explain=query["explain"]))

@@ -4,28 +4,15 @@ The keys come as JSON, or as an Arrow stream with the rest in the query. A strea
 it needs memory for its body and its largest batch.
 """
 
-from typing import cast
-
-import pyarrow as pa
 from flask import Response
 
-from service.api.partition_counts.request import PartitionCountPlansSchema, PlansQuestion
-from service.api.partition_counts.response import (
-    PartitionCountPlansAnswerSchema,
-    document,
-    rows,
-    throughput_document,
-    throughput_table,
-)
-from service.core.errors import InvalidQuestion
-from service.core.measures import spread
-from service.core.sizing.plans import Rates, check_not_empty, plans
-from service.core.sizing.reach import reach
-from service.core.sizing.throughput import Throughput
+from service.api.partition_counts.document import PartitionCountPlansAnswerSchema
+from service.api.partition_counts.form import FORM
+from service.api.partition_counts.schema import PartitionCountPlansSchema
+from service.decisions.partition_counts import PlansQuestion
 from service.web.arrow.parser import ArrowParser
 from service.web.blueprint import Blueprint
-from service.web.context import decision
-from service.web.responses import respond
+from service.web.deciding import decide
 
 blueprint = Blueprint(
     "partition-count-plans", __name__, ArrowParser("keys", "histogram"), description="keys → how many partitions"
@@ -56,38 +43,4 @@ def plan_partition_counts(question: PlansQuestion) -> Response:
     partition and c the most that one consumer reads. With keys this count is compared with the others; without keys it is the
     answer.
     """
-    if question.batches is None:
-        return _answer_throughput(question)
-    counts = question.counts
-    report = decision("partition_count_plan", counts.names[0] if len(counts.names) == 1 else "several")
-    with report.compute():
-        key_format, rows_read = "string", 0
-        for batch in question.batches:
-            key_format, rows_read = batch.key_format, rows_read + len(batch)
-            counts.add(batch.column, key_format, batch.records, batch.bytes)
-        check_not_empty(counts, question.keys_field)
-        rates = _rates(question)
-        results = plans(counts, rates, question.limits)
-        reached = reach(counts, results, rates, question.limits, key_format)
-    report.sees(keys=rows_read)
-    if question.topic_name is not None and counts.current is not None:  # what the topic has, not what it might have
-        report.gives(spread(counts.totals(counts.names[0], counts.current).records).skew, subject=question.topic_name)
-    with report.render():
-        return respond(lambda: document(question, results, reached, key_format), lambda _: pa.Table.from_pylist(rows(results)))
-
-
-def _answer_throughput(question: PlansQuestion) -> Response:
-    needed = cast("Throughput", question.throughput)
-    with decision("partition_count_plan", "throughput").render():
-        return respond(lambda: throughput_document(question), lambda _: throughput_table(needed))
-
-
-def _rates(question: PlansQuestion) -> Rates:
-    """What the topic takes in: as given, or by the duration."""
-    counts, seconds, rates = question.counts, question.duration_seconds, question.rates
-    if not counts.has_bytes and (rates.bytes_per_second is not None or question.limits.bytes_per_second is not None):
-        field = "bytes_per_second" if rates.bytes_per_second is not None else "max_partition_bytes_per_second"
-        raise InvalidQuestion("Requires the bytes of each key.", field)
-    if seconds is None:
-        return rates
-    return Rates(counts.records / seconds, counts.bytes / seconds if counts.has_bytes else None)
+    return decide("partition_count_plan", FORM, question)

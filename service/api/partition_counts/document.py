@@ -1,17 +1,16 @@
-"""The answer of ``/v1/partition-count-plans``: its schema, its JSON and its table."""
+"""Plans of partition counts as JSON and as a table."""
 
 from typing import Any, Final, get_args
 
 import pyarrow as pa
 from marshmallow import Schema, fields, validate
 
-from service.api.partition_counts.request import PlansQuestion
 from service.core.keys.values import key_value
 from service.core.sizing.counter import KeyCounter, Moved
 from service.core.sizing.distinct_keys import BYTES, RECORDS
 from service.core.sizing.plans import EVEN, CountPlan, Measure, Verdict
-from service.core.sizing.reach import Reach
-from service.core.sizing.throughput import Throughput
+from service.decisions.budget import Budget
+from service.decisions.partition_counts import PlansAnswer
 from service.web.fields import about
 from service.web.schemas import CountsSchema
 
@@ -203,31 +202,32 @@ class PartitionCountPlansAnswerSchema(Schema):
     limits = fields.List(fields.Nested(ReachSchema), metadata=about("of each partitioner; empty objects without limits"))
 
 
-def throughput_document(question: PlansQuestion) -> dict[str, Any]:
-    """The members of the answer that need no keys."""
-    needed = question.throughput
-    return {"kafka_version": question.kafka_version} | ({"throughput": vars(needed)} if needed else {})
-
-
-def throughput_table(needed: Throughput) -> pa.Table:
-    """The main table of an answer without keys: one row."""
-    return pa.table({name: pa.array([count], pa.int32()) for name, count in vars(needed).items()})
-
-
-def document(question: PlansQuestion, plans: list[CountPlan], reached: list[Reach], key_format: str) -> dict[str, Any]:
+def document(answer: PlansAnswer, _: Budget) -> dict[str, Any]:
     """The answer, as PartitionCountPlansAnswerSchema has it."""
-    counts, hottest = question.counts, question.hottest_keys
+    question, needed, counted = answer.question, answer.throughput, answer.counted
+    told = {"kafka_version": question.kafka_version} | ({"throughput": vars(needed)} if needed else {})
+    if counted is None:
+        return told
+    counts, hottest, key_format = counted.counts, question.hottest_keys, counted.key_format
     return {
-        **throughput_document(question),
+        **told,
         "current_partitions_count": counts.current,
         "keys": _totals(counts, is_sample=question.is_sample),
         "hottest_keys": {
             "by_records": _hot(counts, RECORDS, "records", key_format, hottest),
             "by_bytes": _hot(counts, BYTES, "bytes", key_format, hottest),
         },
-        "plans": [_plan(counts, plan) for plan in plans],
-        "limits": [vars(of) for of in reached],
+        "plans": [_plan(counts, plan) for plan in counted.plans],
+        "limits": [vars(of) for of in counted.reached],
     }
+
+
+def table(answer: PlansAnswer) -> pa.Table:
+    """A row for each partitioner and count; without keys one row, with what the throughput needs."""
+    if answer.counted is not None:
+        return pa.Table.from_pylist(rows(answer.counted.plans))
+    needed = vars(answer.throughput) if answer.throughput else {}
+    return pa.table({name: pa.array([count], pa.int32()) for name, count in needed.items()})
 
 
 def _totals(counts: KeyCounter, *, is_sample: bool) -> dict[str, Any]:

@@ -7,7 +7,6 @@ import pyarrow as pa
 from marshmallow import Schema, fields
 
 from service.api.fingerprints.partitioner_classes import ExcludedSchema, WriterSchema, excluded_documents, writer_document
-from service.api.fingerprints.request import FingerprintQuestion
 from service.core.attribution.binomial import NEVER
 from service.core.attribution.equivalents import UNDECIDED, PartitionerClass
 from service.core.attribution.fingerprints import MOSTLY, Candidate, Fingerprint, explain
@@ -16,7 +15,9 @@ from service.core.attribution.shares import Interval
 from service.core.keys.columns import INTEGERS
 from service.core.model import Int32s
 from service.core.partitioners.hash_codes import OBJECT
-from service.decisions import key_values as keys
+from service.decisions.budget import Budget
+from service.decisions.fingerprints import FingerprintAnswer
+from service.decisions.key_values import json_value
 from service.report.numbers import share
 from service.web.fields import about
 
@@ -129,20 +130,18 @@ class PartitionerFingerprintsAnswerSchema(Schema):
     )
 
 
-def document(
-    question: FingerprintQuestion, result: Fingerprint, observations: KeyObservations, *, explained: bool
-) -> dict[str, Any]:
+def document(answer: FingerprintAnswer, _: Budget) -> dict[str, Any]:
     """The answer, as PartitionerFingerprintsAnswerSchema has it."""
+    question, result, observations = answer.question, answer.result, answer.observations
 
     def examples(rows: tuple[int, ...]) -> list[dict[str, Any]]:
         return [
-            {"row": row, "key": keys.json_value(question.values, row), "partition_id": int(question.partition_ids[row])}
-            for row in rows
+            {"row": row, "key": json_value(question.keys, row), "partition_id": int(question.partition_ids[row])} for row in rows
         ]
 
     mixture = result.mixture
     known = bool(mixture.components) or result.candidates_count > 0
-    answer = {
+    told = {
         "kafka_version": question.kafka_version,
         "verdict": result.verdict,
         "conclusion": conclusion(result, observations),
@@ -164,9 +163,9 @@ def document(
         "candidates_count": result.candidates_count,
         "not_considered": excluded_documents(result.partitioners),
     }
-    if explained:
-        answer["explanation"] = _explanation(question.partition_ids, result, observations)
-    return answer
+    if question.explain:
+        told["explanation"] = _explanation(question.partition_ids, result, observations)
+    return told
 
 
 def _explanation(partition_ids: Int32s, result: Fingerprint, observations: KeyObservations) -> list[dict[str, Any]]:
@@ -296,8 +295,9 @@ def _how_many_more(result: Fingerprint) -> str:
     return f"{samples}, would decide it."
 
 
-def table(result: Fingerprint) -> pa.Table:
+def table(answer: FingerprintAnswer) -> pa.Table:
     """The candidates; those of the answer with their shares."""
+    result = answer.result
     rows = [_candidate(result, candidate) for candidate in result.candidates]
     shares = {
         (part.class_index, result.mixture.partitions_count): _within(part.share, interval)

@@ -1,0 +1,126 @@
+"""Which partitioner wrote a topic, and to how many partitions: the question, and its answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from service.core.attribution.fingerprints import fingerprint
+from service.core.attribution.observations import observe
+from service.core.errors import InvalidQuestion, faults_of, raise_all
+from service.core.kafka_versions import LATEST
+from service.core.keys.columns import data_bytes
+from service.decisions import key_values
+from service.decisions.chosen_partitioners import chosen
+from service.decisions.figures import Figures
+
+if TYPE_CHECKING:
+    from service.core.attribution.fingerprints import Fingerprint
+    from service.core.attribution.observations import KeyObservations
+    from service.core.keys.columns import Column
+    from service.core.model import Int32s
+    from service.decisions.budget import Budget
+
+MOST_COUNTS: Final = 100_000
+"""Most partitions that are tried if the count is not given."""
+
+COUNT_BYTES: Final = 1_200
+"""Memory for each partition count that is tried. Measured for 100,000 counts and all partitioners: 980."""
+
+PAIR_BYTES: Final = 64
+"""Memory for each observation while pairs are made of them, beside a copy of its key."""
+
+DEFAULT_COUNTS: Final = 4_096
+"""At least this many are tried, unless the caller says how many."""
+
+
+@dataclass(frozen=True)
+class FingerprintQuestion:
+    """Records that were seen.
+
+    keys : a list as JSON has it, or a column of Arrow's (see ``key_values.read``)
+    partition_ids : int32[n], the partition that each was seen on
+    partitions_count : the topic's when the records were written; None: unknown, at most ``max_partitions_count``
+    partitioners : None: all
+    max_candidates, examples : most candidates, and most records of each writer, that are listed
+    explain : whether to tell for each record which writers explain it
+    """
+
+    keys: Any
+    partition_ids: Int32s
+    partitions_count: int | None = None
+    max_partitions_count: int | None = None
+    key_format: str | None = None
+    partitioners: list[str] | None = None
+    max_candidates: int = 20
+    examples: int = 3
+    kafka_version: str = LATEST
+    explain: bool = False
+
+
+@dataclass(frozen=True)
+class FingerprintAnswer:
+    """What the records say."""
+
+    question: FingerprintQuestion
+    observations: KeyObservations
+    result: Fingerprint
+
+    @property
+    def figures(self) -> Figures:
+        """See Figures."""
+        return Figures("all" if self.question.partitioners is None else "chosen", {"keys": len(self.question.partition_ids)})
+
+
+def answer(question: FingerprintQuestion, budget: Budget) -> FingerprintAnswer:
+    """Find the writers. Raises InvalidQuestion (all faults at once), and what the budget raises."""
+    observed = len(question.partition_ids)
+    if question.explain:
+        budget.check("max_explained", observed, "observations to be explained", "explain")
+    if not observed:
+        raise_all(
+            (*faults_of(lambda: chosen(question.partitioners)), InvalidQuestion("There are no observations.", "observations"))
+        )
+    budget.check("max_keys", observed, "keys", "observations")
+    faults = [*faults_of(lambda: chosen(question.partitioners), lambda: _possible(question))]
+    if faults:
+        raise_all((*faults, *faults_of(lambda: _keys(question, budget))))
+    column, key_format = _keys(question, budget)
+    counts = _possible(question)
+    budget.reserve(COUNT_BYTES * len(counts) + PAIR_BYTES * observed + data_bytes(column))
+    observations = observe(column, key_format, question.partition_ids)
+    result = fingerprint(
+        chosen(question.partitioners),
+        observations,
+        counts,
+        question.max_candidates,
+        question.examples,
+        all_suspects=question.partitioners is None,
+        check_time=budget.check_time,
+    )
+    return FingerprintAnswer(question, observations, result)
+
+
+def _keys(question: FingerprintQuestion, budget: Budget) -> tuple[Column, str]:
+    with key_values.fields_of(keys=("observations", "key")):
+        return key_values.read(question.keys, question.key_format, budget)
+
+
+def _possible(question: FingerprintQuestion) -> range:
+    """The partition counts that the request and the observations leave possible."""
+    partition_ids = question.partition_ids
+    row = int(partition_ids.argmax())
+    least = int(partition_ids[row]) + 1
+    count = question.partitions_count
+    if count is not None:
+        if question.max_partitions_count is not None:
+            raise InvalidQuestion("The partitions_count is given.", "max_partitions_count")
+        if least > count:
+            raise InvalidQuestion(f"Partition {least - 1} is not in [0, {count}).", "observations", row, "partition_id")
+        return range(count, count + 1)
+    most = question.max_partitions_count or min(max(DEFAULT_COUNTS, 2 * least), MOST_COUNTS)
+    if least > most:
+        raise InvalidQuestion(
+            f"Partition {least - 1} was observed, so there are more than {most} partitions.", "max_partitions_count"
+        )
+    return range(least, most + 1)
