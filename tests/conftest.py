@@ -9,6 +9,8 @@ import pytest
 from hypothesis import settings
 
 from service.app import create_app
+from service.auth.principals import SCOPES
+from service.auth.tokens import new_token
 from tests.support.programs import commands
 from tests.support.serving import serving
 
@@ -41,7 +43,7 @@ WITHOUT_SHARED_SPARK = (
 )  # fmt: skip
 """These start their own."""
 
-WAITING = ("tests/core/timelines/test_live.py", "tests/live/", "tests/server/")
+WAITING = ("tests/core/timelines/test_live.py", "tests/live/", "tests/server/", "tests/auth/")
 """These tests wait for servers and for time to pass, more than they compute. A third worker runs them and no others: it uses what
 the other two leave of two cores."""
 
@@ -127,3 +129,12 @@ def server() -> Iterator[Server]:
     """A server of two workers with its default settings, one for the whole run: a test leaves it as it was."""
     with serving(ALLOCATOR_WORKERS="2") as running:
         yield running
+
+
+@pytest.fixture
+def tokens(tmp_path):
+    """A file with a token for each scope, and the tokens by their scope."""
+    made = {scope: new_token(f"{scope}-caller", (scope,)) for scope in (*SCOPES, "*")}
+    path = tmp_path / "tokens"
+    path.write_text("# who may ask\n\n" + "".join(f"{line}\n" for _, line in made.values()))
+    return path, {scope: token for scope, (token, _) in made.items()}
