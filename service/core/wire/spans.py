@@ -121,7 +121,7 @@ def _begun(reading: MessageReading, row: Int64, at: Int64) -> MessageReading:
 
 @kernel
 def read_spans(reading: MessageReading) -> Int64:
-    """``next_spans`` for Python."""
+    """``next_spans`` for Python. Plain-Python twin: tests/reference/wire.py."""
     return next_spans(reading)
 
 
