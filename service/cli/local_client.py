@@ -28,10 +28,6 @@ UNLIMITED: Final = 2**62
 OWN_MACHINE: Final = ("max_decision_bytes", "max_request_seconds", "max_simulated_cells")
 """The settings that limit nothing on the caller's own machine."""
 
-VIEWS: Final = {
-}
-"""The module that answers a path. An app of one module starts in half the time; for other paths the whole service is imported."""
-
 
 def settings() -> Settings:
     """The settings of the environment. Raises BadInput, which names every invalid variable."""
@@ -85,7 +81,7 @@ class LocalApp:
             # What is imported and made now are many objects and no garbage: without the collector it takes a tenth less time.
             gc.disable()
             try:
-                self._clients[path] = Client(_app(path, self._settings))
+                self._clients[path] = Client(_app(self._settings))
             finally:
                 gc.freeze()
                 gc.enable()
@@ -172,18 +168,12 @@ def with_query(path: str, query: Mapping[str, Any]) -> str:
     return f"{path}?{urlencode(query, errors='surrogateescape')}"
 
 
-def _app(path: str, own_settings: Settings) -> Flask:
+def _app(own_settings: Settings) -> Flask:
     import_libraries()
     announce_compilation()
-    views = VIEWS.get(path)
-    if views is None:
-        from service.app import create_app  # noqa: PLC0415 - the whole service
+    from service.app import create_app  # noqa: PLC0415 - the whole service
 
-        return create_app(own_settings)
-    from service.web.application import add_hooks, new_app  # noqa: PLC0415 - as above
-
-    app, _ = new_app(own_settings, [import_module(views).blueprint])
-    return add_hooks(app, own_settings)
+    return create_app(own_settings)
 
 
 class Absent(MetaPathFinder):
