@@ -33,7 +33,9 @@ def allowed_sets(
         on = {rack: sum(racks[b] == rack for b in chosen) for rack in sizes}
         if rule == "strict" and sum(count > 0 for count in on.values()) < min(factor, len(sizes)):
             continue
-        if rule == "spread" and any(count > max(level, sum(racks[b] == rack for b in homes)) for rack, count in on.items()):
+        if rule == "spread" and any(
+            count > max(level, sum(racks[b] == rack and brokers.usable[b] for b in homes)) for rack, count in on.items()
+        ):
             continue
         if must <= chosen or not pinned:
             sets.append(chosen)

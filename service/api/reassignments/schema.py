@@ -149,8 +149,8 @@ class ReassignmentQuestionSchema(Schema):
         load_default="strict",
         validate=validate.OneOf(RACK_RULES),
         metadata=about(
-            "`strict`: each partition is on as many racks as possible; `spread`: replicas that share a rack may stay, but no "
-            "move makes replicas share one; `none`"
+            "`strict`: each partition is on as many racks as possible; `spread`: a rack has at most its share of a "
+            "partition, or as many replicas as are there now on brokers that may keep them; `none`"
         ),
     )
     leaders = fields.String(

@@ -119,10 +119,10 @@ def _allowed(s: ReplicaSets, partition: int, a: int, b: int) -> bool:  # noqa: P
 
 @njit(nogil=True, cache=True, inline="always")
 def rack_limit(s: ReplicaSets, partition: int, rack: int) -> int:
-    """LIMITED: the most replicas that the partition may have on the rack: its level, or as many as are there now."""
+    """LIMITED: the most replicas that the partition may have on the rack: its level, or as many as are there now and may stay."""
     now = 0
     for i in range(s.home_offsets[partition], s.home_offsets[partition + 1]):
-        now += s.racks[s.homes[i]] == rack
+        now += s.usable[s.homes[i]] and s.racks[s.homes[i]] == rack
     return max(now, int(s.levels[s.level_rows[partition], rack]))
 
 

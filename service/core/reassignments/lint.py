@@ -188,7 +188,10 @@ def _lint_changes(brokers: Brokers, reassigned: Reassigned, now: Ragged, known: 
     findings.add(
         "warning", "no-op", np.flatnonzero(same & ~differing), lambda _: "The partition has these replicas in this order already."
     )
-    racks, racks_now = (distinct_in_rows(rows, brokers.racks()[rows.values], rows.values != NONE) for rows in (replicas, now))
+    racks, racks_now = (  # a broker that is gone is on no rack
+        distinct_in_rows(rows, brokers.racks()[rows.values], (rows.values != NONE) & brokers.listed[rows.values])
+        for rows in (replicas, now)
+    )
     possible = np.minimum(lengths, len(np.unique(brokers.racks()[brokers.usable])))
     usable = np.bincount(replicas.row_of_each_value()[replicas.values == NONE], minlength=len(lengths)) == 0
     crowded = known & usable & (racks < possible)

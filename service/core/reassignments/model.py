@@ -126,8 +126,8 @@ class Goal:
     """What is best.
 
     objective : "fewest-moves": the fewest copies, then the evenest load; "even": the reverse
-    racks : "strict": each partition on as many racks as there can be; "spread": replicas that share a rack may stay, but none
-        comes to share one; "none"
+    racks : "strict": each partition on as many racks as there can be; "spread": a rack has at most its share of a partition,
+        or as many replicas as are there now and may stay; "none"
     leaders : "balance": evenly over the brokers, then with the fewest changes; "keep": only where a leader's replica moves;
         "only": replicas stay where they are
     balance : what is counted, for copies and for evenness: "replicas" or "bytes"

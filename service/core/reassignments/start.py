@@ -22,7 +22,7 @@ class _Partition(NamedTuple):
     """The partition that is being filled.
 
     holds : bool[brokers], whether its set has the broker
-    on_rack, homes_on_rack : int32[racks], its replicas, and its homes, on each rack
+    on_rack, homes_on_rack : int32[racks], its replicas, and its homes that may stay, on each rack
     covered : int64[1], the racks that it is on
     """
 
@@ -79,7 +79,7 @@ def _fill(s: ReplicaSets, one: _Partition, partition: int, racks_usable: int, fi
     end = s.offsets[partition + 1]
     homes = range(s.home_offsets[partition], s.home_offsets[partition + 1])
     for i in homes:
-        one.homes_on_rack[s.racks[s.homes[i]]] += 1
+        one.homes_on_rack[s.racks[s.homes[i]]] += s.usable[s.homes[i]]
     for place in range(s.offsets[partition], first):
         _add(s, one, s.members[place])
     for place in range(first, end):

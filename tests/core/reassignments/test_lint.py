@@ -67,3 +67,10 @@ def test_a_fenced_leader_is_an_error_and_every_rule_has_a_case() -> None:
 
 def test_a_good_reassignment_has_no_findings() -> None:
     assert found([(0, [2, 1])], now=[[0, 1], [1, 2]], draining=[True, False, False]) == []
+
+
+def test_a_broker_that_is_gone_is_on_no_rack() -> None:
+    """The partition is on one rack now and on one afterwards, so nothing gets worse."""
+    for severity, listed in (("error", True), ("warning", False)):
+        findings = found([(0, [0, 1])], racks=["a", "a", "b", None], now=[[0, 3]], listed=[True, True, True, listed])
+        assert (severity, "rack-rule", 0, None) in findings

@@ -200,3 +200,20 @@ def test_cruise_control_removes_a_broker_with_as_many_copies_and_less_evenly(see
     assert all(len({b % 4 for b in row}) == 3 and 0 not in row for row in removal.rows)
     ours = np.bincount(answer.replicas.values, minlength=13)
     assert (ours**2).sum() <= (removal.counts**2).sum()
+
+
+@pytest.mark.parametrize("leaves", ["draining", "listed", "fenced"])
+def test_a_replica_that_has_to_leave_does_not_come_to_share_a_rack(leaves):
+    """Both replicas are on rack a; the one that stays keeps its place, the other is to find a rack of its own."""
+    brokers = a_cluster([*"aaabc"])
+    flags = {"draining": brokers.draining, "listed": brokers.listed, "fenced": brokers.cluster.fenced}[leaves]
+    flags[1] = not flags[1]
+    answer = plan(brokers, some_placements([[0, 1]]), Goal(racks="spread"))
+    assert lists_of(answer.replicas) == [[0, 3]]
+
+
+def test_a_broker_that_is_gone_leaves_no_room_on_the_rack_of_brokers_without_one():
+    """Brokers 1 and 2 are gone, 3 and 4 have no rack: they share one, which gets one replica, as a and b do."""
+    brokers = a_cluster(["a", None, None, None, None, "b"], listed=[True, False, False, True, True, True])
+    answer = plan(brokers, some_placements([[1, 2, 0]]), Goal(racks="spread"))
+    assert sorted(brokers.racks()[answer.replicas.values].tolist()) == [0, 1, 2]

@@ -171,8 +171,9 @@ class _DetourBatch:
             return len(np.unique(racks[between])) >= min(len(between), self._racks_usable)
         if self._racks == "none":
             return True
-        most = rack_levels(racks, self._progress.brokers.usable, len(new))
-        here, before, later = (np.bincount(racks[row], minlength=len(most)) for row in (between, old, new))
+        usable = self._progress.brokers.usable
+        most = rack_levels(racks, usable, len(new))
+        here, before, later = (np.bincount(racks[row], minlength=len(most)) for row in (between, old[usable[old]], new))
         return bool((here <= np.maximum(most, np.maximum(before, later))).all())
 
     def apply(self) -> None:
