@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from service.core.certificate import Certificate
 from service.core.kafka_versions import LATEST
 
 Int32s = npt.NDArray[np.int32]
@@ -201,11 +202,13 @@ class Assignment:
     withheld : Ragged member → partitions that it gets once their previous owners have revoked them; None from an assignor that
         never withholds any
     left_open : the partitions that are in no row because the library leaves their members to chance; None if it leaves none
+    certificate : how good it is, and how good any could be; None from an assignor that does not prove anything
     """
 
     rows: Ragged
     withheld: Ragged | None = None
     left_open: LeftOpen | None = None
+    certificate: Certificate | None = None
 
     @property
     def follow_up_rebalance(self) -> bool | None:

@@ -29,6 +29,15 @@ def transposed(rows: Ragged, columns: int) -> Ragged:
     return Ragged(*_transposed(rows.offsets, rows.values, columns))
 
 
+def taken(rows: Ragged, indices: npt.NDArray[Any]) -> Ragged:
+    """The rows of these indices. indices : integers"""
+    sizes = rows.lengths()[indices]
+    offsets = np.zeros(len(indices) + 1, np.int32)
+    np.cumsum(sizes, out=offsets[1:])
+    places = np.repeat(rows.offsets[indices] - offsets[:-1], sizes) + np.arange(offsets[-1])
+    return Ragged(offsets, rows.values[places])
+
+
 def first_repeat(rows: Ragged, columns: int) -> int:
     """The index of the first value that its row already has, or NONE.
 

@@ -19,6 +19,9 @@ from service.api.groups import schema
 from service.app import create_app
 from service.config import Settings
 from service.core.kafka_versions import LATEST
+from service.decisions.budget import Budget, OutOfTime
+from service.decisions.groups.answer import answer
+from service.decisions.groups.question import of_rows
 from service.web.fields import List
 from service.web.json import integer_lists
 from tests.support import golden
@@ -490,3 +493,29 @@ assert uniform == ["Index 2147483647 out of bounds for length 3"]
 def test_partition_ids_at_the_edge_of_int32_take_no_more_memory_than_small_ones():
     """In a process of its own, for an id that indexes an array ends it; the message is what the real class throws."""
     subprocess.run([sys.executable, "-c", EDGE_IDS], check=True, timeout=600)
+
+
+def test_balanced_proves_its_answer(client):
+    owned = [{"topic_name": "orders", "partition_ids": [0, 1, 2, 3]}]
+    members = [{"member_id": "c2"}, {"member_id": "c1", "owned_partitions": owned}, {"member_id": "c3", "topic_names": []}]
+    body = {"assignor": "balanced", "topics": [{"topic_name": "orders", "partitions_count": 4}], "members": members}
+    for protocol in ("classic", "consumer"):
+        answer = client.post(URL, json={**body, "group_protocol": protocol}).json
+        assert answer["member_load"]["counts"] == [2, 2, 0]
+        assert answer["implementation"] == {"client": None, "release": None, "symbol": None}
+        assert [(each["name"], each["value"], each["bound"], each["gap"]) for each in answer["certificate"]["objectives"]] == [
+            ("unassigned_partitions", 0, 0, 0),
+            ("largest_load", 2, 2, 0),
+            ("sum_of_squared_loads", 8, 8, 0),
+            ("moved_partitions", 2, 2, 0),
+        ]
+        assert answer["movement"]["fewest_possible_moves"] == answer["movement"]["moved"] == 2
+    assert "certificate" not in client.post(URL, json={**body, "assignor": "range"}).json
+
+
+def test_balanced_ends_when_the_time_is_up():
+    topics = [{"topic_name": name, "partitions_count": 4} for name in "tu"]
+    members = [{"member_id": "m", "topic_names": ["t"]}, {"member_id": "n"}]
+    assert answer(of_rows(topics, members, assignor="range"), Budget(seconds=0))
+    with pytest.raises(OutOfTime):
+        answer(of_rows(topics, members, assignor="balanced"), Budget(seconds=0))

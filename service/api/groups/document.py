@@ -19,6 +19,7 @@ from service.web.json.rows import Part, json_list
 from service.web.schemas import CountsSchema, ImplementationSchema, LoadsSchema, counts_document, implementation_document
 
 if TYPE_CHECKING:
+    from service.core.certificate import Certificate
     from service.core.rebalances.moves import Moves
     from service.decisions.budget import Budget
     from service.decisions.groups.answer import Assigned, Comparison, GroupAnswer
@@ -78,6 +79,22 @@ class PartitionMoveSchema(Schema):
     to_member_id = fields.String(allow_none=True, metadata=about("gets it; null: no member does"))
 
 
+class ObjectiveSchema(Schema):
+    """One aim of an assignor that proves its answer."""
+
+    name = fields.String(metadata=about("what is counted", example="moved_partitions"))
+    value = fields.Float(metadata=about("what this answer has"))
+    bound = fields.Float(metadata=about("what no answer as good in the objectives before this one can beat"))
+    gap = fields.Float(metadata=about("how far `value` may be from the best, as a share of the larger; 0: it is the best"))
+
+
+class CertificateSchema(Schema):
+    """How good the assignment is, and how good any could be."""
+
+    objectives = fields.List(fields.Nested(ObjectiveSchema), metadata=about("the most important first"))
+    method = fields.String(metadata=about("how values and bounds were found"))
+
+
 class FollowUpSchema(Schema):
     """The second rebalance of the cooperative protocol."""
 
@@ -133,6 +150,7 @@ class GroupAssignmentAnswerSchema(Schema):
         fields.Nested(TopicPartitionsAnswerSchema),
         metadata=about("the partitions whose members a client's library leaves to chance; `assignments` has those of every run"),
     )
+    certificate = fields.Nested(CertificateSchema, metadata=about("from `balanced`: what is proven of the assignment"))
     warnings = fields.List(
         fields.String(),
         metadata=about("what is unusual in the request, and what Java or another client leaves open"),
@@ -149,6 +167,7 @@ def document(answer: GroupAnswer, _: Budget) -> dict[str, Any]:
         "assignor": answer.assignor.name,
         "implementation": implementation_document(answer.assignor),
         **_assigned(answer.first),
+        **_certified(outcome.assignment.certificate),
     }
     if answer.weighted_load is not None:
         told["weighted_member_load"] = {"totals": answer.weighted_load, **asdict(spread(answer.weighted_load))}
@@ -169,6 +188,15 @@ def document(answer: GroupAnswer, _: Budget) -> dict[str, Any]:
     if answer.explanation is not None:
         told["explanation"] = answer.explanation
     return told
+
+
+def _certified(certificate: Certificate | None) -> dict[str, Any]:
+    if certificate is None:
+        return {}
+    objectives = [
+        {"name": each.name, "value": each.value, "bound": each.bound, "gap": each.gap} for each in certificate.objectives
+    ]
+    return {"certificate": {"objectives": objectives, "method": certificate.method}}
 
 
 def table(answer: GroupAnswer) -> pa.Table:

@@ -1,15 +1,17 @@
 """The assignors on offer, by group protocol.
 
-An assignor is a plain function ``Group → Assignment``. Plain names are Kafka's own; what other clients' group leaders assign is
-called ``client:assignor`` (``clients``). Assignors of an installed plug-in come through the entry-point group
-``partition_allocator.assignors.<group protocol>`` (docs/plugins.md).
+An assignor is a plain function ``Group → Assignment``. Plain names are Kafka's own, but for this project's ``balanced``; what
+other clients' group leaders assign is called ``client:assignor`` (``clients``). Assignors of an installed plug-in come through
+the entry-point group ``partition_allocator.assignors.<group protocol>`` (docs/plugins.md).
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
 from service.core.assignors import clients, plugins
+from service.core.assignors.balanced import balanced
 from service.core.assignors.classic import range as classic_range
 from service.core.assignors.classic import roundrobin as classic_roundrobin
 from service.core.assignors.classic.sticky import cooperative as classic_cooperative_sticky
@@ -132,15 +134,33 @@ SHARE: Final[tuple[Assignor, ...]] = (
     ),
 )
 
+BALANCED: Final = Assignor(
+    name="balanced",
+    run=balanced.assign,
+    summary="The most even loads that subscriptions allow, then the fewest moves, then the most reads on the own rack: proven.",
+    is_timed=True,
+)
+"""This project's own. Members of a share group share partitions, so it has nothing to even out there."""
+
 KAFKAS: Final[dict[str, tuple[Assignor, ...]]] = {"classic": CLASSIC, "consumer": CONSUMER, "share": SHARE}
 """Kafka's own assignors of each group protocol."""
 
 GROUP_PROTOCOLS: Final[dict[str, Registry[Assignor]]] = {
-    "classic": Registry("assignor", "partition_allocator.assignors.classic", (*CLASSIC, *clients.CLASSIC), plugins.guard),
-    "consumer": Registry("assignor", "partition_allocator.assignors.consumer", CONSUMER, plugins.guard),
+    "classic": Registry(
+        "assignor",
+        "partition_allocator.assignors.classic",
+        (*CLASSIC, replace(BALANCED, forms={"2.4.1": {}}), *clients.CLASSIC),
+        plugins.guard,
+    ),
+    "consumer": Registry(
+        "assignor",
+        "partition_allocator.assignors.consumer",
+        (*CONSUMER, replace(BALANCED, forms=SINCE_4_0)),
+        plugins.guard,
+    ),
     "share": Registry("assignor", "partition_allocator.assignors.share", SHARE, plugins.guard_sharing),
 }
-"""The assignors of each group protocol: Kafka's own, in the classic protocol those of other clients, and plug-ins."""
+"""The assignors of each group protocol: Kafka's own and ``balanced``, in the classic one those of other clients, and plug-ins."""
 
 
 def of_client(protocol: str, client: str, name: str | None) -> str:

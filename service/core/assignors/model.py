@@ -19,9 +19,11 @@ class Assignor(Strategy):
     warnings : sentences that a reader of the answer to a group must know; None if there never are any
     setting : what selects it in the configuration of its client
     is_default : does its client use it, or put it first, if nothing is configured?
+    is_timed : does ``run`` take ``check_time``, which it calls now and then, and which raises what ends it?
     """
 
     explain: Callable[[Group, Assignment, int], dict[str, Any]] | None = None
     warnings: Callable[[Group], list[str]] | None = None
     setting: str = ""
     is_default: bool = False
+    is_timed: bool = False

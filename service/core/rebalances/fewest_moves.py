@@ -27,7 +27,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from service.core.kernels import kernel
+from service.core.kinds import claimed_once, claims_of, one_of_each, rows_below, split_kinds
 from service.core.measures import occurrences
 from service.core.model import NONE, Bools, Group, Int32s, Int64s, Ragged
 from service.core.optimize.min_cost_flow import least_cost
@@ -47,7 +47,7 @@ def fewest_possible_moves(group: Group, loads: Int32s) -> int | None:
     members to a partition), and if the network is larger than LARGEST_NETWORK.
     """
     topics = len(group.topics)
-    subscribed = _rows_below(group.subscriptions, topics)
+    subscribed = rows_below(group.subscriptions, topics)
     subscriber_counts = occurrences(subscribed.values, topics)
     counts = group.topics.partitions_counts()
     offered = subscriber_counts > 0
@@ -55,11 +55,11 @@ def fewest_possible_moves(group: Group, loads: Int32s) -> int | None:
         return None
     alike = bool((~offered | (subscriber_counts == len(group))).all())
     if alike:
-        claims_of_each, unique = _claimed_once(group.owned.offsets, group.owned.values, np.repeat(offered, counts))
+        claims_of_each, unique = claimed_once(group.owned.offsets, group.owned.values, np.repeat(offered, counts))
         if unique:
             return _least_for_loads(claims_of_each, loads)
     topic_of = np.repeat(np.arange(topics, dtype=np.int32), counts)
-    rows = _claims(group.owned.offsets, group.owned.values, topic_of, subscribed.offsets, subscribed.values, topics)
+    rows = claims_of(group.owned.offsets, group.owned.values, topic_of, subscribed.offsets, subscribed.values, topics)
     claims, claimed = Ragged(*rows[:2]), rows[2]
     if alike and len(claims.values) == np.count_nonzero(claimed & offered[topic_of]):
         return _least_for_loads(claims.lengths(), loads)
@@ -100,8 +100,8 @@ class _Kinds:
         nothing = np.where((subscribers.lengths() > 0) & (counts > 0), 0, NONE).astype(np.int32)
         topic_kinds = split_kinds(nothing, subscribed.offsets, subscribed.values)
         member_kinds = split_kinds(np.zeros(len(subscribed), np.int32), subscribers.offsets, subscribers.values)
-        sample_member = _one_of_each(member_kinds)
-        sample_topic = _one_of_each(topic_kinds)
+        sample_member = one_of_each(member_kinds)
+        sample_topic = one_of_each(topic_kinds)
         stands_for = np.zeros(len(subscribed), np.bool_)
         stands_for[sample_member] = True
         subscribed_kinds = [member_kinds[row[stands_for[row]]] for row in map(subscribers.row, sample_topic)]
@@ -109,7 +109,7 @@ class _Kinds:
         of_topic = topic_kinds[topic_of]
         at_first = np.where(of_topic == NONE, NONE, 2 * of_topic + claimed).astype(np.int32)
         kinds = split_kinds(at_first, claims.offsets, claims.values)
-        sample_partition = _one_of_each(kinds)
+        sample_partition = one_of_each(kinds)
         sizes = np.bincount(kinds[kinds != NONE])
         claimants = transposed(claims, len(topic_of))
         rows = [claimants.row(partition) for partition in sample_partition]
@@ -164,121 +164,7 @@ def _cheapest_flow(kinds: _Kinds, loads: Int32s) -> int | None:
     return int(cost) if flow == total else None
 
 
-def _rows_below(rows: Ragged, limit: int) -> Ragged:
-    """The rows, without values of ``limit`` and above."""
-    below = rows.values < limit
-    if below.all():
-        return rows
-    return Ragged(np.append(0, np.cumsum(below))[rows.offsets].astype(np.int32), rows.values[below])
-
-
 def _ragged(rows: list[Int32s]) -> Ragged:
     """A list of rows as Ragged."""
     offsets = np.append(0, np.cumsum([len(row) for row in rows])).astype(np.int32)
     return Ragged(offsets, np.concatenate([np.empty(0, np.int32), *rows]))
-
-
-def _one_of_each(kinds: Int32s) -> Int32s:
-    """int32[...], one index of each kind, by ascending kind; without the kind NONE."""
-    one = np.full(int(kinds.max(initial=NONE)) + 1, NONE, np.int32)
-    some = np.flatnonzero(kinds != NONE).astype(np.int32)
-    one[kinds[some]] = some
-    kept: Int32s = one[one != NONE]
-    return kept
-
-
-@kernel
-def _claimed_once(owned_of: Int32s, owned: Int32s, counting: Bools) -> tuple[Int32s, bool]:
-    """The number of counted partitions that each member claims; and False if one is claimed twice, which ends the count.
-
-    counting : bool[partitions], those that count
-    """
-    claims = np.zeros(len(owned_of) - 1, np.int32)
-    free = counting.copy()
-    for member in range(len(claims)):
-        for i in range(owned_of[member], owned_of[member + 1]):
-            partition = owned[i]
-            if partition < len(counting) and counting[partition]:
-                if not free[partition]:
-                    return claims, False
-                free[partition] = False
-                claims[member] += 1
-    return claims, True
-
-
-@kernel
-def _claims(
-    owned_of: Int32s, owned: Int32s, topic_of: Int32s, subscribed_of: Int32s, subscribed: Int32s, topics: int
-) -> tuple[Int32s, Int32s, Bools]:
-    """Each member's claims to partitions of its topics, without duplicates; and the partitions that any member claims.
-
-    owned_of, owned : member → claimed partitions; those from ``len(topic_of)`` on do not exist
-    topic_of : int32[partitions]
-    subscribed_of, subscribed : member → topics
-    Returns int32[members + 1] offsets, int32[...] partitions, and bool[partitions].
-    """
-    members = len(owned_of) - 1
-    claimed = np.zeros(len(topic_of), np.bool_)
-    last_claimant = np.full(len(topic_of), NONE, np.int32)
-    last_subscriber = np.full(topics, NONE, np.int32)
-    offsets = np.zeros(members + 1, np.int32)
-    claims = np.empty(len(owned), np.int32)
-    end = 0
-    for member in range(members):
-        for i in range(subscribed_of[member], subscribed_of[member + 1]):
-            last_subscriber[subscribed[i]] = member
-        for i in range(owned_of[member], owned_of[member + 1]):
-            partition = owned[i]
-            if partition < len(topic_of):
-                claimed[partition] = True
-                if last_subscriber[topic_of[partition]] == member and last_claimant[partition] != member:
-                    last_claimant[partition] = member
-                    claims[end] = partition
-                    end += 1
-        offsets[member + 1] = end
-    return offsets, claims[:end], claimed
-
-
-@kernel
-def split_kinds(kinds: Int32s, offsets: Int32s, values: Int32s) -> Int32s:  # noqa: C901 (a kernel)
-    """Split kinds until all values of a kind are in the same rows (partition refinement, O(values)).
-
-    kinds : int32[...]   the initial kind of each value, or NONE for values that do not count
-    offsets, values : row → values, without duplicates in a row
-
-    Returns int32[...], the kind of each value; without gaps if ``kinds`` has none.
-    """
-    kinds = kinds.copy()
-    count = 0
-    for kind in kinds:
-        count = max(count, kind + 1)
-    sizes = np.zeros(count + len(kinds), np.int32)
-    for kind in kinds:
-        if kind != NONE:
-            sizes[kind] += 1
-    here = np.zeros(len(sizes), np.int32)  # values of each kind in the row
-    becomes = np.zeros(len(sizes), np.int32)
-    met = np.empty(len(sizes), np.int32)
-    for row in range(len(offsets) - 1):
-        kinds_met = 0
-        for i in range(offsets[row], offsets[row + 1]):
-            kind = kinds[values[i]]
-            if kind != NONE:
-                if here[kind] == 0:
-                    met[kinds_met] = kind
-                    kinds_met += 1
-                here[kind] += 1
-        for i in range(kinds_met):
-            kind = met[i]
-            becomes[kind] = kind
-            if here[kind] < sizes[kind]:
-                becomes[kind] = count
-                sizes[count] = here[kind]
-                sizes[kind] -= here[kind]
-                count += 1
-            here[kind] = 0
-        for i in range(offsets[row], offsets[row + 1]):
-            kind = kinds[values[i]]
-            if kind != NONE:
-                kinds[values[i]] = becomes[kind]
-    return kinds

@@ -6,7 +6,7 @@ import numpy as np
 
 from service.core.assignors import Assignor
 from service.core.model import NONE, Assignment, Bools, Group, Int32s, Int64s, Ragged
-from service.core.ragged import transposed
+from service.core.ragged import taken, transposed
 from service.core.rebalances.rebalance import Rebalance, rebalance
 
 
@@ -108,7 +108,7 @@ def differences(expected: Ragged, rows: Ragged, partitions_count: int) -> Differ
     unequal = by_partition[0].values[places[0]] != by_partition[1].values[places[1]]
     differ[np.repeat(same, sizes)[unequal]] = True
     partitions = np.flatnonzero(differ).astype(np.int32)
-    return Differences(partitions, *(_rows(each, partitions) for each in by_partition))
+    return Differences(partitions, *(taken(each, partitions) for each in by_partition))
 
 
 def within(rows: Ragged, partitions_count: int) -> Ragged:
@@ -119,11 +119,3 @@ def within(rows: Ragged, partitions_count: int) -> Ragged:
     offsets = np.zeros(len(rows) + 1, np.int32)
     np.cumsum(np.bincount(rows.row_of_each_value()[exists], minlength=len(rows)), out=offsets[1:])
     return Ragged(offsets, rows.values[exists])
-
-
-def _rows(ragged: Ragged, rows: Int32s) -> Ragged:
-    sizes = ragged.lengths()[rows]
-    offsets = np.zeros(len(rows) + 1, np.int32)
-    np.cumsum(sizes, out=offsets[1:])
-    places = np.repeat(ragged.offsets[rows] - offsets[:-1], sizes) + np.arange(offsets[-1])
-    return Ragged(offsets, ragged.values[places])

@@ -37,11 +37,15 @@ def rebalance(group: Group, assignor: Assignor) -> Rebalance:
     unassigned = np.flatnonzero(owners.lengths()[: group.topics.partitions_count] == 0).astype(np.int32)
     if assignment.left_open is not None:
         unassigned = np.setdiff1d(unassigned, assignment.left_open.partitions, assume_unique=True)
+    moves = movement(group, owners)
     return Rebalance(
-        assignment,
-        owners,
-        unassigned,
-        spread(assignment.rows.lengths()),
-        movement(group, owners),
-        fewest_possible_moves(group, assignment.final_loads()) if assignment.left_open is None else None,
+        assignment, owners, unassigned, spread(assignment.rows.lengths()), moves, _fewest_moves(group, assignment, moves)
     )
+
+
+def _fewest_moves(group: Group, assignment: Assignment, moves: Movement) -> int | None:
+    if assignment.left_open is not None:
+        return None
+    if assignment.certificate is not None and assignment.certificate.proves("moved_partitions"):
+        return moves.moved
+    return fewest_possible_moves(group, assignment.final_loads())

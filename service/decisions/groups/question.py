@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -112,7 +113,8 @@ def check(question: GroupQuestion, budget: Budget) -> Assignor:
         + CLAIM_BYTES * claims
         + NAME_BYTES * names
     )
-    return strategy(question)
+    assignor = strategy(question)
+    return replace(assignor, run=partial(assignor.run, check_time=budget.check_time)) if assignor.is_timed else assignor
 
 
 def strategy(question: GroupQuestion) -> Assignor:

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from service.core.assignors import GROUP_PROTOCOLS
 from service.core.errors import KafkaAssignorFails
+from service.core.kinds import split_kinds
 from service.core.ragged import transposed
 from service.core.rebalances import fewest_moves
-from service.core.rebalances.fewest_moves import fewest_possible_moves, split_kinds
+from service.core.rebalances.fewest_moves import fewest_possible_moves
 from service.core.rebalances.movement import movement
 from tests.reference.movement import fewest_possible_moves as fewest_by_trial
 from tests.support.groups import bodies, group_of

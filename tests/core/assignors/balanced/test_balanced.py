@@ -1,0 +1,194 @@
+"""``balanced`` is the best assignment, in all four aims, and says so."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import Bounds, LinearConstraint, milp
+
+from service.core.assignors import GROUP_PROTOCOLS, KAFKAS
+from service.core.assignors.balanced import balanced
+from service.core.errors import AllocatorError
+from service.core.model import NONE, Group, Ragged, Topics
+from service.core.ragged import transposed
+from service.core.rebalances.movement import movement
+from tests.reference.balanced_groups import best
+from tests.reference.movement import no_less_even
+from tests.support.groups import bodies, group_of, named
+
+
+def ragged(rows):
+    """Rows as arrays."""
+    return Ragged(np.cumsum([0, *map(len, rows)], dtype=np.int32), np.array([value for row in rows for value in row], np.int32))
+
+
+def random_group(draw, members, sizes, racks, claim):
+    """A group in which everything is drawn.
+
+    sizes : partitions of each topic; racks : 0: none
+    claim : how many members claim a partition, on average; some claim what they do not read, or twice
+    """
+    partitions = sum(sizes)
+    alike = draw.random() < 0.2
+    lists = [[topic for topic in range(len(sizes)) if alike or draw.random() < 0.6] for _ in range(members)]
+    claims = [[p for p in range(partitions) if draw.random() < claim / members] for _ in range(members)]
+    owned = [draw.sample(row, len(row)) + row[: draw.random() < 0.1] for row in claims]
+    replicas = [[rack for rack in range(racks) if draw.random() < 0.5] for _ in range(partitions)]
+    return Group(
+        topics=Topics(
+            names=tuple(f"t{topic}" for topic in range(len(sizes))),
+            first=np.cumsum([0, *sizes], dtype=np.int32),
+            racks=ragged(replicas) if racks else None,
+            ids=(None,) * len(sizes),
+        ),
+        member_ids=tuple(f"m{i}" for i in draw.sample(range(100), members)),
+        instance_ids=(None,) * members,
+        rack_ids=tuple("abcdefgh"[:racks]),
+        racks=np.array([draw.randrange(-1, racks) if racks else NONE for _ in range(members)], np.int32),
+        subscriptions=ragged(lists),
+        generations=np.ones(members, np.int32),
+        owned=ragged(owned),
+        unknown_topic_names=(),
+        unknown_partitions=np.empty((0, 2), np.int32),
+    )
+
+
+def relations(group):
+    """Of each partition that members read: these, those that claim it, those on its racks; and the partitions."""
+    topics, _ = group.topic_partitions(np.arange(group.topics.partitions_count, dtype=np.int32))
+    members = range(len(group))
+    lists, owned = ([set(rows.row(m).tolist()) for m in members] for rows in (group.subscriptions, group.owned))
+    readers = [{m for m in members if topic in lists[m]} for topic in topics.tolist()]
+    claims = [{m for m in members if p in owned[m]} for p in range(len(topics))]
+    racks = group.topics.racks
+    near = [{m for m in members if racks is not None and group.racks[m] in racks.row(p)} for p in range(len(topics))]
+    read = [p for p, some in enumerate(readers) if some]
+    return [[each[p] for p in read] for each in (readers, claims, near)], read
+
+
+def found(group, assignment):
+    """The loads, most first, the moves and the partitions read nearby; each partition that is read has one reader."""
+    (readers, _, near), read = relations(group)
+    owners = transposed(assignment.rows, group.topics.partitions_count + len(group.unknown_partitions))
+    assert np.flatnonzero(owners.lengths()).tolist() == read
+    assert len(owners.values) == len(read)
+    holders = [int(owners.row(p)[0]) for p in read]
+    assert all(holder in some for holder, some in zip(holders, readers, strict=True))
+    close = sum(holder in some for holder, some in zip(holders, near, strict=True))
+    return tuple(sorted(assignment.rows.lengths().tolist(), reverse=True)), movement(group, owners).moved, close
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_no_assignment_is_better_in_any_aim(seed):
+    """Two thousand small groups, against every assignment of each."""
+    draw = random.Random(seed)
+    for _ in range(200):
+        sizes = [draw.randint(1, 3) for _ in range(draw.randint(1, 4))]
+        group = random_group(draw, draw.randint(1, 4), sizes, draw.choice([0, 0, 2, 3]), draw.choice([0, 0.7, 1.5]))
+        (readers, claims, near), _ = relations(group)
+        assignment = balanced.assign(group)
+        even, moves, close = best(readers, claims, near, len(group))
+        assert found(group, assignment) == (even, moves, close)
+        expected = {
+            "unassigned_partitions": 0,
+            "largest_load": even[0],
+            "sum_of_squared_loads": sum(load**2 for load in even),
+            "moved_partitions": moves,
+        }
+        if group.topics.racks is not None and (group.racks != NONE).any():
+            expected["rack_local_partitions"] = close
+        objectives = assignment.certificate.objectives
+        assert {each.name: each.value for each in objectives} == expected
+        assert {each.name: each.bound for each in objectives} == expected
+
+
+@given(bodies(), st.data())
+@settings(max_examples=100, deadline=None)
+def test_the_order_of_the_request_plays_no_part(body, data):
+    group = group_of(body)
+    members, topics = (data.draw(st.permutations(body[name])) for name in ("members", "topics"))
+    again = group_of({"members": members, "topics": topics})
+    assert named(group, balanced.assign(group).rows) == named(again, balanced.assign(again).rows)
+
+
+KAFKAS_OWN = [(protocol, each.name) for protocol in ("classic", "consumer") for each in KAFKAS[protocol]]
+
+
+@pytest.mark.parametrize(("protocol", "name"), KAFKAS_OWN)
+@given(bodies(min_members=1, sound=True))
+@settings(max_examples=40, deadline=None)
+def test_no_assignor_of_kafkas_is_more_even_or_as_even_with_fewer_moves(protocol, name, body):
+    group = group_of(body)
+    try:
+        theirs = GROUP_PROTOCOLS[protocol][name].run(group)
+    except AllocatorError:
+        return
+    loads, moves, _ = found(group, balanced.assign(group))
+    their_loads = theirs.final_loads().tolist()
+    assert no_less_even(list(loads), their_loads)
+    if theirs.withheld is None and sorted(their_loads, reverse=True) == list(loads):
+        assert moves <= found(group, theirs)[1]
+
+
+def by_integer_program(readers, claims, near, members):
+    """The sum of squares, then the moves, then the partitions read nearby, each the best: three integer programmes."""
+    pairs = [(p, m) for p, some in enumerate(readers) for m in sorted(some)]
+    most = len(readers)
+    steps = list(product(range(members), range(most)))  # a member's k-th partition costs 2k + 1 in squares
+    width = len(pairs) + len(steps)
+    rows = np.zeros((len(readers) + members, width))
+    for column, (p, m) in enumerate(pairs):
+        rows[p, column] = rows[len(readers) + m, column] = 1
+    for column, (m, _) in enumerate(steps, len(pairs)):
+        rows[len(readers) + m, column] = -1
+    sides = np.append(np.ones(len(readers)), np.zeros(members))
+    zeros = np.zeros(len(steps))
+    aims = [
+        np.append(np.zeros(len(pairs)), [2 * k + 1 for _, k in steps]),
+        np.append([bool(claims[p]) and m not in claims[p] for p, m in pairs], zeros),
+        np.append([m not in near[p] for p, m in pairs], zeros),
+    ]
+    constraints = [LinearConstraint(rows, sides, sides)]
+    values = []
+    for aim in aims:
+        solved = milp(aim, integrality=np.ones(width), bounds=Bounds(0, 1), constraints=constraints)
+        values.append(round(solved.fun))
+        constraints.append(LinearConstraint(aim[None], -np.inf, values[-1] + 0.5))
+    return values[0], values[1], len(readers) - values[2]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_integer_programmes_find_the_same(seed):
+    """Middling groups: HiGHS says what is best."""
+    draw = random.Random(seed)
+    group = random_group(draw, 8, [draw.randint(2, 8) for _ in range(8)], draw.choice([0, 3]), 1.2)
+    relation, _ = relations(group)
+    loads, moves, close = found(group, balanced.assign(group))
+    assert (sum(load**2 for load in loads), moves, close) == by_integer_program(*relation, len(group))
+
+
+@pytest.mark.parametrize("alike", [True, False])
+def test_partitions_of_a_topic_go_to_different_members_where_nothing_else_decides(alike):
+    """By the formula, and by the flow, where one member reads nothing."""
+    group = random_group(random.Random(1), 5, [4, 4], 0, 0)
+    lists = [[0, 1]] * 4 + [[0, 1] if alike else []]
+    group = replace(group, subscriptions=ragged(lists), owned=ragged([[]] * 5))
+    rows = balanced.assign(group).rows
+    of_each = [sorted((rows.row(member) // 4).tolist()) for member in range(4)]
+    assert all(len(set(topics)) == len(topics) for topics in of_each)
+
+
+def test_time_is_looked_at_and_ends_the_search():
+    group = random_group(random.Random(2), 4, [3, 3, 3], 0, 1)
+
+    def over() -> None:
+        raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        balanced.assign(group, over)

@@ -1,0 +1,36 @@
+"""The best assignment of a group, by trying every one: partition by partition, every vector of loads that can come about."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def best(
+    readers: Sequence[set[int]], claims: Sequence[set[int]], near: Sequence[set[int]], members: int
+) -> tuple[tuple[int, ...], int, int] | None:
+    """The best loads, most first, the fewest moves with such loads, and with so few moves the most partitions read nearby.
+
+    readers : of each partition the members that may have it, at least one; claims : those that claim it
+    near : those that are on a rack of its replicas
+    """
+    reached = {(0,) * members: (0, 0)}  # loads → (moves, read elsewhere)
+    for some, claimants, close in zip(readers, claims, near, strict=True):
+        after: dict[tuple[int, ...], tuple[int, int]] = {}
+        for loads, (moves, elsewhere) in reached.items():
+            for member in some:
+                more = (*loads[:member], loads[member] + 1, *loads[member + 1 :])
+                cost = (moves + (bool(claimants) and member not in claimants), elsewhere + (member not in close))
+                after[more] = min(after.get(more, cost), cost)
+        reached = after
+    ranked = {loads: tuple(sorted(loads, reverse=True)) for loads in reached}
+    even = min(ranked.values())  # the least in this order is the least majorised, if there is one
+    assert all(_majorises(each, even) for each in set(ranked.values()))
+    moves, elsewhere = min(cost for loads, cost in reached.items() if ranked[loads] == even)
+    return even, moves, len(readers) - elsewhere
+
+
+def _majorises(loads: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    return all(sum(loads[:k]) >= sum(other[:k]) for k in range(len(loads) + 1))
