@@ -55,7 +55,7 @@ def _decided(path: str, body: bytes, output: Output) -> Any:
         raise Rejected(refused.problem) from None
     if output == "dict" or form.table is None:
         return Answer(loads(form.json(answer, budget)), path)
-    table = form.table(answer)
+    table = form.table(answer, budget)
     return table if output == "arrow" else table.to_pandas()
 
 

@@ -160,7 +160,7 @@ def decide(path: str, body: bytes, accept: str, *, explain: bool) -> bytes:
         return form.json(answer, budget)
     from service.web.tables import written  # noqa: PLC0415
 
-    return b"".join(written(form.columns(answer, accept), accept))
+    return b"".join(written(form.columns(answer, budget, accept), accept))
 
 
 def with_query(path: str, query: Mapping[str, Any]) -> str:

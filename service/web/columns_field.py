@@ -10,7 +10,7 @@ from marshmallow import Schema, ValidationError, fields
 
 from service.core.errors import MAX_ERRORS
 from service.decisions import arrays
-from service.web.fields import Integer, List, check_time
+from service.web.fields import Integer, List, budget
 
 
 class Columns(List):
@@ -49,7 +49,7 @@ class Columns(List):
             if len(faults) < MAX_ERRORS:
                 yield from self._pieces(rows[half:], first + half, faults)
         else:
-            check_time()
+            budget().check_time()
             try:
                 (row,) = super()._deserialize(rows, None, None)
             except ValidationError as error:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from service.web.context import decision, request_budget
 from service.web.forms import Answer, Form
+from service.web.json.codec import dump_pieces
 from service.web.responses import answer as json_response
-from service.web.responses import preferred, table
-from service.web.tables import JSON
+from service.web.responses import in_pieces, preferred, table
+from service.web.tables import JSON, JSON_LINES
 
 if TYPE_CHECKING:
     from flask import Response
@@ -38,8 +39,10 @@ def decide(name: str, form: Form[Q, A], question: Q, *offered: str) -> Response:
     with report.render():
         if form.table is None or media_type == JSON:
             response = json_response(form.document(answer, budget))
+        elif form.lines is not None and media_type == JSON_LINES:
+            response = in_pieces(dump_pieces(form.lines(answer, budget), budget.reserve), JSON_LINES)
         else:
-            response = table(form.columns(answer, media_type), media_type)
+            response = table(form.columns(answer, budget, media_type), media_type)
         if figures.tag is not None:
             response.set_etag(figures.tag)
         return response

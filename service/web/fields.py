@@ -17,6 +17,8 @@ INT64 = 2**63 - 1
 _DIGITS: Final = re.compile(r"-?[0-9]{1,30}")
 _DECIMAL: Final = re.compile(r"-?[0-9]{0,15}\.[0-9]{1,15}")
 
+NO_LIMITS: Final = Budget()
+
 CHECKED_ELEMENTS: Final = 1_000
 """Elements of a list between two checks of the time."""
 
@@ -31,11 +33,9 @@ def from_query(text: Any) -> Any:
     return text
 
 
-def check_time() -> None:
-    """Raise OutOfTime if the question whose body is being read has taken more than its time. The parser sets the Budget."""
-    budget: Budget | None = Context[Budget].get(None)
-    if budget is not None:
-        budget.check_time()
+def budget() -> Budget:
+    """What the question whose body is being read may take. The parser sets it; without a parser nothing is limited."""
+    return Context[Budget].get(NO_LIMITS)
 
 
 def about(text: str, **more: Any) -> dict[str, Any]:
@@ -71,7 +71,7 @@ class List(fields.List[Any]):
         faults: dict[int, Any] = {}
         for i, element in enumerate(value):
             if i % CHECKED_ELEMENTS == CHECKED_ELEMENTS - 1:
-                check_time()
+                budget().check_time()
             try:
                 elements.append(self.inner.deserialize(element, **kwargs))
             except ValidationError as error:

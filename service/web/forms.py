@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from service.decisions.budget import Budget
     from service.decisions.figures import Figures
+    from service.web.json.codec import LongText
 
 
 class Refused(Exception):
@@ -50,6 +51,7 @@ class Form(Generic[Q, A]):
     answer : decides. Raises AllocatorError
     document : the answer as what ``json.codec`` writes
     table : the answer's main table; None: it has none
+    lines : the answer as JSON lines; None: it has none
     read : the value of a JSON text
     csv_row : the first column of the table as CSV, whose rows somebody may sort: their numbers; None: no such column
     """
@@ -57,7 +59,8 @@ class Form(Generic[Q, A]):
     schema: Schema
     answer: Callable[[Q, Budget], A]
     document: Callable[[A, Budget], dict[str, Any]]
-    table: Callable[[A], pa.Table] | None = None
+    table: Callable[[A, Budget], pa.Table] | None = None
+    lines: Callable[[A, Budget], LongText] | None = None
     read: Callable[[bytes], Any] = loads
     csv_row: str | None = None
 
@@ -80,11 +83,11 @@ class Form(Generic[Q, A]):
         except AllocatorError as error:
             raise Refused(of_allocator_error(error)) from error
 
-    def columns(self, answer: A, media_type: str) -> pa.Table:
+    def columns(self, answer: A, budget: Budget, media_type: str) -> pa.Table:
         """The answer's table for a media type. Raises TypeError if it has none."""
         if self.table is None:
             raise TypeError("the family has no table")
-        table = self.table(answer)
+        table = self.table(answer, budget)
         if self.csv_row is not None and media_type == CSV:
             table = table.add_column(0, self.csv_row, pa.array(np.arange(len(table))))
         return table

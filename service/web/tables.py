@@ -12,6 +12,7 @@ import pyarrow.csv
 from service.web.json.codec import SHORT_BYTES
 
 JSON: Final = "application/json"
+JSON_LINES: Final = "application/x-ndjson"
 ARROW_STREAM: Final = "application/vnd.apache.arrow.stream"
 CSV: Final = "text/csv"
 

@@ -82,7 +82,7 @@ def document(answer: ComparisonAnswer, _: Budget) -> dict[str, Any]:
     }
 
 
-def table(answer: ComparisonAnswer) -> pa.Table:
+def table(answer: ComparisonAnswer, _: Budget) -> pa.Table:
     """The pairs."""
     result = answer.result
     first = [result.classes[pair.first].names[0] for pair in result.pairs]

@@ -8,4 +8,4 @@ from service.decisions.comparisons import answer
 from service.web.forms import Form
 from service.web.keys import read_body
 
-FORM: Final = Form(PartitionerComparisonsSchema(), answer, document, table, read_body)
+FORM: Final = Form(PartitionerComparisonsSchema(), answer, document, table, read=read_body)

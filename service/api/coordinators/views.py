@@ -1,11 +1,15 @@
 """``/v1/coordinators``: group, transactional or share id → coordinator partition."""
 
+from dataclasses import replace
+
 from flask import Response
 
-from service.api.coordinators.request import Coordination, CoordinatorQuerySchema, CoordinatorSchema
-from service.api.coordinators.response import CoordinatorAnswerSchema, document, table
+from service.api.coordinators.document import CoordinatorAnswerSchema
+from service.api.coordinators.form import FORM
+from service.api.coordinators.schema import CoordinatorQuerySchema, CoordinatorSchema
+from service.decisions.coordinators import CoordinatorQuestion
 from service.web.blueprint import Blueprint
-from service.web.responses import respond
+from service.web.deciding import decide
 from service.web.schemas import ExplainSchema
 
 blueprint = Blueprint("coordinators", __name__, description="id → coordinator partition")
@@ -19,19 +23,15 @@ EXAMPLE = {"group_id": "billing"}
 @blueprint.arguments(ExplainSchema, location="query")
 @blueprint.response(200, CoordinatorAnswerSchema)
 @blueprint.doc(operationId="findCoordinator")
-def find_coordinator(question: Coordination, query: dict[str, bool]) -> Response:
+def find_coordinator(question: CoordinatorQuestion, query: dict[str, bool]) -> Response:
     """Compute the partition that coordinates an id."""
-    return _answer(question, explained=query["explain"])
+    return decide("coordinator", FORM, replace(question, explain=query["explain"]))
 
 
 @blueprint.get("/v1/coordinators")
 @blueprint.arguments(CoordinatorQuerySchema, location="query")
 @blueprint.response(200, CoordinatorAnswerSchema)
 @blueprint.doc(operationId="getCoordinator")
-def get_coordinator(question: Coordination) -> Response:
+def get_coordinator(question: CoordinatorQuestion) -> Response:
     """Compute the partition that coordinates a group or a transactional id."""
-    return _answer(question, explained=question.explained)
-
-
-def _answer(question: Coordination, *, explained: bool) -> Response:
-    return respond(lambda: document(question, explained=explained), lambda _: table(question))
+    return decide("coordinator", FORM, question)

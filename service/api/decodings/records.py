@@ -1,4 +1,4 @@
-"""The answers of ``POST /v1/decodings`` to many records: JSON lines, a table, or the groups that they describe."""
+"""What many captured records say, as JSON lines, as a table, or as the groups that they describe."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -7,22 +7,17 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from service.api.decodings.request import GROUP_RECORD, Captures
-from service.core.errors import MAX_ERRORS
 from service.core.model import Bools, Int64s, Keys
-from service.core.wire.coordinator_records import read_group_record, read_share_group_state_record
+from service.core.wire.coordinator_records import CoordinatorRecord
 from service.core.wire.errors import Unreadable
 from service.core.wire.offset_commits import ABSENT, COMMIT, OTHER, read_offset_commits
-from service.core.wire.offsets_topic import read_offsets_topic, record_bytes
 from service.core.wire.reader import uuid_text
-from service.core.wire.record_texts import UNREAD, VALUE, RecordTexts, read_group_records, read_share_group_state_records
+from service.core.wire.record_texts import UNREAD, VALUE, RecordTexts
 from service.core.wire.schemas import GROUP_RECORDS, SHARE_GROUP_STATE_RECORDS
-from service.web.context import check_time, reserve
+from service.decisions.budget import Budget
+from service.decisions.decodings import GROUP_RECORD, DecodedRecords, DecodingAnswer, Records
 from service.web.json.codec import LongText, dumps
 from service.web.json.rows import enclosed
-
-ODD_BYTES: Final = 200
-"""Memory for each byte of a record that is read field by field, with its fields and their JSON."""
 
 COLUMN_BYTES: Final = 120
 """Memory for each row of the table beside its texts."""
@@ -30,42 +25,41 @@ COLUMN_BYTES: Final = 120
 BLOCK_RECORDS: Final = 2**12
 """Records whose JSON is put together at once."""
 
-CHECKED_RECORDS: Final = 1_000
-"""Records read field by field between two checks of the time."""
 
-
-def lines(captures: Captures, separator: bytes) -> LongText:
+def lines(records: DecodedRecords, separator: bytes) -> LongText:
     """For each record JSON: what it says, or why it cannot be read, with the separator between the records."""
-    texts = _texts(captures)
-    return LongText(_lines(captures, texts, separator), int(texts.offsets[-1]) + len(texts.kind))
+    return LongText(_lines(records, separator), int(records.texts.offsets[-1]) + len(records.texts.kind))
 
 
-def _lines(captures: Captures, texts: RecordTexts, separator: bytes) -> Iterator[bytes]:
+def _lines(records: DecodedRecords, separator: bytes) -> Iterator[bytes]:
+    texts = records.texts
     for start in range(0, len(texts.kind), BLOCK_RECORDS):
         kinds, bounds = texts.kind[start : start + BLOCK_RECORDS], texts.offsets[start : start + BLOCK_RECORDS + 1]
         text, bounds = texts.text[bounds[0] : bounds[-1]].tobytes(), (bounds - bounds[0]).tolist()
         block = [text[begin:end] for begin, end in pairwise(bounds)]
         for row in np.flatnonzero(kinds == UNREAD).tolist():
-            block[row] = dumps(_document(captures, start + row))
+            block[row] = dumps(_odd(records.odd[start + row]))
         yield (separator if start else b"") + separator.join(block)
 
 
-def _texts(captures: Captures) -> RecordTexts:
-    read = read_group_records if captures.kind == GROUP_RECORD else read_share_group_state_records
-    return read(captures.keys, captures.values, reserve)
+def json_lines(answer: DecodingAnswer, _: Budget) -> LongText:
+    """The answer as JSON lines. Raises TypeError unless it is of several records."""
+    records = _records(answer)
+    return enclosed(b"", lines(records, b"\n"), b"\n" if len(records.texts.kind) else b"")
 
 
-def _document(captures: Captures, row: int) -> dict[str, Any]:
-    """A record that the kernel leaves out, as a line has it."""
-    if row % CHECKED_RECORDS == 0:
-        check_time()
-    key, value = record_bytes(captures.keys, captures.values, row)
-    reserve(ODD_BYTES * (len(key) + len(value or b"")))
-    read = read_group_record if captures.kind == GROUP_RECORD else read_share_group_state_record
-    try:
-        record = read(key, value)
-    except Unreadable as error:
-        return unreadable_document(error)
+def _records(answer: DecodingAnswer) -> DecodedRecords:
+    if not isinstance(answer.decoded, DecodedRecords):
+        raise TypeError("only several records have lines and a table")
+    return answer.decoded
+
+
+def _odd(record: CoordinatorRecord | Unreadable) -> dict[str, Any]:
+    return unreadable(record) if isinstance(record, Unreadable) else fields_of(record)
+
+
+def fields_of(record: CoordinatorRecord) -> dict[str, Any]:
+    """What a record is and says."""
     return {
         "record_type": record.type,
         "record_name": record.name,
@@ -75,7 +69,7 @@ def _document(captures: Captures, row: int) -> dict[str, Any]:
     }
 
 
-def unreadable_document(error: Unreadable) -> dict[str, Any]:
+def unreadable(error: Unreadable) -> dict[str, Any]:
     """Why a record cannot be read."""
     return {
         "error": type(error).__name__,
@@ -87,43 +81,23 @@ def unreadable_document(error: Unreadable) -> dict[str, Any]:
     }
 
 
-def document(captures: Captures) -> dict[str, Any]:
-    """The answer as one JSON document."""
-    return {"records": enclosed(b"[", lines(captures, b","), b"]")}
+def table(answer: DecodingAnswer, budget: Budget) -> pa.Table:
+    """The answer as a table: key and value as JSON texts, and the fields of offset commits as columns of their own.
 
-
-def json_lines(captures: Captures) -> LongText:
-    """The answer as JSON lines."""
-    return enclosed(b"", lines(captures, b"\n"), b"\n" if len(captures.keys) else b"")
-
-
-def groups_document(captures: Captures) -> dict[str, Any]:
-    """The groups that the records describe."""
-    topic = read_offsets_topic(captures.keys, captures.values, captures.topic_names, reserve, check_time)
-    return {
-        "records_count": len(captures.keys),
-        "tombstones_count": topic.tombstones,
-        "unreadable_count": len(topic.unreadable),
-        "unreadable_records": [{"row": row, **unreadable_document(error)} for row, error in topic.unreadable[:MAX_ERRORS]],
-        "groups": topic.groups,
-    }
-
-
-def table(captures: Captures) -> pa.Table:
-    """The answer as a table: key and value as JSON texts, and the fields of offset commits as columns of their own."""
-    texts, n = _texts(captures), len(captures.keys)
-    reserve(COLUMN_BYTES * n + 2 * int(texts.offsets[-1]))
-    odd = {int(row): _document(captures, int(row)) for row in np.flatnonzero(texts.kind == UNREAD)}
-    types, versions = texts.record_type, texts.version
-    for row, each in odd.items():
-        types[row], versions[row] = each.get("record_type", 0), each.get("value_version") or 0
+    Raises TypeError unless it is of several records.
+    """
+    records = _records(answer)
+    question, texts = answer.question, records.texts
+    n = len(texts.kind)
+    budget.reserve(COLUMN_BYTES * n + 2 * int(texts.offsets[-1]))
+    odd = {row: _odd(record) for row, record in records.odd.items()}
+    types, versions = texts.record_type.copy(), texts.version.copy()
     unknown, absent = texts.kind == UNREAD, texts.kind != VALUE
     for row, each in odd.items():
+        types[row], versions[row] = each.get("record_type", 0), each.get("value_version") or 0
         unknown[row], absent[row] = "record_type" not in each, each.get("value_version") is None
-    names = {
-        number: each.name
-        for number, each in (GROUP_RECORDS if captures.kind == GROUP_RECORD else SHARE_GROUP_STATE_RECORDS).items()
-    }
+    schemas = GROUP_RECORDS if question.kind == GROUP_RECORD else SHARE_GROUP_STATE_RECORDS
+    names = {number: each.name for number, each in schemas.items()}
     columns = {
         "record_type": pa.array(types, mask=unknown),
         "record_name": pa.array(
@@ -134,7 +108,7 @@ def table(captures: Captures) -> pa.Table:
         "value": _json_column(texts, texts.value, {row: each.get("value") for row, each in odd.items()}, absent),
         "error": pa.array([odd[row].get("detail") if row in odd else None for row in range(n)], pa.string()),
     }
-    return pa.table(columns | (_commit_columns(captures) if captures.kind == GROUP_RECORD else {}))
+    return pa.table(columns | (_commit_columns(question.records) if question.records and question.kind == GROUP_RECORD else {}))
 
 
 def _json_column(texts: RecordTexts, spans: Int64s, odd: dict[int, Any], absent: Bools | None = None) -> pa.Array:
@@ -148,9 +122,9 @@ def _json_column(texts: RecordTexts, spans: Int64s, odd: dict[int, Any], absent:
     return pa.array(column, pa.large_binary()).cast(pa.large_string())
 
 
-def _commit_columns(captures: Captures) -> dict[str, pa.Array]:
+def _commit_columns(records: Records) -> dict[str, pa.Array]:
     """The fields of offset commits; null for other records. Of a tombstone there are only group, topic and partition."""
-    commits = read_offset_commits(captures.keys, captures.values)
+    commits = read_offset_commits(records.keys, records.values)
     other, no_value = commits.kind == OTHER, commits.kind != COMMIT
     texts = {"group_id": (commits.group, other), "topic_name": (commits.topic, other), "metadata": (commits.metadata, no_value)}
     numbers = {

@@ -295,7 +295,7 @@ def _how_many_more(result: Fingerprint) -> str:
     return f"{samples}, would decide it."
 
 
-def table(answer: FingerprintAnswer) -> pa.Table:
+def table(answer: FingerprintAnswer, _: Budget) -> pa.Table:
     """The candidates; those of the answer with their shares."""
     result = answer.result
     rows = [_candidate(result, candidate) for candidate in result.candidates]

@@ -199,7 +199,7 @@ def _certified(certificate: Certificate | None) -> dict[str, Any]:
     return {"certificate": {"objectives": objectives, "method": certificate.method}}
 
 
-def table(answer: GroupAnswer) -> pa.Table:
+def table(answer: GroupAnswer, _: Budget) -> pa.Table:
     """The answer's table: the moves if they were asked for, else who gets what."""
     group = answer.first.group
     if answer.question.moves and answer.moves is not None:

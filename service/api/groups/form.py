@@ -7,4 +7,4 @@ from service.api.groups.schema import GroupAssignmentSchema, read_body
 from service.decisions.groups.answer import answer
 from service.web.forms import Form
 
-FORM: Final = Form(GroupAssignmentSchema(), answer, document, table, read_body)
+FORM: Final = Form(GroupAssignmentSchema(), answer, document, table, read=read_body)

@@ -65,7 +65,7 @@ def document(answer: KeylessAnswer, _: Budget) -> dict[str, Any]:
     }
 
 
-def table(answer: KeylessAnswer) -> pa.Table:
+def table(answer: KeylessAnswer, _: Budget) -> pa.Table:
     """The share of each partition."""
     result = answer.distribution
     return pa.table({"partition_id": np.arange(len(result.shares), dtype=np.int32), "share": result.shares})

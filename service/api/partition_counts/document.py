@@ -222,7 +222,7 @@ def document(answer: PlansAnswer, _: Budget) -> dict[str, Any]:
     }
 
 
-def table(answer: PlansAnswer) -> pa.Table:
+def table(answer: PlansAnswer, _: Budget) -> pa.Table:
     """A row for each partitioner and count; without keys one row, with what the throughput needs."""
     if answer.counted is not None:
         return pa.Table.from_pylist(rows(answer.counted.plans))

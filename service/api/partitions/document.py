@@ -69,6 +69,6 @@ def document(answer: PartitionsAnswer, _: Budget) -> dict[str, Any]:
     return told
 
 
-def table(answer: PartitionsAnswer) -> pa.Table:
+def table(answer: PartitionsAnswer, _: Budget) -> pa.Table:
     """The partitions or tokens."""
     return pa.table({"token" if answer.partitioner.gives_tokens else "partition_id": answer.result.partitions})

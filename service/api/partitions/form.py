@@ -8,4 +8,4 @@ from service.decisions.partitions import answer
 from service.web.forms import Form
 from service.web.keys import read_body
 
-FORM: Final = Form(PartitionsSchema(), answer, document, table, read_body, csv_row="record")
+FORM: Final = Form(PartitionsSchema(), answer, document, table, read=read_body, csv_row="record")

@@ -131,7 +131,7 @@ def document(answer: AuditAnswer, _: Budget) -> dict[str, Any]:
     }
 
 
-def table(answer: AuditAnswer) -> pa.Table:
+def table(answer: AuditAnswer, _: Budget) -> pa.Table:
     """A row for each of MEASURES: the verdict, the skew, and the skews over all draws, null where there are none."""
     count, audit = len(MEASURES), answer.audit
     possible, broken = audit.broken_rule is None, audit.broken_rule and audit.broken_rule.rule

@@ -126,7 +126,7 @@ def document(answer: PlacementAnswer, _: Budget) -> dict[str, Any]:
     return told
 
 
-def table(answer: PlacementAnswer) -> pa.Table:
+def table(answer: PlacementAnswer, _: Budget) -> pa.Table:
     """The columns topic_name, partition_id and replicas, a row for each partition."""
     return placements_table(answer.cluster, answer.outcome.placed)
 

@@ -54,7 +54,7 @@ def document(answer: LintAnswer, _: Budget) -> dict[str, Any]:
     return {"findings": _rows(answer), "counts": answer.counts}
 
 
-def table(answer: LintAnswer) -> pa.Table:
+def table(answer: LintAnswer, _: Budget) -> pa.Table:
     """The findings as columns."""
     rows = _rows(answer)
     return pa.table(

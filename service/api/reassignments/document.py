@@ -247,7 +247,7 @@ def document(answer: ReassignmentAnswer, _: Budget) -> dict[str, Any]:
     }
 
 
-def table(answer: ReassignmentAnswer) -> pa.Table:
+def table(answer: ReassignmentAnswer, _: Budget) -> pa.Table:
     """The table of moves."""
     return moves_table(answer.brokers, answer.placements, answer.moves)
 

@@ -220,7 +220,7 @@ def document(answer: RebalancesAnswer, _: Budget) -> dict[str, Any]:
     return members
 
 
-def table(answer: RebalancesAnswer) -> pa.Table:
+def table(answer: RebalancesAnswer, _: Budget) -> pa.Table:
     """The table of rebalances, or with ``compare`` that of the comparisons."""
     return _comparison_rows(answer) if answer.variants else _rebalance_rows(answer.first.outcome)
 

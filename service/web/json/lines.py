@@ -11,10 +11,10 @@ from service.core.errors import InvalidQuestion
 from service.web.arrow.parser import ArrowParser
 from service.web.blueprint import query_values
 from service.web.bodies import check_json, check_utf8, read_body
-from service.web.context import check_time
+from service.web.fields import budget
 from service.web.json.codec import loads
+from service.web.tables import JSON_LINES
 
-JSON_LINES: Final = "application/x-ndjson"
 MEDIA_TYPES: Final = (JSON_LINES, "application/jsonl")
 
 CHECKED_LINES: Final = 10_000
@@ -53,7 +53,7 @@ def read_lines(text: bytes) -> list[Any]:
 
 def _value(line: bytes, number: int) -> Any:
     if number % CHECKED_LINES == 0:
-        check_time()
+        budget().check_time()
     try:
         return loads(line)
     except ValueError as error:

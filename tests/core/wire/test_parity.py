@@ -12,11 +12,12 @@ import subprocess
 
 import pytest
 
-from service.api.decodings.request import Capture
-from service.api.decodings.response import assignment_document, subscription_document
+from service.api.decodings.document import document
 from service.core.wire.coordinator_records import read_group_record, read_share_group_state_record
 from service.core.wire.errors import Unreadable
 from service.core.wire.printed import OF_GROUP_RECORDS, OF_SHARE_GROUP_STATE, instead_of, lines
+from service.decisions.budget import Budget
+from service.decisions.decodings import DecodingQuestion, answer
 from tests.core.wire.test_altered_bytes import LENGTHS_THAT_LIE
 from tests.support.captures import captures
 from tests.support.jvm import KAFKA
@@ -86,8 +87,8 @@ def ours(capture):
     try:
         if capture.kind in RECORDS:
             return of_record(capture)
-        answer = subscription_document if capture.kind == "subscription" else assignment_document
-        decoded = answer(Capture(capture.kind, "4.3.1", capture.data, b"", None, "range", "member", None))["decoded"]
+        budget = Budget()
+        decoded = document(answer(DecodingQuestion(capture.kind, "4.3.1", capture.data), budget), budget)["decoded"]
     except Unreadable as error:
         return {"exception": error.exception, "message": error.message}
     return json.loads(json.dumps(decoded))
@@ -101,9 +102,9 @@ def test_ten_thousand_altered_captures_are_read_as_kafka_reads_them():
     command = [*JAVA, "-cp", class_path(*coordinator_jars(), *more), str(PROGRAMS / "RecordReader.java")]
     done = subprocess.run(command, input=text.encode(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
     answers = done.stdout.decode().splitlines()
-    for capture, answer in zip(captures, answers, strict=True):
-        expected = json.loads(answer)
+    for capture, text in zip(captures, answers, strict=True):
+        expected = json.loads(text)
         assert ours(capture) == expected, line(capture)
         if "exception" not in expected:  # the order of the fields as well
             assert json.dumps(ours(capture)) == json.dumps(expected)
-    assert sum("exception" in answer for answer in answers) > 3000
+    assert sum("exception" in text for text in answers) > 3000

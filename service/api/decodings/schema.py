@@ -1,65 +1,26 @@
-"""The request of ``POST /v1/decodings``."""
+"""The JSON body of a question about captured bytes."""
 
 import base64
 from binascii import a2b_base64
-from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
-from marshmallow import Schema, ValidationError, fields, validate
+from marshmallow import Schema, ValidationError, fields, post_load, validate, validates_schema
 
 from service.core.errors import InvalidQuestion
 from service.core.kafka_versions import FORMATTERS, LATEST
 from service.core.model import Keys
+from service.decisions.decodings import KINDS, OFFSETS_TOPIC, RECORDS, SHARE_GROUP_STATE_RECORD, DecodingQuestion, Records
 from service.decisions.groups.rows import TOPIC_ID
 from service.decisions.keys import from_arrow
 from service.web.arrow.parser import ArrowBody
-from service.web.blueprint import QuestionSchema
 from service.web.columns_field import Columns
-from service.web.context import check_limit, reserve
-from service.web.fields import List, Name, TopicName, about, short
-
-GROUP_RECORD, SHARE_GROUP_STATE_RECORD = RECORDS = ("group_record", "share_group_state_record")
-OFFSETS_TOPIC: Final = "offsets_topic"
-KINDS: Final = (*RECORDS, "subscription", "assignment", "sticky_user_data", "cooperative_sticky_user_data", OFFSETS_TOPIC)
+from service.web.fields import List, Name, TopicName, about, budget, short
 
 RECORD_BYTES: Final = 400
 """Memory for each record of a list beside its bytes: as Python strings, as bytes and as columns."""
 
 NOT_BASE64: Final = "Not base64 (the standard alphabet, with padding)."
-
-
-@dataclass(frozen=True)
-class Capture:
-    """Captured bytes, and what they are.
-
-    data : of every kind but a record
-    key, value : of a record
-    """
-
-    kind: str
-    kafka_version: str
-    data: bytes
-    key: bytes
-    value: bytes | None
-    assignor: str
-    member_id: str
-    instance_id: str | None
-
-
-@dataclass(frozen=True)
-class Captures:
-    """Captured records of one kind.
-
-    keys, values : of one length; a null value is a tombstone
-    topic_names : by topic id
-    """
-
-    kind: str
-    kafka_version: str
-    keys: Keys
-    values: Keys
-    topic_names: dict[str, str]
 
 
 class Base64(fields.String):
@@ -88,7 +49,7 @@ class CapturedRecordSchema(Schema):
     )
 
 
-class Records(Columns):
+class RecordColumns(Columns):
     """Records as two columns of bytes, also from an Arrow stream with the columns `key` and `value`."""
 
     def __init__(self, **kwargs: Any) -> None:
@@ -97,11 +58,11 @@ class Records(Columns):
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         if isinstance(value, ArrowBody):
             table = value.table("key", "value")
-            check_limit("max_keys", len(table), "keys", "records")
+            budget().check("max_keys", len(table), "keys", "records")
             return tuple(_bytes_column(table.column(name), name) for name in ("key", "value"))
         if isinstance(value, list):
-            check_limit("max_keys", len(value), "keys", "records")
-            reserve(RECORD_BYTES * len(value))
+            budget().check("max_keys", len(value), "keys", "records")
+            budget().reserve(RECORD_BYTES * len(value))
         columns = super()._deserialize(value, attr, data, **kwargs)
         return tuple(_decoded(columns[name], name) for name in ("key_base64", "value_base64"))
 
@@ -138,7 +99,7 @@ class TopicIdSchema(Schema):
     topic_id = Name(required=True, rule=validate.Regexp(TOPIC_ID), metadata=about("", example="uxT2hl6X6HiUYlFlNWKCZQ"))
 
 
-class CaptureSchema(QuestionSchema):
+class CaptureSchema(Schema):
     """Bytes, and what they are."""
 
     kind = fields.String(
@@ -151,7 +112,7 @@ class CaptureSchema(QuestionSchema):
     key_base64 = Base64(metadata=about("a record's key"))
     value_base64 = Base64(allow_none=True, metadata=about("a record's value; null is a tombstone"))
     bytes_base64 = Base64(metadata=about("the bytes, if they are not a record", example="AAEAAAABAAV0b3BpY/////8AAAAA"))
-    records = Records(
+    records = RecordColumns(
         metadata=about(
             "several records instead of one, at most `ALLOCATOR_MAX_KEYS`; required for `offsets_topic`, where the records of a "
             "partition must be in its order"
@@ -179,41 +140,43 @@ class CaptureSchema(QuestionSchema):
         load_default=None, allow_none=True, validate=short, metadata=about("for a subscription: the id of its member")
     )
 
-    def question(self, body: dict[str, Any], **_: Any) -> Capture | Captures:
-        """The question: exactly the bytes that its kind needs."""
-        _check_bytes(body)
-        if body["kind"] == SHARE_GROUP_STATE_RECORD and body["kafka_version"] == FORMATTERS[-1]:
-            raise ValidationError({"kafka_version": [f"Kafka {body['kafka_version']} has no share groups."]})
-        if "records" in body:
-            keys, values = body["records"]
-            names = {
-                topic["topic_id"].translate(str.maketrans("+/", "-_")): topic["topic_name"] for topic in body.get("topics", ())
-            }
-            return Captures(body["kind"], body["kafka_version"], keys, values, names)
-        return Capture(
+    @validates_schema(pass_original=True, skip_on_field_errors=False)
+    def has_its_bytes(self, body: dict[str, Any], sent: Any, **_: Any) -> None:
+        """Report bytes that the kind needs and that are absent, and others, also beside other faults."""
+        if isinstance(sent, dict) and "kind" in body:
+            _check_bytes(body["kind"], set(sent) & set(self.fields))
+            if body["kind"] == SHARE_GROUP_STATE_RECORD and body.get("kafka_version") == FORMATTERS[-1]:
+                raise ValidationError({"kafka_version": [f"Kafka {body['kafka_version']} has no share groups."]})
+
+    @post_load
+    def question(self, body: dict[str, Any], **_: Any) -> DecodingQuestion:
+        """The question."""
+        names = {topic["topic_id"].translate(str.maketrans("+/", "-_")): topic["topic_name"] for topic in body.get("topics", ())}
+        keys, values = body.get("records", (None, None))
+        return DecodingQuestion(
             body["kind"],
             body["kafka_version"],
             body.get("bytes_base64", b""),
             body.get("key_base64", b""),
             body.get("value_base64"),
+            None if keys is None else Records(keys, values, names),
             body["assignor"],
             body["member_id"],
             body["instance_id"],
         )
 
 
-def _check_bytes(body: dict[str, Any]) -> None:
-    """Raise ValidationError unless the body has the bytes that its kind needs, and no others."""
-    kind = body["kind"]
-    if kind == OFFSETS_TOPIC or (kind in RECORDS and "records" in body):
+def _check_bytes(kind: str, sent: set[str]) -> None:
+    """Raise ValidationError unless the bytes that this kind needs were sent, and no others."""
+    if kind == OFFSETS_TOPIC or (kind in RECORDS and "records" in sent):
         needed: tuple[str, ...] = ("records",)
     else:
         needed = ("key_base64", "value_base64") if kind in RECORDS else ("bytes_base64",)
-    faults = {"topics": [f"Not for {kind}."]} if "topics" in body and kind != OFFSETS_TOPIC else {}
+    faults = {"topics": [f"Not for {kind}."]} if "topics" in sent and kind != OFFSETS_TOPIC else {}
     for name in ("key_base64", "value_base64", "records", "bytes_base64"):
-        if name in body and name not in needed:
+        if name in sent and name not in needed:
             faults[name] = [f"Not for {kind}, which needs {' and '.join(needed)}."]
-        elif name in needed and name not in body:
+        elif name in needed and name not in sent:
             faults[name] = [f"Missing data for {kind}."]
     if faults:
         raise ValidationError(faults)

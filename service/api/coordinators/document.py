@@ -1,11 +1,12 @@
-"""The answer of ``/v1/coordinators``: its schema, its JSON and its table."""
+"""The coordinator of an id as JSON and as a table."""
 
 from typing import Any
 
 import pyarrow as pa
 from marshmallow import Schema, fields
 
-from service.api.coordinators.request import Coordination
+from service.decisions.budget import Budget
+from service.decisions.coordinators import CoordinatorAnswer
 from service.web.fields import about
 
 
@@ -32,29 +33,33 @@ class CoordinatorAnswerSchema(Schema):
     explanation = fields.Nested(CoordinatorStepsSchema, metadata=about("with `explain=true`"))
 
 
-def document(question: Coordination, *, explained: bool) -> dict[str, Any]:
+def document(answer: CoordinatorAnswer, _: Budget) -> dict[str, Any]:
     """The answer, as CoordinatorAnswerSchema has it."""
-    coordinator = question.coordinator
-    answer: dict[str, Any] = {
+    told, coordinator = _told(answer), answer.coordinator
+    if answer.question.explain:
+        told["explanation"] = {
+            "rule": "Utils.abs(key.hashCode()) % partitions_count, where abs(-2147483648) is 0",
+            "key": coordinator.key,
+            "hash": coordinator.hash_code,
+            "hash_hex": f"{coordinator.hash_code % 2**32:08x}",
+            "after_sign_rule": coordinator.positive,
+            "modulo": answer.question.partitions_count,
+            "result": coordinator.partition_id,
+        }
+    return told
+
+
+def table(answer: CoordinatorAnswer, _: Budget) -> pa.Table:
+    """The answer as one row, without the explanation."""
+    return pa.Table.from_pylist([_told(answer)])
+
+
+def _told(answer: CoordinatorAnswer) -> dict[str, Any]:
+    question, coordinator = answer.question, answer.coordinator
+    return {
         "kafka_version": question.kafka_version,
         "topic_name": coordinator.topic_name,
         "partition_id": coordinator.partition_id,
         "partitions_count": question.partitions_count,
         "coordinator_key": coordinator.key,
     }
-    if explained:
-        answer["explanation"] = {
-            "rule": "Utils.abs(key.hashCode()) % partitions_count, where abs(-2147483648) is 0",
-            "key": coordinator.key,
-            "hash": coordinator.hash_code,
-            "hash_hex": f"{coordinator.hash_code % 2**32:08x}",
-            "after_sign_rule": coordinator.positive,
-            "modulo": question.partitions_count,
-            "result": coordinator.partition_id,
-        }
-    return answer
-
-
-def table(question: Coordination) -> pa.Table:
-    """The answer as one row, without the explanation."""
-    return pa.Table.from_pylist([document(question, explained=False)])

@@ -1,25 +1,21 @@
-"""The answer of ``POST /v1/decodings``: its schema, and its JSON for each kind of bytes."""
+"""What captured bytes say as JSON, for each kind."""
 
 import base64
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from marshmallow import Schema, fields
 
-from service.api.decodings.request import KINDS, Capture
+from service.api.decodings import records
+from service.core.errors import MAX_ERRORS
 from service.core.wire import printed
-from service.core.wire.consumer_protocol import (
-    StickyUserData,
-    TopicPartitions,
-    read_assignment,
-    read_cooperative_sticky_user_data,
-    read_sticky_user_data,
-    read_subscription,
-)
-from service.core.wire.coordinator_records import CoordinatorRecord, read_group_record, read_share_group_state_record
-from service.core.wire.errors import Unreadable
+from service.core.wire.consumer_protocol import MemberAssignment, MemberSubscription, StickyUserData, TopicPartitions
+from service.core.wire.coordinator_records import CoordinatorRecord
 from service.core.wire.members import group_request, member_document, owned_partitions
+from service.core.wire.offsets_topic import OffsetsTopic
+from service.decisions.budget import Budget
+from service.decisions.decodings import GROUP_RECORD, DecodedRecords, DecodingAnswer, DecodingQuestion
 from service.web.fields import about
+from service.web.json.rows import enclosed
 
 
 class UnreadableSchema(Schema):
@@ -124,99 +120,74 @@ class DecodingSchema(Schema):
     )
 
 
-def group_record(capture: Capture) -> dict[str, Any]:
-    """A record of ``__consumer_offsets``, also as a group."""
-    record, answer = read_record(capture, read_group_record, printed.OF_GROUP_RECORDS)
-    request = group_request(record)
-    return {**answer, "group": request.document, **({"warnings": request.warnings} if request.warnings else {})}
+def document(answer: DecodingAnswer, _: Budget) -> dict[str, Any]:
+    """The answer, as DecodingSchema has it."""
+    question, decoded = answer.question, answer.decoded
+    told = {"kafka_version": question.kafka_version, "kind": question.kind}
+    match decoded:
+        case OffsetsTopic():
+            return told | _offsets_topic(decoded, answer.figures.items["records"])
+        case DecodedRecords():
+            return told | {"records": enclosed(b"[", records.lines(decoded, b","), b"]")}
+        case CoordinatorRecord():
+            return told | _record(question, decoded)
+        case MemberSubscription():
+            return told | _subscription(question, decoded)
+        case MemberAssignment():
+            return told | _assignment(decoded)
+        case _:
+            return told | _user_data(question, decoded)
 
 
-def share_group_state_record(capture: Capture) -> dict[str, Any]:
-    """A record of ``__share_group_state``."""
-    return read_record(capture, read_share_group_state_record, printed.OF_SHARE_GROUP_STATE)[1]
-
-
-def read_record(
-    capture: Capture, read: Callable[[bytes, bytes | None], CoordinatorRecord], formatters: printed.Formatters
-) -> tuple[CoordinatorRecord, dict[str, Any]]:
-    """A record, and the answer's members that say what it is and how Kafka prints it."""
-    try:
-        record = read(capture.key, capture.value)
-    except Unreadable as error:
-        error.printed = printed.instead_of(error, formatters)
-        raise
-    return record, {
-        "record_type": record.type,
-        "record_name": record.name,
-        "key": record.key,
-        "value_version": record.version,
-        "value": record.value,
-        **printed.lines(record, formatters, capture.kafka_version),
+def _offsets_topic(topic: OffsetsTopic, records_count: int) -> dict[str, Any]:
+    return {
+        "records_count": records_count,
+        "tombstones_count": topic.tombstones,
+        "unreadable_count": len(topic.unreadable),
+        "unreadable_records": [{"row": row, **records.unreadable(error)} for row, error in topic.unreadable[:MAX_ERRORS]],
+        "groups": topic.groups,
     }
 
 
-def subscription_document(capture: Capture) -> dict[str, Any]:
-    """A subscription, also as a member."""
-    subscription = read_subscription(capture.data)
+def _record(question: DecodingQuestion, record: CoordinatorRecord) -> dict[str, Any]:
+    told = {**records.fields_of(record), **printed.lines(record, question.formatters, question.kafka_version)}
+    if question.kind == GROUP_RECORD:
+        request = group_request(record)
+        told |= {"group": request.document, **({"warnings": request.warnings} if request.warnings else {})}
+    return told
+
+
+def _subscription(question: DecodingQuestion, subscription: MemberSubscription) -> dict[str, Any]:
     decoded = {
         "topics": subscription.topic_names,
-        "owned_partitions": topic_partitions(subscription.owned),
+        "owned_partitions": _topic_partitions(subscription.owned),
         "generation_id": subscription.generation_id,
         "rack_id": subscription.rack_id,
-        "user_data": text(subscription.user_data),
+        "user_data": _base64(subscription.user_data),
     }
-    member = member_document(subscription, capture.member_id, capture.instance_id, capture.assignor)
+    member = member_document(subscription, question.member_id, question.instance_id, question.assignor)
     return {"version": subscription.version, "decoded": decoded, "member": member}
 
 
-def assignment_document(capture: Capture) -> dict[str, Any]:
-    """An assignment."""
-    assignment = read_assignment(capture.data)
-    decoded = {"partitions": topic_partitions(assignment.partitions), "user_data": text(assignment.user_data)}
-    owned = owned_partitions(assignment.partitions)
-    return {"version": assignment.version, "decoded": decoded, "owned_partitions": owned}
+def _assignment(assignment: MemberAssignment) -> dict[str, Any]:
+    decoded = {"partitions": _topic_partitions(assignment.partitions), "user_data": _base64(assignment.user_data)}
+    return {"version": assignment.version, "decoded": decoded, "owned_partitions": owned_partitions(assignment.partitions)}
 
 
-def sticky_user_data(capture: Capture) -> dict[str, Any]:
-    """User data of the sticky assignor."""
-    user_data = read_sticky_user_data(capture.data)
-    decoded = {"previous_assignment": topic_partitions(user_data.previous_assignment), "generation": user_data.generation}
-    return {"version": user_data.version, "decoded": decoded, **unreadable(user_data)}
+def _user_data(question: DecodingQuestion, user_data: StickyUserData) -> dict[str, Any]:
+    decoded: dict[str, Any] = {"generation": user_data.generation}
+    if question.kind == "sticky_user_data":
+        decoded = {"previous_assignment": _topic_partitions(user_data.previous_assignment), **decoded}
+    told = {"version": user_data.version, "decoded": decoded}
+    if user_data.unreadable is not None:
+        told["unreadable"] = {"offset": user_data.unreadable.offset, "detail": user_data.unreadable.reason}
+    return told
 
 
-def cooperative_sticky_user_data(capture: Capture) -> dict[str, Any]:
-    """User data of the cooperative sticky assignor."""
-    user_data = read_cooperative_sticky_user_data(capture.data)
-    return {"version": user_data.version, "decoded": {"generation": user_data.generation}, **unreadable(user_data)}
-
-
-READ: Final[dict[str, Callable[[Capture], dict[str, Any]]]] = dict(
-    zip(
-        KINDS[:-1],
-        (
-            group_record,
-            share_group_state_record,
-            subscription_document,
-            assignment_document,
-            sticky_user_data,
-            cooperative_sticky_user_data,
-        ),
-        strict=True,
-    )
-)
-
-
-def unreadable(user_data: StickyUserData) -> dict[str, Any]:
-    """The answer's member for user data that an assignor ignores."""
-    error = user_data.unreadable
-    return {} if error is None else {"unreadable": {"offset": error.offset, "detail": error.reason}}
-
-
-def topic_partitions(partitions: TopicPartitions) -> list[dict[str, Any]]:
+def _topic_partitions(partitions: TopicPartitions) -> list[dict[str, Any]]:
     """One object for each partition, as ``decoded`` has them."""
     return [{"topic": topic, "partition_id": partition_id} for topic, ids in partitions for partition_id in ids]
 
 
-def text(data: bytes | None) -> str | None:
-    """Bytes as base64."""
+def _base64(data: bytes | None) -> str | None:
     return None if data is None else base64.b64encode(data).decode()

@@ -1,0 +1,152 @@
+"""What captured bytes of coordinators and consumers say: the question, and its answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+from service.core.wire import printed
+from service.core.wire.consumer_protocol import (
+    read_assignment,
+    read_cooperative_sticky_user_data,
+    read_sticky_user_data,
+    read_subscription,
+)
+from service.core.wire.coordinator_records import read_group_record, read_share_group_state_record
+from service.core.wire.errors import Unreadable
+from service.core.wire.offsets_topic import read_offsets_topic, record_bytes
+from service.core.wire.record_texts import UNREAD, read_group_records, read_share_group_state_records
+from service.decisions.figures import Figures
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from service.core.model import Keys
+    from service.core.wire.consumer_protocol import MemberAssignment, MemberSubscription, StickyUserData
+    from service.core.wire.coordinator_records import CoordinatorRecord
+    from service.core.wire.offsets_topic import OffsetsTopic
+    from service.core.wire.record_texts import RecordTexts
+    from service.decisions.budget import Budget
+
+GROUP_RECORD, SHARE_GROUP_STATE_RECORD = RECORDS = ("group_record", "share_group_state_record")
+OFFSETS_TOPIC: Final = "offsets_topic"
+
+ODD_BYTES: Final = 200
+"""Memory for each byte of a record that is read field by field, with its fields and their JSON."""
+
+CHECKED_RECORDS: Final = 1_000
+"""Records read field by field between two looks at the time."""
+
+Decoded: TypeAlias = "CoordinatorRecord | MemberSubscription | MemberAssignment | StickyUserData | DecodedRecords | OffsetsTopic"
+
+
+@dataclass(frozen=True)
+class Records:
+    """Records of one kind.
+
+    keys, values : of one length; a null value is a tombstone
+    topic_names : by topic id in base64 for URLs, those that no record names
+    """
+
+    keys: Keys
+    values: Keys
+    topic_names: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class DecodingQuestion:
+    """Captured bytes, and what they are.
+
+    kind : one of KINDS
+    kafka_version : whose formatters print the lines
+    data : of every kind but a record
+    key, value : of a record
+    records : instead of one record; those of OFFSETS_TOPIC in the order of their partition
+    assignor, member_id, instance_id : for a subscription: of its member
+    """
+
+    kind: str
+    kafka_version: str
+    data: bytes = b""
+    key: bytes = b""
+    value: bytes | None = None
+    records: Records | None = None
+    assignor: str = "range"
+    member_id: str = "member"
+    instance_id: str | None = None
+
+    @property
+    def formatters(self) -> printed.Formatters:
+        """Of the record."""
+        return printed.OF_GROUP_RECORDS if self.kind == GROUP_RECORD else printed.OF_SHARE_GROUP_STATE
+
+
+@dataclass(frozen=True)
+class DecodedRecords:
+    """Records of one of RECORDS.
+
+    texts : what the kernel reads
+    odd : row → what it leaves out, or why that cannot be read
+    """
+
+    texts: RecordTexts
+    odd: dict[int, CoordinatorRecord | Unreadable]
+
+
+@dataclass(frozen=True)
+class DecodingAnswer:
+    """What the bytes say, as the core reads this kind."""
+
+    question: DecodingQuestion
+    decoded: Decoded
+    figures: Figures
+
+
+def answer(question: DecodingQuestion, budget: Budget) -> DecodingAnswer:
+    """Read the bytes. Raises Unreadable, for a record with what Kafka's formatters print instead."""
+    count = 1 if question.records is None else len(question.records.keys)
+    figures = Figures(question.kind, {"records": count})
+    if question.records is not None:
+        return DecodingAnswer(question, _read_records(question.kind, question.records, budget), figures)
+    try:
+        return DecodingAnswer(question, READ[question.kind](question), figures)
+    except Unreadable as error:
+        if question.kind in RECORDS:
+            error.printed = printed.instead_of(error, question.formatters)
+        raise
+
+
+def _read_records(kind: str, records: Records, budget: Budget) -> DecodedRecords | OffsetsTopic:
+    if kind == OFFSETS_TOPIC:
+        return read_offsets_topic(records.keys, records.values, records.topic_names, budget.reserve, budget.check_time)
+    group = kind == GROUP_RECORD
+    read, read_one = (
+        (read_group_records, read_group_record) if group else (read_share_group_state_records, read_share_group_state_record)
+    )
+    texts = read(records.keys, records.values, budget.reserve)
+    odd: dict[int, CoordinatorRecord | Unreadable] = {}
+    for row in np.flatnonzero(texts.kind == UNREAD).tolist():
+        if len(odd) % CHECKED_RECORDS == 0:
+            budget.check_time()
+        key, value = record_bytes(records.keys, records.values, row)
+        budget.reserve(ODD_BYTES * (len(key) + len(value or b"")))
+        try:
+            odd[row] = read_one(key, value)
+        except Unreadable as error:
+            odd[row] = error.with_traceback(None)
+    return DecodedRecords(texts, odd)
+
+
+READ: Final[dict[str, Callable[[DecodingQuestion], Decoded]]] = {
+    GROUP_RECORD: lambda question: read_group_record(question.key, question.value),
+    SHARE_GROUP_STATE_RECORD: lambda question: read_share_group_state_record(question.key, question.value),
+    "subscription": lambda question: read_subscription(question.data),
+    "assignment": lambda question: read_assignment(question.data),
+    "sticky_user_data": lambda question: read_sticky_user_data(question.data),
+    "cooperative_sticky_user_data": lambda question: read_cooperative_sticky_user_data(question.data),
+}
+"""How the bytes of each kind are read, unless they are several records."""
+
+KINDS: Final = (*READ, OFFSETS_TOPIC)
