@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from benchmarks.harness import Row, benchmark, seconds
 from benchmarks.partitions import random_keys
-from service.cli.local_client import post_stream
+from service.cli.asking import ask_stream
 from service.core.sizing.counter import KeyCounter
 
 if TYPE_CHECKING:
@@ -52,18 +52,17 @@ def twenty(count: int = 10_000_000) -> Iterator[Sides]:
     yield lambda: [seconds(counted, keys, TWENTY, runs=3)], lambda: [seconds(counted, keys, (25,), runs=3)]
 
 
-def arrow_stream(count: int, batch: int = 200_000) -> Iterator[bytes]:
-    """``count`` distinct keys as the bytes of an Arrow stream, one batch at a time."""
+def batches(count: int, size: int = 200_000) -> Iterator[pa.RecordBatch]:
+    """``count`` distinct keys, one batch at a time."""
     generator = np.random.default_rng(1)
-    yield pa.schema({"key": pa.binary(KEY_BYTES)}).serialize().to_pybytes()
-    for _ in range(count // batch):
-        data = pa.py_buffer(generator.bytes(KEY_BYTES * batch))
-        keys = pa.FixedSizeBinaryArray.from_buffers(pa.binary(KEY_BYTES), batch, [None, data])
-        yield pa.record_batch({"key": keys}).serialize().to_pybytes()
+    for _ in range(count // size):
+        data = pa.py_buffer(generator.bytes(KEY_BYTES * size))
+        keys = pa.FixedSizeBinaryArray.from_buffers(pa.binary(KEY_BYTES), size, [None, data])
+        yield pa.record_batch({"key": keys})
 
 
 def peak_memory(count: int) -> float:
-    """Peak memory, in MB, of a process in which the endpoint reads ``count`` keys."""
+    """Peak memory, in MB, of a process that plans for ``count`` keys."""
     process = subprocess.Popen([sys.executable, "-m", "benchmarks.partition_counts", str(count)], stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
@@ -82,6 +81,5 @@ def memory(count: int = 2_000_000, times: int = 10) -> Iterator[Sides]:
 
 
 if __name__ == "__main__":
-    post_stream(
-        "/v1/partition-count-plans?partitions_counts=12,24,1000&current_partitions_count=12", arrow_stream(int(sys.argv[1]))
-    )
+    fields = {"partitions_counts": [12, 24, 1000], "current_partitions_count": 12}
+    ask_stream("/v1/partition-count-plans", fields, batches(int(sys.argv[1])))

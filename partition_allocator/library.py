@@ -1,4 +1,4 @@
-"""The functions of the library. Each asks an app in this process, so its answer is exactly the service's."""
+"""The functions of the library. Each asks by the service's own form, so its answer is exactly the service's."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import pyarrow as pa
 
 from partition_allocator import inputs
 from partition_allocator.answers import Answer
-from partition_allocator.asking import Output, ask, ask_list, ask_with_columns
+from partition_allocator.asking import Output, ask, ask_with_columns
+from service.decisions import catalogue
+from service.web.json.codec import dumps, loads
 
 if TYPE_CHECKING:
     import numpy as np
@@ -330,16 +332,16 @@ def partitioners() -> Answer:
     >>> "sarama" in [each["partitioner"] for each in partitioners()["partitioners"]]
     True
     """
-    return ask_list("/v1/partitioners")
+    return Answer(loads(dumps({"partitioners": catalogue.partitioners()})), "/v1/partitioners")
 
 
 def assignors() -> Answer:
     """All assignors, plug-ins included: the answer of ``GET /v1/assignors``.
 
     >>> [each["assignor"] for each in assignors()["assignors"] if each["group_protocol"] == "consumer"]
-    ['uniform', 'range']
+    ['uniform', 'range', 'balanced']
     """
-    return ask_list("/v1/assignors")
+    return Answer(loads(dumps({"assignors": catalogue.assignors()})), "/v1/assignors")
 
 
 def placers() -> Answer:
@@ -348,4 +350,4 @@ def placers() -> Answer:
     >>> "striped" in [each["placer"] for each in placers()["placers"]]
     True
     """
-    return ask_list("/v1/placers")
+    return Answer(loads(dumps({"placers": catalogue.placers()})), "/v1/placers")

@@ -6,13 +6,11 @@ import pyarrow as pa
 from flask import Response
 from marshmallow import Schema, fields
 
-from service.core.assignors import GROUP_PROTOCOLS
-from service.core.partitioners import PARTITIONERS
-from service.core.placers import PLACERS
+from service.decisions import catalogue
 from service.web import responses
 from service.web.blueprint import Blueprint
 from service.web.fields import about
-from service.web.schemas import ImplementationSchema, implementation_document
+from service.web.schemas import ImplementationSchema
 from service.web.tables import CSV
 
 partitioners = Blueprint("partitioners", __name__, description="the partitioners installed")
@@ -50,30 +48,7 @@ class PartitionersSchema(Schema):
 @partitioners.doc(operationId="listPartitioners")
 def list_partitioners() -> Response:
     """List the partitioners, plug-ins included, as JSON, `text/csv` or an Arrow stream."""
-    return _catalogue(
-        {
-            "partitioners": [
-                {
-                    "partitioner": partitioner.name,
-                    **implementation_document(partitioner),
-                    "used_by": partitioner.used_by,
-                    "notes": partitioner.notes,
-                    "setting": partitioner.setting,
-                    "aliases": partitioner.aliases,
-                    "hash": partitioner.hash and partitioner.hash.name,
-                    "sign_rule": partitioner.sign and f"{partitioner.sign.name}: {partitioner.sign.rule}",
-                    "null_key": partitioner.null.rule,
-                    "empty_key": partitioner.empty_key,
-                    "explicit_partition": partitioner.explicit.rule,
-                    "key_encoding": partitioner.encoding.name,
-                    "key_formats": partitioner.encoding.formats,
-                    "options": partitioner.options,
-                    "summary": partitioner.summary,
-                }
-                for partitioner in PARTITIONERS
-            ]
-        }
-    )
+    return _catalogue({"partitioners": catalogue.partitioners()})
 
 
 class AssignorSchema(ImplementationSchema):
@@ -105,25 +80,7 @@ class AssignorsSchema(Schema):
 @assignors.doc(operationId="listAssignors")
 def list_assignors() -> Response:
     """List the assignors, plug-ins included, as JSON, `text/csv` or an Arrow stream."""
-    return _catalogue(
-        {
-            "assignors": [
-                {
-                    "group_protocol": group_protocol,
-                    "assignor": assignor.name,
-                    "aliases": assignor.aliases,
-                    **implementation_document(assignor),
-                    "summary": assignor.summary,
-                    "setting": assignor.setting,
-                    "is_default": assignor.is_default,
-                    "kafka_versions": assignor.kafka_versions,
-                    "client_versions": assignor.client_releases,
-                }
-                for group_protocol, assignors in GROUP_PROTOCOLS.items()
-                for assignor in assignors
-            ]
-        }
-    )
+    return _catalogue({"assignors": catalogue.assignors()})
 
 
 class PlacerSchema(ImplementationSchema):
@@ -145,19 +102,7 @@ class PlacersSchema(Schema):
 @placers.doc(operationId="listPlacers")
 def list_placers() -> Response:
     """List the placers, plug-ins included, as JSON, `text/csv` or an Arrow stream."""
-    return _catalogue(
-        {
-            "placers": [
-                {
-                    "placer": placer.name,
-                    **implementation_document(placer),
-                    "summary": placer.summary,
-                    "kafka_versions": placer.kafka_versions,
-                }
-                for placer in PLACERS
-            ]
-        }
-    )
+    return _catalogue({"placers": catalogue.placers()})
 
 
 def _catalogue(document: dict[str, list[dict[str, Any]]]) -> Response:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from service.cli import options, request_bodies
+from service.cli.asking import CSV, JSON, ask
 from service.cli.errors import BadInput
 from service.cli.inputs import read_input
-from service.cli.local_client import post
 from service.report.numbers import id_ranges
 
 if TYPE_CHECKING:
@@ -177,8 +177,7 @@ def _body(question: dict[str, Any]) -> bytes:
 
 def _answer(path: str, body: bytes, rows: Callable[[dict[str, Any], dict[str, Any]], Table], form: str, *, explain: bool) -> None:
     """Post the body, and print the answer. rows : (body, answer) → the table for a terminal"""
-    query = "?explain=true" if explain else ""
-    answer = post(path + query, body, "text/csv" if form == "csv" else "application/json")
+    answer = ask(path, body, CSV if form == "csv" else JSON, explain=explain)
     if form != "table":
         click.echo(answer, nl=form == "json")
         return

@@ -8,7 +8,7 @@ import click
 
 from service.cli import into as into_folder
 from service.cli import options
-from service.cli.local_client import post_stream, with_query
+from service.cli.asking import CSV, JSON, ask_stream
 from service.core.printable import printable
 from service.report.numbers import counted
 from service.web.json.codec import loads
@@ -42,7 +42,7 @@ def compare(
 
     batches = tables.read(file, {"key": key_column}, key_format, file_format, strict=strict)
     form = options.form(output, as_json=as_json)
-    answer = _post("/v1/partitioner-comparisons", {**question, "key_format": key_format}, partitioners, batches, form)
+    answer = _ask("/v1/partitioner-comparisons", {**question, "key_format": key_format}, partitioners, batches, form)
     if form != "table":
         click.echo(answer, nl=form == "json")
         return
@@ -87,7 +87,7 @@ def fingerprint(
         into_folder.write(into, [file], lambda: _mismatch(file, file_format, strict=strict, **columns, **writers), form)
         return
     batches = tables.read(file, {"key": key_column, "partition_id": partition_column}, key_format, file_format, strict=strict)
-    answer = _post("/v1/partitioner-fingerprints", {**question, "key_format": key_format}, partitioners, batches, form)
+    answer = _ask("/v1/partitioner-fingerprints", {**question, "key_format": key_format}, partitioners, batches, form)
     if form != "table":
         click.echo(answer, nl=form == "json")
         return
@@ -132,14 +132,11 @@ def _name(writer: dict[str, Any]) -> str:
     return str(names[0]) if names else f"{writer['hash']}, {writer['sign_rule']} (no client)"
 
 
-def _post(
+def _ask(
     path: str, question: dict[str, Any], partitioners: tuple[str, ...], batches: Iterator[pa.RecordBatch], form: str
 ) -> bytes:
-    query = {name: value for name, value in question.items() if value is not None}
-    query |= {"partitioners": ",".join(partitioners)} if partitioners else {}
-    from service.cli import tables  # noqa: PLC0415 - as above
-
-    return post_stream(with_query(path, query), tables.as_stream(batches), "text/csv" if form == "csv" else "application/json")
+    fields = {**question, "partitioners": list(partitioners) or None}
+    return ask_stream(path, fields, batches, CSV if form == "csv" else JSON)
 
 
 def _writers(writers: list[dict[str, Any]]) -> Table:

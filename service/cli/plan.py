@@ -9,12 +9,12 @@ import click
 
 from service.cli import into as into_folder
 from service.cli import options
+from service.cli.asking import CSV, JSON, ask, ask_stream
 from service.cli.errors import BadInput
-from service.cli.local_client import post, post_stream, with_query
 from service.core.printable import printable
 from service.report.numbers import counted
 from service.spark.counts import COUNTS
-from service.web.json.codec import dumps, loads
+from service.web.json.codec import loads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,15 +72,14 @@ def plan(
     """
     form = options.form(output, as_json=as_json)
     _add_topic(question, snapshots, topic_name, has_sizes=size_column is not None)
-    media_type = "text/csv" if form == "csv" else "application/json"
+    media_type = CSV if form == "csv" else JSON
     has_throughput = _has_throughput(question)
-    query = {name: value for name, value in question.items() if value is not None}
     if file is None:
         if not has_throughput:
             raise click.UsageError("Give a FILE of keys, or --target-mb-per-second and what a partition can take.")
         if partitions_counts:
             raise click.UsageError("To compare the counts of --partitions, give a FILE of keys.")
-        _print_throughput(post(PATH, dumps(query), media_type), form)
+        _print_throughput(ask(PATH, {name: value for name, value in question.items() if value is not None}, media_type), form)
         return
     if partitions_counts is None and not has_throughput:
         raise click.UsageError("Missing option '--partitions'.")
@@ -92,15 +91,13 @@ def plan(
 
         into_folder.write(into, [file], analyse, form)
         return
-    query |= {"partitions_counts": ",".join(map(str, partitions_counts))} if partitions_counts else {}
-    query |= {"partitioners": ",".join(partitioners)} if partitioners else {}
-    query |= {"key_format": key_format} if key_format else {}
+    question |= {"partitions_counts": partitions_counts and list(partitions_counts), "partitioners": list(partitioners) or None}
     optional = {"records": records_column, "bytes": size_column}
     columns = {"key": key_column} | {name: column for name, column in optional.items() if column is not None}
     from service.cli import tables  # noqa: PLC0415 - imports that a refusal of the options does not need
 
     batches = tables.read(file, columns, key_format, file_format, strict=strict)
-    answer = post_stream(with_query(PATH, query), tables.as_stream(batches), media_type)
+    answer = ask_stream(PATH, {**question, "key_format": key_format}, batches, media_type)
     if form != "table":
         click.echo(answer, nl=form == "json")
     else:

@@ -10,9 +10,9 @@ import click
 from rich.console import Console
 
 from service.cli import descriptions, options, rebalance_events
+from service.cli.asking import CSV, ask
 from service.cli.errors import BadInput, note
 from service.cli.inputs import read_input
-from service.cli.local_client import post
 from service.cli.rebalance_pictures import page, picture
 from service.cli.rebalance_tables import COLUMNS, SENTENCE, TOTALS, explained, notes, rebalance_rows, total_rows, verdict
 from service.cli.terminal import fill, table
@@ -74,9 +74,9 @@ def rebalances(
     if snapshots and form != "table":  # whose table has its timings below
         _name_defaults(loads(body).get("timing"))
     if form == "csv":
-        click.echo(post(PATH, body, "text/csv"), nl=False)
+        click.echo(ask(PATH, body, CSV), nl=False)
         return
-    answer = post(f"{PATH}?explain=true" if explain and form == "json" else PATH, body)
+    answer = ask(PATH, body, explain=explain and form == "json")
     if svg or html or form == "table":
         _show(loads(body), loads(answer), svg, html, explain=explain, printed=form == "table")
     if form == "json":

@@ -1,9 +1,11 @@
 """``serve``: the HTTP server."""
 
+from typing import cast
+
 import click
 
+from service.cli.asking import announce_compilation
 from service.cli.errors import BadInput
-from service.cli.local_client import announce_compilation, settings
 
 
 @click.command()
@@ -13,9 +15,17 @@ from service.cli.local_client import announce_compilation, settings
 )
 def serve(host: str, port: int) -> None:
     """Start the HTTP server. Environment variables set limits and credentials; see docs/operations.md."""
-    own_settings = settings()
+    from environs.exceptions import EnvValidationError  # noqa: PLC0415 - imports that --help does not need
+
+    from service.config import Settings  # noqa: PLC0415
+
+    try:
+        own_settings = Settings.from_environment()
+    except EnvValidationError as error:
+        messages = cast("dict[str, list[str]]", error.error_messages)
+        raise BadInput("; ".join(f"{name}: {' '.join(texts)}" for name, texts in messages.items())) from None
     announce_compilation()
-    from service.server.serving import Refusal  # noqa: PLC0415 - an import that --help does not need
+    from service.server.serving import Refusal  # noqa: PLC0415
     from service.server.serving import serve as run  # noqa: PLC0415
 
     try:

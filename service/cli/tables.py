@@ -1,8 +1,6 @@
-"""Local files of keys as the Arrow streams of endpoints: the columns ``key`` and those of COLUMNS."""
+"""Local files of keys as record batches with the columns ``key`` and those of COLUMNS."""
 
 from collections.abc import Iterator, Mapping
-from io import BytesIO
-from itertools import chain
 from typing import Final
 
 import pyarrow as pa
@@ -42,16 +40,3 @@ def read(
         raise BadInput(str(error)) from None
     if sentence := rejected.sentence():
         note(sentence)
-
-
-def as_stream(batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
-    """The bytes of an Arrow stream, one batch at a time. batches : at least one"""
-    sink = BytesIO()
-    first = next(batches)
-    with pa.ipc.new_stream(sink, first.schema) as writer:
-        for batch in chain([first], batches):
-            writer.write_batch(batch)
-            yield sink.getvalue()
-            sink.seek(0)
-            sink.truncate()
-    yield sink.getvalue()

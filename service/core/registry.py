@@ -58,6 +58,11 @@ class Strategy:
     client_releases: tuple[str, ...] = field(default=(), kw_only=True)
 
     @property
+    def implementation_fields(self) -> dict[str, str | None]:
+        """Client, release and symbol of the implementation; all None for a strategy that is no client's."""
+        return {each.name: getattr(self.implementation, each.name, None) for each in fields(Implementation)}
+
+    @property
     def kafka_versions(self) -> tuple[str, ...]:
         """The releases of Kafka whose answers it can give, oldest first."""
         if not self.forms or self.client_releases:

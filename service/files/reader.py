@@ -45,7 +45,6 @@ from service.decisions.key_types import TYPE_OF_FORMAT
 from service.decisions.texts import is_text
 from service.files.errors import WrongTable
 from service.files.json_blocks import json_blocks
-from service.files.key_columns import check_format, misfit, typed
 from service.files.rejected import UNREADABLE, RejectedRows, as_texts
 
 FORMAT_OF_SUFFIX: Final = {
@@ -268,6 +267,9 @@ READERS: Final[dict[str, Callable[[Table], Iterator[tuple[pa.RecordBatch, Place]
 
 def _converted(batch: pa.RecordBatch, columns: Mapping[str, Column], place: Place, rejected: RejectedRows) -> pa.RecordBatch:
     """The batch with the types of its columns, without the rows that do not fit them or lack a value."""
+    # With them come the kernels, which a file that is refused does not need.
+    from service.files.key_columns import check_format, misfit, typed  # noqa: PLC0415
+
     faults: dict[int, tuple[str, str]] = {}
     arrays = []
     for name, column in columns.items():

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
 import orjson
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from service.core.errors import AllocatorError
 from service.core.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    import pyarrow as pa
 
 SUMMARY: Final = "summary.json"
 
@@ -88,6 +88,9 @@ def is_ours(folder: Path) -> bool:
 
 def parquet_of(table: pa.Table) -> bytes:
     """A table as a Parquet file."""
+    import pyarrow as pa  # noqa: PLC0415 - folders are looked at before what is read needs Arrow
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
     buffer = pa.BufferOutputStream()
     pq.write_table(table, buffer, compression="zstd")
     data: bytes = buffer.getvalue().to_pybytes()

@@ -3,37 +3,31 @@
 A resource is a module with a ``Blueprint``; its views run the question and answer::
 
     @blueprint.post("/v1/partitions")
-    @blueprint.arguments(PartitionsSchema)                      # the body; a QuestionSchema makes the question
+    @blueprint.arguments(PartitionsSchema)                      # the body, as a question
     @blueprint.arguments(ExplainSchema, location="query")
     @blueprint.response(200, PartitionsAnswerSchema)            # documents; the view renders the answer itself
     @blueprint.doc(operationId="allocatePartitions")
     def allocate_partitions(question, query):
-        report = decision("partition", question.partitioner.name)
-        with report.compute():
-            result = ...
-        report.sees(keys=...)
-        report.gives(skew, subject=question.topic_name)
-        with report.render():
-            return respond(lambda: document(question, result))
+        return decide("partition", FORM, replace(question, explain=query["explain"]))
 """
 
 from __future__ import annotations
 
 import http
-from functools import cached_property, partial, wraps
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias, cast
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 from urllib.parse import unquote
 
 import flask_smorest
 from apispec.ext.marshmallow import MarshmallowPlugin
 from flask import request
 from flask_smorest.utils import prepare_response, resolve_schema_instance
-from marshmallow import RAISE, Schema, ValidationError, fields, missing, post_load
+from marshmallow import RAISE, Schema, ValidationError, fields, missing
 from marshmallow.experimental.context import Context
 from webargs.flaskparser import FlaskParser
 from werkzeug.exceptions import BadRequest, HTTPException, UnsupportedMediaType
 
-from service.core.errors import MAX_ERRORS, AllocatorError, InvalidQuestion, LimitExceeded
+from service.core.errors import AllocatorError, InvalidQuestion
 from service.core.similar import did_you_mean
 from service.web import error_handlers, problems
 from service.web.bodies import check_json, read_body
@@ -119,94 +113,6 @@ def _check_percent_encoding(request: Request) -> None:
         except UnicodeDecodeError as error:
             escapes = "".join(f"%{byte:02X}" for byte in error.object[error.start : error.end])
             raise BadRequest(f"The query is not UTF-8 at {escapes}: {error.reason}.") from None
-
-
-Parts: TypeAlias = "tuple[Callable[[dict[str, Any]], Any], ...]"
-"""Of a question: functions of the body that raise InvalidQuestion and ValidationError."""
-
-
-class _FaultyField(Exception):
-    """A question needs a field whose value is not valid."""
-
-
-class _ValidFields(dict[str, Any]):
-    """A body's fields, of which the faulty ones may not be read: that raises _FaultyField."""
-
-    def __init__(self, fields: dict[str, Any], faulty: set[str]) -> None:
-        super().__init__(fields)
-        self.faulty = faulty
-
-    def __getitem__(self, name: str) -> Any:
-        if name in self.faulty:
-            raise _FaultyField
-        return super().__getitem__(name)
-
-    def get(self, name: str, default: Any = None) -> Any:
-        """As a dict's."""
-        return self[name] if name in self or name in self.faulty else default
-
-
-class QuestionSchema(Schema):
-    """A schema whose fields make a question.
-
-    What is wrong with single fields is known before the question is made; what does not fit together, only then. A caller gets
-    both in one answer: the question of a rejected body is made all the same, until it needs a faulty field.
-    """
-
-    def question(self, body: dict[str, Any], **_: Any) -> Any:
-        """The question of a body. original : the body as it was sent. Raises InvalidQuestion and ValidationError."""
-        raise NotImplementedError
-
-    def parts(self) -> Parts:
-        """What the question is made of that needs few fields: tried one by one, so that no fault hides those of another part."""
-        return ()
-
-    @post_load(pass_original=True)
-    def checked_question(self, body: dict[str, Any], original: Any, **_: Any) -> Any:
-        """The question. An InvalidQuestion has all that is wrong."""
-        try:
-            return self.question(body, original=original)
-        except InvalidQuestion as error:
-            if not isinstance(error, LimitExceeded):
-                error.others += self._further(body, original, {_field(fault) for fault in (error, *error.others)})
-            raise
-
-    def handle_error(self, error: ValidationError, data: Any, **_: Any) -> None:
-        """Add the question's faults to those of single fields. See marshmallow.Schema."""
-        if isinstance(data, dict) and isinstance(error.valid_data, dict) and isinstance(error.messages, dict):
-            further = self._further(error.valid_data, data, set(error.messages))
-            if further:
-                error.messages.setdefault("_schema", []).extend(further)
-
-    def _further(self, body: dict[str, Any], original: dict[str, Any], faulty: set[str]) -> list[InvalidQuestion]:
-        """Faults at other fields than the faulty ones, which are not read."""
-        sent = {name: None for name in self.fields if name in original} | body
-        further: list[InvalidQuestion] = []
-        questions: Parts = (*self.parts(), partial(self.question, original=original))
-        for make in questions:
-            while faults := [fault for fault in _faults_of(make, _ValidFields(sent, faulty)) if _field(fault) not in faulty]:
-                further += faults
-                faulty = faulty | {_field(fault) for fault in faults}
-                if len(further) >= MAX_ERRORS or isinstance(faults[0], LimitExceeded):
-                    return further
-        return further
-
-
-def _faults_of(make: Callable[[Any], Any], body: _ValidFields) -> list[InvalidQuestion]:
-    """What is wrong with a question, as far as it can be made."""
-    try:
-        make(body)
-    except InvalidQuestion as error:
-        return [error, *error.others]
-    except ValidationError as error:
-        return list(problems.faults_in(error.messages))
-    except (_FaultyField, AllocatorError, HTTPException):
-        pass  # nothing that can be said beside the faults that are known
-    return []
-
-
-def _field(fault: InvalidQuestion) -> str:
-    return str(fault.field[0]) if fault.field else "_schema"
 
 
 class QuerySchema(Schema):

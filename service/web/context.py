@@ -1,42 +1,23 @@
-"""What a view needs from the running app: its settings, its metrics, and the budget of its request."""
+"""What a view needs from the running app: its metrics, and the budget of its request."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flask import current_app, has_request_context, request
+from flask import current_app, request
 
-from service.config import environment_name
-from service.core.errors import LimitExceeded
 from service.decisions.budget import Budget
 from service.web.admission import RESERVED, SMALL_BYTES
 from service.web.middleware import PROGRESS
 
 if TYPE_CHECKING:
-    from service.config import Settings
     from service.telemetry.metrics import Decision, Metrics
-
-
-def settings() -> Settings:
-    """The settings of the running app."""
-    of_app: Settings = current_app.extensions["settings"]
-    return of_app
 
 
 def request_budget() -> Budget:
     """What this request may take."""
     limits, started = current_app.extensions["limits"], request.environ[PROGRESS].started
     return Budget(limits, reserve, lengthen, limits["max_explained"], started, limits["max_request_seconds"])
-
-
-def check_limit(name: str, count: int, what: str, *field: str | int) -> None:
-    """Raise LimitExceeded if ``count`` is above a limit of this installation.
-
-    name : of the setting ("max_keys"); what : is counted, in the plural; field : path to it
-    """
-    allowed = getattr(settings(), name)
-    if count > allowed:
-        raise LimitExceeded(environment_name(name), allowed, count, what, *field)
 
 
 def reserve(size: int) -> None:
@@ -49,12 +30,6 @@ def reserve(size: int) -> None:
 def lengthen() -> None:
     """Go on as a long request, which leaves places to small ones. Raises 503."""
     current_app.extensions["request_hooks"].lengthen(request.environ)
-
-
-def check_time() -> None:
-    """Raise OutOfTime if the request has taken more than its time. For loops in Python, every few milliseconds."""
-    if has_request_context():
-        request_budget().check_time()
 
 
 def metrics() -> Metrics:

@@ -53,6 +53,7 @@ class Form(Generic[Q, A]):
     table : the answer's main table; None: it has none
     lines : the answer as JSON lines; None: it has none
     read : the value of a JSON text
+    stream : the field whose large list a table can replace
     csv_row : the first column of the table as CSV, whose rows somebody may sort: their numbers; None: no such column
     """
 
@@ -63,6 +64,7 @@ class Form(Generic[Q, A]):
     lines: Callable[[A, Budget], LongText] | None = None
     read: Callable[[bytes], Any] = loads
     csv_row: str | None = None
+    stream: str = "keys"
 
     def question(self, body: bytes | Mapping[str, Any]) -> Q:
         """The question of a body. Raises Refused for what is not JSON, and for faults of single fields."""

@@ -1,6 +1,7 @@
 """The keys of a body: a list, or a column of an Arrow stream."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any, Final, Protocol, runtime_checkable
 
 import pyarrow as pa
@@ -22,6 +23,21 @@ class Stream(Protocol):
 
     def batches(self, columns: tuple[str, ...], optional: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
         """Its batches, while it arrives, with these columns and perhaps the optional ones."""
+
+
+class Batches:
+    """A Stream of batches that are in this process."""
+
+    def __init__(self, first: pa.RecordBatch, others: Iterable[pa.RecordBatch] = ()) -> None:
+        self._schema, self._batches = first.schema, chain([first], others)
+
+    def table(self, *_: str) -> pa.Table:
+        """See Stream. Whoever made the batches has chosen their columns."""
+        return pa.Table.from_batches(self._batches, self._schema)
+
+    def batches(self, *_: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+        """See Stream."""
+        return self._batches
 
 
 class KeyList(fields.List[Any]):

@@ -68,12 +68,6 @@ def _handed_over(pieces: list[bytes]) -> Iterator[bytes]:
         yield pieces.pop()
 
 
-def json_only(document: Any) -> Response:
-    """The answer of an operation that has no table. Raises NotAcceptable."""
-    preferred(JSON)
-    return answer(document)
-
-
 def table(columns: pa.Table, media_type: str) -> Response:
     """A table as ARROW_STREAM or CSV, for whose text memory is reserved."""
     reserve(written_bytes(columns, media_type))

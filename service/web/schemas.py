@@ -8,7 +8,6 @@ from marshmallow import Schema, fields, validate
 from service.core.kafka_versions import LATEST, since
 from service.core.measures import Spread
 from service.core.model import Int32s, Int64s
-from service.core.registry import Strategy
 from service.web.fields import about
 
 
@@ -73,8 +72,3 @@ class LoadsSchema(SpreadSchema):
 def counts_document(counts: Int32s | Int64s, evenness: Spread) -> dict[str, Any]:
     """The answer's member for counts, as CountsSchema has it."""
     return {"counts": counts, **asdict(evenness)}
-
-
-def implementation_document(strategy: Strategy) -> dict[str, str | None]:
-    """The members of ImplementationSchema; all null for a strategy that is no client's."""
-    return asdict(strategy.implementation) if strategy.implementation else dict.fromkeys(("client", "release", "symbol"))

@@ -74,7 +74,7 @@ TOPICS = [{"topic_name": "t", "placements": PLACEMENT}]
                 "/partitions/2/partition_id",
             ],
         ),
-        ("/v1/coordinators", {"group": "g"}, ["/group"]),
+        ("/v1/coordinators", {"colour": "g"}, ["/colour"]),
         ("/v1/coordinators", {"group_id": "g", "transactional_id": "t", "partitions_count": 0}, ["/partitions_count"]),
         (
             "/v1/co-partitionings",

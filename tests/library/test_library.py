@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import partition_allocator
-from partition_allocator import Rejected, asking, assign, fingerprint, library, partitions, place
+from partition_allocator import Rejected, assign, fingerprint, library, partitions, place
 from tests.support.golden import PROJECT, lines
 
 KEYS = ["order-1", None, "Grüße", ""]
@@ -191,5 +191,4 @@ def test_golden_vectors_hold_here_too():
 
 def test_variables_of_a_server_mean_nothing_here(monkeypatch):
     monkeypatch.setenv("ALLOCATOR_MAX_KEYS", "1")
-    asking._client.cache_clear()
     assert len(partitions(["a", "b"], 3)) == 2

@@ -29,7 +29,6 @@ from service.api.groups.document import assignments_json
 from service.core.assignors import GROUP_PROTOCOLS, KAFKAS
 from service.core.errors import InvalidQuestion, KafkaAssignorFails
 from service.core.ragged import transposed
-from service.decisions.budget import Budget
 from service.decisions.groups.tables import in_answer_order
 from service.web.json.codec import dumps
 from tests.support import golden, parity, server_groups
@@ -88,9 +87,7 @@ def ours(subject: Subject, body: Body) -> Body:
     except InvalidQuestion:
         return {"apart": "refused"}
     owners = transposed(assignment.rows, group.topics.partitions_count + len(group.unknown_partitions))
-    answer: Body = orjson.loads(
-        dumps({"assignments": assignments_json(group, in_answer_order(group, assignment.rows, owners), Budget())})
-    )
+    answer: Body = orjson.loads(dumps({"assignments": assignments_json(group, in_answer_order(group, assignment.rows, owners))}))
     return answer
 
 

@@ -7,4 +7,4 @@ from service.api.fingerprints.schema import PartitionerFingerprintsSchema
 from service.decisions.fingerprints import answer
 from service.web.forms import Form
 
-FORM: Final = Form(PartitionerFingerprintsSchema(), answer, document, table)
+FORM: Final = Form(PartitionerFingerprintsSchema(), answer, document, table, stream="observations")

@@ -16,7 +16,7 @@ from service.decisions.groups.tables import assignments_table, difference_rows, 
 from service.web.fields import about
 from service.web.json.codec import LongText, dumps
 from service.web.json.rows import Part, json_list
-from service.web.schemas import CountsSchema, ImplementationSchema, LoadsSchema, counts_document, implementation_document
+from service.web.schemas import CountsSchema, ImplementationSchema, LoadsSchema, counts_document
 
 if TYPE_CHECKING:
     from service.core.certificate import Certificate
@@ -165,7 +165,7 @@ def document(answer: GroupAnswer, _: Budget) -> dict[str, Any]:
         "kafka_version": question.version,
         "group_protocol": question.protocol,
         "assignor": answer.assignor.name,
-        "implementation": implementation_document(answer.assignor),
+        "implementation": answer.assignor.implementation_fields,
         **_assigned(answer.first),
         **_certified(outcome.assignment.certificate),
     }

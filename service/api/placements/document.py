@@ -20,7 +20,7 @@ from service.decisions.placements.question import UNNAMED
 from service.web.fields import about
 from service.web.json.codec import LongText, dumps
 from service.web.json.rows import Part, enclosed, json_list, rows
-from service.web.schemas import CountsSchema, ImplementationSchema, implementation_document
+from service.web.schemas import CountsSchema, ImplementationSchema
 
 
 class PlacementSchema(Schema):
@@ -117,7 +117,7 @@ def document(answer: PlacementAnswer, _: Budget) -> dict[str, Any]:
     told = {
         "kafka_version": answer.question.version,
         "placer": answer.placer.name,
-        "implementation": implementation_document(answer.placer),
+        "implementation": answer.placer.implementation_fields,
         **_outcome(answer.cluster, answer.outcome),
         **load_documents(answer.cluster, answer.load),
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,6 @@ from rich.console import Console
 from service.cli import options
 from service.cli.errors import note
 from service.cli.live.snapshot import cluster_client, cluster_options, extent_of, read_snapshot
-from service.cli.local_client import LocalApp, Refused
 from service.cli.terminal import fill, table
 from service.core.printable import printable
 from service.live.verification import Finding, check_groups, check_topics, missing
@@ -105,15 +103,28 @@ def _check_keys(client: ClusterClient, document: dict[str, Any], topic_names: Se
         if not sample:
             yield Finding("keys", name, "", "not_checked", "no records with a key")
             continue
-        records = [{"key": base64.b64encode(key).decode(), "partition_id": partition} for key, partition in sample]
-        body = {"partitions_count": topic["partitions_count"], "key_format": "base64", "observations": records}
-        try:
-            answer = LocalApp().ask("/v1/partitioner-fingerprints", body)
-        except Refused as refusal:
-            yield Finding("keys", name, "", "not_checked", str(refusal))
-            continue
-        writers = [writer["partitioners"][0] for writer in answer["writers"]]
-        yield Finding("keys", name, ", ".join(writers), "alike" if writers else "differs", answer["conclusion"])
+        yield _written_by(name, topic["partitions_count"], sample)
+
+
+def _written_by(name: str, partitions_count: int, sample: Sequence[tuple[bytes, int]]) -> Finding:
+    """Which partitioners wrote the records of a sample: (key, partition)."""
+    import numpy as np  # noqa: PLC0415 - imports that --help does not need
+    import pyarrow as pa  # noqa: PLC0415
+
+    from service.api.fingerprints.document import conclusion  # noqa: PLC0415
+    from service.core.errors import AllocatorError  # noqa: PLC0415
+    from service.decisions.budget import Budget  # noqa: PLC0415
+    from service.decisions.fingerprints import FingerprintQuestion, answer  # noqa: PLC0415
+
+    keys = pa.chunked_array([pa.array([key for key, _ in sample], pa.binary())])
+    partition_ids = np.array([partition for _, partition in sample], np.int32)
+    try:
+        found = answer(FingerprintQuestion(keys, partition_ids, partitions_count), Budget())
+    except AllocatorError as error:
+        return Finding("keys", name, "", "not_checked", str(error))
+    writers = [names[0] if names else "no client" for names in found.result.writers[: len(found.result.mixture.components)]]
+    reason = conclusion(found.result, found.observations)
+    return Finding("keys", name, ", ".join(writers), "alike" if writers else "differs", reason)
 
 
 def _print(findings: Sequence[Finding], not_known: Sequence[dict[str, Any]], form: str) -> None:

@@ -9,11 +9,11 @@ from rich.console import Console
 from rich.text import Text
 
 from service.cli import descriptions, options
-from service.cli.local_client import post_each
+from service.cli.asking import CSV, JSON, ask_each
 from service.cli.terminal import ROWS, fill, table
 from service.core.printable import printable
 from service.descriptions import Description, bodies
-from service.web.json.codec import dumps, loads
+from service.web.json.codec import loads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,8 +48,8 @@ def audit(
     requests = requests or [loads(body)]
     chosen = {} if placer is None else {"placer": placer}
     form = options.form(output, as_json=as_json)
-    media_type = "text/csv" if form == "csv" else "application/json"
-    answers = post_each("/v1/placement-audits", (dumps({**request, **chosen}) for request in requests), media_type)
+    accept = CSV if form == "csv" else JSON
+    answers = ask_each("/v1/placement-audits", ({**request, **chosen} for request in requests), accept)
     if form != "table":
         for i, answer in enumerate(answers):
             header, _, rows = answer.partition(b"\n")

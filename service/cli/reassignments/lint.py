@@ -11,9 +11,9 @@ from rich.console import Console
 
 from service import __version__
 from service.cli import descriptions, options
+from service.cli.asking import ask
 from service.cli.errors import BadInput
 from service.cli.inputs import read_input
-from service.cli.local_client import post
 from service.cli.terminal import fill, table
 from service.core.reassignments.lint import RULES
 from service.descriptions import UnreadableDescription, bodies
@@ -46,7 +46,7 @@ def lint(*, file: BufferedReader, clusters: tuple[BufferedReader, ...], racks: t
         raise BadInput(f"{file.name}, {error}") from None
     description = descriptions.with_racks(descriptions.merged([descriptions.read(cluster) for cluster in clusters]), racks)
     body = {**bodies.cluster(description, bodies.PLACEMENT), "reassignment": reassignment}
-    answer = post("/v1/reassignments:lint", dumps(body))
+    answer = ask("/v1/reassignments:lint", body)
     document = loads(answer)
     findings = document["findings"]
     paths = [_path(finding["pointer"]) for finding in findings]

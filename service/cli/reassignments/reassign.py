@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.text import Text
 
 from service.cli import descriptions, options
+from service.cli.asking import CSV, JSON, ask
 from service.cli.errors import note
-from service.cli.local_client import post
 from service.cli.reassignments.files import number, write_files
 from service.cli.terminal import fill, table
 from service.core.printable import printable
@@ -87,7 +87,7 @@ def reassign(
         raise click.UsageError("--out writes the moves as plan.md; --output csv does not go with it.")
     progress = Console(stderr=True)
     with progress.status("Planning …") if progress.is_terminal else nullcontext():
-        answer = post(PATH, dumps(body), "text/csv" if form == "csv" else "application/json")
+        answer = ask(PATH, dumps(body), CSV if form == "csv" else JSON)
     if form == "csv":
         click.echo(answer, nl=False)
         return

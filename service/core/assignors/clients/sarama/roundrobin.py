@@ -22,7 +22,7 @@ def assign(group: Group) -> Assignment:
         raise KafkaAssignorFails(
             "error",
             "members and topics are not provided",
-            cause="nobody subscribes to anything",
+            cause="no member subscribes to a topic",
             remedy="name at least one member with a topic",
             library="sarama",
         )

@@ -1,0 +1,107 @@
+"""From a command's words to an answer: the form of a family, read and written in this process. Nothing is limited."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from service.cli.errors import BAD_INPUT, note
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    import pyarrow as pa
+
+    from service.web.forms import Form
+
+JSON, CSV = "application/json", "text/csv"
+"""What commands print. ``web.tables`` has these names too, but imports Arrow."""
+
+
+def ask(path: str, body: bytes | Mapping[str, Any], accept: str = JSON, *, explain: bool = False) -> bytes:
+    """The answer of the family with this path, as JSON or CSV. A refusal is printed; the command then exits with BAD_INPUT."""
+    return next(ask_each(path, [body], accept, explain=explain))
+
+
+def ask_each(
+    path: str, bodies: Iterable[bytes | Mapping[str, Any]], accept: str = JSON, *, explain: bool = False
+) -> Iterator[bytes]:
+    """Like ``ask``, for several bodies one after the other."""
+    form = _form(path)
+    for body in bodies:
+        yield _answer(form, body, accept, explain=explain)
+
+
+def ask_stream(path: str, fields: Mapping[str, Any], batches: Iterator[pa.RecordBatch], accept: str = JSON) -> bytes:
+    """Like ``ask``, for a table of any length in the place of the body's large list; where the family can, batch by batch.
+
+    fields : the others; those that are None are left out
+    batches : at least one. What they raise is raised again
+    """
+    first = next(batches)  # a file that cannot be read is refused before any library is imported
+    form = _form(path)
+    from service.web.keys import Batches  # noqa: PLC0415 - an import that --help does not need
+
+    given = {name: value for name, value in fields.items() if value is not None}
+    return _answer(form, {**given, form.stream: Batches(first, batches)}, accept)
+
+
+def _form(path: str) -> Form[Any, Any]:
+    # What is imported and made now are many objects and no garbage: without the collector it takes a tenth less time.
+    gc.disable()
+    try:
+        announce_compilation()
+        from service.api.forms import form_of  # noqa: PLC0415 - an import that --help does not need
+
+        return form_of(path)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def _answer(form: Form[Any, Any], body: bytes | Mapping[str, Any], accept: str, *, explain: bool = False) -> bytes:
+    from service.decisions.budget import Budget  # noqa: PLC0415 - as above
+    from service.web.forms import Refused  # noqa: PLC0415
+
+    budget = Budget()
+    try:
+        question = form.question(body)
+        answer = form.decide(replace(question, explain=True) if explain else question, budget)
+    except Refused as refusal:
+        fail(refusal.problem)
+    if accept == JSON or form.table is None:
+        return form.json(answer, budget)
+    from service.web.tables import written  # noqa: PLC0415 - as above
+
+    return b"".join(written(form.columns(answer, budget, accept), accept))
+
+
+def announce_compilation() -> None:
+    """Let the first kernel that has to be compiled, instead of loaded, say so on standard error, once."""
+    from numba.core import event  # noqa: PLC0415 - as above
+
+    class Announcement(event.Listener):
+        def on_start(self, _: object) -> None:
+            event.unregister("numba:compile", self)  # type: ignore[no-untyped-call]
+            note("Compiling kernels. This happens once per installation and may take some minutes.")
+
+        def on_end(self, _: object) -> None:
+            pass
+
+    event.register("numba:compile", Announcement())  # type: ignore[no-untyped-call]
+
+
+def fail(problem: Mapping[str, Any]) -> NoReturn:
+    """Print a problem document to standard error, nothing of it twice, and exit with BAD_INPUT."""
+    errors = problem.get("errors", ())
+    if len(errors) != 1:
+        note(f"Error: {len(errors)} faults" if errors else f"Error: {problem['detail']}")
+    prefix = "Error: " if len(errors) == 1 else "  "
+    for error in errors:
+        place = error["pointer"]
+        note(f"{prefix}{place}: {error['detail']}" if place else f"{prefix}{error['detail']}")
+    for remedy in problem.get("remedies", ()):
+        note(f"  Remedy: {remedy}")
+    sys.exit(BAD_INPUT)

@@ -1,0 +1,65 @@
+"""The strategies installed, plug-ins included, as rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from service.core.assignors import GROUP_PROTOCOLS
+from service.core.partitioners import PARTITIONERS
+from service.core.placers import PLACERS
+
+
+def partitioners() -> list[dict[str, Any]]:
+    """The partitioners, in the order of GET /v1/partitioners."""
+    return [
+        {
+            "partitioner": partitioner.name,
+            **partitioner.implementation_fields,
+            "used_by": partitioner.used_by,
+            "notes": partitioner.notes,
+            "setting": partitioner.setting,
+            "aliases": partitioner.aliases,
+            "hash": partitioner.hash and partitioner.hash.name,
+            "sign_rule": partitioner.sign and f"{partitioner.sign.name}: {partitioner.sign.rule}",
+            "null_key": partitioner.null.rule,
+            "empty_key": partitioner.empty_key,
+            "explicit_partition": partitioner.explicit.rule,
+            "key_encoding": partitioner.encoding.name,
+            "key_formats": partitioner.encoding.formats,
+            "options": partitioner.options,
+            "summary": partitioner.summary,
+        }
+        for partitioner in PARTITIONERS
+    ]
+
+
+def assignors() -> list[dict[str, Any]]:
+    """The assignors of every group protocol."""
+    return [
+        {
+            "group_protocol": group_protocol,
+            "assignor": assignor.name,
+            "aliases": assignor.aliases,
+            **assignor.implementation_fields,
+            "summary": assignor.summary,
+            "setting": assignor.setting,
+            "is_default": assignor.is_default,
+            "kafka_versions": assignor.kafka_versions,
+            "client_versions": assignor.client_releases,
+        }
+        for group_protocol, assignors in GROUP_PROTOCOLS.items()
+        for assignor in assignors
+    ]
+
+
+def placers() -> list[dict[str, Any]]:
+    """The placers."""
+    return [
+        {
+            "placer": placer.name,
+            **placer.implementation_fields,
+            "summary": placer.summary,
+            "kafka_versions": placer.kafka_versions,
+        }
+        for placer in PLACERS
+    ]
