@@ -7,6 +7,7 @@ reproduces it, a greedy filling in the manner of topicmappr, and what Cruise Con
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -72,6 +73,18 @@ def large(partitions: int = 200_000, brokers: int = 300) -> Iterator[Sides]:
     """The gap is below 1 %."""
     asked = question(partitions, brokers, ADDED)
     yield lambda: [seconds(lambda: proven(plan(*asked, Goal("even")), 0.01), runs=1)], lambda: [60.0]
+
+
+@benchmark(
+    Row("reassignments/large-topics", "s", 1.0, "200,000 partitions × 300 brokers, 2,000 topics, even per topic ÷ 10 s"), rounds=1
+)
+def large_topics(partitions: int = 200_000, brokers: int = 300, topics: int = 2_000) -> Iterator[Sides]:
+    """Topics of very different sizes, each evened out by itself too."""
+    target, placements = question(partitions, brokers, ADDED)
+    sizes = np.random.default_rng(1).pareto(1.0, topics) + 1
+    index = np.searchsorted(np.cumsum(sizes) / sizes.sum(), np.arange(partitions) / partitions, side="right").astype(np.int32)
+    asked = target, replace(placements, topics=index, topic_names=tuple(map(str, range(topics))))
+    yield lambda: [seconds(lambda: proven(plan(*asked, Goal("even", per_topic=True)), 0.0), runs=1)], lambda: [10.0]
 
 
 @benchmark(Row("reassignments/huge", "s", 1.0, "1,000,000 partitions × 1,000 brokers, one out, fewest moves ÷ 60 s"), rounds=1)

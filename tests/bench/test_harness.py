@@ -119,6 +119,7 @@ SMALL = {
     "placements/rack-aware": {"partitions": 1000, "brokers": 30},
     "reassignments/small": {"partitions": 100, "brokers": 20},
     "reassignments/large": {"partitions": 100, "brokers": 20},
+    "reassignments/large-topics": {"partitions": 100, "brokers": 20, "topics": 5},
     "reassignments/huge": {"partitions": 100, "brokers": 20},
     "reassignments/moves-generate": {"partitions": 100, "brokers": 20},
     "reassignments/moves-cruise-control": {"partitions": 100, "brokers": 20},

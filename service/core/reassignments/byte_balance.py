@@ -6,7 +6,7 @@ from typing import Final
 
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Int64s
-from service.core.reassignments.exchanges import IMPOSSIBLE, ReplicaSets, breadth, exchange, exchange_cost
+from service.core.reassignments.exchanges import IMPOSSIBLE, ReplicaSets, breadth, exchange_cost, replace_broker
 from service.core.reassignments.turns import DONE, MORE, STUCK, TURN
 
 EXCEEDED: Final = -1
@@ -45,7 +45,7 @@ def fit_capacities(s: ReplicaSets, sizes: Int64s, loads: Int64s, capacities: Int
         if partition == NONE:
             return STUCK
         moves[0] += 1
-        exchange(s, partition, a, b)
+        replace_broker(s, partition, a, b)
         loads[a] -= sizes[partition]
         loads[b] += sizes[partition]
     return STUCK
@@ -106,7 +106,7 @@ def balance_bytes(
         if partition == NONE:
             exhausted[a] = True
             continue
-        exchange(s, partition, a, b)
+        replace_broker(s, partition, a, b)
         exchanged[:] += 1
         loads[a] -= sizes[partition]
         loads[b] += sizes[partition]

@@ -76,7 +76,10 @@ def read(question: ReassignmentQuestion, budget: Budget) -> Cluster:
     if question.goal.per_topic:
         budget.check("max_placement_cells", len(topics) * len(brokers), "topics × brokers", "per_topic")
     # The matrices of exchanges, and the arrays.
-    budget.reserve(100_000 + 2 * 13 * len(brokers) ** 2 + 120 * partitions + 100 * cells)
+    memory = 100_000 + 2 * 13 * len(brokers) ** 2 + 120 * partitions + 100 * cells
+    if question.goal.per_topic:  # counts of each topic, partners by pairs of brokers, and lists of replicas
+        memory += 4 * len(topics) * len(brokers) + 8 * len(brokers) ** 2 + 5 * partitions + 30 * cells
+    budget.reserve(memory)
     try:
         placements = read_placements(topics, brokers, question.replication_factor, frozenset(question.excluded))
     except InvalidQuestion as error:
