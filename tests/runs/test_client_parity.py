@@ -8,7 +8,7 @@ import pytest
 
 from service.core.assignors.classic import roundrobin
 from tests.runs import client_parity
-from tests.runs.client_parity import Differs, agreement, compare
+from tests.runs.client_parity import Differs, agreement, compare, compare_franz_go
 from tests.support.clients import CRATES, NotHere
 
 
@@ -21,6 +21,16 @@ def test_librdkafka_answers_as_the_library_does(release):
         pytest.skip(str(reason))
     assert counts.total() == 300
     assert {how for _, how in counts} <= {"alike", "ends alike", "freed memory", "endless"}
+
+
+@pytest.mark.slow
+def test_franz_go_answers_as_the_library_does():
+    try:
+        counts = compare_franz_go(cases=200, seed=2)
+    except NotHere as reason:
+        pytest.skip(str(reason))
+    assert counts.total() == 200
+    assert {how for _, how in counts} == {"alike", "open", "open, of all orders"}
 
 
 @pytest.mark.slow

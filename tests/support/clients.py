@@ -1,7 +1,7 @@
 """The assignors of other clients' own libraries, built from what the package registries have; once, in the user's cache.
 
-librdkafka's sources come in the crate ``rdkafka-sys``. They are compiled with a program of ours that asks them as a group's
-leader does, which needs cargo, gcc and make.
+librdkafka's sources come in the crate ``rdkafka-sys``, franz-go's from the module proxy. They are compiled with programs of ours
+that ask them as a group's leader does, which needs cargo, gcc and make, or go.
 """
 
 from __future__ import annotations
@@ -34,6 +34,9 @@ rdkafka-sys = "={}"
 
 PLAIN: Final = ("ssl", "gssapi", "curl", "zstd", "lz4-ext", "zlib", "c11threads")
 """What is left out of the library, for assignors need none of it."""
+
+
+GO: Final = Path(__file__).parent / "go"
 
 
 class NotHere(Exception):
@@ -73,23 +76,41 @@ def _built(folder: Path, crate: str) -> Path:
     return program
 
 
+@cache
+def franz_go() -> Path:
+    """The program with franz-go's assignors, of the release in go.mod; raises NotHere."""
+    go = shutil.which("go") or shutil.which("/usr/local/go/bin/go")
+    if go is None:
+        raise NotHere("go missing")
+    program = CACHE / "franz-go" / "leader"
+    program.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        _run(GO, go, "build", "-o", str(program), ".")
+    except subprocess.CalledProcessError as error:
+        raise NotHere(f"go build failed: {error.stderr[-300:]}") from None
+    return program
+
+
 def _run(folder: Path, *command: str) -> None:
     subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
 
 
 class Library:
-    """A running program with the assignors of a library."""
+    """A running program with the assignors of a library. seconds : the most that librdkafka may take for an answer"""
 
     def __init__(self, program: Path, seconds: int = 20) -> None:
         self._process = subprocess.Popen(
             [program, str(seconds)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
 
-    def assign(self, assignor: str, body: dict[str, Any]) -> dict[str, Any]:
-        """``{"assignments": {member_id: {topic_name: [partition_id]}}, "seconds"}``; ``{"error"}`` where it ends its process."""
+    def assign(self, assignor: str, body: dict[str, Any], runs: int = 1) -> dict[str, Any]:
+        """``{"assignments": {member_id: {topic_name: [partition_id]}}, "seconds"}``; ``{"error"}`` where it ends its process.
+
+        franz-go: ``{"answers", "seconds"}``, of so many runs, of which each may be another.
+        """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps({"assignor": assignor, "request": body}).encode() + b"\n")
+        self._process.stdin.write(json.dumps({"assignor": assignor, "request": body, "runs": runs}).encode() + b"\n")
         self._process.stdin.flush()
         answer: dict[str, Any] = json.loads(self._process.stdout.readline().decode(errors="replace"))
         return answer

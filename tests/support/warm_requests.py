@@ -159,6 +159,7 @@ def _assignment_requests() -> Iterator[dict[str, Any]]:
         for assignor in registry:
             versions = [{"kafka_version": release} for release in assignor.kafka_versions]
             versions += [{"client_version": release} for release in assignor.client_releases]
+            versions += [{"balance_racks": True}] if assignor.on_racks else []
             for version in versions or [{}]:
                 yield {
                     "group_protocol": protocol,

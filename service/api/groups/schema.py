@@ -18,7 +18,7 @@ from service.decisions.groups.expected import MAX_COMBINATIONS
 from service.decisions.groups.question import GroupQuestion
 from service.decisions.groups.rows import MEMBER, NAME, TOPIC, TOPIC_ID, plain_members, plain_topics
 from service.web.columns_field import Rows
-from service.web.fields import INT32, Integer, List, Name, Number, Subject, TopicName, about
+from service.web.fields import INT32, Boolean, Integer, List, Name, Number, Subject, TopicName, about
 from service.web.json import arrays, integer_lists
 from service.web.json.codec import loads
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from service.web.json.integer_lists import IntegerLists
 
 NAMES: Final = ("kafka_version", "group_protocol", "assignor", "client", "client_version", "group_id")
-"""The members of a body besides topics and members; null is the same as absent."""
+"""The texts of a body besides topics and members; null is the same as absent."""
 
 LARGE: Final = 2**20
 """Bytes from which a body is read faster by Arrow."""
@@ -133,7 +133,8 @@ def read_body(text: bytes) -> Any:
 
 def _read_large(text: bytes, lists: IntegerLists | None) -> dict[str, Any] | None:
     """A body read by Arrow; None unless it is plainly well-formed. lists : those that ``text`` no longer holds"""
-    columns = arrays.read_object(text, dict.fromkeys(NAMES, NAME) | {"topics": pa.list_(TOPIC), "members": pa.list_(MEMBER)})
+    rest = {"balance_racks": pa.bool_(), "topics": pa.list_(TOPIC), "members": pa.list_(MEMBER)}
+    columns = arrays.read_object(text, dict.fromkeys(NAMES, NAME) | rest)
     if columns is None or columns["topics"].null_count or columns["members"].null_count:
         return None
     topics, members = columns["topics"].flatten(), columns["members"].flatten()
@@ -142,8 +143,8 @@ def _read_large(text: bytes, lists: IntegerLists | None) -> dict[str, Any] | Non
         members = integer_lists.put_back(members, ("owned_partitions", "partition_ids"), lists)
     if members is None or topics.null_count or members.null_count or not (plain_topics(topics) and plain_members(members)):
         return None
-    names = {name: columns[name][0].as_py() for name in NAMES if columns[name].null_count == 0}
-    return {**names, "topics": topics, "members": members}
+    options = {name: columns[name][0].as_py() for name in (*NAMES, "balance_racks") if columns[name].null_count == 0}
+    return {**options, "topics": topics, "members": members}
 
 
 class ExpectedSchema(Schema):
@@ -191,6 +192,11 @@ class GroupAssignmentSchema(Schema):
         load_default=None,
         allow_none=True,
         metadata=about("the release of that library, where releases differ; GET /v1/assignors lists those compared"),
+    )
+    balance_racks = Boolean(
+        load_default=None,
+        allow_none=True,
+        metadata=about("franz-go: whether its leader has the option `kgo.BalanceRacks()`. Absent: false"),
     )
     group_id = Subject("group")
     topics = topics_field()

@@ -20,6 +20,7 @@ class Assignor(Strategy):
     setting : what selects it in the configuration of its client
     is_default : does its client use it, or put it first, if nothing is configured?
     is_timed : does ``run`` take ``check_time``, which it calls now and then, and which raises what ends it?
+    on_racks : ``run`` with franz-go's ``BalanceRacks``; None if it has no such option
     """
 
     explain: Callable[[Group, Assignment, int], dict[str, Any]] | None = None
@@ -27,3 +28,4 @@ class Assignor(Strategy):
     setting: str = ""
     is_default: bool = False
     is_timed: bool = False
+    on_racks: Callable[[Group], Assignment] | None = None

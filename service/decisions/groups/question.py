@@ -45,6 +45,7 @@ class GroupQuestion:
     topics, members : rows (see ``rows.TOPIC``, ``rows.MEMBER``), each well-formed
     group_protocol, assignor, kafka_version : default: ``classic``, the protocol's own default, and the newest
     client, client_version : the library of the group's leader, and its release; default: Java's, and the newest compared
+    balance_racks : has franz-go's leader the option ``BalanceRacks``?
     group_id : what the group is called in metrics
     expected : assignments to compare with: ``[{member_id, partitions: [{topic_name, partition_ids}]}]``
     counts : combinations of partition counts by topic name, of which the leader may have seen any; without ``expected`` one
@@ -59,6 +60,7 @@ class GroupQuestion:
     kafka_version: str | None = None
     client: str | None = None
     client_version: str | None = None
+    balance_racks: bool | None = None
     group_id: str | None = None
     expected: list[dict[str, Any]] | None = None
     counts: tuple[dict[str, int], ...] = ({},)
@@ -139,9 +141,15 @@ def strategy(question: GroupQuestion) -> Assignor:
 
 
 def _released(assignor: Assignor, question: GroupQuestion) -> Assignor:
-    """The assignor as the releases of the question have it."""
-    of_kafka = assignor.at(question.version)
-    return of_kafka if question.client_version is None else of_kafka.of_client(question.client_version)
+    """The assignor as the releases and the options of the question have it. Raises InvalidQuestion for what it has not."""
+    released = assignor.at(question.version)
+    if question.client_version is not None:
+        released = released.of_client(question.client_version)
+    if not question.balance_racks:
+        return released
+    if released.on_racks is None:
+        raise InvalidQuestion(f"{assignor.name} has no such option.", "balance_racks")
+    return replace(released, run=released.on_racks)
 
 
 def _faults(question: GroupQuestion) -> Iterator[InvalidQuestion]:

@@ -8,11 +8,12 @@ never returns or ends its own process, KafkaAssignorFails says so, with the clie
 
 from typing import Final
 
-from service.core.assignors.clients import aiokafka, kafka_go, kafka_python, kafkajs, librdkafka, sarama
+from service.core.assignors.clients import aiokafka, franz_go, kafka_go, kafka_python, kafkajs, librdkafka, sarama
 from service.core.assignors.model import Assignor
 
 CLASSIC: Final[tuple[Assignor, ...]] = (
     *librdkafka.ASSIGNORS,
+    *franz_go.ASSIGNORS,
     *sarama.ASSIGNORS,
     *kafka_python.ASSIGNORS,
     *aiokafka.ASSIGNORS,

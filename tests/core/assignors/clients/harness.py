@@ -6,7 +6,7 @@ which holds for every run, may have less of that but nothing else.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -14,6 +14,12 @@ from service.core.assignors import GROUP_PROTOCOLS
 from service.core.errors import KafkaAssignorFails
 from tests.support import golden
 from tests.support.groups import flat, group_of, named
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from service.core.assignors import Assignor
+    from service.core.model import Assignment, Group
 
 CLASSIC = GROUP_PROTOCOLS["classic"]
 
@@ -28,13 +34,14 @@ def recorded(*names: str) -> list[Any]:
 def assert_agrees(name: str, case: dict[str, Any], release: str | None = None) -> None:
     """Our answer is the recorded one, or has a part of what the recorded ones had in common."""
     assignor = CLASSIC[name] if release is None else CLASSIC[name].of_client(release)
+    run = _run(assignor, case)
     group = group_of(case["request"])
     expected = case["expected"]
     if "error" in expected:
         with pytest.raises(KafkaAssignorFails):
-            assignor.run(group)
+            run(group)
         return
-    assignment = assignor.run(group)
+    assignment = run(group)
     ours, theirs = named(group, assignment.rows), flat(expected["assignments"])
     if assignment.left_open is None:
         assert not case.get("nondeterministic"), "the library leaves something to chance"
@@ -47,11 +54,17 @@ def assert_agrees(name: str, case: dict[str, Any], release: str | None = None) -
         assert [assigned] == expected.get("assigned", [sum(map(len, theirs.values()))])
 
 
+def _run(assignor: Assignor, case: dict[str, Any]) -> Callable[[Group], Assignment]:
+    """The assignor with the options of a recording."""
+    racked = case.get("options", {}).get("balance_racks") and assignor.on_racks is not None
+    return assignor.on_racks if racked else assignor.run  # type: ignore[return-value]
+
+
 def certain(name: str) -> tuple[int, int]:
     """Of the partitions that all recorded runs of an assignor agree on: how many are in our answers, and how many there are."""
     ours = theirs = 0
     for case in golden.lines(f"clients/{name.replace(':', '-')}"):
         if "error" not in case["expected"]:
-            ours += len(CLASSIC[name].run(group_of(case["request"])).rows.values)
+            ours += len(_run(CLASSIC[name], case)(group_of(case["request"])).rows.values)
             theirs += sum(map(len, flat(case["expected"]["assignments"]).values()))
     return ours, theirs

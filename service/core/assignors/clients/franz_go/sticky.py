@@ -1,0 +1,199 @@
+"""franz-go's sticky and cooperative-sticky: an algorithm of its own, in the order in which Go happens to go through the topics.
+
+*Algorithm*: members keep what they claim of the topics they subscribe to; of several claims to a partition the newest counts, and
+of equal ones that of the first member. An older claimant takes it back from a member that has at least two more. What is free is
+given out (``fill``), the numbers are evened out (``balance``), and partitions change places so that more are on their racks, with
+``BalanceRacks``, and more where they were (``repair``). In the cooperative protocol a partition that somebody else claims is
+withheld until he has revoked it.
+
+*Chance*: Go goes through a map in another order each time. That decides how topics are numbered, and so whose partitions come
+first in every step; in which order older claimants take back; and how racks are numbered that no member is on. This module works
+out what is certain all the same:
+
+* If all members subscribe to all topics, and racks do not count, it is certain who keeps and who gives up what, and who gets the
+  first, the second … of what is free (``dealt``).
+* If no step depends on the order, one run is the answer.
+* If there are few orders, all are tried.
+* Otherwise a partition with one subscriber goes to it, and no more is said to be certain, though more may be.
+
+Source: sticky.go, graph.go, repair.go, stickyBalancer in group_balancer.go (franz-go 1.22.2).
+"""
+
+from __future__ import annotations
+
+from itertools import permutations
+from math import factorial
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from service.core.assignors.classic.members import topic_subscribers
+from service.core.assignors.clients.franz_go.claims import claimed, parted
+from service.core.assignors.clients.franz_go.dealt import deal
+from service.core.assignors.clients.franz_go.members import static_first
+from service.core.assignors.clients.franz_go.run import even_out, every_run, one_run, settled
+from service.core.assignors.clients.franz_go.state import OPEN, Given
+from service.core.errors import KafkaAssignorFails
+from service.core.model import NONE, Assignment, LeftOpen
+from service.core.ragged import grouped
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from service.core.model import Group, Int32s, Ragged
+
+BECAUSE: Final = "Go goes through the map of topics in a new order each time"
+
+MOST_MEMBERS: Final = 65_533
+"""franz-go numbers members in 16 bits."""
+
+MOST_WORK: Final = 2_000_000
+"""All orders are tried if runs × (partitions + subscriptions + what a run takes besides) is not more; a tenth of a second."""
+
+OF_A_RUN: Final = 200
+
+MOST_PERMUTED: Final = 4
+"""The most stale claims, and racks without members, whose orders are all tried."""
+
+
+def assign(group: Group) -> Assignment:
+    """Ragged member → partitions, ascending: those of every run."""
+    return _eager(group, balance_racks=False)
+
+
+def assign_on_racks(group: Group) -> Assignment:
+    """The same with ``BalanceRacks``."""
+    return _eager(group, balance_racks=True)
+
+
+def assign_cooperatively(group: Group) -> Assignment:
+    """As ``assign``, but what others must revoke first is withheld."""
+    return _cooperative(group, balance_racks=False)
+
+
+def assign_cooperatively_on_racks(group: Group) -> Assignment:
+    """The same with ``BalanceRacks``."""
+    return _cooperative(group, balance_racks=True)
+
+
+def _eager(group: Group, *, balance_racks: bool) -> Assignment:
+    owners = _owners(group, balance_racks=balance_racks)
+    return Assignment(grouped(owners, len(group)), left_open=_left_open(owners))
+
+
+def _cooperative(group: Group, *, balance_racks: bool) -> Assignment:
+    owners = _owners(group, balance_racks=balance_racks)
+    here, later = parted(owners, group.owned.offsets, group.owned.values, group.generations)
+    return Assignment(grouped(here, len(group)), grouped(later, len(group)), _left_open(owners))
+
+
+def _left_open(owners: Int32s) -> LeftOpen | None:
+    partitions = np.flatnonzero(owners == OPEN).astype(np.int32)
+    return LeftOpen(partitions, BECAUSE) if len(partitions) else None
+
+
+def _owners(group: Group, *, balance_racks: bool) -> Int32s:
+    """Who has each partition in the end, int32[partitions]; NONE: nobody subscribes to it; OPEN: chance decides."""
+    if len(group) > MOST_MEMBERS:
+        raise KafkaAssignorFails(
+            None,
+            None,
+            cause=f"it numbers members in 16 bits, and there are more than {MOST_MEMBERS}",
+            remedy="have fewer members",
+            library="franz-go",
+            does="mixes members up",
+        )
+    order = static_first(group)
+    subscribers = topic_subscribers(group, order)
+    topics = np.flatnonzero(subscribers.lengths()).astype(np.int32)
+    if len(topics) == 0:
+        return np.full(group.topics.partitions_count, NONE, np.int32)
+    given = _given(group, order, subscribers, topics, balance_racks=balance_racks)
+    owners = _certain(given, subscribers, topics, len(group))
+    return np.where(owners >= 0, order[owners], owners)
+
+
+def _given(group: Group, order: Int32s, subscribers: Ragged, topics: Int32s, *, balance_racks: bool) -> Given:
+    topic_of, _ = group.topic_partitions(np.arange(group.topics.partitions_count, dtype=np.int32))
+    newest, older = claimed(order, *group.owned.arrays(), group.generations, topic_of, *subscribers.arrays())
+    stale = np.flatnonzero((older != NONE) & (older != newest)).astype(np.int32)
+    classes: dict[bytes, int] = {}
+    class_of = [classes.setdefault(subscribers.row(topic).tobytes(), topic) for topic in range(len(subscribers))]
+    member_racks = leader_racks = np.empty(0, np.int32)
+    numbers: dict[int, int] = {NONE: 0}
+    if balance_racks and group.topics.leader_racks is not None:
+        wanted = np.isin(topic_of, topics)
+        leaders = np.where(wanted, group.topics.leader_racks, np.int32(NONE))
+        members = group.racks[order]
+        if (members != NONE).any() and (leaders != NONE).any():
+            of_members = [numbers.setdefault(rack, len(numbers)) for rack in members.tolist()]
+            of_leaders = [numbers.setdefault(rack, len(numbers)) for rack in leaders.tolist()]
+            member_racks, leader_racks = np.array(of_members, np.int32), np.array(of_leaders, np.int32)
+    return Given(
+        group.topics.first,
+        topic_of,
+        *subscribers.arrays(),
+        np.array(class_of, np.int32),
+        newest,
+        stale,
+        older[stale],
+        member_racks,
+        leader_racks,
+        np.array([len(numbers) - 1], np.int32),
+    )
+
+
+def _certain(given: Given, subscribers: Ragged, topics: Int32s, members_count: int) -> Int32s:
+    """The owners that every run leads to, as positions of members; NONE: without subscribers; OPEN."""
+    alike = bool((subscribers.lengths()[topics] == members_count).all())
+    sizes = np.bincount(given.kept[given.kept != NONE], minlength=members_count).astype(np.int32)
+    goes_back, sure = settled(given, sizes)
+    if alike and not len(given.member_racks) and sure:
+        return _alike(given, topics, goes_back, members_count)
+    any_order = np.arange(len(given.stale), dtype=np.int32)
+    owners, certain = one_run(given, topics, any_order, members_count, alike, len(topics) > 1)
+    if certain and sure and (len(topics) > 1 or len(given.stale) < 2):
+        return owners
+    only = _only_subscribers(subscribers)
+    stale_orders, rack_numbers = _stale_orders(given), _rack_numbers(given)
+    runs = factorial(min(len(topics), 20)) * len(stale_orders) * len(rack_numbers)
+    if 0 < runs * (len(given.kept) + len(given.subscribers) + OF_A_RUN) <= MOST_WORK:
+        return every_run(given, topics, stale_orders, rack_numbers, members_count, alike, only)
+    lengths = subscribers.lengths()
+    return np.where(lengths > 1, np.int32(OPEN), only)[given.topic_of]
+
+
+def _alike(given: Given, topics: Int32s, goes_back: npt.NDArray[np.bool_], members_count: int) -> Int32s:
+    """The owners if all members subscribe to all topics, and racks do not count. goes_back : bool[stale]"""
+    owners = given.kept.copy()
+    owners[given.stale[goes_back]] = given.claimant[goes_back]
+    sizes = np.bincount(owners[owners != NONE], minlength=members_count).astype(np.int32)
+    deal(owners, topics, given.topic_of, given.first, sizes)
+    even_out(given, topics, owners, sizes)
+    return owners
+
+
+def _only_subscribers(subscribers: Ragged) -> Int32s:
+    """The only subscriber of each topic, int32[topics]; NONE without any, or with several."""
+    only = np.full(len(subscribers), NONE, np.int32)
+    single = np.flatnonzero(subscribers.lengths() == 1)
+    only[single] = subscribers.values[subscribers.offsets[single]]
+    return only
+
+
+def _stale_orders(given: Given) -> npt.NDArray[np.int32]:
+    """All orders in which Go may go through the stale claims, int32[..., stale]; none if there are too many."""
+    count = len(given.stale)
+    orders = list(permutations(range(count))) if count <= MOST_PERMUTED else []
+    return np.array(orders, np.int32).reshape(len(orders), count)
+
+
+def _rack_numbers(given: Given) -> npt.NDArray[np.int32]:
+    """All numbers that Go may give to racks: int32[..., racks + 1]; none if there are too many.
+
+    Those that members are on come first, in the members' order.
+    """
+    count = int(given.racks_count[0])
+    of_members = int(given.member_racks.max()) if len(given.member_racks) else 0
+    rest = list(permutations(range(of_members + 1, count + 1))) if count - of_members <= MOST_PERMUTED else []
+    return np.array([(*range(of_members + 1), *order) for order in rest], np.int32).reshape(len(rest), count + 1)
