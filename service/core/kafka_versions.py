@@ -24,6 +24,7 @@ Of 4.4.0, the jars of clients, coordinators and controller were compared. Its to
 with other assignors, and those of 4.0 and 4.1 share groups likewise: their answers are not offered.
 """
 
+from functools import cache
 from typing import Final
 
 RELEASES: Final = (
@@ -51,6 +52,7 @@ LATEST: Final = RELEASES[-1]
 """The default of every request."""
 
 
+@cache
 def since(release: str) -> tuple[str, ...]:
     """The releases from this one on, oldest first; raises ValueError for one that is not in RELEASES."""
     return RELEASES[RELEASES.index(release) :]

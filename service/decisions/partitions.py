@@ -16,6 +16,8 @@ from service.decisions import key_values
 from service.decisions.figures import Figures
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import pyarrow as pa
 
     from service.core.keys.columns import Column
@@ -96,11 +98,13 @@ class PartitionsAnswer:
 
 def answer(question: PartitionsQuestion, budget: Budget) -> PartitionsAnswer:
     """Allocate the records. Raises InvalidQuestion (all faults at once), the client's own errors, and what the budget raises."""
-    faults = [*faults_of(lambda: _options(question, _partitioner(question)), lambda: _check_records(question))]
-    if faults:
-        raise_all((*faults, *faults_of(lambda: _keys(question, budget))))
-    partitioner = _partitioner(question)
-    options = _options(question, partitioner)
+    try:
+        partitioner = _partitioner(question)
+        options = _options(question, partitioner)
+        _check_records(question)
+    except InvalidQuestion:
+        raise_all(_faults(question, budget))
+        raise
     column, key_format = _keys(question, budget)
     with _places(question):
         asked = _asked(question, partitioner, column, key_format, options)
@@ -110,6 +114,12 @@ def answer(question: PartitionsQuestion, budget: Budget) -> PartitionsAnswer:
         counts, evenness = _distribution(cast("Int32s", result.partitions), asked.partitions_count)
     return PartitionsAnswer(
         question, partitioner, result, counts, evenness, explain(partitioner, asked, result) if question.explain else None
+    )
+
+
+def _faults(question: PartitionsQuestion, budget: Budget) -> Iterator[InvalidQuestion]:
+    return faults_of(
+        lambda: _options(question, _partitioner(question)), lambda: _check_records(question), lambda: _keys(question, budget)
     )
 
 
